@@ -1,0 +1,50 @@
+# fairfl: five papers on fairness in federated learning as one build target. See README.md.
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+
+configfile: "config.yaml"
+
+
+report: "rules/report/workflow.rst"
+
+
+include: "rules/common.smk"
+include: "rules/data.smk"
+include: "rules/partition.smk"
+include: "rules/optima.smk"
+include: "rules/train.smk"
+include: "rules/tune.smk"
+include: "rules/artifacts.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        layout.outputs(),
+
+
+# One target per paper (`eagle`) and one per artifact (`eagle_table8`).
+for _paper in workload.papers:
+
+    rule:
+        name:
+            _paper
+        input:
+            [
+                path
+                for name, (paper, _, _) in workload.artifacts.items()
+                if paper == _paper
+                for path in layout.artifact_outputs(name)
+            ],
+
+
+for _artifact in workload.artifacts:
+
+    rule:
+        name:
+            _artifact
+        input:
+            layout.artifact_outputs(_artifact),

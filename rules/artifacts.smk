@@ -1,0 +1,56 @@
+# tidy(setting) -> table | figure (paper, artifact)
+
+
+def _ids(kinds):
+    ids = [key for _, key, spec in workload.artifacts.values() if spec.kind in kinds]
+    return "|".join(ids) or "none"
+
+
+rule table:
+    input:
+        lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+    output:
+        csv=report(
+            f"{RESULTS}/{{paper}}/{{artifact}}.csv",
+            caption="report/artifact.rst",
+            category="{paper}",
+            subcategory="tables",
+        ),
+        md=f"{RESULTS}/{{paper}}/{{artifact}}.md",
+        tex=f"{RESULTS}/{{paper}}/{{artifact}}.tex",
+    params:
+        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
+    log:
+        f"{LOGS}/{{paper}}/{{artifact}}.log",
+    wildcard_constraints:
+        artifact=_ids({"table", "static_table"}),
+    conda:
+        "../envs/fairfl.yaml"
+    shell:
+        "python -m fairfl.artifacts.table --spec {params.spec:q} --csv {output.csv:q} --md {output.md:q}"
+        " --tex {output.tex:q} > {log:q} 2>&1"
+
+
+rule figure:
+    input:
+        lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+    output:
+        csv=f"{RESULTS}/{{paper}}/{{artifact}}.csv",
+        pdf=f"{RESULTS}/{{paper}}/{{artifact}}.pdf",
+        png=report(
+            f"{RESULTS}/{{paper}}/{{artifact}}.png",
+            caption="report/artifact.rst",
+            category="{paper}",
+            subcategory="figures",
+        ),
+    params:
+        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
+    log:
+        f"{LOGS}/{{paper}}/{{artifact}}.log",
+    wildcard_constraints:
+        artifact=_ids({"figure", "illustration"}),
+    conda:
+        "../envs/fairfl.yaml"
+    shell:
+        "python -m fairfl.artifacts.figure --spec {params.spec:q} --csv {output.csv:q} --pdf {output.pdf:q}"
+        " --png {output.png:q} > {log:q} 2>&1"

@@ -1,0 +1,24 @@
+# local_optimum(setting, seed, client): L*_k, one pretraining job per client
+
+
+rule local_optimum:
+    input:
+        data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+        partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
+    output:
+        f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
+    params:
+        spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
+    log:
+        f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.log",
+    benchmark:
+        f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.benchmark.tsv"
+    conda:
+        "../envs/fairfl.yaml"
+    threads: workload.config.threads
+    resources:
+        gpu=GPU,
+        mem_mb=2000,
+    shell:
+        "python -m fairfl.optimum --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
+        " --out {output:q} --device {workload.config.device} --threads {threads} > {log:q} 2>&1"

@@ -1,0 +1,47 @@
+# train(run): one job per algorithm x hyper-parameters x seed. The run id is the path.
+
+
+rule train:
+    input:
+        data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+        partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
+        optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
+    output:
+        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
+        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
+        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
+    params:
+        spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
+    log:
+        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.log",
+    benchmark:
+        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.benchmark.tsv"
+    conda:
+        "../envs/fairfl.yaml"
+    threads: workload.config.threads
+    resources:
+        gpu=GPU,
+        mem_mb=2000,
+    shell:
+        "python -m fairfl.train --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
+        " --optima {RESULTS}/optima/{wildcards.setting}/seed{wildcards.seed}"
+        " --out $(dirname {output[0]:q}) --device {workload.config.device} --backend {workload.config.backend}"
+        " --threads {threads} --checkpoint-seconds {workload.config.checkpoint_seconds} > {log:q} 2>&1"
+
+
+rule tidy:
+    """All runs of a setting as two tables: final metrics, curves over rounds."""
+    input:
+        lambda wc: layout.tidy_inputs(wc.setting),
+    output:
+        final=f"{RESULTS}/tidy/{{setting}}.csv",
+        rounds=f"{RESULTS}/tidy/{{setting}}.rounds.parquet",
+    params:
+        spec=lambda wc: layout.tidy_spec(wc.setting),
+    log:
+        f"{LOGS}/tidy/{{setting}}.log",
+    conda:
+        "../envs/fairfl.yaml"
+    shell:
+        "python -m fairfl.tidy --spec {params.spec:q} --results {RESULTS} --final {output.final:q}"
+        " --rounds {output.rounds:q} > {log:q} 2>&1"

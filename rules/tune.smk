@@ -1,0 +1,34 @@
+# calibrate: tune facts that a paper leaves open, on FedAvg only, against its numbers for FedAvg.
+# Not part of `all`: `snakemake calibrate` runs every grid.
+
+GRIDS = {
+    f"{paper}_{name}": workload.calibration_grid(paper, name)
+    for paper, spec in workload.papers.items()
+    for name in spec.calibrations
+}
+
+
+rule calibration:
+    input:
+        lambda wc: [f"{RESULTS}/tidy/{setting}.csv" for setting in GRIDS[f"{wc.paper}_{wc.name}"]],
+    output:
+        csv=f"{RESULTS}/{{paper}}/calibration_{{name}}.csv",
+        md=f"{RESULTS}/{{paper}}/calibration_{{name}}.md",
+    params:
+        spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
+    log:
+        f"{LOGS}/{{paper}}/calibration_{{name}}.log",
+    conda:
+        "../envs/fairfl.yaml"
+    shell:
+        "python -m fairfl.tune --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q} --md {output.md:q}"
+        " > {log:q} 2>&1"
+
+
+rule calibrate:
+    input:
+        [
+            f"{RESULTS}/{paper}/calibration_{name}.md"
+            for paper, spec in workload.papers.items()
+            for name in spec.calibrations
+        ],

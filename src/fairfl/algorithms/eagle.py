@@ -1,0 +1,70 @@
+"""EAGLE. Erraji, Perrot, Bellet, Loss Gap Parity for Fairness in Heterogeneous Federated Learning, Algorithm 1.
+
+    r_k(x) = L_k(x) - L*_k                                            loss gap, on validation data
+    min_x  (1/K) sum_k L_k(x) + lambda V({r_k(x)})                    eq. (3), V the sample variance
+
+    w_k    = 1 + scale lambda / (K-1) sum_{j != k} (r_k - r_j)        line 8
+           = 1 + scale lambda K / (K-1) (r_k - mean r)
+    w     <- w / ||w||_2                                              section 3.2, "Instability"
+    y     <- y - eta w_k grad L_k(y)                                  local step, line 18
+    x     <- (1/K) sum_k x_k                                          line 9
+
+The weights of a round stem from the gaps of the round before (lag 1); the first round has w = 1.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("val_received", "val_best")
+ROUNDS = True
+
+
+class Config(Strict):
+    lam: float = Field(ge=0, alias="lambda", description="weight of the gap variance, eq. (3)")
+    scale: Literal[2, 4] = Field(2, description="2: line 8 and eq. (3); 4: appendix, eq. (A.9)")
+    norm: Literal["l2", "l2_k", "none"] = Field(
+        "l2", description="||w|| = 1; ||w|| = sqrt(K), so that lambda = 0 is FedAvg; as computed"
+    )
+    lag: Literal[0, 1] = Field(1, description="0: weights from the gaps of the same round")
+    where: Literal["client_lr", "server"] = Field("client_lr", description="w_k scales steps or updates")
+
+
+def gap_weights(r: Tensor, config: Config) -> Tensor:
+    """Line 8 and the normalisation of section 3.2: gaps [K] in nats -> weights [K]."""
+    K = r.numel()
+    w = torch.ones_like(r) if K == 1 else 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
+    length = w.norm()
+    if config.norm == "none" or length < 1e-12:
+        return w
+    return w / length * (K**0.5 if config.norm == "l2_k" else 1)
+
+
+def init(federation: Federation, config: Config) -> State:
+    return {"w": gap_weights(torch.zeros_like(federation.samples), config)}
+
+
+def _weights(state: State, received: Received, config: Config) -> Tensor:
+    if config.lag == 1:
+        return state["w"][received.clients]
+    return gap_weights(received.val_received - received.val_best, config)
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(lr_scale=_weights(state, received, config) if config.where == "client_lr" else None)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    uniform = torch.ones_like(reports.samples) / reports.samples.numel()
+    w = _weights(state, reports, config)
+    r = reports.val_received - reports.val_best
+    result = Aggregate(
+        weights=uniform if config.where == "client_lr" else uniform * w,
+        diagnostics={"w_min": float(w.min()), "w_max": float(w.max()), "negative": float((w < 0).sum())},
+    )
+    return result, {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, config))}

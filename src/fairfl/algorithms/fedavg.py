@@ -1,0 +1,26 @@
+"""FedAvg. McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, 2017.
+
+    min_x  sum_k p_k F_k(x),    x <- sum_k p_k x_k  =  x - sum_k p_k D_k
+
+with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m (EAGLE section 2: "uniform weights").
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
+    return Aggregate(weights=n / n.sum()), state

@@ -1,0 +1,35 @@
+"""q-FFL, solved by q-FedAvg. Li et al., Fair Resource Allocation in Federated Learning, ICLR 2020, Algorithm 2.
+
+    min_x  sum_k p_k / (q+1) * F_k(x)^(q+1)
+
+    L       = 1 / eta                                 Lipschitz estimate from the local rate
+    u_k     = L (x - x_k) = L D_k
+    Delta_k = F_k^q u_k
+    h_k     = q F_k^(q-1) ||u_k||^2 + L F_k^q
+    x      <- x - sum_k Delta_k / sum_k h_k           sums over the round's clients, not weighted by p_k
+
+Written as weights of D_k:  w_k = L F_k^q / sum_j h_j.
+"""
+
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received",)
+ROUNDS = True
+
+
+class Config(Strict):
+    q: float = Field(1.0, ge=0, description="fairness exponent; 0 is FedAvg with uniform weights")
+    epsilon: float = Field(1e-10, gt=0, description="added to F_k: q < 1 and F_k = 0 would give 0^(q-1)")
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    q, L = config.q, 1 / reports.learning_rate
+    F = reports.loss_received + config.epsilon
+    u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]
+    # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
+    F_q = (F / F.max()) ** q
+    h = q * F_q / F * u_squared + L * F_q
+    return Aggregate(weights=L * F_q / h.sum()), state

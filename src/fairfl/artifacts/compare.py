@@ -1,0 +1,209 @@
+"""Every number of every table and figure beside the paper's: `python -m fairfl.artifacts.compare`.
+
+    joint spread = sqrt(reported_spread^2 + ours_std^2), at least half a unit of the last printed digit
+    agrees      <=> |ours - reported| <= agree_within * joint spread              (config.verdict)
+
+An empty reported spread counts as 0. Spreads are taken as printed, ours is the population standard deviation over
+seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from fairfl import atomic, cli
+from fairfl.artifacts.values import (
+    MEASURED_KINDS,
+    Arm,
+    Cell,
+    Values,
+    arm,
+    arm_text,
+    command,
+    digits_of,
+    expanded,
+    metric_of,
+    number_text,
+    ours,
+    reported,
+    spelled,
+)
+from fairfl.spec.jobs import changed_by_scale
+from fairfl.spec.paper import Artifact
+from fairfl.spec.workload import Workload
+
+Verdict = Literal[
+    "agrees",
+    "differs",
+    "not comparable: scale",
+    "not comparable: stand-in",
+    "not comparable: stand-in and scale",
+    "not reported",
+    "not run",
+    "diverged",
+]
+
+# Changes that leave the experiment what it is: other seeds are other draws of it, `keep` stores more files.
+_HARMLESS = ("seeds", "keep")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of comparison.csv; the fields are its columns. Numbers are in `unit`, '' where there is none."""
+
+    artifact: str
+    setting: str
+    algorithm: str
+    hyperparameters: str
+    metric: str
+    unit: str
+    reported: str
+    reported_spread: str
+    ours: str
+    ours_std: str
+    seeds: int
+    difference: str
+    difference_over_spread: str
+    verdict: Verdict
+    note: str
+    data: str
+    changed_by_scale: str
+    runs: str
+    fingerprints: str
+
+
+def obstacle(workload: Workload, setting: str) -> Verdict | None:
+    """Why numbers of this setting cannot be held against the paper's; None if they can."""
+    stands_in = workload.settings[setting].data.stands_in_for is not None
+    changed = {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, setting)}
+    rest = changed - set(_HARMLESS) - ({"data"} if stands_in else set())
+    if stands_in:
+        return "not comparable: stand-in and scale" if rest else "not comparable: stand-in"
+    return "not comparable: scale" if rest else None
+
+
+def joint_spread(reported_spread: float | None, ours_std: float | None, digits: int) -> float:
+    """Root of the summed squares, at least half a unit of the last printed digit (rounding alone makes that)."""
+    return max(math.hypot(reported_spread or 0.0, ours_std or 0.0), 0.5 * 10.0**-digits)
+
+
+def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spreads: float | None) -> Verdict:
+    """The verdict on one number; `spreads` is |difference| / (agree_within * joint spread)."""
+    if paper is None or paper.mean is None:
+        return "not reported"
+    if here is None:
+        return "not run"
+    if here.mean is None:
+        return "diverged"
+    if blocked:
+        return blocked
+    # A difference of exactly the limit agrees; the last bits of the arithmetic must not decide.
+    return "agrees" if spreads is not None and spreads <= 1 + 1e-9 else "differs"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What one artifact is compared from."""
+
+    workload: Workload
+    name: str
+    paper: str
+    artifact: Artifact
+    here: Values
+    printed: Values
+
+    def lines(self) -> Iterator[Line]:
+        """The artifact's own cells, then reported numbers that it has no cell for."""
+        done = set()
+        for setting in self.artifact.settings:
+            for row in self.artifact.rows:
+                for column in self.artifact.columns:
+                    for metric in expanded(column, (self.here, setting), (self.printed, setting)):
+                        done.add((setting, row.algorithm, arm(row.hyperparameters), metric))
+                        yield self.line(setting, row.algorithm, spelled(row.hyperparameters), metric)
+        for setting, algorithm, levels, metric in self.printed.cells:
+            if (setting, algorithm, levels, metric) not in done:
+                yield self.line(setting, algorithm, _level_text(levels), metric)
+
+    def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str) -> Line:
+        levels = arm(hyperparameters)
+        paper = self.printed.find(setting, algorithm, levels, metric)
+        here = self.here.find(setting, algorithm, levels, metric)
+        metrics = self.workload.papers[self.paper].metrics
+        described = metric_of(metrics, metric)
+        difference = over = None
+        spread = joint_spread(paper and paper.std, here and here.std, digits_of(metrics)(metric))
+        if paper and here and paper.mean is not None and here.mean is not None:
+            difference = here.mean - paper.mean
+            over = difference / spread
+        limit = self.workload.config.verdict.agree_within
+        paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
+        return Line(
+            artifact=self.name,
+            setting=setting,
+            algorithm=algorithm,
+            hyperparameters=hyperparameters,
+            metric=metric,
+            unit=described.unit if described else here_or_none.unit,
+            reported=number_text(paper_or_none.mean),
+            reported_spread=number_text(paper_or_none.std),
+            ours=number_text(here_or_none.mean),
+            ours_std=number_text(here_or_none.std),
+            seeds=here_or_none.seeds,
+            difference=number_text(difference),
+            difference_over_spread=number_text(over),
+            verdict=verdict(
+                paper, here, obstacle(self.workload, setting), None if over is None else abs(over) / limit
+            ),
+            note=_note(paper, here, arm_text(algorithm, levels)),
+            data=self.workload.settings[setting].data.label,
+            changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
+            runs=";".join(here_or_none.runs),
+            fingerprints=";".join(here_or_none.fingerprints),
+        )
+
+
+def _level_text(levels: Arm) -> str:
+    return ",".join(f"{key}={value}" for key, value in levels)
+
+
+def _note(paper: Cell | None, here: Cell | None, row: str) -> str:
+    parts = [paper.note] if paper and paper.note else []
+    if here is None:
+        parts.append(f"no run of {row} measured this")
+    elif here.diverged:
+        parts.append(f"{here.diverged} of {here.seeds} seeds diverged")
+    return "; ".join(parts)
+
+
+def lines(workload: Workload, root: Path, results: Path) -> list[Line]:
+    """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
+    here, printed = ours(workload, results), reported(workload, root)
+    return [
+        line
+        for name, (paper, _, artifact) in workload.artifacts.items()
+        if artifact.kind in MEASURED_KINDS and artifact.columns
+        for line in _Table(workload, name, paper, artifact, here, printed[name]).lines()
+    ]
+
+
+def csv_text(rows: list, kind: type) -> str:
+    """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(kind.__dataclass_fields__), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return out.getvalue()
+
+
+def main(argv: list[str] | None = None) -> None:
+    workload, root, results, out = command("Compare our numbers with the reported ones.", argv)
+    atomic.write_text(out, csv_text(lines(workload, root, results), Line))
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,84 @@
+"""python -m fairfl.artifacts.figure: one figure as PDF, PNG and the CSV of exactly what it shows.
+
+How a figure is drawn stands in fairfl.artifacts.plots.<plot>: a `Config` with its options, the kinds of
+files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
+"""
+
+import argparse
+import importlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fairfl import atomic, cli
+from fairfl.artifacts import style
+from fairfl.artifacts.inputs import Inputs, labels, note, read_spec
+from fairfl.errors import FairflError
+from fairfl.spec.declaration import names
+from fairfl.spec.strict import check, nearest
+
+PLOTS = "artifacts/plots"
+# No date, no version: the same figure is the same file.
+_METADATA = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "png": {"Software": None}}
+
+
+def build(spec: dict[str, Any]) -> tuple[bytes, bytes, str]:
+    """(PDF, PNG, CSV) of a figure. Raises FairflError on an unknown plot, a bad option, missing inputs."""
+    artifact = spec["artifact"]
+    where = f"papers/{spec['paper']}.yaml: artifacts.{spec['id']}"
+    known = names(PLOTS)
+    if artifact["plot"] not in known:
+        raise FairflError(f"{where}.plot: no plot {artifact['plot']!r}{nearest(artifact['plot'], known)}")
+    plot = importlib.import_module(f"fairfl.artifacts.plots.{artifact['plot']}")
+    config = check(artifact["options"], plot.Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
+    inputs = Inputs(spec)
+    inputs.require(plot.NEEDS)
+    with style.applied():
+        figure, frame = plot.draw(inputs, config)
+        style.footer(figure, footer_text(inputs, getattr(config, "labels", {})))
+        # Lay out once, so that both files have the same layout (and half the time is spent).
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
+    return pdf, png, csv(spec, frame)
+
+
+def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
+    """What the figure was made from, in small print."""
+    spec = inputs.spec
+    head = f"{spec['paper']}, {spec['artifact']['title']}."
+    return " ".join([head, note(spec, labels(inputs.settings, given), changes=False), *inputs.remarks])
+
+
+def csv(spec: dict[str, Any], frame: pd.DataFrame) -> str:
+    """The drawn numbers, with the artifact and the data (stand-ins included) on every line."""
+    frame = frame.copy()
+    frame.insert(0, "artifact", f"{spec['paper']}_{spec['id']}")
+    if "setting" in frame:
+        frame["data"] = frame["setting"].map({key: value["data"] for key, value in spec["settings"].items()})
+    return frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
+
+
+def _bytes(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
+    return buffer.getvalue()
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.artifacts.figure", description=__doc__)
+    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    for kind in ("pdf", "png", "csv"):
+        parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
+    args = parser.parse_args(argv)
+    pdf, png, text = build(read_spec(args.spec))
+    atomic.write_bytes(args.pdf, pdf)
+    atomic.write_bytes(args.png, png)
+    atomic.write_text(args.csv, text)
+
+
+if __name__ == "__main__":
+    cli.run(main)

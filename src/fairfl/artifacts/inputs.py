@@ -1,0 +1,294 @@
+"""What tables and figures are made from: the artifact's spec and the result files that it lists."""
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairfl.errors import FairflError
+
+# Letters that the papers print in place of a hyper-parameter's name.
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ",
+    "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ",
+}  # fmt: skip
+TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
+
+_TIDY = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "run")
+_ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
+_FILES = {"tidy": ("tidy",), "rounds": ("rounds",), "data": ("data", "partition"), "model": ("model",)}
+# (unit of the tidy file, unit that the paper prints) -> factor
+_FACTORS = {
+    ("fraction", "percent"): 1e2,
+    ("fraction", "percent_points"): 1e2,
+    ("percent", "fraction"): 1e-2,
+    ("percent", "percent_points"): 1.0,
+    ("percent_points", "percent"): 1.0,
+    ("fraction^2", "percent^2"): 1e4,
+    ("percent^2", "fraction^2"): 1e-4,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table, one box or curve of a figure: an algorithm with its hyper-parameters."""
+
+    algorithm: str
+    title: str
+    values: tuple[tuple[str, Any], ...]
+
+    @property
+    def hyperparameters(self) -> str:
+        """As the tidy files spell them: 'lambda=1.0', '' if none."""
+        return ",".join(f"{key}={value}" for key, value in self.values)
+
+    @property
+    def label(self) -> str:
+        """As the papers print it: 'EAGLE λ = 0.1'."""
+        shown = ", ".join(f"{symbol(key)} = {value}" for key, value in self.values)
+        return f"{self.title} {shown}".rstrip()
+
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The lines of a tidy or rounds frame that belong to this row."""
+        mine = (frame["algorithm"] == self.algorithm) & (frame["hyperparameters"] == self.hyperparameters)
+        return frame[mine]
+
+
+def symbol(key: str) -> str:
+    """'lambda' -> 'λ', 'eta_lambda' -> 'η_λ', anything else as it is."""
+    return "_".join(GREEK.get(part, part) for part in key.split("_"))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A setting's samples: features [samples, ...], class labels, owner and part of each."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    client: np.ndarray
+    part: np.ndarray
+
+    def only(self, chosen: np.ndarray) -> "Samples":
+        return Samples(self.features[chosen], self.labels[chosen], self.client[chosen], self.part[chosen])
+
+
+@dataclass
+class Inputs:
+    """Lazy access to the files of one artifact. `remarks` end up in its note or footer."""
+
+    spec: dict[str, Any]
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def settings(self) -> list[str]:
+        return list(self.spec["artifact"]["settings"])
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        titles = self.spec["algorithms"]
+        return [
+            Row(row["algorithm"], titles[row["algorithm"]], tuple(sorted(row["hyperparameters"].items())))
+            for row in self.spec["artifact"]["rows"]
+        ]
+
+    @cached_property
+    def tidy(self) -> pd.DataFrame:
+        """All tidy files, values in the units that the paper prints."""
+        frames = [_tidy(Path(path)) for path in self._files("tidy").values()]
+        frame = pd.concat(frames, ignore_index=True)
+        return in_units(frame, {name: metric["unit"] for name, metric in self.spec["metrics"].items()})
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """Metrics per evaluated round and client; losses and gaps in nats, accuracies as fractions."""
+        import pyarrow.parquet as parquet
+
+        frames = []
+        for path in map(Path, self._files("rounds").values()):
+            try:
+                frame = parquet.read_table(path).to_pandas()
+            except (OSError, ValueError) as error:
+                raise FairflError(f"{path}: cannot be read as parquet: {error}") from None
+            frames.append(_with_columns(frame, _ROUNDS, path))
+        frame = pd.concat(frames, ignore_index=True)
+        return frame.assign(hyperparameters=frame["hyperparameters"].fillna("").astype(str))
+
+    def samples(self, setting: str) -> Samples:
+        """All samples of the clients of a setting (first seed)."""
+        import pyarrow.parquet as parquet
+
+        tensors = tensors_of(Path(self._file("data", setting)))
+        deal = parquet.read_table(self._file("partition", setting)).to_pandas()
+        rows = deal["row"].to_numpy()
+        if not {"inputs", "labels"} <= set(tensors):
+            raise FairflError(f"{self._file('data', setting)}: no tensors `inputs` and `labels`")
+        return Samples(
+            tensors["inputs"][rows], tensors["labels"][rows], deal["client"].to_numpy(), deal["part"].to_numpy()
+        )
+
+    def plane(self, setting: str, part: str = "train") -> Samples:
+        """Samples with two features; part is 'train' or 'all'. Raises FairflError for other data."""
+        samples = self.samples(setting)
+        if samples.features.ndim != 2 or samples.features.shape[1] != 2:
+            shape = "x".join(map(str, samples.features.shape[1:]))
+            plot = self.spec["artifact"]["plot"]
+            raise FairflError(f"{setting}: plot {plot} draws two features, the samples have shape {shape}")
+        return samples.only(samples.part == TRAIN) if part == "train" else samples
+
+    def model(self, setting: str, row: Row) -> tuple[int, dict[str, np.ndarray]] | None:
+        """(seed, tensors) of the first model that the spec lists for a row, None if it was not run."""
+        arm = row.hyperparameters.lower() or "default"
+        for run, path in self.spec.get("files", {}).get("model", {}).items():
+            *parts, seed = run.split("/")
+            if parts[:2] == [setting, row.algorithm] and parts[2].lower() == arm:
+                return int(seed.removeprefix("seed")), tensors_of(Path(path))
+        return None
+
+    def require(self, needs: tuple[str, ...]) -> None:
+        """Raises FairflError if the spec lists none of the files that a plot needs."""
+        for need in needs:
+            for kind in _FILES[need]:
+                self._files(kind)
+
+    def present(self, frame: pd.DataFrame) -> list[Row]:
+        """The artifact's rows that have results in `frame`; the others are remarked upon.
+
+        Raises FairflError if there is no result at all.
+        """
+        found = [row for row in self.rows if not row.of(frame).empty]
+        if not found:
+            wanted = ", ".join(row.label for row in self.rows)
+            raise FairflError(f"{self.name}: none of its rows was run ({wanted})")
+        self.remark("Not run", [row.label for row in self.rows if row not in found])
+        return found
+
+    def remark(self, what: str, names: list[str]) -> None:
+        """Say 'what: a, b.' if there are names."""
+        if names:
+            self.say(f"{what}: {', '.join(names)}.")
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence to the remarks, once."""
+        if sentence not in self.remarks:
+            self.remarks.append(sentence)
+
+    @property
+    def name(self) -> str:
+        return f"{self.spec['paper']}_{self.spec['id']}"
+
+    def _files(self, kind: str) -> dict[str, str]:
+        files = self.spec.get("files", {}).get(kind)
+        if not files:
+            raise FairflError(f"{self.name}: needs files of kind {kind!r}, the spec lists none")
+        return files
+
+    def _file(self, kind: str, setting: str) -> str:
+        files = self._files(kind)
+        if setting not in files:
+            raise FairflError(f"{self.name}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
+        return files[setting]
+
+
+def read_spec(text: str) -> dict[str, Any]:
+    """Parse the job spec. Raises FairflError if it is not the JSON of an artifact."""
+    try:
+        spec = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FairflError(f"--spec: not valid JSON: {error}") from None
+    if not isinstance(spec, dict) or "artifact" not in spec:
+        raise FairflError("--spec: not the spec of an artifact (no key 'artifact')")
+    return spec
+
+
+def in_units(frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
+    """Convert `value` to the unit of each metric; members of a family (gap_client_3) follow gap_client_k.
+
+    Raises FairflError if a unit cannot be converted.
+    """
+    wanted = frame["metric"].map(lambda name: units.get(name, units.get(re.sub(r"_\d+$", "_k", name))))
+    factors = np.ones(len(frame))
+    for index, (metric, unit, target) in enumerate(zip(frame["metric"], frame["unit"], wanted, strict=True)):
+        if not isinstance(target, str) or target == unit:
+            continue
+        if (unit, target) not in _FACTORS:
+            raise FairflError(f"metric {metric}: measured in {unit!r}, the paper prints {target!r}")
+        factors[index] = _FACTORS[unit, target]
+    return frame.assign(value=frame["value"] * factors, unit=wanted.where(wanted.notna(), frame["unit"]))
+
+
+def tensors_of(path: Path) -> dict[str, np.ndarray]:
+    """Read a safetensors file. Raises FairflError if it is missing or damaged."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (SafetensorError, FileNotFoundError) as error:
+        raise FairflError(f"{path}: cannot be read as safetensors: {error}") from None
+
+
+def _tidy(path: Path) -> pd.DataFrame:
+    text = dict.fromkeys(("setting", "algorithm", "hyperparameters", "metric", "unit", "data", "run"), str)
+    try:
+        frame = pd.read_csv(path, dtype=text, keep_default_na=False, na_values={"value": ["", "nan", "NaN"]})
+    except (ValueError, OSError) as error:
+        raise FairflError(f"{path}: cannot be read as CSV: {error}") from None
+    return _with_columns(frame, _TIDY, path)
+
+
+def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
+    missing = [name for name in columns if name not in frame]
+    if missing:
+        raise FairflError(f"{path}: no column {', '.join(missing)}")
+    return frame
+
+
+def labels(settings: list[str], given: dict[str, str]) -> dict[str, str]:
+    """How settings are called in an artifact: `given` by its options, else their ids."""
+    return {setting: given.get(setting, setting) for setting in settings}
+
+
+def stand_ins(spec: dict[str, Any]) -> str:
+    """'digits for emnist' for every replaced data set of the artifact, '' if there is none."""
+    pairs = []
+    for setting in spec["settings"].values():
+        match = re.fullmatch(r"(.*) \(stand-in for (.*)\)", setting["data"])
+        if match and (pair := f"{match[1]} for {match[2]}") not in pairs:
+            pairs.append(pair)
+    return ", ".join(pairs)
+
+
+def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> str:
+    """What an artifact was made from, in sentences: scale, data, rounds, seeds, stand-ins, changes."""
+    groups: dict[str, list[str]] = {}
+    for key, setting in spec["settings"].items():
+        facts = f"Data: {setting['data']}; {_count(setting['rounds'], 'round')}; {_count(setting['seeds'], 'seed')}"
+        if changes and setting["changed"]:
+            facts += f". Changed by the scale: {'; '.join(setting['changed'])}"
+        groups.setdefault(facts, []).append(names.get(key, key))
+    sentences = [f"Scale: {spec['scale']}."]
+    if replaced := stand_ins(spec):
+        sentences.append(f"Made from a stand-in: {replaced}.")
+    for facts, members in groups.items():
+        sentences.append(f"{facts}." if len(groups) == 1 else f"{', '.join(members)}: {facts}.")
+    return " ".join(sentences)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def fixed(value: float, digits: int) -> str:
+    """Fixed-point text without a negative zero."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,376 @@
+"""The report: one static page with every artifact, verdict, claim and source: `python -m fairfl.artifacts.page`.
+
+Works from a file, without a network or scripts. It shows what comparison.csv and claims.csv say and links to the
+artifacts beside it; a file that is not there is named as missing. No dates: same inputs, same bytes.
+"""
+
+import csv
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fairfl import atomic, cli
+from fairfl.artifacts.values import command, digits_of, metric_of
+from fairfl.errors import FairflError
+from fairfl.spec.jobs import changed_by_scale
+from fairfl.spec.paper import Algorithm, Artifact, Metric, Paper
+from fairfl.spec.setting import Setting
+from fairfl.spec.workload import Workload
+
+Record = dict[str, str]
+
+# Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
+VERDICTS = {
+    "agrees": ("good", "✓", "agrees"),
+    "differs": ("bad", "✗", "differs"),
+    "not comparable: scale": ("apart", "≠", "other scale"),
+    "not comparable: stand-in": ("apart", "≠", "stand-in data"),
+    "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
+    "not reported": ("none", "–", "not reported"),
+    "not run": ("none", "○", "not run"),
+    "diverged": ("bad", "!", "diverged"),
+}
+_PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
+STATUS = {"holds": ("good", "✓"), "fails": ("bad", "✗"), "undecidable": ("none", "?"), "untestable": ("none", "–")}
+FILES = {
+    "table": ("csv", "md", "tex"),
+    "static_table": ("csv", "md", "tex"),
+    "figure": ("pdf", "png", "csv"),
+    "illustration": ("pdf", "png", "csv"),
+}
+
+_GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
+}  # fmt: skip
+_SYMBOLS = {
+    "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "uparrow": "↑",
+    "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈", "sqrt": "√",
+    "Gamma": "Γ", "Delta": "Δ", "text": "", "mathrm": "", "mathbf": "", "mathcal": "", "textbf": "", "left": "",
+    "right": "", "quad": " ",
+}  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
+    text = re.sub(r"\\([%&#$_{}])", r"\1", text.replace("$", "").replace("^2", "²").replace("^*", "*"))
+    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: (_GREEK | _SYMBOLS).get(m[1], m[1]), text)
+    return re.sub(r"[{}]", "", text).replace("\\,", " ").strip()
+
+
+# -- reading ----------------------------------------------------------------------------------
+def records(path: Path, made_by: str) -> list[Record]:
+    """Rows of a CSV file that an earlier command wrote. Raises FairflError if it is not there."""
+    if not path.is_file():
+        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.artifacts.{made_by}`")
+    with path.open(encoding="utf-8", newline="") as handle:
+        return list(csv.DictReader(handle))
+
+
+def _shown(value: str, digits: int) -> str:
+    return f"{float(value):.{digits}f}" if value else ""
+
+
+# -- what the scale replaced ------------------------------------------------------------------
+def used_settings(workload: Workload) -> list[str]:
+    return list(dict.fromkeys(name for _, _, artifact in workload.artifacts.values() for name in artifact.settings))
+
+
+def original(workload: Workload, name: str) -> Setting:
+    """A setting as the paper has it."""
+    return workload.papers[workload.paper_of[name]].settings[name]
+
+
+def substitutions(workload: Workload) -> list[tuple[str, str]]:
+    """(what, sentence) for data, rounds, seeds and the rest; empty if everything is as in the papers."""
+    used = used_settings(workload)
+    facts: dict[str, Counter] = {"Data": Counter(), "Rounds": Counter(), "Seeds": Counter()}
+    others: set[str] = set()
+    for name in used:
+        here, paper = workload.settings[name], original(workload, name)
+        if here.data.stands_in_for:
+            facts["Data"][f"{here.data.name} stands in for {here.data.stands_in_for}"] += 1
+        if here.rounds != paper.rounds:
+            facts["Rounds"][f"{here.rounds:,} instead of {paper.rounds:,}"] += 1
+        if here.seeds != paper.seeds:
+            facts["Seeds"][f"{len(here.seeds)} instead of {len(paper.seeds)}"] += 1
+        others |= {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, name)}
+    found = [
+        (what, "; ".join(f"{text} ({count} of {len(used)} settings)" for text, count in counts.items()) + ".")
+        for what, counts in facts.items()
+        if counts
+    ]
+    rest = sorted(others - {"data", "rounds", "seeds"})
+    if rest:
+        found.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
+    same = [name for name in used if not changed_by_scale(workload, name)]
+    if found and same:
+        found.append(("As in the paper", ", ".join(same) + "."))
+    return found
+
+
+# -- artifacts --------------------------------------------------------------------------------
+class _Files:
+    """Links from the page to files of the results folder."""
+
+    def __init__(self, results: Path, page: Path) -> None:
+        self.results, self.folder = results, page.parent
+
+    def link(self, path: str) -> str:
+        """Relative URL, '' if nothing is there."""
+        target = self.results / path
+        if not target.exists():
+            return ""
+        return quote(Path(os.path.relpath(target, self.folder)).as_posix())
+
+
+def artifact_view(
+    name: str, workload: Workload, lines: list[Record], claims: list[Record], files: _Files
+) -> dict[str, Any]:
+    """Everything the template needs to show one artifact."""
+    paper, key, artifact = workload.artifacts[name]
+    links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in FILES[artifact.kind]}
+    groups = provenance(name, lines, files)
+    source = workload.papers[paper]
+    return {
+        "name": name,
+        "spec": artifact,
+        "path": f"{paper}/{key}",
+        "links": links,
+        "missing": [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url],
+        "settings": [
+            {
+                "name": setting,
+                "data": workload.settings[setting].data.label,
+                "stand_in": workload.settings[setting].data.stands_in_for is not None,
+                "changes": len(changed_by_scale(workload, setting)),
+            }
+            for setting in artifact.settings
+        ],
+        "verdicts": Counter(line["verdict"] for line in lines),
+        "tables": [
+            table_view(setting, [line for line in lines if line["setting"] == setting], source, artifact, groups)
+            for setting in dict.fromkeys(line["setting"] for line in lines)
+        ],
+        "claims": claims,
+        "provenance": list(groups.values()),
+    }
+
+
+def table_view(
+    setting: str, lines: list[Record], paper: Paper, artifact: Artifact, groups: dict[tuple, dict[str, Any]]
+) -> dict[str, Any]:
+    """One setting's numbers in the paper's layout: rows are algorithms, columns are metrics."""
+    columns = list(dict.fromkeys(line["metric"] for line in lines))
+    digits = digits_of(paper.metrics)
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        row = (line["algorithm"], line["hyperparameters"])
+        cells = rows.setdefault(row, {})
+        cells[line["metric"]] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"])
+    return {
+        "setting": setting,
+        "columns": [column_view(metric, metric_of(paper.metrics, metric)) for metric in columns],
+        "rows": [
+            {
+                "title": paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm,
+                "hyperparameters": hyperparameters.replace(",", ", "),
+                "rule": number in artifact.rules,
+                "cells": [cells.get(metric) for metric in columns],
+            }
+            for number, ((algorithm, hyperparameters), cells) in enumerate(rows.items())
+        ],
+    }
+
+
+def column_view(name: str, metric: Metric | None) -> dict[str, str]:
+    if metric is None:
+        return {"name": name, "unit": "", "meaning": "", "better": ""}
+    better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
+    # A member of a family carries its number: the family's title would stand over every column.
+    family = re.search(r"_(\d+)$", name) and "_k" in metric.name
+    return {
+        "name": name if family else metric.name,
+        "unit": metric.unit,
+        "meaning": metric.meaning,
+        "better": better,
+    }
+
+
+def cell_view(line: Record, digits: int, anchor: str) -> dict[str, Any]:
+    over = line["difference_over_spread"]
+    return {
+        "ours": _shown(line["ours"], digits),
+        "ours_std": _shown(line["ours_std"], digits) if line["seeds"] not in ("0", "1") else "",
+        "reported": _shown(line["reported"], digits),
+        "reported_std": _shown(line["reported_spread"], digits),
+        "verdict": line["verdict"],
+        "distance": f"{float(over):+.1f} joint spreads" if over else "",
+        "note": line["note"],
+        "anchor": anchor,
+    }
+
+
+def _group(line: Record) -> tuple[str, ...]:
+    return tuple(line[key] for key in ("setting", "algorithm", "hyperparameters", "runs", "fingerprints"))
+
+
+def provenance(name: str, lines: list[Record], files: _Files) -> dict[tuple, dict[str, Any]]:
+    """Numbers that stem from the same runs, with the runs' folders and fingerprints."""
+    groups: dict[tuple, dict[str, Any]] = {}
+    for line in lines:
+        key = _group(line)
+        runs = list(zip(line["runs"].split(";"), line["fingerprints"].split(";"), strict=False)) if line["runs"] else []
+        group = groups.setdefault(key, {
+            "id": f"prov-{name}-{len(groups) + 1}",
+            "setting": line["setting"],
+            "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
+            "data": line["data"],
+            "metrics": [],
+            "runs": [{"id": run, "fingerprint": print_, "url": files.link(f"runs/{run}")} for run, print_ in runs],
+        })  # fmt: skip
+        group["metrics"].append(line["metric"])
+    return groups
+
+
+# -- settings ---------------------------------------------------------------------------------
+def _text(value: Any) -> str:
+    """A value in the words of YAML: 'cnn, channels: [32, 64]'."""
+    if isinstance(value, dict):
+        head = [str(value["name"])] if "name" in value else []
+        rest = [f"{key}: {_text(item)}" for key, item in value.items() if key != "name" and item is not None]
+        return ", ".join(head + rest)
+    if isinstance(value, list):
+        return f"[{', '.join(_text(item) for item in value)}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def setting_view(workload: Workload, name: str) -> dict[str, Any]:
+    """Every hyper-parameter of a setting: value here, the paper's value, source."""
+    here, paper = workload.settings[name], original(workload, name)
+    rows = []
+    for key in Setting.model_fields:
+        if key in ("sources", "notes"):
+            continue
+        values = [setting.model_dump(mode="json")[key] for setting in (here, paper)]
+        sources = [
+            (part.removeprefix(f"{key}."), text)
+            for part, text in paper.sources.items()
+            if part == key or part.startswith(f"{key}.")
+        ]
+        rows.append({
+            "key": key,
+            "here": _text(values[0]),
+            "paper": _text(values[1]),
+            "changed": values[0] != values[1],
+            "sources": [f"{part}: {text}" if part != key else text for part, text in sources],
+        })  # fmt: skip
+    return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
+
+
+def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]) -> dict[str, Any]:
+    """Hyper-parameters of an algorithm: fixed values, values of the rows, the paper's grid, source."""
+    rows = [row.hyperparameters for artifact in artifacts for row in artifact.rows if row.algorithm == key]
+    used = dict.fromkeys((name, value) for row in rows for name, value in row.items())
+    names = dict.fromkeys([*algorithm.defaults, *algorithm.grid, *(name for name, _ in used)])
+    return {
+        "key": key,
+        "title": algorithm.title,
+        "rows": [
+            {
+                "key": name,
+                "fixed": _text(algorithm.defaults[name]) if name in algorithm.defaults else "",
+                "rows": ", ".join(str(value) for other, value in used if other == name),
+                "grid": ", ".join(str(value) for value in algorithm.grid.get(name, [])),
+                "source": algorithm.sources.get(name, ""),
+            }
+            for name in names
+        ],
+    }
+
+
+# -- the page ---------------------------------------------------------------------------------
+def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record]) -> list[dict[str, Any]]:
+    """Summary: (title, big number, parts)."""
+    built = sum(not view["missing"] for view in artifacts)
+
+    def counted(title: str, rows: Counter, lead: str, style: Callable[[str], str]) -> dict[str, Any]:
+        parts = sorted((style(word), _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead)
+        return {"title": title, "count": rows[lead], "of": rows.total(), "word": _PLURAL[lead], "parts": parts}
+
+    verdicts = Counter(line["verdict"] for line in lines)
+    return [
+        {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
+        counted("Numbers beside the paper's", verdicts, "agrees", lambda word: VERDICTS[word][0]),
+        counted("Claims on our numbers", Counter(c["here"] for c in claims), "holds", lambda word: STATUS[word][0]),
+        counted(
+            "Claims on the paper's own numbers",
+            Counter(c["reported"] for c in claims),
+            "holds",
+            lambda word: STATUS[word][0],
+        ),
+    ]
+
+
+def render(workload: Workload, results: Path, out: Path) -> str:
+    """The page as HTML text; `out` decides how its links are written."""
+    lines = records(results / "comparison.csv", "compare")
+    claims = records(results / "claims.csv", "judge")
+    files = _Files(results, out)
+    views = {
+        name: artifact_view(
+            name,
+            workload,
+            [line for line in lines if line["artifact"] == name],
+            [claim for claim in claims if claim["artifact"] == name],
+            files,
+        )
+        for name in workload.artifacts
+    }
+    papers = [
+        {
+            "id": key,
+            "spec": paper,
+            "artifacts": [view for name, view in views.items() if workload.artifacts[name][0] == key],
+            "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
+            "algorithms": [
+                algorithm_view(name, algorithm, paper.artifacts.values())
+                for name, algorithm in paper.algorithms.items()
+            ],
+        }
+        for key, paper in workload.papers.items()
+    ]
+    folder = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["plain"] = plain
+    return environment.get_template("page.html.j2").render(
+        scale=workload.scale,
+        papers=papers,
+        substitutions=substitutions(workload),
+        limit=workload.config.verdict.agree_within,
+        tiles=tiles(list(views.values()), lines, claims),
+        surprises=[claim for claim in claims if claim["reported"] != claim["reported_expected"]],
+        verdicts=VERDICTS,
+        status=STATUS,
+        downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv")],
+    )
+
+
+def main(argv: list[str] | None = None) -> None:
+    workload, _, results, out = command("Write the report page.", argv)
+    atomic.write_text(out, render(workload, results, out))
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,140 @@
+"""How every figure looks: sizes, fonts, colours. Changing a figure's look means changing this file.
+
+The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn need not be imported.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import matplotlib
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+# Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
+matplotlib.use("agg")
+
+COLUMN, PAGE = 3.4, 6.9  # inches: one column, the full width of a paper
+GREY = "#767676"
+RED, BLUE = "#D55E00", "#0072B2"
+
+# Clients: Okabe and Ito. Algorithms: Tol's "muted". Two palettes, because both can stand in one panel.
+_CLIENTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
+_ALGORITHMS = (
+    "#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#661100", "#88CCEE", "#DDCC77",
+)  # fmt: skip
+_BASELINE = {"fedavg": "#444444"}
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+
+_RC = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "mathtext.fontset": "dejavusans",
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.handlelength": 1.6,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#333333",
+    "axes.titlelocation": "left",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.5,
+    "grid.linestyle": "-",
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
+    "figure.constrained_layout.h_pad": 0.03,
+    "figure.constrained_layout.w_pad": 0.03,
+    "pdf.fonttype": 42,  # TrueType: text stays text, as publishers ask
+    "savefig.dpi": 200,
+    "svg.hashsalt": "fairfl",
+}
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """The style, independent of the user's matplotlibrc; everything is put back afterwards."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.style.use("seaborn-v0_8-ticks")
+        matplotlib.rcParams.update(_RC)
+        yield
+
+
+def canvas(width: float, height: float) -> Figure:
+    """An empty figure, sizes in inches. Not through pyplot: nothing is left behind."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def client_color(client: int, clients: int) -> str:
+    """Fixed colour of a client; beyond seven clients a gradient."""
+    if clients <= len(_CLIENTS):
+        return _CLIENTS[client]
+    return to_hex(matplotlib.colormaps["viridis"](0.92 * client / (clients - 1)))
+
+
+def algorithm_colors(algorithms: list[str]) -> dict[str, str]:
+    """Colour of each algorithm by its place in the sorted list; baselines keep theirs everywhere."""
+    others = [name for name in sorted(set(algorithms)) if name not in _BASELINE]
+    return _BASELINE | {name: _ALGORITHMS[n % len(_ALGORITHMS)] for n, name in enumerate(others)}
+
+
+def dash(number: int) -> str | tuple:
+    """Line style of the n-th row: rows stay apart without colour."""
+    return _DASHES[number % len(_DASHES)]
+
+
+def marker(number: int) -> str:
+    """Marker of the n-th class."""
+    return _MARKERS[number % len(_MARKERS)]
+
+
+def key(color: str, label: str, **style: object) -> Line2D:
+    """A legend entry."""
+    return Line2D([], [], color=color, label=label, **style)  # type: ignore[arg-type]
+
+
+def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
+    """Legend entries for clients; of many only first, middle and last."""
+    shown = range(clients) if clients <= 10 else (0, clients // 2, clients - 1)
+    style = {} if lines else {"marker": "o", "linestyle": "none"}
+    return [key(client_color(k, clients), f"client {k}", **style) for k in shown]
+
+
+def legend_above(figure: Figure, handles: list[Line2D], columns: int | None = None) -> None:
+    """One legend for all panels, above them."""
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns or min(len(handles), 6), columnspacing=1.2)
+
+
+def zero_line(axes: Axes, vertical: bool = False) -> None:
+    """Mark zero: no loss gap."""
+    (axes.axvline if vertical else axes.axhline)(0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
+
+
+def footer(figure: Figure, text: str) -> None:
+    """Small grey lines below the panels."""
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(text, width=int(width * 27), break_on_hyphens=False)
+    share = (0.085 * len(lines) + 0.06) / height
+    figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
+    figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=4.8, color=GREY, va="bottom", linespacing=1.15)

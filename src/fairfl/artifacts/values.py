@@ -1,0 +1,323 @@
+"""Numbers by (setting, algorithm, hyper-parameters, metric): ours over seeds, and the papers' own.
+
+`Values` is what claims and the comparison ask. Both sides are kept in the unit that the paper prints
+(`metrics.<id>.unit`), so that a constant in a claim means the same on both.
+"""
+
+import argparse
+import csv
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairfl.errors import FairflError, OptionError
+from fairfl.spec.paper import Metric, Paper
+from fairfl.spec.strict import nearest
+from fairfl.spec.workload import Workload, load_workload
+
+Arm = tuple[tuple[str, float | str], ...]
+Key = tuple[str, str, Arm, str]
+
+TIDY_COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "run", "fingerprint")
+REPORTED_COLUMNS = (
+    "artifact", "setting", "algorithm", "hyperparameters", "metric", "value", "spread", "spread_kind", "unit", "note",
+)  # fmt: skip
+# Kinds of artifacts whose numbers come from runs; the others print text or drawings.
+MEASURED_KINDS = ("table", "figure")
+
+_FACTORS = {
+    ("fraction", "percent"): 100.0,
+    ("fraction", "percent_points"): 100.0,
+    ("percent", "fraction"): 0.01,
+    ("percent", "percent_points"): 1.0,
+    ("percent_points", "percent"): 1.0,
+}
+
+
+# -- hyper-parameters -------------------------------------------------------------------------
+def _level(value: object) -> float | str:
+    """A value to compare by: a number if it reads as one (true is 1), else the word."""
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def arm(hyperparameters: str | Mapping[str, Any]) -> Arm:
+    """Comparable form of 'q=1.0' or {'q': 1}: sorted by key, values numeric where they can be.
+
+    Pairs in a text are separated by ',' or ';'. Raises FairflError on a pair without '=' or a doubled key.
+    """
+    if isinstance(hyperparameters, Mapping):
+        return tuple(sorted((key, _level(value)) for key, value in hyperparameters.items()))
+    pairs: dict[str, float | str] = {}
+    for part in re.split("[,;]", hyperparameters):
+        if not part.strip():
+            continue
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (key and equals and value):
+            raise FairflError(f"hyperparameters {hyperparameters!r}: {part.strip()!r} is not key=value")
+        if key in pairs:
+            raise FairflError(f"hyperparameters {hyperparameters!r}: {key!r} stands twice")
+        pairs[key] = _level(value)
+    return tuple(sorted(pairs.items()))
+
+
+def spelled(hyperparameters: Mapping[str, Any]) -> str:
+    """Text form used in all CSV files: 'alpha=0.1,tau=10', sorted by key."""
+    return ",".join(f"{key}={value}" for key, value in sorted(hyperparameters.items()))
+
+
+def arm_text(algorithm: str, levels: Arm) -> str:
+    """Readable form for messages: 'eagle(lambda=1)', 'fedavg'."""
+    inner = ", ".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in levels)
+    return f"{algorithm}({inner})" if inner else algorithm
+
+
+# -- metrics ----------------------------------------------------------------------------------
+def metric_of(metrics: Mapping[str, Metric], name: str) -> Metric | None:
+    """The description of a metric; 'gap_client_3' is described by 'gap_client_k' if by nothing else."""
+    return metrics.get(name) or metrics.get(re.sub(r"_\d+$", "_k", name))
+
+
+def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
+    """Printed digits after the point by metric id; 3 for a metric that is not described."""
+
+    def digits(name: str) -> int:
+        described = metric_of(metrics, name)
+        return described.digits if described else 3
+
+    return digits
+
+
+def in_unit(value: float, unit: str, wanted: str) -> float:
+    """`value` in another unit. Raises FairflError if the units do not measure the same thing."""
+    if not unit or not wanted or unit == wanted:
+        return value
+    factor = _FACTORS.get((unit, wanted))
+    if factor is None:
+        raise FairflError(f"unit {unit!r} cannot be shown as {wanted!r}")
+    return value * factor
+
+
+# -- values -----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Cell:
+    """One number. For ours: mean and population standard deviation (divide by n) over seeds.
+
+    `mean` is None if there is no number: an empty cell of the paper, or at least one seed diverged
+    (a mean over the surviving seeds would flatter the algorithm).
+    """
+
+    mean: float | None
+    std: float | None = None
+    seeds: int = 0
+    diverged: int = 0
+    unit: str = ""
+    note: str = ""
+    runs: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Values:
+    """Cells by (setting, algorithm, hyper-parameters, metric).
+
+    `skip_empty`: groups, argopt and trends pass over empty cells. True for the papers' numbers (a cell may
+    be illegible or unprinted), False for ours (a diverged run must not vanish from a minimum).
+    """
+
+    cells: Mapping[Key, Cell] = field(default_factory=dict)
+    skip_empty: bool = False
+
+    def find(self, setting: str, algorithm: str, levels: Arm, metric: str) -> Cell | None:
+        return self.cells.get((setting, algorithm, levels, metric))
+
+    def missing(self, setting: str, algorithm: str, levels: Arm, metric: str) -> str:
+        """Say what stands in the way of a number."""
+        where = f"{metric} of {arm_text(algorithm, levels)} in {setting}"
+        cell = self.find(setting, algorithm, levels, metric)
+        if cell is None:
+            return f"no value for {where}"
+        if cell.diverged:
+            return f"{where}: {cell.diverged} of {cell.seeds} seeds diverged"
+        return f"empty cell: {where}"
+
+    def members(self, setting: str, family: str) -> set[str]:
+        """Metrics 'gap_client_0', ... that a column 'gap_client_k' stands for."""
+        pattern = re.compile(re.escape(family.removesuffix("k")) + r"\d+")
+        return {key[3] for key in self.cells if key[0] == setting and pattern.fullmatch(key[3])}
+
+
+def expanded(column: str, *sources: tuple[Values, str]) -> list[str]:
+    """A column id, or the members of its family in numeric order where any source has some."""
+    if not column.endswith("_k"):
+        return [column]
+    found = set().union(*(values.members(setting, column) for values, setting in sources))
+    return sorted(found, key=lambda name: int(name.rpartition("_")[2])) or [column]
+
+
+# -- files ------------------------------------------------------------------------------------
+def _lines(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """('file, line N', row) for each row. Raises FairflError on a missing column or a torn row."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle, strict=True)
+        try:
+            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            if missing:
+                raise FairflError(f"{path}: no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or [])}")
+            for row in reader:
+                where = f"{path}, line {reader.line_num}"
+                if None in row or None in row.values():
+                    raise FairflError(f"{where}: expected {len(reader.fieldnames or [])} cells")
+                yield where, row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None
+
+
+def _number(text: str, where: str, column: str) -> float | None:
+    """None for an empty cell, NaN or an infinity."""
+    try:
+        value = float(text) if text.strip() else math.nan
+    except ValueError:
+        raise FairflError(f"{where}: {column}: {text!r} is not a number") from None
+    return value if math.isfinite(value) else None
+
+
+def _located(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except FairflError as error:
+        raise FairflError(f"{where}: {error}") from None
+
+
+def read_tidy(paths: Iterable[Path], unit_of: Callable[[str, str], str] = lambda setting, metric: "") -> Values:
+    """Mean and population standard deviation over seeds of every number in tidy/<setting>.csv files.
+
+    `unit_of(setting, metric)` is the unit to convert to ('': as measured). A missing file counts as
+    nothing run. Raises FairflError naming file and line on a bad number, unit or a doubled seed.
+    """
+    samples: dict[Key, dict[str, tuple[float | None, dict[str, str]]]] = {}
+    for path in paths:
+        for where, row in _lines(path, TIDY_COLUMNS) if path.is_file() else ():
+            key = (row["setting"], row["algorithm"], _located(where, arm, row["hyperparameters"]), row["metric"])
+            value = _number(row["value"], where, "value")
+            wanted = unit_of(row["setting"], row["metric"])
+            if value is not None:
+                value = _located(where, in_unit, value, row["unit"], wanted)
+            of_seed = samples.setdefault(key, {})
+            if row["seed"] in of_seed:
+                raise FairflError(f"{where}: seed {row['seed']!r} of {row['metric']} stands twice")
+            of_seed[row["seed"]] = (value, {**row, "unit": wanted or row["unit"]})
+    return Values({key: _over_seeds(of_seed) for key, of_seed in samples.items()})
+
+
+def _over_seeds(of_seed: dict[str, tuple[float | None, dict[str, str]]]) -> Cell:
+    values = [value for value, _ in of_seed.values()]
+    rows = [row for _, row in of_seed.values()]
+    finite = [value for value in values if value is not None]
+    whole = len(finite) == len(values)
+    return Cell(
+        mean=statistics.fmean(finite) if whole else None,
+        std=statistics.pstdev(finite) if whole else None,
+        seeds=len(values),
+        diverged=len(values) - len(finite),
+        unit=rows[0]["unit"],
+        runs=tuple(row["run"] for row in rows),
+        fingerprints=tuple(row["fingerprint"] for row in rows),
+    )
+
+
+def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
+    """The paper's numbers for one artifact; nothing if it has no file.
+
+    Points along a curve (note 'round=...') are not final values and are left out.
+    Raises FairflError with file, line and value on an unknown artifact, setting, algorithm or metric.
+    """
+    cells: dict[Key, Cell] = {}
+    for where, row in _lines(path, REPORTED_COLUMNS) if path.is_file() else ():
+        _check_known(where, row, paper, artifact)
+        if row["note"].startswith("round="):
+            continue
+        key = (row["setting"], row["algorithm"], _located(where, arm, row["hyperparameters"]), row["metric"])
+        if key in cells:
+            raise FairflError(f"{where}: {row['metric']} of {arm_text(key[1], key[2])} stands twice")
+        described = metric_of(paper.metrics, row["metric"])
+        wanted = described.unit if described else row["unit"]
+        value, spread = (_number(row[column], where, column) for column in ("value", "spread"))
+        cells[key] = Cell(
+            mean=None if value is None else _located(where, in_unit, value, row["unit"], wanted),
+            std=None if spread is None else _located(where, in_unit, spread, row["unit"], wanted),
+            unit=wanted,
+            note=row["note"],
+        )
+    return Values(cells, skip_empty=True)
+
+
+def _check_known(where: str, row: dict[str, str], paper: Paper, artifact: str) -> None:
+    if row["artifact"] != artifact:
+        raise FairflError(f"{where}: artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
+    for column, known in (("setting", paper.settings), ("algorithm", paper.algorithms)):
+        if row[column] not in known:
+            raise FairflError(f"{where}: {column}: unknown {row[column]!r}{nearest(row[column], known)}")
+    metric = row["metric"]
+    if metric_of(paper.metrics, metric.removesuffix("_curve")) is None:
+        raise FairflError(f"{where}: metric: unknown {metric!r}{nearest(metric, paper.metrics)}")
+
+
+def ours(workload: Workload, results: Path) -> Values:
+    """Everything that was measured for the selected artifacts, in the units of each paper."""
+    settings = {name: None for _, _, artifact in workload.artifacts.values() for name in artifact.settings}
+
+    def unit_of(setting: str, metric: str) -> str:
+        described = metric_of(workload.papers[workload.paper_of[setting]].metrics, metric)
+        return described.unit if described else ""
+
+    return read_tidy((results / "tidy" / f"{name}.csv" for name in settings), unit_of)
+
+
+def reported(workload: Workload, root: Path) -> dict[str, Values]:
+    """The papers' numbers by artifact name ('eagle_table8')."""
+    return {
+        name: read_reported(root / "papers" / "reported" / paper / f"{key}.csv", workload.papers[paper], key)
+        for name, (paper, key, artifact) in every_artifact(workload).items()
+        if artifact.kind in MEASURED_KINDS
+    }
+
+
+def every_artifact(workload: Workload) -> dict[str, tuple[str, str, Any]]:
+    """All artifacts of the loaded papers, also those that config.artifacts leaves out."""
+    return {
+        f"{name}_{key}": (name, key, artifact)
+        for name, paper in workload.papers.items()
+        for key, artifact in paper.artifacts.items()
+    }
+
+
+# -- command lines ----------------------------------------------------------------------------
+def number_text(value: float | None) -> str:
+    """A float for CSV: nine significant digits, '' for none; the same bytes on every machine."""
+    return "" if value is None or not math.isfinite(value) else f"{value + 0.0:.9g}"
+
+
+def command(description: str, argv: list[str] | None) -> tuple[Workload, Path, Path, Path]:
+    """Read --config --root --results --out: (workload, root, results folder, output file)."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
+    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
+    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    given = parser.parse_args(argv)
+    try:
+        overrides = json.loads(given.config)
+    except ValueError as error:
+        raise OptionError(f"--config: not JSON: {error}") from None
+    return load_workload(given.root, overrides), given.root, given.results, given.out

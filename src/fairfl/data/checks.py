@@ -1,0 +1,111 @@
+"""Is this file the one that the data set needs?"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairfl.data.interface import RemoteFile
+from fairfl.errors import SourceError
+
+_CHUNK = 1 << 20
+_MAGIC = {"gzip": b"\x1f\x8b", "zip": b"PK", "torch": b"PK"}
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Digest (hex) and size of a file in bytes, and what is wrong with it (None: nothing)."""
+
+    sha256: str
+    size: int
+    problem: str | None
+
+
+def inspect(path: Path, file: RemoteFile) -> Inspection:
+    """Compare a file on disk with its description.
+
+    Checked are, in this order: not empty, not a web page, first bytes, checksum. A container
+    without a checksum is read to its end.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    sha256, md5 = hashlib.sha256(), hashlib.md5(usedforsecurity=False)
+    size, head = 0, b""
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            head = head or chunk[:512]
+            size += len(chunk)
+            sha256.update(chunk)
+            md5.update(chunk)
+    found = sha256.hexdigest()
+    return Inspection(found, size, _problem(path, file, head, found, md5.hexdigest()))
+
+
+def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
+    """Path of a raw file in the data folder ``raw`` after checking it once more.
+
+    Raises:
+        SourceError: the file is missing or is not the one that the data set needs.
+    """
+    if raw is None:
+        raise SourceError(f"{dataset}: needs the file {file.name} but no data folder was given")
+    path = Path(raw) / file.relative(dataset)
+    if not path.is_file():
+        raise SourceError(f"{dataset}: {path} is missing; run fairfl.fetch --dataset {dataset}")
+    problem = inspect(path, file).problem
+    if problem is not None:
+        raise SourceError(f"{dataset}: {path}: {problem}; run fairfl.fetch --dataset {dataset}")
+    return path
+
+
+def _problem(path: Path, file: RemoteFile, head: bytes, sha256: str, md5: str) -> str | None:
+    if not head:
+        return "empty file"
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:9].lower()
+    if start.startswith((b"<!doctype", b"<html")) or (file.magic and start.startswith(b"<")):
+        return "a web page (HTML) instead of the file"
+    if file.magic and not head.startswith(_MAGIC[file.magic]):
+        return f"wrong format: starts with {head[:4].hex()}, not with a {file.magic} header"
+    expected = _expected(file, sha256, md5)
+    if expected is None:
+        return None
+    # A cut download is the common case; saying so helps more than two digests.
+    return "; ".join(part for part in (_incomplete(path, file), expected) if part) or None
+
+
+def _expected(file: RemoteFile, sha256: str, md5: str) -> str | None:
+    """None if a checksum vouches for the file, "" if there is none, else the mismatch."""
+    if file.sha256:
+        if sha256 in file.sha256:
+            return None
+        known = " or ".join(digest[:12] for digest in file.sha256)
+        return f"checksum mismatch: sha256 {sha256[:12]}…, expected {known}…"
+    if file.md5 is None:
+        return ""
+    if md5 == file.md5:
+        return None
+    return f"checksum mismatch: md5 {md5}, expected {file.md5}"
+
+
+def _incomplete(path: Path, file: RemoteFile) -> str | None:
+    """Read the container to its end; a sentence if that is not possible."""
+    try:
+        if file.magic == "gzip":
+            with gzip.open(path) as stream:
+                while stream.read(_CHUNK):
+                    pass
+        elif file.magic in ("zip", "torch"):
+            with zipfile.ZipFile(path) as archive:
+                bad = archive.testzip()
+            if bad is not None:
+                return f"damaged {file.magic} file (member {bad})"
+    except EOFError:
+        return f"truncated {file.magic} file"
+    except (OSError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return f"truncated or damaged {file.magic} file"
+    return None

@@ -1,0 +1,160 @@
+"""DirtyMNIST: MNIST plus images that even people cannot tell for sure.
+
+Mukhoti, Kirsch, van Amersfoort, Torr, Gal, "Deep Deterministic Uncertainty" (2023). The
+publisher's loader (github.com/BlackHC/ddu_dirty_mnist) defines what is rebuilt here: each of the
+ambiguous images stands in ten rows with ten sampled labels; the first 60000 rows are the training
+part; images are standardised with mean 0.1307 and standard deviation 0.3081, then Gaussian noise
+of standard deviation 0.05 is added once, to every row of both halves.
+
+What differs: noise is stored with the images, as ``round(255 * x)`` clipped to 0..255. Rounding
+moves a standardised value by at most 0.0064; clipping cuts the noise below black and above white.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import mnist
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge, number
+from fairfl.errors import DataError
+
+CLASSES = 10
+PER_SEED = False
+
+DEFAULTS: dict[str, Any] = {"part": "train", "noise_std": 0.05}
+_PARTS = ("train", "test", "all")
+_TRAIN_ROWS = 60_000
+_MEAN, _STD = 0.1307, 0.3081
+_NOISE_SEED = 0
+_CHUNK_ROWS = 8192
+_BASE = "https://github.com/BlackHC/ddu_dirty_mnist/releases/download/data-v1.0.0/"
+_WHY = "upstream publishes md5 only"
+_SAMPLES = RemoteFile(
+    "amnist_samples.pt",
+    (_BASE + "amnist_samples.pt",),
+    md5="4f7865093b1d28e34019847fab917722",
+    magic="torch",
+    why_no_sha256=_WHY,
+    folder="dirty_mnist",
+    max_bytes=512 * 2**20,
+)
+_LABELS = RemoteFile(
+    "amnist_labels.pt",
+    (_BASE + "amnist_labels.pt",),
+    md5="3bfc055a9f91a76d8d493e8b898c3c95",
+    magic="torch",
+    why_no_sha256=_WHY,
+    folder="dirty_mnist",
+)
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The MNIST files of the part (in folder ``mnist``) and the two ambiguous files."""
+    return (*mnist.files({"part": _checked(options)[0]}), _SAMPLES, _LABELS)
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs uint8 [N, 1, 28, 28]: clean MNIST rows (ambiguous 0), then ambiguous rows (1).
+
+    Training part: 60000 clean rows, each a group of its own, and 60000 ambiguous rows in 6000
+    groups of ten rows that share an image and differ in label (and in noise).
+
+    Options:
+        part: "train" (default), "test" or "all".
+        noise_std: standard deviation of the noise in units of the standardised image, 0 or more
+            (default 0.05, as upstream). Drawn with ``numpy.random.default_rng(0)``, rows in
+            order, so it does not depend on the run's seed.
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: a file is missing, damaged or not as expected.
+    """
+    part, noise_std = _checked(options)
+    clean, clean_labels = mnist.read(raw, {"part": part})
+    ambiguous, ambiguous_labels, image_ids = _read_ambiguous(raw, part)
+    rng = np.random.default_rng(_NOISE_SEED)
+    sd = noise_std * _STD
+    every = np.arange(len(clean))
+    inputs = np.concatenate(
+        [
+            _noisy_rows(clean, every, 255.0, sd, rng),
+            _noisy_rows(ambiguous, image_ids, 1.0, sd, rng),
+        ]
+    )
+    source = f"DirtyMNIST, part {part}, noise {noise_std} of a standardised image, drawn once"
+    return assemble(
+        "dirty_mnist",
+        CLASSES,
+        source,
+        inputs[:, None],
+        np.concatenate([clean_labels, ambiguous_labels]),
+        groups=np.concatenate([every, len(clean) + image_ids]),
+        ambiguous=np.repeat([0, 1], [len(clean), len(image_ids)]),
+        mean=_MEAN,
+        std=_STD,
+    )
+
+
+def _checked(options: dict[str, Any]) -> tuple[str, float]:
+    merged = merge("dirty_mnist", options, DEFAULTS)
+    part = choice("dirty_mnist", "part", merged["part"], _PARTS)
+    return part, number("dirty_mnist", "noise_std", merged["noise_std"], 0.0)
+
+
+def _read_ambiguous(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distinct images float32 [n, 28, 28] in 0..1, and per row its label and its image's index."""
+    samples = _load(usable(raw, _SAMPLES, "dirty_mnist"))
+    labels = _load(usable(raw, _LABELS, "dirty_mnist"))
+    if samples.ndim != 4 or samples.shape[1:] != (1, 28, 28) or samples.dtype.kind != "f":
+        found = f"{samples.dtype} {list(samples.shape)}"
+        raise DataError(f"{_SAMPLES.name}: holds {found}; expected float [n, 1, 28, 28]")
+    if labels.ndim != 2 or len(labels) != len(samples) or labels.shape[1] == 0:
+        raise DataError(
+            f"{_LABELS.name}: holds {list(labels.shape)}; expected [{len(samples)}, labels]"
+        )
+    # The images come out of a decoder; a hair outside 0..1 is rounding, more is another file.
+    if not (samples.size and samples.min() >= -0.01 and samples.max() <= 1.01):
+        raise DataError(f"{_SAMPLES.name}: values are not all finite and within 0..1")
+    if not ((labels >= 0) & (labels < CLASSES) & (labels == np.floor(labels))).all():
+        raise DataError(f"{_LABELS.name}: labels are not all whole numbers within 0..9")
+    rows = {"train": slice(_TRAIN_ROWS), "test": slice(_TRAIN_ROWS, None), "all": slice(None)}
+    image_ids = np.repeat(np.arange(len(samples)), labels.shape[1])[rows[part]]
+    if not len(image_ids):
+        raise DataError(f"{_LABELS.name}: has no rows for part {part}")
+    return samples[:, 0], labels.reshape(-1)[rows[part]].astype(np.int64), image_ids
+
+
+def _load(path: Path) -> np.ndarray:
+    try:
+        import torch
+    except ImportError as error:
+        raise DataError(f"dirty_mnist: reading {path.name} needs PyTorch") from error
+    try:
+        # weights_only refuses to execute code that a pickle may carry.
+        value = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        reason = str(error).strip().split("\n")[0].split(". ")[0]
+        raise DataError(f"{path.name}: PyTorch refuses to load it ({reason})") from error
+    if not isinstance(value, torch.Tensor):
+        raise DataError(f"{path.name}: holds a {type(value).__name__}; expected a tensor")
+    return value.detach().numpy()
+
+
+def _noisy_rows(
+    images: np.ndarray, rows: np.ndarray, white: float, sd: float, rng: np.random.Generator
+) -> np.ndarray:
+    """uint8 [len(rows), 28, 28]: ``images[rows] / white`` plus noise of ``sd`` (white = 1)."""
+    out = np.empty((len(rows), *images.shape[1:]), np.uint8)
+    # In pieces: all rows of both halves as floats would take most of a gigabyte.
+    for start in range(0, len(rows), _CHUNK_ROWS):
+        piece = images[rows[start : start + _CHUNK_ROWS]].astype(np.float32) / np.float32(white)
+        if sd > 0:
+            piece += np.float32(sd) * rng.standard_normal(piece.shape, dtype=np.float32)
+        out[start : start + len(piece)] = np.rint(np.clip(piece, 0, 1) * 255)
+    return out

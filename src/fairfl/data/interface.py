@@ -1,0 +1,181 @@
+"""What a data set module offers and what prepared data look like.
+
+Prepared data are one safetensors file. Its tensors (N rows):
+
+=========== ======= ============= ===========================================================
+name        dtype   shape         meaning
+=========== ======= ============= ===========================================================
+inputs      uint8   [N, C, H, W]  images, 0..255; or
+            float32 [N, d]        features, used as they are
+labels      int64   [N]           class, 0..classes-1
+groups      int64   [N]           rows of one distinct image share an id; a split must not
+                                  cut a group
+ambiguous   uint8   [N]           optional: 1 where the true class is uncertain
+client      int64   [N]           optional: owner of the row, where the data have clients
+=========== ======= ============= ===========================================================
+
+Its metadata, all strings: ``dataset``, ``classes``, ``source`` (a sentence), ``sha256`` (of the
+tensors' content) and ``scale_mean``, ``scale_std``: for images the engine computes
+``(x / 255 - scale_mean) / scale_std``; "0.0" and "1.0" mean no further scaling. For features both
+are "0.0" and "1.0".
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from fairfl.errors import DataError
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """One raw file of a data set and how to recognise it.
+
+    Attributes:
+        name: file name, a constant without any path.
+        urls: upstream addresses, tried in order.
+        sha256: accepted digests (hex); any of them will do.
+        md5: digest (hex) for files whose publisher gives nothing better.
+        magic: container whose first bytes the file must show.
+        why_no_sha256: the reason, required where ``sha256`` is empty.
+        folder: subfolder of the data folder and of mirrors; "" means the data set's own name.
+        max_bytes: a download that grows beyond this is refused.
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    sha256: tuple[str, ...] = ()
+    md5: str | None = None
+    magic: Literal["gzip", "zip", "torch"] | None = None
+    why_no_sha256: str = ""
+    folder: str = ""
+    max_bytes: int = 64 * 2**20
+
+    def __post_init__(self) -> None:
+        for part in (self.name, self.folder):
+            if part != Path(part).name:
+                raise ValueError(f"RemoteFile: {part!r} is not a plain name")
+        if not self.sha256 and not self.why_no_sha256:
+            raise ValueError(f"RemoteFile {self.name}: no sha256 and no why_no_sha256")
+
+    def relative(self, dataset: str) -> str:
+        """``<folder>/<name>``: where the file lies in the data folder and in every mirror."""
+        return f"{self.folder or dataset}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Tensors and metadata in the form that the module docstring describes."""
+
+    tensors: dict[str, np.ndarray]
+    metadata: dict[str, str]
+
+
+class Dataset(Protocol):
+    """What every module ``fairfl.data.<name>`` has.
+
+    Attributes:
+        CLASSES: number of classes with default options (metadata has the number in use).
+        PER_SEED: True where the data themselves are drawn anew for each run seed.
+    """
+
+    CLASSES: int
+    PER_SEED: bool
+
+    def files(self, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+        """Raw files needed under these options; empty for generated or embedded data."""
+
+    def prepare(self, raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+        """Read or draw the data; ``raw`` is the data folder, ``seed`` counts if PER_SEED.
+
+        Raises:
+            OptionError: (a ValueError) an unknown option or a value that is not allowed.
+            SourceError: a raw file is missing or damaged.
+            DataError: a raw file has unexpected content.
+        """
+
+
+def assemble(
+    dataset: str,
+    classes: int,
+    source: str,
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    *,
+    groups: np.ndarray | None = None,
+    ambiguous: np.ndarray | None = None,
+    client: np.ndarray | None = None,
+    mean: float = 0.0,
+    std: float = 1.0,
+) -> Prepared:
+    """Check the arrays, bring them to their documented dtypes and add the metadata.
+
+    ``groups`` defaults to one group per row.
+
+    Raises:
+        DataError: a wrong dtype, shape or length, a label out of range or a value not finite.
+    """
+    _check_inputs(dataset, inputs)
+    rows = len(inputs)
+    tensors = {"inputs": np.ascontiguousarray(inputs)}
+    tensors["labels"] = _column(dataset, "labels", labels, rows, np.int64, classes - 1)
+    groups = np.arange(rows) if groups is None else groups
+    tensors["groups"] = _column(dataset, "groups", groups, rows, np.int64, None)
+    if ambiguous is not None:
+        tensors["ambiguous"] = _column(dataset, "ambiguous", ambiguous, rows, np.uint8, 1)
+    if client is not None:
+        tensors["client"] = _column(dataset, "client", client, rows, np.int64, None)
+    metadata = {
+        "dataset": dataset,
+        "classes": str(classes),
+        "source": source,
+        "scale_mean": str(float(mean)),
+        "scale_std": str(float(std)),
+        "sha256": content_sha256(tensors),
+    }
+    return Prepared(tensors, metadata)
+
+
+def content_sha256(tensors: dict[str, np.ndarray]) -> str:
+    """Digest of names, dtypes, shapes and values; independent of the order of the dict."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        array = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(memoryview(array).cast("B"))
+    return digest.hexdigest()
+
+
+def _check_inputs(dataset: str, inputs: np.ndarray) -> None:
+    form = (inputs.dtype, inputs.ndim)
+    if form not in ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2)):
+        raise DataError(
+            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; "
+            "expected uint8 [N, C, H, W] or float32 [N, d]"
+        )
+    if inputs.size == 0:
+        raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
+    if inputs.dtype == np.float32 and not np.isfinite(inputs).all():
+        row = int(np.argwhere(~np.isfinite(inputs))[0, 0])
+        raise DataError(f"{dataset}: inputs row {row} holds a value that is not finite")
+
+
+def _column(
+    dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None
+) -> np.ndarray:
+    values = np.asarray(values)
+    if values.shape != (rows,):
+        raise DataError(f"{dataset}: {name} have shape {list(values.shape)}; expected [{rows}]")
+    if values.dtype.kind not in "iub":
+        raise DataError(f"{dataset}: {name} are {values.dtype}; expected whole numbers")
+    wrong = values < 0 if highest is None else (values < 0) | (values > highest)
+    if wrong.any():
+        row = int(wrong.argmax())
+        allowed = "0 or more" if highest is None else f"0..{highest}"
+        raise DataError(f"{dataset}: {name} row {row} is {values[row]}; expected {allowed}")
+    return np.ascontiguousarray(values, dtype=dtype)

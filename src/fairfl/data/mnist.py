@@ -1,0 +1,85 @@
+"""MNIST: 60000 + 10000 handwritten digits, 28x28 (LeCun, Bottou, Bengio, Haffner 1998)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import idx
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge
+
+CLASSES = 10
+PER_SEED = False
+
+DEFAULTS: dict[str, Any] = {"part": "all"}
+_PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
+_HOSTS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+# First the digest of the upstream file, then that of a copy in an offline mirror whose pixels,
+# order and header are the same and which differs in the gzip bytes only.
+_SHA256 = {
+    "train-images-idx3-ubyte.gz": (
+        "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        "db8f937d487057fb14a9f0fbe97f0bc8d311ab41b750d41e1ff37c43b9e55e19",
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "51fc562b6747b666fbf6e84ce29d43c3cb5f9c388c664d43b33f02095313405a",
+    ),
+    "t10k-images-idx3-ubyte.gz": (
+        "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "cfeddb84311ecf044fc6a5b0f6ee8a24d265d4e83e388400186eb114082f4209",
+    ),
+    "t10k-labels-idx1-ubyte.gz": (
+        "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        "e41c74e484045d39b462a7790a4af51301bd9b0b24f0154798d713ec68c45920",
+    ),
+}
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The IDX files of the chosen part: images, then labels, train before test."""
+    return tuple(_file(name) for prefix in _PARTS[_part(options)] for name in _pair_names(prefix))
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first.
+
+    Options:
+        part: "train", "test" or "all" (default).
+
+    Raises:
+        OptionError: an unknown option or part.
+        SourceError, DataError: a file is missing, damaged or not as expected.
+    """
+    images, labels = read(raw, options)
+    source = f"MNIST, part {_part(options)}, as published"
+    return assemble("mnist", CLASSES, source, images[:, None], labels)
+
+
+def read(raw: Path | None, options: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Images uint8 [N, 28, 28] and labels int64 [N]; also for data sets built on MNIST."""
+    pairs = []
+    for prefix in _PARTS[_part(options)]:
+        images, labels = (usable(raw, _file(name), "mnist") for name in _pair_names(prefix))
+        pairs.append(idx.read_pair(images, labels, 28, 28, CLASSES))
+    return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
+
+
+def _part(options: dict[str, Any]) -> str:
+    return choice("mnist", "part", merge("mnist", options, DEFAULTS)["part"], _PARTS)
+
+
+def _pair_names(prefix: str) -> tuple[str, str]:
+    return f"{prefix}-images-idx3-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
+
+
+def _file(name: str) -> RemoteFile:
+    urls = tuple(host + name for host in _HOSTS)
+    return RemoteFile(name, urls, sha256=_SHA256[name], magic="gzip", folder="mnist")

@@ -1,0 +1,72 @@
+"""Clients' data on the device: one block of samples per part, clients one after the other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+PARTS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
+
+    inputs: Tensor  # [N, ...] float
+    labels: Tensor  # [N] int64
+    counts: Tensor  # [K] int64, on the CPU
+
+    @property
+    def offsets(self) -> Tensor:
+        return torch.cat([torch.zeros(1, dtype=torch.int64), self.counts.cumsum(0)])
+
+    def of(self, client: int) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of one client (views)."""
+        start, stop = self.offsets[client].item(), self.offsets[client + 1].item()
+        return self.inputs[start:stop], self.labels[start:stop]
+
+
+@dataclass(frozen=True)
+class Clients:
+    """All that the simulator knows of the data."""
+
+    parts: dict[str, Part]
+    classes: int
+    shape: tuple[int, ...]  # of one sample
+
+    @property
+    def count(self) -> int:
+        return self.parts["train"].counts.numel()
+
+
+def load(
+    data: Path, partition: Path, device: torch.device, dtype: torch.dtype = torch.float32, only: int | None = None
+) -> Clients:
+    """Read prepared data and a partition; `only` loads a single client (as client 0).
+
+    Images become (x / 255 - scale_mean) / scale_std, constants from the file's metadata.
+    """
+    with safe_open(str(data), framework="pt") as file:
+        metadata = file.metadata()
+        inputs, labels = file.get_tensor("inputs"), file.get_tensor("labels")
+    table = pq.read_table(partition)
+    row, client, part = (table[name].to_numpy() for name in ("row", "client", "part"))
+    if only is not None:
+        mine = client == only
+        row, client, part = row[mine], np.zeros_like(client[mine]), part[mine]
+    clients = int(client.max()) + 1
+    mean, std = float(metadata["scale_mean"]), float(metadata["scale_std"])
+    parts = {}
+    for number, name in enumerate(PARTS):
+        chosen = part == number
+        order = np.flatnonzero(chosen)[np.argsort(client[chosen], kind="stable")]
+        picked = torch.from_numpy(row[order])
+        x = inputs[picked]
+        x = (x.to(dtype) / 255 - mean) / std if x.dtype == torch.uint8 else x.to(dtype)
+        counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
+        parts[name] = Part(x.to(device), labels[picked].to(device), counts)
+    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]))

@@ -1,0 +1,32 @@
+"""Progress of a run: a line per interval in a log, one rewritten line on a terminal."""
+
+import sys
+import time
+
+INTERVAL = 5.0  # seconds between two lines
+
+
+class Progress:
+    """Prints round, rounds/s, losses, accuracy (mean and worst client, fraction) and the time to go."""
+
+    def __init__(self, rounds: int, start: int = 0) -> None:
+        self.rounds, self.start = rounds, start
+        self.begun = self.shown = time.monotonic()
+        self.text = ""
+
+    def evaluated(self, loss: float, accuracy: float, worst: float) -> None:
+        """Remember the newest test metrics."""
+        self.text = f"loss {loss:.4f}  accuracy {accuracy:.4f} worst {worst:.4f}"
+
+    def step(self, done: int, *, force: bool = False) -> None:
+        now = time.monotonic()
+        if not force and now - self.shown < INTERVAL:
+            return
+        self.shown = now
+        speed = (done - self.start) / max(now - self.begun, 1e-9)
+        left = (self.rounds - done) / speed if speed else float("inf")
+        line = f"round {done}/{self.rounds}  {speed:.1f} rounds/s  {self.text}  {left:.0f} s to go"
+        if sys.stdout.isatty():
+            print(f"\r{line}", end="\n" if done == self.rounds else "", flush=True)
+        else:
+            print(line, flush=True)

@@ -1,0 +1,55 @@
+"""Obtain the raw files of a data set: ``python -m fairfl.fetch --dataset mnist --out m.json``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from fairfl import atomic, cli
+from fairfl.data import load
+from fairfl.data.options import json_object
+from fairfl.data.sources import find_all
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Bring every file into ``--folder``, then write the marker ``--out``.
+
+    The marker is JSON: {dataset, files: [{name, sha256, bytes, path, source}]} with ``path``
+    relative to the folder and ``source`` one of "local folder", "mirror", "upstream". A data set
+    without files gets an empty list. On failure no marker is written.
+
+    Raises:
+        OptionError: unknown data set or option, or options that are not a JSON object.
+        SourceError: a file that no source could deliver.
+        OSError: the marker cannot be written.
+    """
+    parser = argparse.ArgumentParser(prog="fairfl.fetch", description="Obtain raw data files.")
+    parser.add_argument("--dataset", required=True, help="name of the data set")
+    parser.add_argument("--options", default="{}", help="its options, a JSON object")
+    parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
+    parser.add_argument(
+        "--mirror", action="append", default=[], help="folder or address; may be repeated"
+    )
+    parser.add_argument("--offline", action="store_true", help="use no network")
+    parser.add_argument("--out", type=Path, required=True, help="marker file to write")
+    args = parser.parse_args(argv)
+
+    files = load(args.dataset).files(json_object("--options", args.options))
+    found = find_all(files, args.dataset, args.folder, args.mirror, args.offline)
+    records = [
+        {
+            "name": file.name,
+            "sha256": copy.sha256,
+            "bytes": copy.size,
+            "path": file.relative(args.dataset),
+            "source": copy.source,
+        }
+        for file, copy in zip(files, found, strict=True)
+    ]
+    marker = {"dataset": args.dataset, "files": records}
+    atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,57 @@
+"""Client vectors -> metrics. All inputs are 1-d arrays over clients; fractions, nats.
+
+Definitions follow the papers; each function names its place. NaN in, NaN out: a diverged client is never
+dropped silently.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def gaps(loss: ArrayLike, best: ArrayLike) -> np.ndarray:
+    """Loss gaps r_k = L_k(x) - L*_k, nats (EAGLE definition 2)."""
+    return np.asarray(loss, dtype=float) - np.asarray(best, dtype=float)
+
+
+def gap_max(r: ArrayLike) -> float:
+    """max_k r_k: the worst client; lower is better (EAGLE tables)."""
+    return float(np.max(np.asarray(r, dtype=float)))
+
+
+def gap_min(r: ArrayLike) -> float:
+    """min_k r_k: the client that gains most (EAGLE tables)."""
+    return float(np.min(np.asarray(r, dtype=float)))
+
+
+def gap_var(r: ArrayLike, ddof: int = 1) -> float:
+    """Variance of the gaps, nats^2. EAGLE eq. (2): V is the sample variance, ddof = 1; 0 for one client."""
+    r = np.asarray(r, dtype=float)
+    return float(np.var(r, ddof=ddof)) if r.size > ddof else 0.0 * float(r.sum())
+
+
+def accuracy_mean(accuracy: ArrayLike) -> float:
+    """Unweighted mean over clients of the client accuracy: EAGLE's "balanced accuracy across clients"."""
+    return float(np.mean(np.asarray(accuracy, dtype=float)))
+
+
+def recall(hits: ArrayLike, totals: ArrayLike) -> np.ndarray:
+    """Mean recall over the classes present, [K], from counts [K, C]: the other reading of balanced accuracy.
+
+    NaN for a client without samples.
+    """
+    hits, totals = np.asarray(hits, dtype=float), np.asarray(totals, dtype=float)
+    present = totals > 0
+    per_class = np.divide(hits, totals, out=np.zeros_like(hits), where=present)
+    classes = present.sum(axis=-1)
+    total = per_class.sum(axis=-1)
+    return np.divide(total, classes, out=np.full_like(total, np.nan), where=classes > 0)
+
+
+def recall_pooled(hits: ArrayLike, totals: ArrayLike) -> float:
+    """Mean recall over classes of the predictions of all clients together."""
+    return float(recall(np.sum(hits, axis=0)[None], np.sum(totals, axis=0)[None])[0])
+
+
+def faa(r: ArrayLike) -> float:
+    """Fairness via agent awareness: max_k r_k - min_k r_k, nats (FOCUS definition 1)."""
+    return gap_max(r) - gap_min(r)

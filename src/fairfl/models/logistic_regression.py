@@ -1,0 +1,21 @@
+"""Linear model with a bias: dense(inputs -> outputs), logits out. EAGLE: 784 -> 62 on EMNIST, 2 -> 1 synthetic."""
+
+import math
+from typing import Literal
+
+from pydantic import Field
+from torch import nn
+
+from fairfl.spec.base import Strict
+
+
+class Config(Strict):
+    init: Literal["pytorch", "zeros"] = Field("pytorch", description="pytorch: U(-1/sqrt(d), 1/sqrt(d))")
+
+
+def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    dense = nn.Linear(math.prod(shape), outputs)
+    if config.init == "zeros":
+        nn.init.zeros_(dense.weight)
+        nn.init.zeros_(dense.bias)
+    return nn.Sequential(nn.Flatten(), dense)

@@ -1,0 +1,28 @@
+"""Multi-layer perceptron: dense layers with ReLU between them, logits out."""
+
+import itertools
+import math
+
+from pydantic import Field, field_validator
+from torch import nn
+
+from fairfl.spec.base import Strict
+
+
+class Config(Strict):
+    hidden: list[int] = Field(default=[200, 200], min_length=1, description="units of the hidden layers")
+
+    @field_validator("hidden")
+    @classmethod
+    def _positive(cls, value: list[int]) -> list[int]:
+        if min(value) < 1:
+            raise ValueError(f"a hidden layer needs at least one unit, got {value}")
+        return value
+
+
+def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    sizes = [math.prod(shape), *config.hidden, outputs]
+    layers: list[nn.Module] = [nn.Flatten()]
+    for inputs, units in itertools.pairwise(sizes):
+        layers += [nn.Linear(inputs, units), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

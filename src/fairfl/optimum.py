@@ -1,0 +1,87 @@
+"""python -m fairfl.optimum: the local optimum L*_k of one client (EAGLE section 3.2, appendix B.1)."""
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairfl import atomic, cli
+from fairfl.algorithms.interface import Plan
+from fairfl.algorithms.local_only import is_flat
+from fairfl.engine import device, federation
+from fairfl.engine.federation import PARTS, Clients
+from fairfl.engine.local import LocalTraining, client_losses, evaluate
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.rounds import make_backend
+from fairfl.engine.seeds import seed_of
+from fairfl.errors import FairflError
+from fairfl.provenance.manifest import manifest
+
+
+def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> dict[str, Any]:
+    """Train client 0 of `clients` alone until the curve is flat or the cap is reached.
+
+    Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped.
+    """
+    backend, x = make_backend(spec, clients, "auto", chosen)
+    rule = spec["local_optimum"]
+    loss = LOSSES[spec["loss"]]
+    # The client is number 0 in this job; its own branch of the seed tree keeps the clients' batches apart.
+    seed = seed_of(spec["seed"], "optimum", spec["client"])
+    local = LocalTraining(1, spec["batch_size"], spec["learning_rate"], seed)
+    client = torch.zeros(1, dtype=torch.int64, device=chosen)
+    # A check costs a forward pass. Ten per window keep that cheap and the stopping epoch exact to a tenth.
+    stride = max(1, rule["flat_window"] // 10)
+    losses: list[float] = []
+    reason, epoch = "cap", 0
+    while epoch < rule["max_steps"]:
+        if epoch % stride == 0:
+            part = clients.parts["train"]
+            losses.append(float(client_losses(backend.forward, loss, x, part)[0]))
+            if not math.isfinite(losses[-1]):
+                reason = "diverged"
+                break
+            if is_flat(losses, rule["flat_window"] // stride, rule["flat_tolerance"]):
+                reason = "flat"
+                break
+        x = x - backend.train(x, client, Plan(), local, epoch)[0]
+        epoch += 1
+    found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
+    for part in PARTS:
+        measured = evaluate(backend.forward, loss, x, clients.parts[part], clients.classes)
+        value = float(measured.loss[0])
+        found[f"loss_{part}"] = value if math.isfinite(value) else None
+        samples = int(measured.totals.sum())
+        found[f"accuracy_{part}"] = float(measured.hits.sum()) / samples if samples else None
+    return found
+
+
+def main(argv: list[str] | None = None) -> None:
+    started = time.monotonic()
+    parser = argparse.ArgumentParser(prog="python -m fairfl.optimum", description=__doc__)
+    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
+    parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
+    parser.add_argument("--out", required=True, type=Path, help="client<k>.json")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--threads", type=int, default=1)
+    args = parser.parse_args(argv)
+    spec = json.loads(args.spec)
+    chosen = device.choose(args.device, args.threads)
+    clients = federation.load(args.data, args.partition, chosen, only=spec["client"])
+    try:
+        found = pretrain(spec, clients, chosen)
+    except ValueError as error:
+        raise FairflError(f"local optimum of client {spec['client']}: {error}") from None
+    text = json.dumps({**found, **manifest(spec, started)}, indent=1, sort_keys=True)
+    atomic.write_text(args.out, text + "\n")
+    print(f"client {spec['client']}: {found['stopped']} after {found['epochs']} epochs, "
+          f"L* validation {found['loss_validation']} test {found['loss_test']}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,95 @@
+"""python -m fairfl.partition: deal a prepared data set out to clients and cut each client's share."""
+
+import argparse
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from safetensors.numpy import load_file
+
+from fairfl import atomic, cli
+from fairfl.partition.cut import PARTS, cut
+from fairfl.partition.interface import PartitionError, Table
+
+
+def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
+    """The rows that take part (a random subset of `samples`, whole groups) and their row numbers."""
+    groups = tensors["groups"]
+    rows = np.arange(len(groups))
+    if samples is not None:
+        if samples > len(groups):
+            raise PartitionError(f"samples is {samples}, the data set has only {len(groups)}")
+        names, first = np.unique(groups, return_inverse=True)
+        rank = np.empty(len(names), dtype=np.int64)
+        rank[rng.permutation(len(names))] = np.arange(len(names))
+        rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
+    ambiguous = tensors["ambiguous"][rows].astype(bool) if "ambiguous" in tensors else None
+    client = tensors["client"][rows] if "client" in tensors else None
+    return Table(tensors["labels"][rows], groups[rows], ambiguous, client), rows
+
+
+def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
+    """Columns row, client, part of the partition, and remarks. One generator per purpose and seed."""
+    draw = {
+        purpose: np.random.default_rng(np.random.SeedSequence([spec["seed"], number]))
+        for number, purpose in enumerate(("subset", "deal", "cut"))
+    }
+    table, rows = table_of(tensors, spec["samples"], draw["subset"])
+    method = importlib.import_module(f"fairfl.partition.{spec['partition']['name']}")
+    options = {key: value for key, value in spec["partition"].items() if key != "name"}
+    assignment = method.assign(table, spec["clients"], method.Config(**options), draw["deal"])
+    for client, own in enumerate(assignment.rows):
+        if len(own) == 0:
+            raise PartitionError(f"client {client} of {spec['clients']} got no sample")
+    parts = [cut(own, table.groups, spec["split"], draw["cut"]) for own in assignment.rows]
+    columns = {
+        "row": rows[np.concatenate(assignment.rows)],
+        "client": np.repeat(np.arange(spec["clients"]), [len(own) for own in assignment.rows]),
+        "part": np.concatenate(parts),
+    }
+    return columns, assignment.remarks
+
+
+def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str) -> str:
+    """CSV: one line per client and part with its size and label counts, the data used and what happened."""
+    classes = int(labels.max()) + 1
+    lines = ["client,part,samples," + ",".join(f"label_{c}" for c in range(classes)) + ",data,remarks"]
+    tail = f"{data},\"{'; '.join(remarks)}\""
+    own_labels = labels[columns["row"]]
+    for client in range(int(columns["client"].max()) + 1):
+        for number, part in enumerate(PARTS):
+            mine = own_labels[(columns["client"] == client) & (columns["part"] == number)]
+            counts = np.bincount(mine, minlength=classes)
+            lines.append(f"{client},{part},{len(mine)}," + ",".join(map(str, counts)) + f",{tail}")
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.partition", description=__doc__)
+    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
+    parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
+    parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
+    args = parser.parse_args(argv)
+    spec = json.loads(args.spec)
+    tensors = load_file(args.data)
+    columns, remarks = partition(spec, tensors)
+    table = pa.table(
+        {
+            "row": pa.array(columns["row"], pa.int64()),
+            "client": pa.array(columns["client"], pa.int32()),
+            "part": pa.array(columns["part"], pa.int8()),
+        }
+    ).replace_schema_metadata({"spec": args.spec})  # `plan` compares it with today's
+    data = spec["data"]
+    label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
+    with atomic.replacing(args.out) as temporary:
+        pq.write_table(table, temporary)
+    atomic.write_text(args.statistics, statistics(columns, tensors["labels"], remarks, label))
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,61 @@
+"""Clients with growing shares of ambiguous images. EAGLE section 4, DirtyMNIST.
+
+Client k holds `per_client` rows, a share fractions[k] of them from the ambiguous part. The rows of one
+distinct ambiguous image (its repeated labels) always go to the same client, whole groups at a time.
+"""
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.spec.base import Strict
+
+
+class Config(Strict):
+    fractions: list[float] = Field(min_length=1, description="ambiguous share of each client, 0 to 1")
+    per_client: int = Field(gt=0, description="rows of each client")
+
+    @field_validator("fractions")
+    @classmethod
+    def _shares(cls, value: list[float]) -> list[float]:
+        if min(value) < 0 or max(value) > 1:
+            raise ValueError(f"a fraction lies between 0 and 1, got {value}")
+        return value
+
+
+def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
+    """Raises PartitionError if the data lack the ambiguous flag or enough rows of a kind."""
+    if table.ambiguous is None:
+        raise PartitionError("ambiguous_fraction needs data with an `ambiguous` flag (dirty_mnist, ambiguous_digits)")
+    if len(config.fractions) != clients:
+        raise PartitionError(f"{len(config.fractions)} fractions for {clients} clients")
+    pools = {kind: _groups(table, kind, rng) for kind in (False, True)}
+    rows = []
+    for fraction in config.fractions:
+        wanted = round(fraction * config.per_client)
+        ambiguous = _take(pools[True], wanted, "ambiguous")
+        clean = _take(pools[False], config.per_client - wanted, "clean")
+        rows.append(np.sort(np.concatenate([ambiguous, clean])))
+    return Assignment(rows)
+
+
+def _groups(table: Table, ambiguous: bool, rng: np.random.Generator) -> list[np.ndarray]:
+    """Row indices of each distinct image of one kind, in random order (a stack: taken from the end)."""
+    rows = np.flatnonzero(table.ambiguous == ambiguous)
+    order = rows[np.argsort(table.groups[rows], kind="stable")]
+    edges = np.flatnonzero(np.diff(table.groups[order])) + 1
+    groups = np.split(order, edges) if len(order) else []
+    return [groups[i] for i in rng.permutation(len(groups))]
+
+
+def _take(pool: list[np.ndarray], wanted: int, kind: str) -> np.ndarray:
+    """Pop whole groups until `wanted` rows are there; a last group that is too large gives a part, rest unused."""
+    taken: list[np.ndarray] = []
+    missing = wanted
+    while missing > 0:
+        if not pool:
+            raise PartitionError(f"{missing} of {wanted} {kind} rows are missing: the data set is too small")
+        group = pool.pop()[:missing]
+        taken.append(group)
+        missing -= len(group)
+    return np.concatenate(taken) if taken else np.empty(0, dtype=np.int64)

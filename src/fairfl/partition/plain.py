@@ -1,0 +1,21 @@
+"""Plain split: equal shares at random, or the clients that the data already have (synthetic data)."""
+
+import numpy as np
+
+from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.spec.base import Strict
+
+
+class Config(Strict):
+    """No parameters."""
+
+
+def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
+    """Raises PartitionError if the data's own clients are not as many as the setting asks for."""
+    if table.client is None:
+        order = rng.permutation(len(table.labels))
+        return Assignment([np.sort(part) for part in np.array_split(order, clients)])
+    own = int(table.client.max()) + 1
+    if own != clients:
+        raise PartitionError(f"the data come with {own} clients, the setting asks for {clients}")
+    return Assignment([np.flatnonzero(table.client == k) for k in range(clients)])

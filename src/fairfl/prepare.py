@@ -1,0 +1,68 @@
+"""Bring a data set into its prepared form: ``python -m fairfl.prepare --spec ... --out ...``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import save
+
+from fairfl import atomic, cli
+from fairfl.data import load
+from fairfl.data.interface import Prepared
+from fairfl.data.options import json_object, merge
+from fairfl.errors import OptionError
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Prepare the data of ``--spec`` from the files in ``--folder`` and write ``--out``.
+
+    The spec is a JSON object {"name": ..., "options": {...}, "seed": int}; options default to {}
+    and the seed to 0. The form of the file is in :mod:`fairfl.data.interface`; the same spec and
+    files give the same bytes.
+
+    Raises:
+        OptionError: a spec that is not allowed.
+        SourceError, DataError: a raw file that is missing, damaged or not as expected.
+        OSError: the output cannot be written.
+    """
+    parser = argparse.ArgumentParser(prog="fairfl.prepare", description="Prepare a data set.")
+    parser.add_argument("--spec", required=True, help="JSON object: name, options, seed")
+    parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
+    parser.add_argument("--out", type=Path, required=True, help="safetensors file to write")
+    args = parser.parse_args(argv)
+
+    name, options, seed = _checked(json_object("--spec", args.spec))
+    prepared = load(name).prepare(args.folder, options, seed)
+    atomic.write_bytes(args.out, to_bytes(prepared))
+
+
+def to_bytes(prepared: Prepared) -> bytes:
+    """The safetensors file of prepared data; equal data give equal bytes."""
+    data = save(prepared.tensors, metadata=prepared.metadata)
+    # The library writes the metadata in the order of a randomly seeded hash map: sort them.
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8 : 8 + length])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    return b"".join((struct.pack("<Q", len(text)), text, memoryview(data)[8 + length :]))
+
+
+def _checked(spec: dict[str, Any]) -> tuple[str, dict[str, Any], int]:
+    spec = merge("--spec", spec, {"name": None, "options": {}, "seed": 0, "code": {}})
+    name, options, seed = spec["name"], spec["options"], spec["seed"]
+    if not isinstance(name, str):
+        raise OptionError(f"--spec: name is {name!r}; expected the name of a data set")
+    if not isinstance(options, dict):
+        raise OptionError(f"--spec: options is {options!r}; expected a JSON object")
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise OptionError(f"--spec: seed is {seed!r}; expected a whole number >= 0")
+    return name, options, seed
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,179 @@
+"""The spec of each job: one dictionary that holds all that its result depends on, code included.
+
+Rules pass it as one canonical JSON string, both as `params:` (what Snakemake compares to decide on a
+re-run) and on the command line (what the job reads). A job never reads config.yaml or papers/*.yaml,
+so what triggers a job and what it computes from cannot drift apart.
+"""
+
+from typing import Any
+
+from fairfl.data import load
+from fairfl.provenance.code import closure, differences
+from fairfl.provenance.fingerprint import fingerprint
+from fairfl.spec.declaration import declaration
+from fairfl.spec.workload import Run, Workload
+
+# Keys of a setting that decide who owns which sample.
+_PARTITION_KEYS = ("data", "samples", "partition", "clients", "split")
+
+
+def data_key(workload: Workload, setting: str, seed: int) -> str:
+    """Name of the prepared tensor file: data set, options that differ from default, seed if drawn anew."""
+    data = workload.settings[setting].data
+    module = load(data.name)
+    changed = {key: value for key, value in data.options.items() if value != module.DEFAULTS[key]}
+    suffix = f"-{fingerprint(changed)[:8]}" if changed else ""
+    return f"{data.name}{suffix}" + (f"_seed{seed}" if module.PER_SEED else "")
+
+
+def prepare(workload: Workload, setting: str, seed: int) -> dict[str, Any]:
+    data = workload.settings[setting].data
+    return {
+        "name": data.name,
+        "options": data.options,
+        "seed": seed if load(data.name).PER_SEED else 0,
+        "code": closure("fairfl.prepare", f"fairfl.data.{data.name}"),
+    }
+
+
+def partition(workload: Workload, setting: str, seed: int) -> dict[str, Any]:
+    training = workload.settings[setting].training()
+    method = training["partition"]["name"]
+    return {
+        **{key: training[key] for key in _PARTITION_KEYS},
+        "seed": seed,
+        "code": closure("fairfl.partition.__main__", f"fairfl.partition.{method}"),
+    }
+
+
+def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[str, Any]:
+    training = workload.settings[setting].training()
+    keys = ("data", "model", "loss", "learning_rate", "batch_size", "local_optimum")
+    return {
+        **{key: training[key] for key in keys},
+        "seed": seed,
+        "client": client,
+        "code": closure(
+            "fairfl.optimum", f"fairfl.models.{training['model']['name']}", "fairfl.algorithms.local_only"
+        ),
+    }
+
+
+def train(workload: Workload, run: Run) -> dict[str, Any]:
+    training = workload.settings[run.setting].training()
+    for key in ("local_optimum", "reported_part", "gap_part"):  # the first comes in as files (needs_optima),
+        training.pop(key)  # the others matter after training only
+    return {
+        "setting": run.setting,
+        **training,
+        "algorithm": run.algorithm,
+        "arm": run.arm,
+        "hyperparameters": workload.hyperparameters(run),
+        "seed": run.seed,
+        "code": closure(
+            "fairfl.train",
+            f"fairfl.models.{training['model']['name']}",
+            f"fairfl.algorithms.{run.algorithm}",
+        ),
+    }
+
+
+def needs_optima(algorithm: str) -> bool:
+    """True if the algorithm uses L*_k while it trains (eagle); others meet it only in the metrics."""
+    return "val_best" in declaration("algorithms", algorithm).NEEDS
+
+
+def tidy(workload: Workload, setting: str) -> dict[str, Any]:
+    spec = workload.settings[setting]
+    return {
+        "setting": setting,
+        "data": spec.data.label,
+        "rounds": spec.rounds,
+        "reported_part": spec.reported_part,
+        "gap_part": spec.gap_part or spec.reported_part,
+        "runs": [
+            {
+                "id": run.id,
+                "algorithm": run.algorithm,
+                "hyperparameters": _shown(workload, run),
+                "seed": run.seed,
+            }
+            for run in workload.runs_of(setting)
+        ],
+        "local_only": any(a == "local_only" for a, _ in workload.arms.get(setting, {})),
+        "seeds": spec.seeds,
+        "optima_seeds": spec.seeds if spec.local_optimum else [],
+        "clients": spec.clients,
+        "code": closure("fairfl.tidy"),
+    }
+
+
+def _shown(workload: Workload, run: Run) -> str:
+    """Hyper-parameters as the reported tables spell them: 'lambda=1.0', '' if none."""
+    row = workload.arms[run.setting][run.algorithm, run.arm]
+    return ",".join(f"{key}={value}" for key, value in sorted(row.items()))
+
+
+def artifact(workload: Workload, name: str) -> dict[str, Any]:
+    """Spec of a table or figure: its YAML without claims, titles of algorithms and metrics, code."""
+    paper, key, spec = workload.artifacts[name]
+    source = workload.papers[paper]
+    algorithms = {row.algorithm for row in spec.rows}
+    entry = (
+        ("fairfl.artifacts.figure", f"fairfl.artifacts.plots.{spec.plot}")
+        if spec.plot
+        else ("fairfl.artifacts.table",)
+    )
+    return {
+        "paper": paper,
+        "id": key,
+        "artifact": spec.model_dump(mode="json", exclude={"claims", "assumed", "notes"}),
+        "metrics": {m: source.metrics[m].model_dump(mode="json") for m in spec.columns},
+        "algorithms": {a: source.algorithms[a].title for a in sorted(algorithms)},
+        "scale": workload.scale.scale,
+        "settings": {
+            name: {
+                "data": workload.settings[name].data.label,
+                "rounds": workload.settings[name].rounds,
+                "seeds": len(workload.settings[name].seeds),
+                "changed": changed_by_scale(workload, name),
+            }
+            for name in spec.settings
+        },
+        "code": closure(*entry),
+    }
+
+
+def changed_by_scale(workload: Workload, setting: str) -> list[str]:
+    """What the scale replaced in a setting, in words; empty at paper scale."""
+    paper = workload.papers[workload.paper_of[setting]].settings.get(setting)
+    if paper is None:  # a calibration point
+        return []
+    old = paper.training() | {"seeds": paper.seeds}
+    new = workload.settings[setting].training() | {"seeds": workload.settings[setting].seeds}
+    old["data"].pop("stands_in_for"), new["data"].pop("stands_in_for")
+    return list(differences(old, new))
+
+
+def calibration(workload: Workload, paper: str, name: str) -> dict[str, Any]:
+    """Spec of a calibration report: grid points by setting id, targets, algorithm."""
+    spec = workload.papers[paper].calibrations[name]
+    points = {
+        setting: {key: _at(workload.settings[setting].training(), key) for key in spec.grid}
+        for setting in workload.calibration_grid(paper, name)
+    }
+    return {
+        "name": name,
+        "points": points,
+        "algorithm": spec.algorithm,
+        "targets": [target.model_dump(mode="json") for target in spec.targets],
+        "why": spec.why,
+        "data": workload.settings[spec.setting].data.label,
+        "code": closure("fairfl.tune"),
+    }
+
+
+def _at(tree: Any, key: str) -> Any:
+    for part in key.split("."):
+        tree = tree[part]
+    return tree

@@ -1,0 +1,152 @@
+"""Where the files of a workload lie. Rules ask here, so that no rule file holds logic.
+
+    results/data/<key>.safetensors                       prepared data, shared by all scales
+    results/<scale>/partitions/<setting>/seed<s>.*       who owns which sample
+    results/<scale>/optima/<setting>/seed<s>/client<k>.json
+    results/<scale>/runs/<run id>/                       metrics.parquet summary.json model.safetensors
+    results/<scale>/tidy/<setting>.csv, .rounds.parquet
+    results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
+    results/<scale>/comparison.csv claims.csv index.html
+"""
+
+from fairfl.data import load
+from fairfl.provenance.code import closure
+from fairfl.provenance.fingerprint import canonical, fingerprint
+from fairfl.spec import jobs
+from fairfl.spec.declaration import declaration
+from fairfl.spec.setting import Setting
+from fairfl.spec.workload import Run, Workload
+
+RUN_FILES = ("metrics.parquet", "summary.json", "model.safetensors")
+
+
+class Layout:
+    """Paths and job specs by wildcard values, as Snakemake asks for them."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.results = f"results/{workload.scale.scale}"
+        self._prepared: dict[str, tuple[str, int]] = {}
+
+    # -- data and partition -------------------------------------------------------------------
+    def _settings(self) -> dict[str, Setting]:
+        return self.workload.settings
+
+    def data(self, setting: str, seed: int) -> str:
+        return f"results/data/{jobs.data_key(self.workload, setting, seed)}.safetensors"
+
+    def owner_of(self, key: str) -> tuple[str, int]:
+        """Some (setting, seed) that uses the prepared data `key`."""
+        if not self._prepared:
+            for name, setting in self._settings().items():
+                for seed in setting.seeds:
+                    self._prepared.setdefault(jobs.data_key(self.workload, name, seed), (name, seed))
+        return self._prepared[key]
+
+    def data_name(self, key: str) -> str:
+        return self._settings()[self.owner_of(key)[0]].data.name
+
+    def fetched(self, key: str) -> list[str]:
+        """Marker of the raw files, for data sets that have any."""
+        data = self._settings()[self.owner_of(key)[0]].data
+        return [f"results/data/{key}.fetched.json"] if load(data.name).files(data.options) else []
+
+    def data_options(self, key: str) -> str:
+        return canonical(self._settings()[self.owner_of(key)[0]].data.options)
+
+    def partition(self, setting: str, seed: int) -> str:
+        return f"{self.results}/partitions/{setting}/seed{seed}.parquet"
+
+    # -- runs ---------------------------------------------------------------------------------
+    def optima(self, setting: str, seed: int) -> list[str]:
+        spec = self._settings()[setting]
+        if not spec.local_optimum:
+            return []
+        folder = f"{self.results}/optima/{setting}/seed{seed}"
+        return [f"{folder}/client{k}.json" for k in range(spec.clients)]
+
+    def optima_for(self, algorithm: str, setting: str, seed: int) -> list[str]:
+        """The local optima that a run reads while it trains."""
+        return self.optima(setting, seed) if jobs.needs_optima(algorithm) else []
+
+    def run_files(self, run: Run) -> list[str]:
+        return [f"{self.results}/runs/{run.id}/{name}" for name in RUN_FILES]
+
+    def tidy_inputs(self, setting: str) -> list[str]:
+        runs = self.workload.runs_of(setting)
+        files = [file for run in runs for file in self.run_files(run)[:2]]
+        return files + [file for seed in self._settings()[setting].seeds for file in self.optima(setting, seed)]
+
+    # -- artifacts ----------------------------------------------------------------------------
+    def artifact_inputs(self, name: str) -> dict[str, dict[str, str]]:
+        """Files that an artifact is made from, by kind, then by setting or run id."""
+        _, _, spec = self.workload.artifacts[name]
+        if spec.kind == "static_table":
+            return {}
+        needs = declaration("artifacts/plots", spec.plot).NEEDS if spec.plot else ("tidy",)
+        files: dict[str, dict[str, str]] = {kind: {} for kind in needs}
+        for setting in spec.settings:
+            seed = self._settings()[setting].seeds[0]
+            if "tidy" in needs:
+                files["tidy"][setting] = f"{self.results}/tidy/{setting}.csv"
+            if "rounds" in needs:
+                files["rounds"][setting] = f"{self.results}/tidy/{setting}.rounds.parquet"
+            if "data" in needs:
+                files["data"][setting] = self.data(setting, seed)
+                files.setdefault("partition", {})[setting] = self.partition(setting, seed)
+            if "model" in needs:
+                for run in self.workload.runs_of(setting):
+                    if run.seed == seed:
+                        files["model"][run.id] = self.run_files(run)[2]
+        return files
+
+    def artifact_input_list(self, name: str) -> list[str]:
+        return sorted({path for kind in self.artifact_inputs(name).values() for path in kind.values()})
+
+    def artifact_outputs(self, name: str) -> list[str]:
+        paper, key, spec = self.workload.artifacts[name]
+        suffixes = ("csv", "pdf", "png") if spec.plot else ("csv", "md", "tex")
+        return [f"{self.results}/{paper}/{key}.{suffix}" for suffix in suffixes]
+
+    def artifact_spec(self, name: str) -> str:
+        return canonical(jobs.artifact(self.workload, name) | {"files": self.artifact_inputs(name)})
+
+    def compared(self) -> list[str]:
+        """Tidy tables of every setting that an artifact with rows uses."""
+        used = {s for _, _, a in self.workload.artifacts.values() if a.rows for s in a.settings}
+        return sorted(f"{self.results}/tidy/{setting}.csv" for setting in used)
+
+    def outputs(self) -> list[str]:
+        """Everything of `snakemake all`."""
+        artifacts = [path for name in self.workload.artifacts for path in self.artifact_outputs(name)]
+        return [*artifacts, *(f"{self.results}/{name}" for name in ("comparison.csv", "claims.csv", "index.html"))]
+
+    # -- specs as canonical JSON --------------------------------------------------------------
+    def prepare_spec(self, key: str) -> str:
+        return canonical(jobs.prepare(self.workload, *self.owner_of(key)))
+
+    def partition_spec(self, setting: str, seed: str) -> str:
+        return canonical(jobs.partition(self.workload, setting, int(seed)))
+
+    def optimum_spec(self, setting: str, seed: str, client: str) -> str:
+        return canonical(jobs.optimum(self.workload, setting, int(seed), int(client)))
+
+    def train_spec(self, setting: str, algorithm: str, arm: str, seed: str) -> str:
+        return canonical(jobs.train(self.workload, Run(setting, algorithm, arm, int(seed))))
+
+    def tidy_spec(self, setting: str) -> str:
+        return canonical(jobs.tidy(self.workload, setting))
+
+    def calibration_spec(self, paper: str, name: str) -> str:
+        return canonical(jobs.calibration(self.workload, paper, name))
+
+    def config(self) -> str:
+        """The resolved configuration, for cheap jobs that read papers/*.yaml themselves."""
+        return canonical(self.workload.config.model_dump(mode="json"))
+
+    def summary_spec(self, module: str) -> str:
+        """What comparison, claims and page depend on besides their input files."""
+        papers = {name: paper.model_dump(mode="json") for name, paper in self.workload.papers.items()}
+        scale = self.workload.scale.model_dump(mode="json")
+        parts = [papers, scale, self.workload.config.model_dump(mode="json"), closure(module)]
+        return fingerprint(parts)

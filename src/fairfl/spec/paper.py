@@ -1,0 +1,208 @@
+"""A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from fairfl.spec.base import Strict
+from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Setting
+from fairfl.spec.strict import nearest
+
+Value = bool | int | float | str
+
+
+class Metric(Strict):
+    """How a metric is called, counted and printed."""
+
+    name: str = Field(description="column title, LaTeX allowed")
+    meaning: str = Field(description="formula or definition in one line")
+    unit: str
+    direction: Literal["up", "down"] | None = None
+    digits: int = Field(3, ge=0, le=9, description="digits after the point in the paper's tables")
+
+
+class Algorithm(Strict):
+    """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
+
+    title: str
+    defaults: dict[str, Value] = Field(default_factory=dict)
+    grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
+    sources: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _sourced(self) -> "Algorithm":
+        missing = sorted((set(self.defaults) | set(self.grid)) - set(self.sources))
+        if missing:
+            raise ValueError(f"no source for {', '.join(missing)}")
+        for key, text in self.sources.items():
+            if not text.startswith(SOURCE_KINDS):
+                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
+        return self
+
+
+class Row(Strict):
+    """One row of a table or one curve of a figure."""
+
+    algorithm: str
+    hyperparameters: dict[str, Value] = Field(default_factory=dict)
+
+
+class Claim(Strict):
+    """A checkable statement of the paper about an artifact, in the grammar of fairfl.artifacts.claims."""
+
+    id: str
+    setting: str | None = None
+    expr: str
+    text: str = ""
+    reference: Literal["holds", "fails", "untestable"] = Field(
+        description="what the paper's own numbers say about the claim"
+    )
+
+
+class Artifact(Strict):
+    """A table or a figure."""
+
+    kind: Literal["table", "figure", "illustration", "static_table"]
+    title: str = Field(description="as the paper calls it: 'Table 8'")
+    caption: str
+    settings: list[str] = Field(default_factory=list)
+    rows: list[Row] = Field(default_factory=list)
+    columns: list[str] = Field(default_factory=list, description="metric ids, in print order")
+    rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
+    plot: str | None = Field(None, description="how a figure is drawn: fairfl.artifacts.plots.<plot>")
+    options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot")
+    header: list[str] = Field(default_factory=list, description="static table: column titles")
+    content: list[list[str]] = Field(default_factory=list, description="static table: its rows")
+    claims: list[Claim] = Field(default_factory=list)
+    spread: str = ""
+    assumed: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _shape(self) -> "Artifact":
+        if self.kind in ("figure", "illustration") and not self.plot:
+            raise ValueError("a figure needs `plot`")
+        if self.kind == "table" and not (self.settings and self.rows and self.columns):
+            raise ValueError("a table needs settings, rows and columns")
+        if self.kind == "static_table" and not (self.header and self.content):
+            raise ValueError("a static table needs header and content")
+        for number, line in enumerate(self.content):
+            if len(line) != len(self.header):
+                raise ValueError(f"content row {number} has {len(line)} cells, the header {len(self.header)}")
+        return self
+
+
+class Target(Strict):
+    """A reported number that a calibration steers by."""
+
+    metric: str
+    value: float
+    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
+    source: str
+
+
+class Calibration(Strict):
+    """Tunes unstated facts on one algorithm only, against the paper's numbers for that algorithm."""
+
+    setting: str
+    algorithm: Literal["fedavg"] = Field(description="never the paper's own method")
+    grid: dict[str, list[Value]] = Field(min_length=1, description="setting key -> values")
+    targets: list[Target] = Field(min_length=1)
+    why: str
+
+
+class Paper(Strict):
+    """papers/<paper>.yaml."""
+
+    paper: str
+    title: str
+    citation: str
+    arxiv: str
+    metrics: dict[str, Metric]
+    algorithms: dict[str, Algorithm]
+    settings: dict[str, Setting]
+    artifacts: dict[str, Artifact]
+    calibrations: dict[str, Calibration] = Field(default_factory=dict)
+
+    @field_validator("settings")
+    @classmethod
+    def _sourced(cls, value: dict[str, Setting]) -> dict[str, Setting]:
+        for name, setting in value.items():
+            missing = [key for key in SOURCED if key not in setting.sources]
+            if missing:
+                raise ValueError(f"{name}: no source for {', '.join(missing)}")
+            unknown = [key for key in setting.sources if key.split(".")[0] not in Setting.model_fields]
+            if unknown:
+                raise ValueError(f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Paper":
+        for name, artifact in self.artifacts.items():
+            for row in artifact.rows:
+                if row.algorithm not in self.algorithms:
+                    raise ValueError(
+                        f"artifacts.{name}: algorithm {row.algorithm!r} is not described under "
+                        f"algorithms{nearest(row.algorithm, self.algorithms)}"
+                    )
+            for metric in artifact.columns:
+                if metric not in self.metrics:
+                    raise ValueError(f"artifacts.{name}: unknown metric {metric!r}{nearest(metric, self.metrics)}")
+            ids = [claim.id for claim in artifact.claims]
+            if len(set(ids)) != len(ids):
+                raise ValueError(f"artifacts.{name}: two claims share an id")
+        for name, calibration in self.calibrations.items():
+            if calibration.setting not in self.settings:
+                raise ValueError(
+                    f"calibrations.{name}: unknown setting {calibration.setting!r}"
+                    f"{nearest(calibration.setting, self.settings)}"
+                )
+        return self
+
+
+class Patch(Strict):
+    """What a scale changes in the settings whose id matches one of the patterns."""
+
+    match: list[str] = Field(min_length=1, description="shell patterns over setting ids")
+    set: dict[str, Any] = Field(min_length=1, description="keys of a setting; 'a.b' reaches inside")
+    why: str
+
+
+class Scale(Strict):
+    """scales/<scale>.yaml. Patches are applied in order; later ones win."""
+
+    scale: str
+    description: str
+    patches: list[Patch] = Field(default_factory=list)
+
+
+class Verdict(Strict):
+    """When two numbers agree."""
+
+    agree_within: float = Field(2.0, gt=0, description="joint standard deviations")
+
+
+class Config(Strict):
+    """config.yaml: what to run and where."""
+
+    scale: str
+    papers: list[str] = Field(min_length=1)
+    seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
+    artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
+    algorithms: list[str] | None = Field(None, min_length=1, description="null: all")
+    data_folder: str = "data"
+    mirrors: list[str] = Field(default_factory=list)
+    offline: bool = False
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    backend: Literal["auto", "stacked", "sequential"] = "auto"
+    threads: int = Field(1, gt=0, le=256)
+    checkpoint_seconds: float = Field(60.0, gt=0)
+    verdict: Verdict = Verdict()
+
+    @field_validator("papers", "seeds", "artifacts", "algorithms", "mirrors", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """`--config papers=eagle` and `papers=eagle,vred` mean a list."""
+        if isinstance(value, str):
+            return [part.strip() for part in value.split(",") if part.strip()]
+        return [value] if isinstance(value, int) else value

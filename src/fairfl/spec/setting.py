@@ -1,0 +1,163 @@
+"""A setting: data set + model + partition + federation schedule."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from fairfl.spec.declaration import declaration
+from fairfl import data
+from fairfl.spec.base import Strict
+from fairfl.spec.strict import SpecError, explain
+
+# Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
+SOURCE_KINDS = ("paper", "public code", "recalled", "not stated: chosen because")
+
+
+class Choice(Strict):
+    """A plug-in by name with its parameters: `{name: cnn, channels: [32, 64]}`."""
+
+    model_config = Strict.model_config | ConfigDict(extra="allow")
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Parameters as written in YAML, without the name."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+def _resolved(kind: str, choice: Choice) -> Choice:
+    """Fill in the defaults of a plug-in; problems become ValueErrors that pydantic locates."""
+    try:
+        config = declaration(kind, choice.name).Config
+    except SpecError as error:
+        raise ValueError(str(error)) from None
+    try:
+        options = config.model_validate(choice.options).model_dump(mode="json", by_alias=True)
+    except ValueError as error:
+        lines = str(explain(error, config, "")).splitlines()
+        raise ValueError("; ".join(line.removeprefix(": ") for line in lines)) from None
+    return Choice(name=choice.name, **options)
+
+
+class Data(Choice):
+    """The data set. `stands_in_for` is set by a scale that replaces the paper's data."""
+
+    stands_in_for: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Name for tables and reports: 'digits (stand-in for emnist)'."""
+        return f"{self.name} (stand-in for {self.stands_in_for})" if self.stands_in_for else self.name
+
+
+class Split(Strict):
+    """Fractions of each client's samples for training, validation and test; they sum to 1."""
+
+    train: float = Field(gt=0, le=1)
+    validation: float = Field(ge=0, lt=1)
+    test: float = Field(ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Split":
+        total = self.train + self.validation + self.test
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"train + validation + test is {total:g}, it must be 1")
+        return self
+
+
+class LocalOptimum(Strict):
+    """Stopping rule of the pretraining that yields L*_k (EAGLE appendix B.1)."""
+
+    max_steps: int = Field(gt=0, description="cap on local epochs")
+    flat_window: int = Field(gt=0, description="epochs over which the improvement is taken")
+    flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
+
+
+class Setting(Strict):
+    """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
+
+    data: Data
+    samples: int | None = Field(None, gt=0, description="samples drawn from the data set; null: all")
+    model: Choice
+    partition: Choice
+    clients: int = Field(gt=0)
+    clients_per_round: int = Field(gt=0)
+    split: Split
+    rounds: int = Field(gt=0)
+    local_epochs: int = Field(1, gt=0)
+    batch_size: int | None = Field(None, gt=0, description="null: full batch")
+    learning_rate: float = Field(gt=0)
+    loss: Literal["cross_entropy", "logistic"] = "cross_entropy"
+    evaluate_every: int = Field(gt=0, description="rounds between two evaluations")
+    reported_part: Literal["train", "validation", "test"] = "test"
+    gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
+    local_optimum: LocalOptimum | None = None
+    keep: Literal["nothing", "model", "path"] = "nothing"
+    seeds: list[int] = Field(min_length=1)
+    sources: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+
+    @field_validator("model")
+    @classmethod
+    def _model(cls, value: Choice) -> Choice:
+        return _resolved("models", value)
+
+    @field_validator("partition")
+    @classmethod
+    def _partition(cls, value: Choice) -> Choice:
+        return _resolved("partition", value)
+
+    @field_validator("data")
+    @classmethod
+    def _data(cls, value: Data) -> Data:
+        module = data.load(value.name)  # numpy only, so it may be imported here
+        module.files(value.options)  # checks the options; its OptionError is a ValueError
+        options = {**module.DEFAULTS, **value.options}
+        return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, value: list[int]) -> list[int]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{value} names a seed twice")
+        if any(not 0 <= seed < 2**32 for seed in value):
+            raise ValueError(f"{value}: a seed is a whole number from 0 to 4294967295")
+        return value
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Setting":
+        if self.clients_per_round > self.clients:
+            raise ValueError(
+                f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients"
+            )
+        if self.samples is not None and self.samples < self.clients:
+            raise ValueError(f"samples is {self.samples}, less than one for each of {self.clients} clients")
+        shards = self.partition.options.get("shards_per_client")
+        if shards and self.samples is not None and shards * self.clients > self.samples:
+            raise ValueError(
+                f"{shards * self.clients} shards (partition.shards_per_client x clients) "
+                f"are more than {self.samples} samples"
+            )
+        if self.local_optimum and self.split.validation == 0:
+            raise ValueError("split.validation is 0, but local_optimum measures L*_k on validation data")
+        return self
+
+    @field_validator("sources")
+    @classmethod
+    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        for key, text in value.items():
+            if not text.startswith(SOURCE_KINDS):
+                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
+        return value
+
+    def training(self) -> dict[str, Any]:
+        """The part that a training job depends on: no sources, notes, seeds."""
+        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds"})
+
+
+# Hyper-parameters that must carry a source in papers/*.yaml ("a.b" is key b of a).
+SOURCED = (
+    "data", "samples", "model", "partition", "clients", "clients_per_round", "split", "rounds",
+    "local_epochs", "batch_size", "learning_rate", "loss", "evaluate_every", "reported_part", "seeds",
+)  # fmt: skip

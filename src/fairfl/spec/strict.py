@@ -1,0 +1,150 @@
+"""Reading YAML strictly: unknown keys, wrong types and impossible values stop the run with one clear line.
+
+Every file that a user edits (config.yaml, papers/*.yaml, scales/*.yaml) is read through `read`.
+"""
+
+import difflib
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from fairfl.errors import FairflError
+
+Spec = TypeVar("Spec", bound=BaseModel)
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class SpecError(FairflError):
+    """A configuration that cannot be run. The message names file, key, value and a way out."""
+
+
+class _UniqueKeyLoader(_Loader):  # type: ignore[misc, valid-type]
+    """YAML keeps the last of two equal keys silently; a paper with two `table4` must not load."""
+
+
+def _mapping(loader: Any, node: Any) -> dict:
+    loader.flatten_mapping(node)
+    seen: dict = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | float | bool):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} is not a plain value", key_node.start_mark
+            )
+        if key in seen and key_node.value != "<<":
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} stands twice", key_node.start_mark
+            )
+        seen[key] = loader.construct_object(value_node, deep=True)
+    return seen
+
+
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def nearest(word: Any, known: Any) -> str:
+    """Return ", did you mean 'x'?" for the closest known word, or the list of known words."""
+    names = [str(k) for k in known]
+    match = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
+    if match:
+        return f"; did you mean {match[0]!r}?"
+    return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")
+
+
+def load(path: Path) -> Any:
+    """Read one YAML file. Raises SpecError on a missing file, bad encoding, bad YAML, doubled keys."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        siblings = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise SpecError(f"{path}: no such file{nearest(path.name, siblings)}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise SpecError(f"{path}{line}: not valid YAML: {what}") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+
+
+def _fields_at(model: Any, location: tuple) -> list[str]:
+    """Names of the keys that are valid where an unknown key was found."""
+    for part in location:
+        if isinstance(part, int) or not (isinstance(model, type) and issubclass(model, BaseModel)):
+            continue
+        for name, field in model.model_fields.items():
+            if part in (name, field.alias):
+                model = _inner_model(field.annotation)
+                break
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return [field.alias or name for name, field in model.model_fields.items()]
+    return []
+
+
+def _inner_model(annotation: Any) -> Any:
+    """The spec class inside list[X], dict[str, X], X | None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        found = _inner_model(part)
+        if found is not None:
+            return found
+    return None
+
+
+def explain(error: ValidationError, model: type[BaseModel], file: str, prefix: str = "") -> SpecError:
+    """Turn pydantic's report into lines `file: key: value: what is wrong; nearest valid name`."""
+    lines = []
+    for problem in error.errors():
+        location = tuple(problem["loc"])
+        key = ".".join(str(part) for part in (prefix, *location) if part != "")
+        value = problem.get("input")
+        if problem["type"] == "extra_forbidden":
+            hint = nearest(location[-1], _fields_at(model, location[:-1]))
+            lines.append(f"{file}: {key}: unknown key (value {_short(value)}){hint}")
+        elif problem["type"] == "literal_error":
+            choices = [c.strip().strip("'") for c in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
+            lines.append(f"{file}: {key}: {_short(value)} is not valid{nearest(value, choices)}")
+        elif problem["type"] == "missing":
+            lines.append(f"{file}: {key}: missing; it has no default")
+        else:
+            message = problem["msg"].removeprefix("Value error, ")
+            message = message[0].lower() + message[1:]
+            shown = "" if problem["type"] == "value_error" else f"{_short(value)}: "
+            lines.append(f"{file}: {key or '(whole file)'}: {shown}{message}")
+    return SpecError("\n".join(lines))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def check(data: Any, model: type[Spec], file: str, prefix: str = "") -> Spec:
+    """Validate plain data against a spec. Raises SpecError with one line per problem."""
+    if not isinstance(data, dict):
+        where = f"{prefix}: " if prefix else ""
+        raise SpecError(f"{file}: {where}expected `key: value` lines, found {_short(data)}")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise explain(error, model, file, prefix) from None
+    except RecursionError:
+        raise SpecError(f"{file}: nested too deeply") from None
+
+
+def merged(base: dict, patch: dict) -> dict:
+    """`patch` laid over `base`, dictionaries key by key, everything else replaced."""
+    result = dict(base)
+    for key, value in patch.items():
+        old = result.get(key)
+        result[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return result

@@ -1,0 +1,258 @@
+"""Expansion of config + papers + scale into the run table.
+
+Everything that a Snakemake rule asks is answered here from plain data: which runs there are, where
+their files lie, and the resolved spec of each job as one dictionary. Nothing here imports torch.
+"""
+
+import fnmatch
+import itertools
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fairfl.spec.declaration import declaration, parameters
+from fairfl.spec.paper import Artifact, Config, Paper, Scale
+from fairfl.spec.setting import Setting
+from fairfl.spec.strict import SpecError, check, load, merged, nearest
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """setting x arm x seed: one training job."""
+
+    setting: str
+    algorithm: str
+    arm: str
+    seed: int
+
+    @property
+    def id(self) -> str:
+        """The run id is the path below results/<scale>/runs/."""
+        return f"{self.setting}/{self.algorithm}/{self.arm}/seed{self.seed}"
+
+
+def arm_name(hyperparameters: dict[str, Any]) -> str:
+    """Folder name of an arm: 'lambda=1.0', 'default' if the algorithm has no row parameters."""
+    if not hyperparameters:
+        return "default"
+    return ",".join(f"{key}={_plain(value)}" for key, value in sorted(hyperparameters.items()))
+
+
+def _plain(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if not all(c.isalnum() or c in "._+-" for c in text):
+        raise SpecError(f"value {text!r} cannot be part of a file name: use letters, digits, . _ + -")
+    return text
+
+
+@dataclass
+class Workload:
+    """All that `snakemake` may be asked for, at one scale."""
+
+    config: Config
+    papers: dict[str, Paper]
+    scale: Scale
+    settings: dict[str, Setting]
+    paper_of: dict[str, str]
+    files: dict[str, str] = field(default_factory=dict)
+
+    # -- runs ---------------------------------------------------------------------------------
+    @cached_property
+    def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
+        """Selected artifacts: 'eagle_table8' -> (paper, id, artifact)."""
+        every = {
+            f"{name}_{key}": (name, key, artifact)
+            for name in self.config.papers
+            for key, artifact in self.papers[name].artifacts.items()
+        }
+        if self.config.artifacts is None:
+            return every
+        for wanted in self.config.artifacts:
+            if wanted not in every:
+                raise SpecError(f"config.yaml: artifacts: no artifact {wanted!r}{nearest(wanted, every)}")
+        return {key: value for key, value in every.items() if key in self.config.artifacts}
+
+    @cached_property
+    def arms(self) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+        """setting -> {(algorithm, arm): row hyper-parameters}, over the selected artifacts."""
+        table: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        for _, _, artifact in self.artifacts.values():
+            for setting in artifact.settings:
+                for row in artifact.rows:
+                    if self.config.algorithms and row.algorithm not in self.config.algorithms:
+                        continue
+                    arm = (row.algorithm, arm_name(row.hyperparameters))
+                    table.setdefault(setting, {})[arm] = dict(row.hyperparameters)
+        return table
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Every training job, without those of `local_only` (its results are the local optima)."""
+        return [
+            Run(setting, algorithm, arm, seed)
+            for setting, arms in self.arms.items()
+            for algorithm, arm in arms
+            if self.declared(algorithm).ROUNDS
+            for seed in self.settings[setting].seeds
+        ]
+
+    def runs_of(self, setting: str) -> list[Run]:
+        return [run for run in self.runs if run.setting == setting]
+
+    def declared(self, algorithm: str) -> Any:
+        """Config and constants of an algorithm file."""
+        return declaration("algorithms", algorithm)
+
+    def hyperparameters(self, run: Run) -> dict[str, Any]:
+        """All parameters of the arm: row values over the paper's defaults over the file's defaults."""
+        row = self.arms[run.setting][run.algorithm, run.arm]
+        paper = self.paper_of[run.setting]
+        usage = self.papers[paper].algorithms.get(run.algorithm)
+        given = {**(usage.defaults if usage else {}), **row}
+        return parameters(
+            "algorithms",
+            run.algorithm,
+            given,
+            f"papers/{paper}.yaml",
+            f"{run.setting}: {run.algorithm}({run.arm})",
+        )
+
+    # -- calibration --------------------------------------------------------------------------
+    def calibration_grid(self, paper: str, name: str) -> list[str]:
+        """Setting ids of a calibration grid; each is added to `settings` and `arms` on first use."""
+        calibration = self.papers[paper].calibrations[name]
+        base = self.settings[calibration.setting]
+        keys = list(calibration.grid)
+        ids = []
+        for values in itertools.product(*calibration.grid.values()):
+            point = dict(zip(keys, values, strict=True))
+            setting = f"{calibration.setting}~{arm_name(point)}"
+            if setting not in self.settings:
+                data = base.model_dump(mode="json")
+                for key, value in point.items():
+                    data = merged(data, _nested(key, value))
+                where = f"calibrations.{name}"
+                self.settings[setting] = check(data, Setting, f"papers/{paper}.yaml", where)
+                self.paper_of[setting] = paper
+            self.arms.setdefault(setting, {})[calibration.algorithm, "default"] = {}
+            ids.append(setting)
+        self.__dict__.pop("runs", None)
+        return ids
+
+
+def _nested(key: str, value: Any) -> dict[str, Any]:
+    head, _, rest = key.partition(".")
+    return {head: _nested(rest, value)} if rest else {head: value}
+
+
+def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
+    """Resolve `extends: name` of settings against `templates` and earlier settings."""
+    templates = raw.pop("templates", None) or {}
+    settings = raw.get("settings") or {}
+    done: dict[str, dict] = {}
+
+    def resolve(name: str, trail: tuple[str, ...]) -> dict:
+        if name in trail:
+            raise SpecError(f"{file}: settings.{trail[0]}: extends runs in a circle: {' -> '.join(trail)}")
+        body = settings.get(name, templates.get(name))
+        if not isinstance(body, dict):
+            known = list(templates) + list(settings)
+            raise SpecError(f"{file}: settings.{(*trail, name)[0]}: extends unknown {name!r}{nearest(name, known)}")
+        own = {key: value for key, value in body.items() if key != "extends"}
+        parent = body.get("extends")
+        return merged(resolve(parent, (*trail, name)), own) if parent else own
+
+    for name in settings:
+        done[name] = resolve(name, ())
+    return {**raw, "settings": done}
+
+
+def load_paper(path: Path) -> Paper:
+    """Read papers/<paper>.yaml. Raises SpecError with file, key, value and nearest valid name."""
+    raw = load(path)
+    if not isinstance(raw, dict):
+        raise SpecError(f"{path}: expected `key: value` lines")
+    paper = check(_with_templates(raw, str(path)), Paper, str(path))
+    if paper.paper != path.stem:
+        raise SpecError(f"{path}: paper: {paper.paper!r} must equal the file's name {path.stem!r}")
+    return paper
+
+
+def _patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
+    """A setting under a scale."""
+    data = setting.model_dump(mode="json")
+    asked_for = setting.data.name
+    touched = False
+    for number, patch in enumerate(scale.patches):
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patch.match):
+            continue
+        touched = True
+        for key, value in patch.set.items():
+            nested = _nested(key, value)
+            head = next(iter(nested))
+            if head not in Setting.model_fields:
+                hint = nearest(head, Setting.model_fields)
+                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {value!r}){hint}")
+            # A plug-in that is named anew starts from its own defaults, not from the old one's options.
+            fresh = isinstance(value, dict) and "name" in value
+            data = {**data, head: value} if fresh else merged(data, nested)
+    if not touched:
+        return setting
+    if data["data"]["name"] != asked_for:
+        data["data"] = {**data["data"], "stands_in_for": asked_for}
+    return check(data, Setting, file, f"{name} at scale {scale.scale}")
+
+
+def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
+    """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
+
+    Raises SpecError (one line per problem) before any job is planned.
+    """
+    config = check(dict(overrides), Config, "config.yaml")
+    available = {path.stem: path for path in sorted((root / "papers").glob("*.yaml"))}
+    for name in config.papers:
+        if name not in available:
+            raise SpecError(f"config.yaml: papers: no paper {name!r}{nearest(name, available)}")
+    scales = {path.stem: path for path in sorted((root / "scales").glob("*.yaml"))}
+    if config.scale not in scales:
+        raise SpecError(f"config.yaml: scale: no scale {config.scale!r}{nearest(config.scale, scales)}")
+    scale_file = f"scales/{config.scale}.yaml"
+    scale = check(load(scales[config.scale]), Scale, scale_file)
+
+    papers = {name: load_paper(available[name]) for name in config.papers}
+    settings: dict[str, Setting] = {}
+    paper_of: dict[str, str] = {}
+    for name, paper in papers.items():
+        for key, setting in paper.settings.items():
+            if key in settings:
+                raise SpecError(f"papers/{name}.yaml: settings.{key}: also defined by papers/{paper_of[key]}.yaml")
+            resolved = _patched(key, setting, scale, scale_file)
+            if config.seeds is not None:
+                data = {**resolved.model_dump(mode="json"), "seeds": config.seeds}
+                resolved = check(data, Setting, "config.yaml")
+            settings[key] = resolved
+            paper_of[key] = name
+    workload = Workload(config, papers, scale, settings, paper_of)
+    _check_references(workload)
+    return workload
+
+
+def _check_references(workload: Workload) -> None:
+    """Every artifact names settings that exist; every arm has valid hyper-parameters."""
+    for paper, key, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if setting not in workload.settings:
+                hint = nearest(setting, workload.settings)
+                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
+    known = {row.algorithm for _, _, a in workload.artifacts.values() for row in a.rows}
+    for wanted in workload.config.algorithms or []:
+        if wanted not in known:
+            raise SpecError(f"config.yaml: algorithms: no artifact uses {wanted!r}{nearest(wanted, known)}")
+    checked: set[tuple[str, str, str]] = set()
+    for setting, arms in workload.arms.items():
+        for algorithm, arm in arms:
+            where = (workload.paper_of[setting], algorithm, arm)
+            if where not in checked:
+                checked.add(where)
+                workload.hyperparameters(Run(setting, algorithm, arm, 0))

@@ -1,0 +1,105 @@
+"""python -m fairfl.tidy: all runs of a setting as two tables, final metrics and curves over rounds."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairfl import atomic, cli
+from fairfl.errors import FairflError
+from fairfl.metrics.registry import Vectors, evaluate, evaluate_local
+from fairfl.provenance.fingerprint import fingerprint
+
+PARTS = ("train", "validation", "test")
+
+
+def local_optima(results: Path, spec: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
+    """L*_k per part, [K] nats; NaN where the setting has no local optima or one diverged."""
+    nothing = np.full(spec["clients"], np.nan)
+    if seed not in spec["optima_seeds"]:
+        return {part: nothing for part in PARTS}
+    folder = results / "optima" / spec["setting"] / f"seed{seed}"
+    found = [json.loads((folder / f"client{k}.json").read_text()) for k in range(spec["clients"])]
+    return {part: np.array([f[f"loss_{part}"] for f in found], dtype=float) for part in PARTS}
+
+
+def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) -> tuple[pd.DataFrame, dict]:
+    """Curves of one run with gaps, and its summary. Raises FairflError if the files disagree."""
+    folder = results / "runs" / run["id"]
+    summary = json.loads((folder / "summary.json").read_text())
+    if fingerprint(summary["spec"]) != summary["fingerprint"]:
+        raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
+    curves = pd.read_parquet(folder / "metrics.parquet")
+    for part in PARTS:
+        curves[f"gap_{part}"] = curves[f"loss_{part}"] - optima[part][curves["client"]]
+    return curves, summary
+
+
+def final_rows(spec: dict[str, Any], curves: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Metrics of the last evaluated round (the papers report the final model)."""
+    last = curves[curves["round"] == curves["round"].max()].sort_values("client")
+    part, gap = spec["reported_part"], spec["gap_part"]
+    vectors = Vectors(
+        loss=last[f"loss_{part}"].to_numpy(),
+        accuracy=last[f"accuracy_{part}"].to_numpy(),
+        recall=last[f"recall_{part}"].to_numpy(),
+        gap=last[f"gap_{gap}"].to_numpy(),
+    )
+    return evaluate(vectors)
+
+
+def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
+    finals: list[dict[str, Any]] = []
+    curves: list[pd.DataFrame] = []
+    common = {"setting": spec["setting"], "data": spec["data"], "rounds": spec["rounds"]}
+    optima = {seed: local_optima(results, spec, seed) for seed in spec["seeds"]}
+    for run in spec["runs"]:
+        table, summary = read_run(results, run, optima[run["seed"]])
+        keys = {name: run[name] for name in ("algorithm", "hyperparameters", "seed")}
+        source = {"run": run["id"], "fingerprint": summary["fingerprint"]}
+        for metric, unit, value in final_rows(spec, table):
+            finals.append({**common, **keys, "metric": metric, "value": value, "unit": unit, **source})
+        table.insert(0, "setting", spec["setting"])
+        for position, (name, value) in enumerate(keys.items(), start=1):
+            table.insert(position, name, value)
+        curves.append(table)
+    if spec["local_only"]:
+        finals += local_rows(spec, common, optima)
+    order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
+    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint"])
+    return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
+
+
+def local_rows(spec: dict[str, Any], common: dict[str, Any], optima: dict[int, dict]) -> list[dict[str, Any]]:
+    """The arm `local_only`: its losses are the local optima."""
+    rows = []
+    for seed in spec["optima_seeds"]:
+        folder = f"{spec['setting']}/seed{seed}"
+        keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed}
+        best = optima[seed][spec["gap_part"]]
+        for metric, unit, value in evaluate_local(best):
+            row = {**common, **keys, "metric": metric, "value": value, "unit": unit}
+            rows.append({**row, "run": f"optima/{folder}", "fingerprint": ""})
+    return rows
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.tidy", description=__doc__)
+    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
+    parser.add_argument("--final", required=True, type=Path, help="final metrics (.csv)")
+    parser.add_argument("--rounds", required=True, type=Path, help="curves (.parquet)")
+    args = parser.parse_args(argv)
+    final, curves = tidy(json.loads(args.spec), args.results)
+    # 9 significant digits: enough for every table, and stable against the last bits of a sum.
+    atomic.write_text(args.final, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+    with atomic.replacing(args.rounds) as temporary:
+        curves.to_parquet(temporary, index=False)
+
+
+if __name__ == "__main__":
+    cli.run(main)

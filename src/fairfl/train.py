@@ -1,0 +1,99 @@
+"""python -m fairfl.train: one run, setting x arm x seed."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from safetensors.torch import save
+
+from fairfl import algorithms, atomic, cli
+from fairfl.engine import device, federation
+from fairfl.engine.checkpoint import Checkpoint
+from fairfl.engine.rounds import Result, Simulation
+from fairfl.errors import FairflError
+from fairfl.provenance.fingerprint import fingerprint
+from fairfl.provenance.manifest import manifest
+
+
+def history_table(result: Result) -> pa.Table:
+    """One line per evaluated round and client: losses (nats), accuracies and recalls (fractions)."""
+    names = [name for name in result.history[0] if name != "round"]
+    clients = result.history[0][names[0]].numel()
+    columns: dict[str, Any] = {
+        "round": torch.stack([row["round"] for row in result.history]).repeat_interleave(clients).numpy(),
+        "client": torch.arange(clients, dtype=torch.int32).repeat(len(result.history)).numpy(),
+    }
+    for name in names:
+        columns[name] = torch.cat([row[name] for row in result.history]).numpy()
+    return pa.table(columns)
+
+
+def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
+    """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
+    values = [json.loads((folder / f"client{k}.json").read_text())[f"loss_{part}"] for k in range(clients)]
+    return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
+
+
+def kept_tensors(spec: dict[str, Any], result: Result) -> dict[str, torch.Tensor]:
+    """The final model and its path over the evaluated rounds, as far as the setting keeps them."""
+    tensors = {} if spec["keep"] == "nothing" else {"theta": result.x.cpu()}
+    if spec["keep"] == "path":
+        tensors["path"] = torch.stack(result.path)
+        tensors["path_rounds"] = torch.stack([row["round"] for row in result.history])
+    return tensors
+
+
+def main(argv: list[str] | None = None) -> None:
+    started = time.monotonic()
+    parser = argparse.ArgumentParser(prog="python -m fairfl.train", description=__doc__)
+    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
+    parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
+    parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
+    parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
+    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
+    args = parser.parse_args(argv)
+    spec = json.loads(args.spec)
+    chosen = device.choose(args.device, args.threads)
+    clients = federation.load(args.data, args.partition, chosen)
+    needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
+    best = best_losses(args.optima, clients.count, "validation") if needed else None
+    checkpoint = Checkpoint(args.out / "checkpoint.pt", fingerprint(spec), args.checkpoint_seconds)
+    try:
+        simulation = Simulation(spec, clients, best, chosen, args.backend)
+    except ValueError as error:
+        raise FairflError(f"{spec['setting']}: {error}") from None
+    ready = time.monotonic()
+    result = simulation.run(checkpoint)
+    training = time.monotonic() - ready
+
+    final = result.history[-1]
+    diverged = not all(bool(torch.isfinite(final[f"loss_{part}"]).all()) for part in ("train", "test"))
+    summary = manifest(
+        spec,
+        started,
+        device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
+        backend=type(simulation.backend).__name__.lower(),
+        parameters=simulation.x.numel(),
+        training_seconds=round(training, 3),
+        dropped_reports=result.dropped,
+        diverged=diverged,
+    )
+    with atomic.replacing(args.out / "metrics.parquet") as temporary:
+        pq.write_table(history_table(result), temporary)
+    atomic.write_bytes(args.out / "model.safetensors", save(kept_tensors(spec, result)))
+    atomic.write_text(args.out / "summary.json", json.dumps(summary, indent=1, sort_keys=True) + "\n")
+    checkpoint.remove()
+    print(f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB")
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,305 @@
+"""MNIST, EMNIST and DirtyMNIST on small generated files of the same format."""
+
+import gzip
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
+from fairfl.errors import DataError, OptionError, SourceError
+
+# ---- MNIST
+
+
+def test_mnist_parts(small, tmp_path, any_checksum):
+    made = small.mnist(tmp_path)
+    both = mnist.prepare(tmp_path, {}, 0)
+    assert both.tensors["inputs"].shape == (60, 1, 28, 28)
+    assert both.tensors["inputs"].dtype == np.uint8
+    np.testing.assert_array_equal(both.tensors["inputs"][:40, 0], made["train"][0])
+    np.testing.assert_array_equal(both.tensors["inputs"][40:, 0], made["t10k"][0])
+    np.testing.assert_array_equal(both.tensors["labels"][40:], made["t10k"][1])
+    assert both.metadata["scale_mean"] == "0.0" and both.metadata["scale_std"] == "1.0"
+    for part, count in (("train", 40), ("test", 20)):
+        assert len(mnist.prepare(tmp_path, {"part": part}, 0).tensors["labels"]) == count
+    assert [f.name.split("-")[0] for f in mnist.files({})] == ["train"] * 2 + ["t10k"] * 2
+    assert len(mnist.files({"part": "test"})) == 2
+
+
+def test_mnist_unknown_part():
+    with pytest.raises(OptionError, match="option part is 'tset'; nearest: 'test'"):
+        mnist.files({"part": "tset"})
+
+
+def test_mnist_checks_the_checksum_again(small, tmp_path):
+    small.mnist(tmp_path)
+    with pytest.raises(SourceError, match="train-images-idx3-ubyte.gz: checksum mismatch"):
+        mnist.prepare(tmp_path, {}, 0)
+    with pytest.raises(SourceError, match="t10k-images-idx3-ubyte.gz is missing"):
+        mnist.prepare(tmp_path / "other", {"part": "test"}, 0)
+
+
+def _replace(small, folder, name, data):
+    (folder / "mnist" / name).write_bytes(small.gz(data))
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda d: b"\0\0\x09\3" + d[4:], "IDX header is 00000903; expected 00000803"),
+        (lambda d: b"", "IDX header is missing"),
+        (lambda d: d[:9], "IDX header is cut off"),
+        (lambda d: d[:-1], "31359 values; the header promises 31360"),
+        (lambda d: d + b"x", "more than 31360 values"),
+        (lambda d: d[:4] + b"\xff\xff\xff\xff" + d[8:], "header gives the shape"),
+    ],
+)
+def test_mnist_bad_images(small, tmp_path, any_checksum, edit, message):
+    images, _ = small.mnist(tmp_path)["train"]
+    name = "train-images-idx3-ubyte.gz"
+    _replace(small, tmp_path, name, edit(small.idx(images)))
+    with pytest.raises(DataError, match=f"{name}: .*{message}"):
+        mnist.prepare(tmp_path, {}, 0)
+
+
+def test_mnist_bad_contents(small, tmp_path, any_checksum):
+    images, labels = small.mnist(tmp_path)["train"]
+    small.mnist_part(tmp_path, "train", images[:, :27], labels)
+    with pytest.raises(DataError, match="images are 27x28; expected 28x28"):
+        mnist.prepare(tmp_path, {}, 0)
+    small.mnist_part(tmp_path, "train", images, labels[:-1])
+    with pytest.raises(DataError, match="has 40 images but .* has 39 labels"):
+        mnist.prepare(tmp_path, {}, 0)
+    small.mnist_part(tmp_path, "train", images, np.where(labels == 3, 10, labels))
+    with pytest.raises(DataError, match="labels-idx1-ubyte.gz: label 3 is 10; expected 0..9"):
+        mnist.prepare(tmp_path, {}, 0)
+
+
+def _real_mirror():
+    named = os.environ.get("FAIRFL_MIRROR")
+    return Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
+
+
+@pytest.mark.skipif(
+    not (_real_mirror() / "mnist" / "train-images-idx3-ubyte.gz").is_file(),
+    reason="no mirror with MNIST (name its folder in FAIRFL_MIRROR)",
+)
+def test_real_mnist():
+    data = mnist.prepare(_real_mirror(), {}, 0)
+    labels = data.tensors["labels"]
+    assert data.tensors["inputs"].shape == (70000, 1, 28, 28)
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert np.bincount(labels[:60000]).tolist() == counts
+    assert labels[:5].tolist() == [5, 0, 4, 1, 9]
+    # The constants that everybody uses for the training part.
+    pixels = data.tensors["inputs"][:60000].astype(np.float32) / 255
+    assert abs(pixels.mean() - 0.1307) < 1e-4 and abs(pixels.std() - 0.3081) < 1e-4
+
+
+# ---- EMNIST
+
+
+def _emnist(small, folder, split, lowest, classes, stored_shape=(28, 28), members=None):
+    (folder / "emnist").mkdir(parents=True, exist_ok=True)
+    upright = {}
+    with zipfile.ZipFile(folder / "emnist" / "gzip.zip", "w") as archive:
+        for seed, (part, count) in enumerate((("train", classes), ("test", 5))):
+            images = small.images(count, seed)
+            labels = lowest + np.arange(count) % classes
+            upright[part] = images, labels
+            stem = f"gzip/emnist-{split}-{part}"
+            stored = images.transpose(0, 2, 1)
+            archive.writestr(f"{stem}-images-idx3-ubyte.gz", small.gz(small.idx(stored)))
+            archive.writestr(f"{stem}-labels-idx1-ubyte.gz", small.gz(small.idx(labels)))
+    return upright
+
+
+@pytest.mark.parametrize(
+    ("split", "lowest", "classes"),
+    [
+        ("byclass", 0, 62),
+        ("bymerge", 0, 47),
+        ("balanced", 0, 47),
+        ("letters", 1, 26),
+        ("digits", 0, 10),
+        ("mnist", 0, 10),
+    ],
+)
+def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
+    made = _emnist(small, tmp_path, split, lowest, classes)
+    before = sorted(tmp_path.rglob("*"))
+    data = emnist.prepare(tmp_path, {"split": split}, 0)
+    np.testing.assert_array_equal(data.tensors["inputs"][:classes, 0], made["train"][0])
+    np.testing.assert_array_equal(data.tensors["inputs"][classes:, 0], made["test"][0])
+    assert data.tensors["labels"][:classes].tolist() == list(range(classes))
+    assert data.metadata["classes"] == str(classes)
+    assert sorted(tmp_path.rglob("*")) == before  # nothing unpacked
+
+
+def test_emnist_default_and_unknown_split():
+    assert emnist.CLASSES == emnist.SPLITS["byclass"] == 62
+    with pytest.raises(OptionError, match="option split is 'byclas'; nearest: 'byclass'"):
+        emnist.files({"split": "byclas"})
+    (file,) = emnist.files({})
+    assert file.sha256[0].startswith("fb9bb67e") and file.md5.startswith("58c8d27c")
+
+
+def test_emnist_bad_archives(small, tmp_path, any_checksum):
+    _emnist(small, tmp_path, "letters", 1, 26)
+    with pytest.raises(DataError, match="has no member gzip/emnist-digits-train-images"):
+        emnist.prepare(tmp_path, {"split": "digits"}, 0)
+    _emnist(small, tmp_path, "letters", 0, 26)
+    with pytest.raises(DataError, match="label 0 is 0; expected 1..26"):
+        emnist.prepare(tmp_path, {"split": "letters"}, 0)
+
+
+def test_emnist_members_outside_are_not_touched(small, tmp_path, any_checksum):
+    _emnist(small, tmp_path, "digits", 0, 10)
+    with zipfile.ZipFile(tmp_path / "emnist" / "gzip.zip", "a") as archive:
+        archive.writestr("../../evil.txt", "x")
+    emnist.prepare(tmp_path, {"split": "digits"}, 0)
+    assert not list(tmp_path.parent.glob("evil.txt"))
+
+
+def test_emnist_a_bomb_is_not_inflated(small, tmp_path, any_checksum):
+    """A member that goes on for ever after a small header is read one byte too far at most."""
+    _emnist(small, tmp_path, "digits", 0, 10)
+    images = small.images(10)
+    path = tmp_path / "emnist" / "gzip.zip"
+    packed = io.BytesIO()
+    with gzip.open(packed, "wb") as stream:
+        stream.write(small.idx(images))
+        for _ in range(50):
+            stream.write(bytes(1 << 20))
+    with zipfile.ZipFile(path) as archive:
+        rest = {n: archive.read(n) for n in archive.namelist()}
+    rest["gzip/emnist-digits-train-images-idx3-ubyte.gz"] = packed.getvalue()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in rest.items():
+            archive.writestr(name, data)
+    with pytest.raises(DataError, match="more than 7840 values"):
+        emnist.prepare(tmp_path, {"split": "digits"}, 0)
+
+
+# ---- DirtyMNIST
+
+
+@pytest.fixture
+def dirty(small, tmp_path, any_checksum, monkeypatch):
+    """40 + 20 clean rows; 6 ambiguous images with 10 labels, of which 4 are training images."""
+    torch = pytest.importorskip("torch")
+    made = small.mnist(tmp_path)
+    (tmp_path / "dirty_mnist").mkdir()
+    samples = torch.from_numpy(small.images(6, 9).astype(np.float32) / 255)[:, None]
+    labels = torch.arange(60).reshape(6, 10) % 10
+    torch.save(samples, tmp_path / "dirty_mnist" / "amnist_samples.pt")
+    torch.save(labels, tmp_path / "dirty_mnist" / "amnist_labels.pt")
+    monkeypatch.setattr(dirty_mnist, "_TRAIN_ROWS", 40)
+    return made
+
+
+def test_dirty_mnist_structure(small, dirty, tmp_path):
+    data = dirty_mnist.prepare(tmp_path, {"noise_std": 0.0}, 0)
+    tensors = data.tensors
+    assert tensors["inputs"].shape == (80, 1, 28, 28)
+    assert tensors["ambiguous"].tolist() == [0] * 40 + [1] * 40
+    assert tensors["groups"].tolist() == [*range(40), *np.repeat(np.arange(40, 44), 10)]
+    np.testing.assert_array_equal(tensors["inputs"][:40, 0], dirty["train"][0])
+    np.testing.assert_array_equal(
+        tensors["inputs"][40:, 0], np.repeat(small.images(6, 9)[:4], 10, axis=0)
+    )
+    assert tensors["labels"][40:].tolist() == [i % 10 for i in range(40)]
+    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.1307", "0.3081")
+
+
+def test_dirty_mnist_parts(dirty, tmp_path):
+    test = dirty_mnist.prepare(tmp_path, {"part": "test"}, 0).tensors
+    assert test["ambiguous"].tolist() == [0] * 20 + [1] * 20
+    assert test["groups"][20:].tolist() == [24] * 10 + [25] * 10
+    assert len(dirty_mnist.prepare(tmp_path, {"part": "all"}, 0).tensors["labels"]) == 120
+
+
+def test_dirty_mnist_files():
+    files = dirty_mnist.files({})
+    assert [f.relative("dirty_mnist") for f in files] == [
+        "mnist/train-images-idx3-ubyte.gz",
+        "mnist/train-labels-idx1-ubyte.gz",
+        "dirty_mnist/amnist_samples.pt",
+        "dirty_mnist/amnist_labels.pt",
+    ]
+    assert all("md5 only" in f.why_no_sha256 and f.md5 for f in files[2:])
+
+
+def test_dirty_mnist_noise(small, dirty, tmp_path):
+    """Its size is 0.05 in units of the standardised image, each row has its own, and it stays."""
+    clean = dirty_mnist.prepare(tmp_path, {"noise_std": 0.0}, 0).tensors["inputs"].astype(float)
+    first = dirty_mnist.prepare(tmp_path, {}, 0).tensors["inputs"]
+    np.testing.assert_array_equal(first, dirty_mnist.prepare(tmp_path, {}, 5).tensors["inputs"])
+    inside = (clean > 30) & (clean < 225)  # where nothing is clipped
+    for half in (slice(0, 40), slice(40, 80)):
+        noise = (first[half].astype(float) - clean[half])[inside[half]] / 255 / 0.3081
+        assert abs(noise.std() - 0.05) < 0.002
+        assert abs(noise.mean()) < 0.001
+    assert (first[40] != first[41]).any()
+    with pytest.raises(OptionError, match="noise_std is -1"):
+        dirty_mnist.prepare(tmp_path, {"noise_std": -1}, 0)
+
+
+class _Evil:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def test_dirty_mnist_does_not_execute_pickles(dirty, tmp_path):
+    import torch
+
+    torch.save(_Evil(str(tmp_path / "owned")), tmp_path / "dirty_mnist" / "amnist_samples.pt")
+    with pytest.raises(DataError, match="amnist_samples.pt: PyTorch refuses to load it") as caught:
+        dirty_mnist.prepare(tmp_path, {}, 0)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("samples", lambda t: t.zeros(6, 28, 28), r"samples.pt: holds float32 \[6, 28, 28\]"),
+        ("samples", lambda t: t.zeros(6, 1, 28, 28, dtype=t.int32), "samples.pt: holds int32"),
+        ("samples", lambda t: t.full((6, 1, 28, 28), 255.0), "not all finite and within 0..1"),
+        ("samples", lambda t: t.full((6, 1, 28, 28), t.nan), "not all finite and within 0..1"),
+        ("samples", lambda t: {"a": 1}, "samples.pt: holds a dict; expected a tensor"),
+        ("labels", lambda t: t.zeros(5, 10), r"labels.pt: holds \[5, 10\]; expected \[6, labels\]"),
+        ("labels", lambda t: t.full((6, 10), 10), "labels.pt: labels are not all whole numbers"),
+        ("labels", lambda t: t.full((6, 10), 0.5), "labels.pt: labels are not all whole numbers"),
+        ("labels", lambda t: t.zeros(6, 2), "has no rows for part test"),
+    ],
+)
+def test_dirty_mnist_bad_files(dirty, tmp_path, name, value, message):
+    import torch
+
+    torch.save(value(torch), tmp_path / "dirty_mnist" / f"amnist_{name}.pt")
+    with pytest.raises(DataError, match=message):
+        dirty_mnist.prepare(tmp_path, {"part": "test"}, 0)
+
+
+# ---- the stand-in on MNIST
+
+
+def test_ambiguous_digits_on_mnist(small, tmp_path, any_checksum):
+    small.mnist(tmp_path)
+    options = {"base": "mnist", "images": 7}
+    assert [f.relative("x") for f in ambiguous_digits.files(options)] == [
+        "mnist/train-images-idx3-ubyte.gz",
+        "mnist/train-labels-idx1-ubyte.gz",
+    ]
+    data = ambiguous_digits.prepare(tmp_path, options, 0)
+    assert data.tensors["inputs"].shape == (40 + 70, 1, 28, 28)
+    assert data.metadata["scale_mean"] == "0.1307"
+    assert "stand-in for DirtyMNIST" in data.metadata["source"]

@@ -1,0 +1,144 @@
+"""The two commands."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import load_file
+
+from fairfl import fetch, prepare
+from fairfl.data import digits, mnist
+from fairfl.errors import DataError, OptionError, SourceError
+
+
+def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
+    mirror, folder, out = tmp_path / "m", tmp_path / "data", tmp_path / "o" / "m.json"
+    small.mnist(mirror)
+    arguments = ["--dataset", "mnist", "--options", '{"part": "test"}', "--offline"]
+    arguments += ["--folder", str(folder), "--out", str(out)]
+    fetch.main([*arguments, "--mirror", "/nowhere", "--mirror", str(mirror)])
+    marker = json.loads(out.read_text())
+    data = (mirror / "mnist" / "t10k-labels-idx1-ubyte.gz").read_bytes()
+    assert marker["dataset"] == "mnist"
+    assert marker["files"][1] == {
+        "name": "t10k-labels-idx1-ubyte.gz",
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "bytes": len(data),
+        "path": "mnist/t10k-labels-idx1-ubyte.gz",
+        "source": "mirror",
+    }
+    assert str(tmp_path) not in out.read_text()
+    fetch.main(arguments)
+    sources = [file["source"] for file in json.loads(out.read_text())["files"]]
+    assert sources == ["local folder", "local folder"]
+
+
+def test_fetch_without_files(tmp_path):
+    out = tmp_path / "m.json"
+    fetch.main(["--dataset", "digits", "--folder", str(tmp_path / "data"), "--out", str(out)])
+    assert json.loads(out.read_text()) == {"dataset": "digits", "files": []}
+    assert not (tmp_path / "data").exists()
+
+
+def test_fetch_failure_leaves_no_marker(tmp_path):
+    out = tmp_path / "m.json"
+    arguments = ["--dataset", "mnist", "--folder", str(tmp_path), "--out", str(out), "--offline"]
+    with pytest.raises(SourceError, match="scale=quick"):
+        fetch.main(arguments)
+    with pytest.raises(OptionError, match="nearest: 'mnist'"):
+        fetch.main(["--dataset", "nmist", *arguments[2:]])
+    with pytest.raises(OptionError, match="--options: not JSON"):
+        fetch.main([*arguments, "--options", "{part}"])
+    assert not out.exists()
+
+
+def run(module, *arguments):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", f"fairfl.{module}", *map(str, arguments)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+
+
+def test_commands_fail_with_one_line(tmp_path):
+    out = tmp_path / "out"
+    done = run("fetch", "--dataset", "mnist", "--folder", tmp_path, "--out", out, "--offline")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: mnist: no usable copy of train-images")
+    assert done.stderr.count("\n") == 1
+    spec = json.dumps({"name": "mnist", "options": {"part": "al"}})
+    done = run("prepare", "--spec", spec, "--folder", tmp_path, "--out", out)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "error: mnist: option part is 'al'; nearest: 'all'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_prepare_is_the_same_in_every_process(tmp_path):
+    """safetensors alone orders metadata by a seed that differs from process to process."""
+    spec = json.dumps({"name": "synthetic_gaussian", "seed": 1})
+    contents = set()
+    for name in "abc":
+        done = run("prepare", "--spec", spec, "--out", tmp_path / name)
+        assert done.returncode == 0, done.stderr
+        contents.add((tmp_path / name).read_bytes())
+    prepare.main(["--spec", spec, "--out", str(tmp_path / "d")])
+    contents.add((tmp_path / "d").read_bytes())
+    assert len(contents) == 1
+
+
+def test_prepared_file(tmp_path):
+    out = tmp_path / "x" / "digits.safetensors"
+    prepare.main(["--spec", '{"name": "digits"}', "--out", str(out)])
+    expected = digits.prepare(None, {}, 0)
+    tensors = load_file(out)
+    assert set(tensors) == {"inputs", "labels", "groups"}
+    for name, values in expected.tensors.items():
+        assert tensors[name].dtype == values.dtype
+        np.testing.assert_array_equal(tensors[name], values)
+    with safe_open(out, "np") as stream:
+        assert stream.metadata() == expected.metadata
+    assert [p.name for p in out.parent.iterdir()] == [out.name]
+
+
+def test_prepare_uses_options_and_seed(tmp_path):
+    def rows(spec):
+        out = tmp_path / "f"
+        prepare.main(["--spec", json.dumps(spec), "--out", str(out)])
+        return load_file(out)["inputs"].copy()
+
+    spec = {"name": "synthetic_gaussian", "options": {"samples_per_client": 4}}
+    assert rows(spec).shape == (12, 2)
+    np.testing.assert_array_equal(rows(spec), rows({**spec, "seed": 0}))
+    assert (rows(spec) != rows({**spec, "seed": 1})).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"name": "digits", "option": {}}, "--spec: unknown option 'option'; nearest: 'options'"),
+        ({}, "name is None"),
+        ({"name": "digits", "options": []}, r"options is \[\]"),
+        ({"name": "digits", "seed": -1}, "seed is -1"),
+        ({"name": "digits", "seed": 1.5}, "seed is 1.5"),
+        ({"name": "digit"}, "nearest: 'digits'"),
+    ],
+)
+def test_prepare_bad_specs(tmp_path, spec, message):
+    with pytest.raises(OptionError, match=message):
+        prepare.main(["--spec", json.dumps(spec), "--out", str(tmp_path / "f")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):
+    small.mnist(tmp_path)
+    (tmp_path / "mnist" / "train-labels-idx1-ubyte.gz").write_bytes(small.gz(b"nonsense"))
+    out = tmp_path / "f"
+    out.write_text("old")
+    with pytest.raises(DataError, match="train-labels-idx1-ubyte.gz: IDX header is"):
+        arguments = ["--spec", '{"name": "mnist"}', "--folder", str(tmp_path), "--out", str(out)]
+        prepare.main(arguments)
+    assert out.read_text() == "old"
+    assert mnist.PER_SEED is False

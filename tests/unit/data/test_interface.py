@@ -1,0 +1,137 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fairfl.data import DATASETS, load
+from fairfl.data.interface import RemoteFile, assemble, content_sha256
+from fairfl.data.options import choice, json_object, merge, number, whole
+from fairfl.errors import DataError, OptionError
+
+IMAGES = np.zeros((4, 1, 2, 2), np.uint8)
+LABELS = np.array([0, 1, 2, 1])
+
+
+def test_names():
+    assert DATASETS == (
+        "ambiguous_digits",
+        "digits",
+        "dirty_mnist",
+        "emnist",
+        "mnist",
+        "synthetic_gaussian",
+    )
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_every_module_has_the_interface(name):
+    module = load(name)
+    assert module.CLASSES > 1
+    assert module.PER_SEED is (name == "synthetic_gaussian")
+    assert all(isinstance(file, RemoteFile) for file in module.files({}))
+
+
+def test_unknown_name_gives_the_nearest():
+    with pytest.raises(ValueError, match="'mnits' is unknown; nearest: 'mnist'"):
+        load("mnits")
+    with pytest.raises(OptionError):
+        load("interface")
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_unknown_option_is_named(name, tmp_path):
+    module = load(name)
+    with pytest.raises(ValueError, match=f"{name}: unknown option 'prat'"):
+        module.files({"prat": 1})
+    with pytest.raises(OptionError, match=f"{name}: unknown option 'prat'"):
+        module.prepare(tmp_path, {"prat": 1}, 0)
+
+
+def test_imports_are_cheap():
+    code = (
+        "import sys, fairfl.data as d\n"
+        "for n in d.DATASETS: d.load(n)\n"
+        "print([m for m in ('torch', 'sklearn', 'pandas', 'urllib.request') if m in sys.modules])"
+    )
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=30)
+    assert out.stdout == b"[]\n", out.stderr
+
+
+def test_remote_file_is_a_plain_name_with_a_checksum_or_a_reason():
+    for bad in ("../x", "a/b", "/x"):
+        with pytest.raises(ValueError, match="not a plain name"):
+            RemoteFile(bad, (), sha256=("0",))
+        with pytest.raises(ValueError, match="not a plain name"):
+            RemoteFile("x", (), sha256=("0",), folder=bad)
+    with pytest.raises(ValueError, match="why_no_sha256"):
+        RemoteFile("x", ())
+    assert RemoteFile("x", (), sha256=("0",)).relative("d") == "d/x"
+    assert RemoteFile("x", (), sha256=("0",), folder="f").relative("d") == "f/x"
+
+
+def test_assemble_fills_in():
+    data = assemble("d", 3, "a sentence", IMAGES, LABELS.astype(np.uint8), mean=0.5, std=2)
+    assert {k: v.dtype.name for k, v in data.tensors.items()} == {
+        "inputs": "uint8",
+        "labels": "int64",
+        "groups": "int64",
+    }
+    assert data.tensors["groups"].tolist() == [0, 1, 2, 3]
+    assert data.metadata == {
+        "dataset": "d",
+        "classes": "3",
+        "source": "a sentence",
+        "scale_mean": "0.5",
+        "scale_std": "2.0",
+        "sha256": content_sha256(data.tensors),
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": np.array([0, 1, 3, 1])}, "labels row 2 is 3; expected 0..2"),
+        ({"labels": np.array([0, -1, 2, 1])}, "labels row 1 is -1"),
+        ({"labels": LABELS[:3]}, r"labels have shape \[3\]; expected \[4\]"),
+        ({"labels": LABELS * 1.0}, "labels are float64"),
+        ({"inputs": IMAGES[:, 0]}, r"inputs are uint8 \[4, 2, 2\]"),
+        ({"inputs": IMAGES.astype(np.int64)}, "inputs are int64"),
+        ({"inputs": IMAGES[:0]}, "inputs are empty"),
+        ({"inputs": np.array([[0], [np.nan], [0], [0]], np.float32)}, "inputs row 1 .* not finite"),
+        ({"ambiguous": np.array([0, 2, 0, 0])}, "ambiguous row 1 is 2"),
+        ({"client": np.array([0, 0, 0, -1])}, "client row 3 is -1"),
+        ({"groups": np.array([0, 0, -5, 1])}, "groups row 2 is -5"),
+    ],
+)
+def test_assemble_refuses(change, message):
+    arguments = {"inputs": IMAGES, "labels": LABELS, **change}
+    with pytest.raises(DataError, match=f"d: {message}"):
+        assemble("d", 3, "s", **arguments)
+
+
+def test_content_digest_sees_names_shapes_values_but_not_order():
+    a, b = np.arange(4), np.ones(2)
+    digest = content_sha256({"a": a, "b": b})
+    assert digest == content_sha256({"b": b, "a": a})
+    for other in ({"a": b, "b": a}, {"a": a.reshape(2, 2), "b": b}, {"a": a + 1, "b": b}):
+        assert digest != content_sha256(other)
+
+
+def test_option_helpers():
+    assert merge("d", {"a": 1}, {"a": 0, "b": 2}) == {"a": 1, "b": 2}
+    with pytest.raises(OptionError, match="unknown option 'parts'; nearest: 'part'"):
+        merge("d", {"parts": 1}, {"part": 0, "seed": 0})
+    with pytest.raises(OptionError, match="d: option part is 'trian'; nearest: 'train'"):
+        choice("d", "part", "trian", ("train", "test"))
+    for bad in (-0.1, 1.1, float("nan"), float("inf"), True, "1", None):
+        with pytest.raises(OptionError, match="d: option x is"):
+            number("d", "x", bad, 0.0, 1.0)
+    assert number("d", "x", 1, 0.0, 1.0) == 1.0
+    for bad in (0, 1.0, True, "3"):
+        with pytest.raises(OptionError, match="whole number >= 1"):
+            whole("d", "n", bad, 1)
+    for bad in ("{", "[1]", "1"):
+        with pytest.raises(OptionError, match="--options"):
+            json_object("--options", bad)

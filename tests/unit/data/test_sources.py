@@ -1,0 +1,365 @@
+import gzip
+import hashlib
+import io
+import os
+import socket
+import zipfile
+
+import pytest
+
+from fairfl.data import sources
+from fairfl.data.interface import RemoteFile
+from fairfl.data.sources import find, find_all, obtain
+from fairfl.errors import SourceError
+
+GOOD = gzip.compress(bytes(range(256)) * 40, mtime=0)
+OTHER = gzip.compress(b"other content", mtime=0)
+SHA = hashlib.sha256(GOOD).hexdigest()
+PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>"
+
+
+def remote(urls=(), **changes):
+    fields = {"sha256": ("0" * 64, SHA), "magic": "gzip", **changes}
+    return RemoteFile("x.gz", tuple(urls), **fields)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch):
+    monkeypatch.setattr(sources, "RETRY_DELAYS_S", (0.0, 0.0))
+    monkeypatch.setattr(sources, "TIMEOUT_S", 2.0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "data"
+
+
+def put(root, data, name="x.gz", dataset="d"):
+    (root / dataset).mkdir(parents=True, exist_ok=True)
+    (root / dataset / name).write_bytes(data)
+    return root
+
+
+def names(folder):
+    return sorted(p.name for p in folder.rglob("*") if p.is_file())
+
+
+def bad(data):
+    return f"x.gz.bad-{hashlib.sha256(data).hexdigest()[:8]}"
+
+
+# ---- order
+
+
+def test_local_file_is_used_without_asking_anybody(folder, tmp_path, server):
+    put(folder, GOOD)
+    mirror = put(tmp_path / "m", GOOD)
+    found = find(remote([server.url + "/x.gz"]), "d", folder, [str(mirror), server.url])
+    assert (found.source, found.sha256, found.size) == ("local folder", SHA, len(GOOD))
+    assert found.path == folder / "d" / "x.gz"
+    assert server.requests == []
+
+
+def test_mirror_is_copied(folder, tmp_path, server):
+    mirror = put(tmp_path / "m", GOOD)
+    found = find(remote([server.url + "/x.gz"]), "d", folder, [str(mirror)])
+    assert found.source == "mirror"
+    assert found.path.read_bytes() == GOOD
+    assert names(folder) == ["x.gz"]
+    assert server.requests == []
+    assert obtain(remote(), "d", folder, []) == found.path
+
+
+def test_mirrors_in_order_then_upstream_in_order(folder, tmp_path, server):
+    server.answers["/b/x.gz"] = [(200, {}, GOOD)]
+    urls = [server.url + "/a/x.gz", server.url + "/b/x.gz"]
+    mirrors = [str(tmp_path / "none"), server.url + "/mirror/"]
+    found = find(remote(urls), "d", folder, mirrors)
+    assert found.source == "upstream"
+    assert [path for path, _ in server.requests] == ["/mirror/d/x.gz", "/a/x.gz", "/b/x.gz"]
+    assert all("fairfl" in agent for _, agent in server.requests)
+
+
+def test_http_and_file_mirrors(folder, tmp_path, server):
+    server.answers["/m/d/x.gz"] = [(200, {}, GOOD)]
+    assert find(remote(), "d", folder, [server.url + "/m"]).source == "mirror"
+    mirror = put(tmp_path / "with space", GOOD)
+    other = tmp_path / "other"
+    assert find(remote(), "d", other, [mirror.as_uri()]).source == "mirror"
+
+
+def test_shared_folder_of_a_file(folder, tmp_path):
+    mirror = put(tmp_path / "m", GOOD, dataset="mnist")
+    path = obtain(remote(folder="mnist"), "dirty_mnist", folder, [str(mirror)])
+    assert path == folder / "mnist" / "x.gz"
+
+
+def test_links_in_a_mirror(folder, tmp_path):
+    (tmp_path / "m" / "d").mkdir(parents=True)
+    (tmp_path / "real").write_bytes(GOOD)
+    (tmp_path / "m" / "d" / "x.gz").symlink_to(tmp_path / "real")
+    path = obtain(remote(), "d", folder, [str(tmp_path / "m")])
+    assert path.read_bytes() == GOOD and not path.is_symlink()
+
+
+def test_a_pipe_in_a_mirror_is_not_read(folder, tmp_path):
+    (tmp_path / "m" / "d").mkdir(parents=True)
+    os.mkfifo(tmp_path / "m" / "d" / "x.gz")
+    with pytest.raises(SourceError, match="not a regular file"):
+        obtain(remote(), "d", folder, [str(tmp_path / "m")])
+
+
+# ---- bad files
+
+
+def zip_bytes():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a", b"1" * 5000)
+    return out.getvalue()
+
+
+BAD = {
+    "empty": (b"", {}, "empty file"),
+    "page": (PAGE, {}, r"a web page \(HTML\)"),
+    "page with blank": (b"\n <html>", {}, r"a web page \(HTML\)"),
+    "format": (b"\x89PNG....", {}, "wrong format: starts with 89504e47, not with a gzip header"),
+    "checksum": (OTHER, {}, "checksum mismatch: sha256 .* expected 000000000000 or"),
+    "truncated": (GOOD[:-9], {}, "truncated gzip file; checksum mismatch"),
+    "md5": (OTHER, {"sha256": (), "md5": "1" * 32, "why_no_sha256": "md5"}, "mismatch: md5"),
+    "truncated, no checksum": (
+        GOOD[:-9],
+        {"sha256": (), "why_no_sha256": "none"},
+        "truncated gzip file",
+    ),
+    "corrupted, no checksum": (
+        GOOD[:40] + b"\xff\x00\xff" + GOOD[43:],
+        {"sha256": (), "why_no_sha256": "none"},
+        "truncated or damaged gzip file",
+    ),
+    "truncated zip, no checksum": (
+        zip_bytes()[:-30],
+        {"sha256": (), "why_no_sha256": "none", "magic": "zip"},
+        "truncated or damaged zip file",
+    ),
+    "corrupted torch, no checksum": (
+        zip_bytes()[:100] + b"2" + zip_bytes()[101:],
+        {"sha256": (), "why_no_sha256": "none", "magic": "torch"},
+        r"damaged torch file \(member a\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "changes", "message"), BAD.values(), ids=BAD)
+def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
+    put(folder, data)
+    with pytest.raises(SourceError, match=message) as caught:
+        obtain(remote(**changes), "d", folder, [], offline=True)
+    assert f"set aside as {bad(data)}" in str(caught.value)
+    assert names(folder) == [bad(data), bad(data) + ".txt"]
+    assert f"set aside as {bad(data)}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("data", "changes", "message"), BAD.values(), ids=BAD)
+def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(
+    folder, tmp_path, capsys, data, changes, message
+):
+    mirror = put(tmp_path / "m", data)
+    if changes:
+        with pytest.raises(SourceError, match=message):
+            obtain(remote(**changes), "d", folder, [str(mirror)])
+    else:
+        second = put(tmp_path / "m2", GOOD)
+        path = obtain(remote(), "d", folder, [str(mirror), str(second)])
+        assert path.read_bytes() == GOOD
+    assert (folder / "d" / bad(data)).read_bytes() == data
+    assert (mirror / "d" / "x.gz").read_bytes() == data  # the mirror is not ours to change
+    assert f"mirror {mirror} delivered a bad file: " in capsys.readouterr().err
+
+
+def test_good_files_of_each_kind_without_checksum(tmp_path):
+    none = {"sha256": (), "why_no_sha256": "none"}
+    for magic, data in (
+        ("gzip", OTHER),
+        ("zip", zip_bytes()),
+        ("torch", zip_bytes()),
+        (None, b"a"),
+    ):
+        root = put(tmp_path / str(magic), data)
+        assert find(remote(magic=magic, **none), "d", root, []).source == "local folder"
+    root = put(tmp_path / "md5", OTHER)
+    digest = hashlib.md5(OTHER).hexdigest()
+    assert obtain(remote(sha256=(), md5=digest, why_no_sha256="md5"), "d", root, [])
+
+
+def test_bad_local_file_is_replaced_from_a_mirror(folder, tmp_path, capsys):
+    put(folder, OTHER)
+    mirror = put(tmp_path / "m", GOOD)
+    assert obtain(remote(), "d", folder, [str(mirror)]).read_bytes() == GOOD
+    assert names(folder) == ["x.gz", bad(OTHER), bad(OTHER) + ".txt"]
+    assert "checksum mismatch" in capsys.readouterr().err
+
+
+def test_a_source_that_was_bad_is_asked_again_but_not_silently(folder, tmp_path, capsys):
+    mirror = put(tmp_path / "m", OTHER)
+    with pytest.raises(SourceError):
+        obtain(remote(), "d", folder, [str(mirror)])
+    capsys.readouterr()
+    with pytest.raises(SourceError) as caught:
+        obtain(remote(), "d", folder, [str(mirror)])
+    assert f"it delivered a bad file before (kept as {bad(OTHER)})" in str(caught.value)
+    said = capsys.readouterr().err
+    assert f"trying mirror {mirror} again, which delivered a bad file before" in said
+    assert names(folder) == [bad(OTHER), bad(OTHER) + ".txt"]  # does not pile up
+    put(mirror, GOOD)
+    assert obtain(remote(), "d", folder, [str(mirror)]).read_bytes() == GOOD
+
+
+def test_note_tells_source_and_fault(folder, tmp_path):
+    mirror = put(tmp_path / "m", PAGE)
+    with pytest.raises(SourceError):
+        obtain(remote(), "d", folder, [str(mirror)])
+    note = (folder / "d" / (bad(PAGE) + ".txt")).read_text()
+    assert note == f"mirror {mirror}\ta web page (HTML) instead of the file\n"
+
+
+# ---- network
+
+
+def test_web_page_from_upstream(folder, server):
+    url = server.url + "/x.gz"
+    server.answers["/x.gz"] = [(200, {}, PAGE)]
+    with pytest.raises(SourceError, match=r"a web page \(HTML\) instead of the file; set aside"):
+        obtain(remote([url]), "d", folder, [])
+    assert len(server.requests) == 1  # the same page would come again
+
+
+def test_passing_failures_are_tried_again(folder, server):
+    cut = (200, {"Content-Length": str(len(GOOD))}, GOOD[:50])
+    server.answers["/x.gz"] = [(503, {}, b""), cut, (200, {}, GOOD)]
+    found = find(remote([server.url + "/x.gz"]), "d", folder, [])
+    assert found.sha256 == SHA
+    assert len(server.requests) == 3
+    assert names(folder) == ["x.gz"]
+
+
+def test_a_transfer_that_always_breaks_off_leaves_nothing(folder, server):
+    server.answers["/x.gz"] = [(200, {"Content-Length": str(len(GOOD))}, GOOD[:50])]
+    with pytest.raises(SourceError, match=f"50 (of {len(GOOD)} bytes arrived|bytes)"):
+        obtain(remote([server.url + "/x.gz"]), "d", folder, [])
+    assert len(server.requests) == 3
+    assert names(folder) == []
+
+
+def test_http_errors(folder, server):
+    server.answers["/gone.gz"] = [(403, {}, b"")]
+    urls = [server.url + "/missing.gz", server.url + "/gone.gz"]
+    with pytest.raises(SourceError) as caught:
+        obtain(remote(urls), "d", folder, [])
+    assert f"upstream {urls[0]}: missing (HTTP 404)" in str(caught.value)
+    assert f"upstream {urls[1]}: HTTP 403 Forbidden" in str(caught.value)
+    assert len(server.requests) == 2
+
+
+def test_size_limit(folder, server):
+    server.answers["/x.gz"] = [(200, {}, GOOD)]
+    small = remote([server.url + "/x.gz"], max_bytes=100)
+    with pytest.raises(SourceError, match="larger than the 100 bytes that are allowed"):
+        obtain(small, "d", folder, [])
+    assert names(folder) == []
+
+
+def no_network(monkeypatch):
+    asked = []
+
+    def refuse(host, *rest, **more):
+        asked.append(host)
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    return asked
+
+
+def test_no_network_is_one_sentence(folder, monkeypatch):
+    no_network(monkeypatch)
+    urls = ["https://one.invalid/x.gz", "https://two.invalid/x.gz"]
+    with pytest.raises(SourceError) as caught:
+        obtain(remote(urls), "d", folder, ["/nowhere"])
+    assert str(caught.value) == (
+        f"d: no usable copy of x.gz. Tried: local folder {folder}/d: missing; "
+        "mirror /nowhere: missing (no such folder); upstream: no network "
+        "(cannot reach one.invalid, two.invalid: Name or service not known). "
+        f"What to do: put x.gz into {folder}/d/, or name a mirror in config.yaml (mirrors:), "
+        "or run with scale=quick, which needs no files"
+    )
+    assert not folder.exists()
+
+
+def test_a_dead_host_is_asked_once_for_all_files(folder, monkeypatch):
+    asked = no_network(monkeypatch)
+    files = [
+        RemoteFile(name, ("https://one.invalid/" + name,), sha256=(SHA,)) for name in ("a", "b")
+    ]
+    with pytest.raises(SourceError, match=r"copy of a\. .*also without a usable copy: d/b\)"):
+        find_all(files, "d", folder, [])
+    assert asked == ["one.invalid"]
+
+
+def test_offline_asks_no_host(folder, server):
+    server.answers["/x.gz"] = server.answers["/d/x.gz"] = [(200, {}, GOOD)]
+    with pytest.raises(SourceError) as caught:
+        obtain(remote([server.url + "/x.gz"]), "d", folder, [server.url], offline=True)
+    assert str(caught.value).count("not tried (offline)") == 2
+    assert server.requests == []
+
+
+# ---- writing
+
+
+def test_interrupted_copy_leaves_nothing(folder, tmp_path, monkeypatch):
+    mirror = put(tmp_path / "m", GOOD)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sources, "inspect", stop)
+    with pytest.raises(KeyboardInterrupt):
+        obtain(remote(), "d", folder, [str(mirror)])
+    assert names(folder) == []
+
+
+def deny_writing(monkeypatch):
+    """What a read-only folder does; permission bits do not stop a superuser in a test."""
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(sources.os, "replace", refuse)
+    monkeypatch.setattr(sources.atomic.os, "open", refuse)
+
+
+def test_read_only_folder_with_a_good_file(folder, monkeypatch):
+    put(folder, GOOD)
+    deny_writing(monkeypatch)
+    assert find(remote(), "d", folder, []).source == "local folder"
+
+
+def test_read_only_folder_with_a_bad_file(folder, tmp_path, monkeypatch):
+    put(folder, OTHER)
+    deny_writing(monkeypatch)
+    with pytest.raises(SourceError, match=r"left in place \(Permission denied\), not used"):
+        obtain(remote(), "d", folder, [])
+    assert names(folder) == ["x.gz"]
+    mirror = put(tmp_path / "m", GOOD)
+    with pytest.raises(SourceError, match="d: d/x.gz: cannot be written into .*Permission denied"):
+        obtain(remote(), "d", folder, [str(mirror)])
+
+
+def test_find_all_in_order(folder, tmp_path):
+    digest = hashlib.sha256(OTHER).hexdigest()
+    files = [remote(), RemoteFile("y.gz", (), sha256=(digest,))]
+    mirror = put(put(tmp_path / "m", GOOD), OTHER, name="y.gz")
+    found = find_all(files, "d", folder, [str(mirror)])
+    assert [f.sha256 for f in found] == [SHA, digest]
