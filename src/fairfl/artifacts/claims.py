@@ -31,7 +31,6 @@ GRAMMAR = r"""
     argopt: ARGOPT IDENT EQUALS arm
     monotone: "monotone" "(" IDENT "," IDENT "," IDENT "," TREND ("," pair)* ")" ["@" SETTING]
     arm: IDENT ["(" [pair ("," pair)*] ")"]
-
     ?sum: product | sum (PLUS | MINUS) product -> binary
     ?product: unary | product (TIMES | DIVIDE) unary -> binary
     ?unary: atom | MINUS unary -> negative
@@ -170,25 +169,25 @@ class _Builder(Transformer):
         return float(text)
 
     def binary(self, left: Expression, sign: Token, right: Expression) -> Binary:
-        return Binary(sign, left, right)
+        return Binary(str(sign), left, right)
 
     def negative(self, minus: Token, operand: Expression) -> Binary:
-        return Binary(minus, 0.0, operand)
+        return Binary(str(minus), 0.0, operand)
 
     def function(self, name: Token, *arguments: Expression) -> Call:
-        return Call(name, arguments)
+        return Call(str(name), arguments)
 
     def group(self, name: Token, metric: Token, selector: tuple[str | None, bool], setting: Token | None) -> Group:
-        return Group(name.removesuffix("_over"), metric, *selector, setting)
+        return Group(name.removesuffix("_over"), str(metric), *selector, setting and str(setting))
 
     def selector(self, *parts: Token | None) -> tuple[str | None, bool]:
-        return (None, False) if parts == ("*",) else (parts[1], parts[0] is not None)
+        return (None, False) if parts == ("*",) else (str(parts[1]), parts[0] is not None)
 
     def cell(self, metric: Token, algorithm: Token, *rest: Any) -> CellOf:
-        return CellOf(metric, algorithm, _arm(rest[:-1]), rest[-1])
+        return CellOf(str(metric), str(algorithm), _arm(rest[:-1]), rest[-1] and str(rest[-1]))
 
     def arm(self, algorithm: Token, *pairs: Any) -> tuple[str, Arm]:
-        return algorithm, _arm(pairs)
+        return str(algorithm), _arm(pairs)
 
     def pair(self, key: Token, level: str) -> tuple[Token, str]:
         return key, level
@@ -197,13 +196,14 @@ class _Builder(Transformer):
         return "".join(part for part in parts if part is not None)
 
     def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
-        return Comparison(left, relation, right)
+        return Comparison(left, str(relation), right)
 
     def argopt(self, function: Token, metric: Token, _: Token, named: tuple[str, Arm]) -> Argopt:
-        return Argopt(function.removeprefix("arg"), metric, *named)
+        return Argopt(function.removeprefix("arg"), str(metric), *named)
 
     def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
-        return Monotone(metric, algorithm, key, trend, _arm(rest[:-1]), rest[-1])
+        words = [str(word) for word in (metric, algorithm, key, trend)]
+        return Monotone(*words, _arm(rest[:-1]), rest[-1] and str(rest[-1]))
 
 
 @cache

@@ -7,6 +7,7 @@ files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
 import argparse
 import importlib
 import io
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 
 from fairfl import atomic, cli
 from fairfl.artifacts import style
-from fairfl.artifacts.inputs import Inputs, labels, note, read_spec
+from fairfl.artifacts.inputs import Inputs, NothingRun, labels, note, read_spec
 from fairfl.errors import FairflError
 from fairfl.spec.declaration import names
 from fairfl.spec.strict import check, nearest
@@ -37,7 +38,10 @@ def build(spec: dict[str, Any]) -> tuple[bytes, bytes, str]:
     inputs = Inputs(spec)
     inputs.require(plot.NEEDS)
     with style.applied():
-        figure, frame = plot.draw(inputs, config)
+        try:
+            figure, frame = plot.draw(inputs, config)
+        except NothingRun as error:
+            figure, frame = _empty(str(error))
         style.footer(figure, footer_text(inputs, getattr(config, "labels", {})))
         # Lay out once, so that both files have the same layout (and half the time is spent).
         figure.draw_without_rendering()
@@ -60,6 +64,13 @@ def csv(spec: dict[str, Any], frame: pd.DataFrame) -> str:
     if "setting" in frame:
         frame["data"] = frame["setting"].map({key: value["data"] for key, value in spec["settings"].items()})
     return frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
+
+
+def _empty(text: str) -> tuple[Figure, pd.DataFrame]:
+    """A figure that says why it is empty: a restricted configuration must not stop the other artifacts."""
+    figure = style.canvas(style.COLUMN, 1.2)
+    figure.text(0.5, 0.6, textwrap.fill(text, 50), ha="center", va="center", color=style.GREY)
+    return figure, pd.DataFrame({"setting": []})
 
 
 def _bytes(figure: Figure, kind: str) -> bytes:

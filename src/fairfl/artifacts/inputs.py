@@ -35,6 +35,10 @@ _FACTORS = {
 }
 
 
+class NothingRun(FairflError):
+    """None of an artifact's rows has results, because the configuration asks for other algorithms."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One row of a table, one box or curve of a figure: an algorithm with its hyper-parameters."""
@@ -159,12 +163,12 @@ class Inputs:
     def present(self, frame: pd.DataFrame) -> list[Row]:
         """The artifact's rows that have results in `frame`; the others are remarked upon.
 
-        Raises FairflError if there is no result at all.
+        Raises NothingRun if there is no result at all.
         """
         found = [row for row in self.rows if not row.of(frame).empty]
         if not found:
             wanted = ", ".join(row.label for row in self.rows)
-            raise FairflError(f"{self.name}: none of its rows was run ({wanted})")
+            raise NothingRun(f"None of its rows was run: {wanted}.")
         self.remark("Not run", [row.label for row in self.rows if row not in found])
         return found
 
@@ -184,7 +188,7 @@ class Inputs:
 
     def _files(self, kind: str) -> dict[str, str]:
         files = self.spec.get("files", {}).get(kind)
-        if not files:
+        if files is None:
             raise FairflError(f"{self.name}: needs files of kind {kind!r}, the spec lists none")
         return files
 

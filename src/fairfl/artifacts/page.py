@@ -233,7 +233,10 @@ def provenance(name: str, lines: list[Record], files: _Files) -> dict[tuple, dic
             "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
             "data": line["data"],
             "metrics": [],
-            "runs": [{"id": run, "fingerprint": print_, "url": files.link(f"runs/{run}")} for run, print_ in runs],
+            # A training lies below runs/, a local optimum names its folder itself.
+            "runs": [
+                {"id": run, "code": code, "url": files.link(f"runs/{run}") or files.link(run)} for run, code in runs
+            ],
         })  # fmt: skip
         group["metrics"].append(line["metric"])
     return groups

@@ -18,8 +18,6 @@ from fairfl.errors import OptionError
 
 CLASSES = 10
 PER_SEED = False
-
-_NAME = "ambiguous_digits"
 DEFAULTS: dict[str, Any] = {
     "base": "digits",
     "images": 600,
@@ -28,6 +26,8 @@ DEFAULTS: dict[str, Any] = {
     "weight_high": 0.6,
     "seed": 0,
 }
+
+_NAME = "ambiguous_digits"
 # MNIST is standardised as in DirtyMNIST; the 8x8 digits are only scaled to 0..1.
 _SCALE = {"digits": (0.0, 1.0), "mnist": (0.1307, 0.3081)}
 

@@ -26,7 +26,6 @@ from fairfl.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-
 DEFAULTS: dict[str, Any] = {"part": "train", "noise_std": 0.05}
 _PARTS = ("train", "test", "all")
 _TRAIN_ROWS = 60_000

@@ -56,31 +56,45 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     path = usable(raw, _ARCHIVE, "emnist")
     try:
         with zipfile.ZipFile(path) as archive:
-            pairs = [_read_part(archive, split, part) for part in ("train", "test")]
+            images, labels = _read_split(archive, split)
     except zipfile.BadZipFile as error:
         raise DataError(f"{path.name}: damaged zip file ({error})") from error
-    images = np.concatenate([pair[0] for pair in pairs]).transpose(0, 2, 1)[:, None]
-    labels = np.concatenate([pair[1] for pair in pairs])
     source = f"EMNIST, split {split}, training and test part, as published, upright"
-    return assemble("emnist", SPLITS[split], source, images, labels)
+    return assemble("emnist", SPLITS[split], source, images[:, None], labels)
 
 
 def _split(options: dict[str, Any]) -> str:
     return choice("emnist", "split", merge("emnist", options, DEFAULTS)["split"], SPLITS)
 
 
-def _read_part(archive: zipfile.ZipFile, split: str, part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Read two members straight from the archive: nothing is unpacked to disk."""
-    lowest = 1 if split == "letters" else 0
+def _read_split(archive: zipfile.ZipFile, split: str) -> tuple[np.ndarray, np.ndarray]:
+    """Upright images uint8 [N, 28, 28] and labels int64 [N] from 0."""
+    members = [_members(archive, split, part) for part in ("train", "test")]
+    labels = [_read_labels(archive, name, split) for _, name in members]
+    images = np.empty((sum(map(len, labels)), 28, 28), np.uint8)
+    start = 0
+    for (name, labels_name), targets in zip(members, labels, strict=True):
+        # Turned on the way into place: byclass is 0.6 GB, so no second copy of it is made.
+        with archive.open(name) as member, gzip.open(member) as stream:
+            pixels = idx.read_images(stream, name, 28, 28)  # type: ignore[arg-type]
+        idx.check_counts(name, pixels, labels_name, targets)
+        images[start : start + len(pixels)] = pixels.transpose(0, 2, 1)
+        start += len(pixels)
+    return images, np.concatenate(labels)
+
+
+def _members(archive: zipfile.ZipFile, split: str, part: str) -> tuple[str, str]:
+    """Names of the images and the labels; members are read in place, nothing is unpacked."""
     stem = f"gzip/emnist-{split}-{part}"
-    images, labels = f"{stem}-images-idx3-ubyte.gz", f"{stem}-labels-idx1-ubyte.gz"
-    for name in (images, labels):
+    names = f"{stem}-images-idx3-ubyte.gz", f"{stem}-labels-idx1-ubyte.gz"
+    for name in names:
         if name not in archive.NameToInfo:
             raise DataError(f"gzip.zip: has no member {name}")
-    with archive.open(images) as member, gzip.open(member) as stream:
-        pixels = idx.read_images(stream, images, 28, 28)  # type: ignore[arg-type]
-    with archive.open(labels) as member, gzip.open(member) as stream:
+    return names
+
+
+def _read_labels(archive: zipfile.ZipFile, name: str, split: str) -> np.ndarray:
+    lowest = 1 if split == "letters" else 0
+    with archive.open(name) as member, gzip.open(member) as stream:
         highest = lowest + SPLITS[split] - 1
-        targets = idx.read_labels(stream, labels, lowest, highest)  # type: ignore[arg-type]
-    idx.check_counts(images, pixels, labels, targets)
-    return pixels, targets - lowest
+        return idx.read_labels(stream, name, lowest, highest) - lowest  # type: ignore[arg-type]

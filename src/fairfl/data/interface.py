@@ -82,10 +82,12 @@ class Dataset(Protocol):
     Attributes:
         CLASSES: number of classes with default options (metadata has the number in use).
         PER_SEED: True where the data themselves are drawn anew for each run seed.
+        DEFAULTS: every option with its default, as JSON values.
     """
 
     CLASSES: int
     PER_SEED: bool
+    DEFAULTS: dict[str, Any]
 
     def files(self, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
         """Raw files needed under these options; empty for generated or embedded data."""

@@ -14,7 +14,6 @@ from fairfl.data.options import choice, merge
 
 CLASSES = 10
 PER_SEED = False
-
 DEFAULTS: dict[str, Any] = {"part": "all"}
 _PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
 _HOSTS = (

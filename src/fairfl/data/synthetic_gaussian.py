@@ -18,8 +18,6 @@ from fairfl.errors import OptionError
 
 CLASSES = 2
 PER_SEED = True
-
-_NAME = "synthetic_gaussian"
 DEFAULTS: dict[str, Any] = {
     "means": [[2.0, 2.0], [1.0, 1.0], [0.5, 0.5]],
     "samples_per_client": 100,
@@ -27,6 +25,8 @@ DEFAULTS: dict[str, Any] = {
     "std": 1.0,
     "rotation": {"client": 2, "degrees": 45.0},
 }
+
+_NAME = "synthetic_gaussian"
 
 
 def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairfl.artifacts import figure, style
-from fairfl.artifacts.inputs import Inputs
+from fairfl.artifacts.inputs import Inputs, NothingRun
 from fairfl.errors import FairflError
 
 LINE = "{s},{a},{h},{seed},{m},{v},{u},blobs,5,{s}/{a}/x/seed{seed},f\n"
@@ -65,10 +65,17 @@ def test_family_without_values(spec):
         figure.build(spec)
 
 
-def test_no_row_was_run(spec):
-    spec["artifact"]["rows"] = spec["artifact"]["rows"][:1]
-    with pytest.raises(FairflError, match=r"none of its rows was run \(AFL\)"):
-        figure.build(spec)
+@pytest.mark.parametrize("plot", ["gap_boxes", "optima_range"])
+@pytest.mark.parametrize("lines", [1, 9])
+def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines):
+    text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
+    (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
+    spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
+    pdf, _, csv = figure.build(spec)
+    assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
+    with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
+        inputs = Inputs(spec)
+        inputs.present(inputs.tidy)
 
 
 def test_damaged_tidy_file_is_named(spec, tmp_path):

@@ -12,7 +12,8 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from fairfl import fetch, prepare
-from fairfl.data import digits, mnist
+from fairfl.data import ambiguous_digits, digits, mnist, synthetic_gaussian
+from fairfl.data.interface import content_sha256
 from fairfl.errors import DataError, OptionError, SourceError
 
 
@@ -77,7 +78,7 @@ def test_commands_fail_with_one_line(tmp_path):
 
 
 def test_prepare_is_the_same_in_every_process(tmp_path):
-    """safetensors alone orders metadata by a seed that differs from process to process."""
+    """The safetensors library orders metadata by a seed that differs between processes."""
     spec = json.dumps({"name": "synthetic_gaussian", "seed": 1})
     contents = set()
     for name in "abc":
@@ -103,6 +104,16 @@ def test_prepared_file(tmp_path):
     assert [p.name for p in out.parent.iterdir()] == [out.name]
 
 
+def test_all_kinds_of_tensors_survive(tmp_path):
+    blends = ambiguous_digits.prepare(None, {"images": 3, "labels_per_image": 3}, 0)
+    drawn = synthetic_gaussian.prepare(None, {"samples_per_client": 3}, 0)
+    for name, data in (("images", blends), ("features", drawn)):
+        prepare.write(tmp_path / name, data)
+        tensors = load_file(tmp_path / name)
+        assert set(tensors) == set(data.tensors)
+        assert content_sha256(tensors) == data.metadata["sha256"]
+
+
 def test_prepare_uses_options_and_seed(tmp_path):
     def rows(spec):
         out = tmp_path / "f"
@@ -111,7 +122,7 @@ def test_prepare_uses_options_and_seed(tmp_path):
 
     spec = {"name": "synthetic_gaussian", "options": {"samples_per_client": 4}}
     assert rows(spec).shape == (12, 2)
-    np.testing.assert_array_equal(rows(spec), rows({**spec, "seed": 0}))
+    np.testing.assert_array_equal(rows(spec), rows({**spec, "seed": 0, "code": {"m": "1"}}))
     assert (rows(spec) != rows({**spec, "seed": 1})).all()
 
 

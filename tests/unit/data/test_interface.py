@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -30,6 +31,7 @@ def test_every_module_has_the_interface(name):
     assert module.CLASSES > 1
     assert module.PER_SEED is (name == "synthetic_gaussian")
     assert all(isinstance(file, RemoteFile) for file in module.files({}))
+    assert module.files(json.loads(json.dumps(module.DEFAULTS))) == module.files({})
 
 
 def test_unknown_name_gives_the_nearest():

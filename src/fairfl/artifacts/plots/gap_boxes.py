@@ -29,12 +29,12 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    rows = inputs.present(inputs.tidy)
     frame = inputs.tidy
     client = frame["metric"].str.extract(rf"^{re.escape(config.family)}_(\d+)$")[0]
     frame = frame.assign(client=client.astype("Int64"))[client.notna()]
     if frame.empty:
         raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
-    rows = inputs.present(frame)
     names = labels(inputs.settings, config.labels)
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))

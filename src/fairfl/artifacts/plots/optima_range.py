@@ -27,6 +27,7 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    inputs.present(inputs.tidy)
     names = labels(inputs.settings, config.labels)
     figure = style.canvas(style.COLUMN, 2.5)
     axes = figure.add_subplot()

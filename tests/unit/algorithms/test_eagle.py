@@ -1,0 +1,139 @@
+"""EAGLE: hand-computed examples, limiting cases, agreement with the objective's gradient."""
+
+import pytest
+import torch
+from pydantic import ValidationError
+from toy import ETA, F, G, X, close, received, reports, start, step
+
+from fairfl.algorithms.eagle import Config, gap_weights
+
+BEST = torch.tensor([0.4, 0.7, 1.1], dtype=torch.float64)
+GAPS = F - BEST  # 0.1, 0.3, 0.9
+
+
+@pytest.mark.parametrize(
+    ("scale", "norm", "expected"),
+    [
+        (2, "none", [0.5, 0.8, 1.7]),
+        (2, "l2", [0.257172, 0.411476, 0.874386]),
+        (4, "none", [0.0, 0.6, 2.4]),
+        (4, "l2", [0.000000, 0.242536, 0.970143]),
+    ],
+)
+def test_weights(scale, norm, expected):
+    close(gap_weights(GAPS, Config(**{"lambda": 0.5}, scale=scale, norm=norm)), expected)
+
+
+def one_round(**hyperparameters):
+    """A round with lag 0, so that the example's weights act in it: the clients' steps are scaled."""
+    module, config, state = start("eagle", lag=0, **hyperparameters)
+    plain = reports(best=BEST)
+    plan = module.plan(state, received(plain), config)
+    report = reports(best=BEST, scale=plan.lr_scale)
+    result, _ = module.aggregate(state, report, config)
+    return X - result.weights @ report.delta
+
+
+@pytest.mark.parametrize(
+    ("scale", "norm", "lam", "x"),
+    [
+        (2, "none", 0.5, [0.766667, -1.966667]),
+        (2, "l2", 0.5, [0.879986, -1.982855]),
+        (4, "none", 0.5, [0.700000, -1.900000]),
+        (4, "l2", 0.5, [0.878732, -1.959577]),
+        (2, "l2", 0.0, [0.903775, -2.019245]),
+    ],
+)
+def test_example(scale, norm, lam, x):
+    close(one_round(**{"lambda": lam}, scale=scale, norm=norm), x)
+
+
+def test_two_steps_are_not_a_rescaled_update():
+    """f(y) = (y-1)^2 / 2 from 0 with w = 1.7: scaling the steps differs from scaling the update."""
+    y, z = 0.0, 0.0
+    for _ in range(2):
+        y -= ETA * 1.7 * (y - 1)
+        z -= ETA * (z - 1)
+    close(y, 0.311100)
+    close(1.7 * z, 0.323000)
+
+
+def test_lag_of_one_round():
+    """The first round trains with w = 1; the second with the weights of the first round's gaps."""
+    module, config, state = start("eagle", **{"lambda": 0.5}, norm="none")
+    report = reports(best=BEST)
+    close(module.plan(state, received(report), config).lr_scale, [1.0, 1.0, 1.0])
+    _, state = module.aggregate(state, report, config)
+    close(module.plan(state, received(report), config).lr_scale, [0.5, 0.8, 1.7])
+
+
+def test_l2_normalises_the_first_round_too():
+    _, _, state = start("eagle", **{"lambda": 0.5}, norm="l2")
+    close(state["w"], [3**-0.5] * 3)
+
+
+def test_lambda_zero_with_length_sqrt_k_is_uniform_fedavg():
+    close(one_round(**{"lambda": 0.0}, norm="l2_k"), step("fedavg", weighting="uniform")[0], 1e-12)
+
+
+def test_equal_gaps_are_uniform_fedavg():
+    module, config, state = start("eagle", lag=0, norm="l2_k", **{"lambda": 3.0})
+    report = reports(best=F - 0.2)
+    close(module.plan(state, received(report), config).lr_scale, [1.0, 1.0, 1.0], 1e-12)
+
+
+def test_mean_of_raw_weights_is_one():
+    assert gap_weights(GAPS, Config(**{"lambda": 7.0}, norm="none")).mean() == pytest.approx(1.0)
+
+
+def test_a_constant_on_every_local_optimum_changes_nothing():
+    config = Config(**{"lambda": 2.0})
+    close(gap_weights(GAPS + 5.0, config), gap_weights(GAPS, config), 1e-12)
+
+
+def test_one_client_has_weight_one():
+    close(gap_weights(GAPS[:1], Config(**{"lambda": 2.0}, norm="none")), [1.0])
+
+
+def test_negative_weights_keep_their_sign():
+    w = gap_weights(GAPS, Config(**{"lambda": 2.0}, norm="l2"))
+    assert w[0] < 0
+    close(w.norm(), 1.0)
+
+
+def test_server_side_weights_agree_for_one_local_step():
+    module, config, state = start("eagle", lag=0, where="server", norm="none", **{"lambda": 0.5})
+    report = reports(best=BEST)
+    assert module.plan(state, received(report), config).lr_scale is None
+    result, _ = module.aggregate(state, report, config)
+    close(X - result.weights @ report.delta, [0.766667, -1.966667])
+
+
+@pytest.mark.parametrize("scale", [2, 4])
+def test_weights_are_the_gradient_of_the_objective(scale):
+    """(1/K) sum w_k g_k equals the numerical gradient of eq. (3); the appendix doubles the penalty."""
+    lam, K = 0.5, 3
+
+    def objective(z):
+        losses = F + G @ z
+        gaps = losses - BEST
+        return losses.mean() + (scale / 2) * lam * gaps.var(unbiased=True)
+
+    step_size = 1e-6
+    eye = torch.eye(2, dtype=torch.float64)
+    numeric = torch.stack([(objective(step_size * e) - objective(-step_size * e)) / (2 * step_size) for e in eye])
+    w = gap_weights(GAPS, Config(**{"lambda": lam}, scale=scale, norm="none"))
+    close(w @ G / K, numeric, 1e-7)
+
+
+def test_zero_local_optima_give_loss_parity():
+    """L* = 0: the weights of VRed with p = 1/K and beta = lambda K / (K-1)."""
+    lam, K = 0.3, 3
+    beta = lam * K / (K - 1)
+    close(gap_weights(F, Config(**{"lambda": lam}, norm="none")), 1 + 2 * beta * (F - F.mean()))
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf")])
+def test_impossible_lambda_is_refused(value):
+    with pytest.raises(ValidationError):
+        Config(**{"lambda": value})

@@ -1,0 +1,60 @@
+"""Toy A of the specification: three clients, two parameters, one full local step of rate 0.1.
+
+    x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F = (0.5, 1, 2)
+"""
+
+import torch
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation, Received, Reports
+
+X = torch.tensor([1.0, -2.0], dtype=torch.float64)
+G = torch.tensor([[2.0, 0.0], [-1.0, 3.0], [4.0, -2.0]], dtype=torch.float64)
+SAMPLES = torch.tensor([100.0, 200.0, 100.0], dtype=torch.float64)
+F = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
+ETA = 0.1
+
+
+def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Reports:
+    ids = torch.tensor(ids)
+    delta = ETA * gradients[ids]
+    if scale is not None:
+        delta = delta * scale[:, None]
+    return Reports(
+        clients=ids,
+        samples=SAMPLES[ids],
+        learning_rate=ETA,
+        loss_received=losses[ids],
+        val_received=losses[ids],
+        val_best=torch.zeros(len(ids), dtype=torch.float64) if best is None else best[ids],
+        delta=delta,
+    )
+
+
+def received(report: Reports) -> Received:
+    fields = ("clients", "samples", "learning_rate", "loss_received", "val_received", "val_best")
+    return Received(**{name: getattr(report, name) for name in fields})
+
+
+def start(name: str, **hyperparameters):
+    module = algorithms.load(name)
+    config = module.Config(**hyperparameters)
+    return module, config, module.init(Federation(SAMPLES), config)
+
+
+def step(name: str, report: Reports | None = None, **hyperparameters):
+    """One round on toy A: (x_new, weights, state)."""
+    module, config, state = start(name, **hyperparameters)
+    report = report or reports()
+    result, state = module.aggregate(state, report, config)
+    update = result.weights @ report.delta
+    return X - update, result.weights, state
+
+
+def close(actual, expected, tolerance=1e-6) -> None:
+    torch.testing.assert_close(
+        torch.as_tensor(actual, dtype=torch.float64),
+        torch.as_tensor(expected, dtype=torch.float64),
+        rtol=0,
+        atol=tolerance,
+    )

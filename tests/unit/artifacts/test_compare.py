@@ -1,0 +1,217 @@
+"""The comparison: every cell beside its reported number, with the right verdict and the same bytes each time."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from fairfl.artifacts.compare import Line, joint_spread, lines, main, verdict
+from fairfl.artifacts.values import Cell
+from fairfl.errors import FairflError, OptionError
+from fairfl.spec.setting import SOURCED
+from fairfl.spec.workload import load_workload
+
+SETTING = {
+    "data": {"name": "synthetic_gaussian"},
+    "model": {"name": "logistic_regression"},
+    "partition": {"name": "plain"},
+    "clients": 3,
+    "clients_per_round": 3,
+    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
+    "rounds": 100,
+    "learning_rate": 0.1,
+    "evaluate_every": 10,
+    "seeds": [0, 1],
+    "sources": dict.fromkeys(SOURCED, "paper section 4"),
+}
+PAPER = {
+    "paper": "demo",
+    "title": "A demo",
+    "citation": "Nobody.",
+    "arxiv": "0000.00000",
+    "metrics": {
+        "loss": {"name": "loss", "meaning": "mean loss", "unit": "nats", "direction": "down", "digits": 2},
+        "acc": {"name": "accuracy", "meaning": "mean accuracy", "unit": "percent", "direction": "up", "digits": 1},
+    },
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "grid": {"q": [1, 2]}, "sources": {"q": "paper table 1"}},
+    },
+    "settings": {name: SETTING for name in ("same", "shorter", "other_data", "both", "fewer_seeds")},
+    "artifacts": {
+        "table1": {
+            "kind": "table",
+            "title": "Table 1",
+            "caption": "Numbers",
+            "settings": ["same", "shorter", "other_data", "both", "fewer_seeds"],
+            "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}],
+            "columns": ["loss", "acc"],
+        },
+        "figure1": {"kind": "figure", "title": "F", "caption": "f", "plot": "curves", "settings": ["same"], "rows": []},
+    },
+}
+SCALE = {
+    "scale": "tiny",
+    "description": "Small.",
+    "patches": [
+        {"match": ["shorter", "both"], "set": {"rounds": 10}, "why": "time"},
+        {"match": ["other_data", "both"], "set": {"data": {"name": "digits"}}, "why": "no files"},
+        {"match": ["fewer_seeds"], "set": {"seeds": [0]}, "why": "time"},
+    ],
+}
+TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def build(root: Path, reported: str = "", **config):
+    """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
+    (root / "papers/reported/demo").mkdir(parents=True)
+    (root / "scales").mkdir()
+    (root / "papers/demo.yaml").write_text(json.dumps(PAPER))
+    (root / "scales/tiny.yaml").write_text(json.dumps(SCALE))
+    if reported:
+        (root / "papers/reported/demo/table1.csv").write_text(REPORTED + reported)
+    (root / "results/tidy").mkdir(parents=True)
+    for setting in PAPER["settings"]:
+        text = TIDY
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+            for seed, loss in ((0, 1.0), (1, 1.2)):
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},f{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{loss},nats,d,10,{run}\n"
+                text += f"{setting},{algorithm},{arm},{seed},acc,0.5,fraction,d,10,{run}\n"
+        (root / f"results/tidy/{setting}.csv").write_text(text)
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
+
+
+def one(rows: list[Line], setting: str, algorithm: str = "fedavg", metric: str = "loss") -> Line:
+    (found,) = [r for r in rows if (r.setting, r.algorithm, r.metric) == (setting, algorithm, metric)]
+    return found
+
+
+def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None:
+    rows = lines(build(tmp_path), tmp_path, tmp_path / "results")
+    keys = [(row.setting, row.algorithm, row.metric) for row in rows]
+    assert keys == [
+        (setting, algorithm, metric)
+        for setting in PAPER["settings"]
+        for algorithm in ("fedavg", "qffl")
+        for metric in ("loss", "acc")
+    ]
+    assert {row.verdict for row in rows} == {"not reported"}
+    assert {row.artifact for row in rows} == {"demo_table1"}
+
+
+def test_numbers_units_and_provenance(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    line = one(rows, "same")
+    assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
+    assert (line.reported, line.reported_spread, line.note) == ("1.3", "0.2", "read off")
+    assert line.difference == "-0.2"
+    assert float(line.difference_over_spread) == pytest.approx(-0.2 / math.hypot(0.2, 0.1))
+    assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
+    assert (line.fingerprints, line.data, line.changed_by_scale) == ("f0;f1", "synthetic_gaussian", "")
+    percent = one(rows, "same", metric="acc")
+    assert (percent.ours, percent.unit) == ("50", "percent")
+
+
+@pytest.mark.parametrize(
+    ("setting", "wanted"),
+    [
+        ("same", "agrees"),
+        ("fewer_seeds", "agrees"),
+        ("shorter", "not comparable: scale"),
+        ("other_data", "not comparable: stand-in"),
+        ("both", "not comparable: stand-in and scale"),
+    ],
+)
+def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> None:
+    rows = lines(build(tmp_path, f"table1,{setting},fedavg,,loss,1.1,,,nats,\n"), tmp_path, tmp_path / "results")
+    line = one(rows, setting)
+    assert line.verdict == wanted
+    assert ("digits (stand-in for synthetic_gaussian)" in line.data) == (setting in ("other_data", "both"))
+    assert ("rounds: 100 -> 10" in line.changed_by_scale) == (setting in ("shorter", "both"))
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [("1.3", "agrees"), ("0.9", "agrees"), ("1.31", "differs"), ("0.89", "differs")]
+)
+def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
+    rows = lines(build(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n"), tmp_path, tmp_path / "results")
+    assert one(rows, "same").verdict == wanted  # ours 1.1 +- 0.1, limit 2 x 0.1
+
+
+def test_limit_comes_from_config(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n", verdict={"agree_within": 1.9})
+    assert one(lines(workload, tmp_path, tmp_path / "results"), "same").verdict == "differs"
+
+
+def test_spread_is_at_least_half_a_printed_unit() -> None:
+    assert joint_spread(None, None, 2) == 0.005
+    assert joint_spread(0.0, 0.0, 0) == 0.5
+    assert joint_spread(3.0, 4.0, 3) == 5.0
+
+
+def test_order_of_verdicts() -> None:
+    number, empty = Cell(1.0), Cell(None, seeds=2, diverged=1)
+    assert verdict(None, None, None, None) == "not reported"
+    assert verdict(empty, number, None, None) == "not reported"
+    assert verdict(number, None, "not comparable: scale", None) == "not run"
+    assert verdict(number, empty, "not comparable: scale", None) == "diverged"
+    assert verdict(number, number, None, 1.0) == "agrees"
+    assert verdict(number, number, None, 1.1) == "differs"
+
+
+def test_restricted_config_leaves_not_run(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,qffl,q=1,loss,1.3,,,nats,\n", algorithms=["fedavg"])
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "qffl" not in line))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", "qffl")
+    assert (line.verdict, line.ours, line.seeds, line.difference) == ("not run", "", 0, "")
+    assert line.note == "no run of qffl(q=1) measured this"
+
+
+def test_diverged_run_is_named(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n")
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same")
+    assert (line.verdict, line.ours, line.note) == ("diverged", "", "1 of 2 seeds diverged")
+
+
+def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    assert (rows[-1].hyperparameters, rows[-1].reported, rows[-1].verdict) == ("q=7.0", "1.3", "not run")
+    assert len(rows) == 21
+
+
+def test_unknown_name_in_a_reported_file(tmp_path) -> None:
+    workload = build(tmp_path, "table1,sane,fedavg,,loss,1.3,,,nats,\n")
+    with pytest.raises(FairflError, match=r"table1\.csv, line 2: setting: unknown 'sane'; did you mean 'same'"):
+        lines(workload, tmp_path, tmp_path / "results")
+
+
+def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
+    build(tmp_path, 'table1,same,fedavg,,loss,1.3,,,nats,"a, quoted note"\n')
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    outs = [tmp_path / "a/comparison.csv", tmp_path / "b.csv"]
+    for out in outs:
+        main(["--config", config, "--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)])
+    first, second = (out.read_bytes() for out in outs)
+    assert first == second
+    assert b"\r" not in first
+    rows = list(csv.reader(io.StringIO(first.decode())))
+    assert ",".join(rows[0]) == (
+        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,difference,"
+        "difference_over_spread,verdict,note,data,changed_by_scale,runs,fingerprints"
+    )
+    assert len(rows) == 21
+
+
+def test_config_must_be_json(tmp_path) -> None:
+    with pytest.raises(OptionError, match="--config: not JSON"):
+        main(["--config", "{", "--results", str(tmp_path), "--out", str(tmp_path / "x")])

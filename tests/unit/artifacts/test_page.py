@@ -1,0 +1,307 @@
+"""The page: everything is on it, nothing hostile gets through, nothing is loaded from elsewhere, it fits a phone."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fairfl.artifacts import compare, judge
+from fairfl.artifacts.page import main, plain, render, substitutions
+from fairfl.errors import FairflError
+from fairfl.spec.setting import SOURCED
+from fairfl.spec.workload import load_workload
+
+HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(1)>'
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+SETTING = {
+    "data": {"name": "synthetic_gaussian"},
+    "model": {"name": "logistic_regression"},
+    "partition": {"name": "plain"},
+    "clients": 3,
+    "clients_per_round": 3,
+    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
+    "rounds": 1000,
+    "learning_rate": 0.1,
+    "evaluate_every": 10,
+    "seeds": [0, 1],
+    "sources": dict.fromkeys(SOURCED, "paper section 4") | {"rounds": f"not stated: chosen because {'of time ' * 20}"},
+}
+ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
+CLAIMS = [
+    {"id": "c1", "expr": "loss(fedavg) < loss(qffl, q=1)", "text": "FedAvg wins"},
+    {"id": "c2", "expr": "loss(fedavg) < 0", "text": HOSTILE},
+]
+FIGURE = {"kind": "figure", "title": "Figure", "plot": "curves", "settings": ["demo_full"]}
+ARTIFACTS = {
+    "table1": {
+        "kind": "table",
+        "title": "Table 1",
+        "caption": HOSTILE,
+        "settings": ["demo_full", "demo_short_with_a_rather_long_name_for_a_setting_a0.1"],
+        "rows": ROWS,
+        "columns": ["loss", "acc"],
+        "rules": [1],
+        "claims": [{**claim, "setting": "demo_full", "reference": "holds"} for claim in CLAIMS],
+    },
+    "figure1": {**FIGURE, "caption": 'Curves "of" $\\alpha$'},
+    "figure2": {**FIGURE, "caption": "Not there"},
+    "table3": {
+        "kind": "static_table",
+        "title": "Table 3",
+        "caption": "Words",
+        "header": ["a", "b"],
+        "content": [["$\\lambda$", HOSTILE]],
+    },
+}
+PAPER = {
+    "paper": "demo",
+    "title": f"A demo {HOSTILE}",
+    "citation": "Nobody.",
+    "arxiv": "0000.00000",
+    "metrics": {
+        "loss": {"name": "$\\max_k L_k$", "meaning": "largest", "unit": "nats", "direction": "down", "digits": 2},
+        "acc": {"name": "accuracy", "meaning": "mean", "unit": "percent", "direction": "up", "digits": 1},
+    },
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "grid": {"q": [1, 2]}, "sources": {"q": "paper table 1"}},
+    },
+    "settings": {name: SETTING for name in ARTIFACTS["table1"]["settings"]},
+    "artifacts": ARTIFACTS,
+}
+PATCH = {"match": ["demo_short*"], "set": {"rounds": 10, "data": {"name": "digits"}, "seeds": [0]}, "why": "time"}
+
+
+class Elements(HTMLParser):
+    """Start tags with attributes and text; complains about tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.text += " "
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+        self.text += " "
+
+    def handle_data(self, data) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def values(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
+
+
+def build(root: Path, patches: tuple = (PATCH,)):
+    """A workload with comparison, claims and most of its files; figure2 is missing."""
+    (root / "papers/reported/demo").mkdir(parents=True)
+    (root / "scales").mkdir()
+    results = root / "results/tiny"
+    (results / "tidy").mkdir(parents=True)
+    (results / "demo").mkdir()
+    (results / "runs/demo_full/fedavg/default/seed0").mkdir(parents=True)
+    (root / "papers/demo.yaml").write_text(json.dumps(PAPER))
+    scale = {"scale": "tiny", "description": "Small.", "patches": list(patches)}
+    (root / "scales/tiny.yaml").write_text(json.dumps(scale))
+    (root / "papers/reported/demo/table1.csv").write_text(
+        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        "table1,demo_full,fedavg,,loss,1.1,0.1,std,nats,\ntable1,demo_full,qffl,q=1,loss,9,0.1,std,nats,\n"
+    )
+    for setting in PAPER["settings"]:
+        text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+            for seed in (0, 1):
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},print{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
+        (results / f"tidy/{setting}.csv").write_text(text)
+    for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
+        (results / "demo" / name).write_bytes(b"x")
+    workload = load_workload(root, {"scale": "tiny", "papers": ["demo"]})
+    compared = compare.csv_text(compare.lines(workload, root, results), compare.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(compare.csv_text(judge.lines(workload, root, results), judge.Line))
+    return workload, results
+
+
+@pytest.fixture
+def page(tmp_path) -> Elements:
+    workload, results = build(tmp_path)
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_every_artifact_has_its_anchor_and_ids_are_unique(page) -> None:
+    ids = page.values("id")
+    assert {f"demo_{key}" for key in ARTIFACTS} <= set(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_links_within_the_page_lead_somewhere(page) -> None:
+    inner = {link[1:] for link in page.values("href") if link.startswith("#")}
+    assert inner <= set(page.values("id"))
+    assert {"demo_table1", "setting-demo_full"} <= inner
+
+
+def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(page, tmp_path) -> None:
+    assert not page.all("script")
+    loads = page.values("src") + [a["href"] for a in page.all("link")] + page.values("srcset")
+    assert not [url for url in loads if re.match(r"(https?:)?//", url)]
+    css = (Path(compare.__file__).parent / "page.css").read_text()
+    assert "url(" not in css and "@import" not in css
+
+
+def test_hostile_text_stays_text(page) -> None:
+    assert HOSTILE in page.text
+    assert not [a for _, a in page.tags if "onerror" in a]
+    assert all(a.get("src") != "x" for a in page.all("img"))
+
+
+def test_figures_tables_and_what_is_missing(page) -> None:
+    assert [(a["src"], a["alt"], a["loading"]) for a in page.all("img")] == [
+        ("demo/figure1.png", 'Curves "of" α', "lazy")
+    ]
+    links = page.values("href")
+    for name in ("table1.csv", "table1.md", "table1.tex", "figure1.pdf", "figure1.csv"):
+        assert f"demo/{name}" in links
+    assert "Not built: demo/figure2.pdf, demo/figure2.png, demo/figure2.csv" in page.text
+    assert "Not built: demo/table3.md, demo/table3.tex" in page.text
+
+
+def test_numbers_stand_side_by_side_with_verdict_words(page) -> None:
+    text = " ".join(page.text.split())
+    assert "max_k L_k" in text and "nats, lower is better" in text
+    assert "ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees +0.0 joint spreads" in text
+    assert "paper 9.00 ± 0.10 ✗ differs -55.9 joint spreads" in text
+    assert "not reported" in text
+    assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
+
+
+def test_claims_and_what_the_papers_own_numbers_say(page) -> None:
+    text = " ".join(page.text.split())
+    assert "FedAvg wins loss(fedavg) < loss(qffl, q=1)" in text
+    # c2 is said to hold on the reported numbers, where 1.1 < 0 is false.
+    assert "1 claim comes out differently on the paper's own numbers" in text
+    assert "expected: holds" in text
+
+
+def test_every_number_leads_to_its_runs_and_fingerprints(page) -> None:
+    text = page.text
+    for seed in (0, 1):
+        assert f"demo_full/fedavg/default/seed{seed}" in text
+        assert f"print{seed}" in text
+    assert "runs/demo_full/fedavg/default/seed0" in page.values("href")
+    assert "runs/demo_full/fedavg/default/seed1" not in page.values("href")  # no such folder, no dead link
+
+
+def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:
+    text = " ".join(page.text.split())
+    assert "Read this first: not everything here is as in the paper" in text
+    assert "digits stands in for synthetic_gaussian (1 of 2 settings)" in text
+    assert "10 instead of 1,000 (1 of 2 settings)" in text
+    assert "1 instead of 2 (1 of 2 settings)" in text
+    assert "As in the paper demo_full." in text
+
+
+def test_without_substitution_the_page_says_so(tmp_path) -> None:
+    workload, results = build(tmp_path, patches=())
+    assert substitutions(workload) == []
+    text = Elements(render(workload, results, results / "index.html")).text
+    assert "Nothing was substituted" in text and "Read this first" not in text
+
+
+def test_settings_list_value_here_value_of_the_paper_and_source(page) -> None:
+    text = " ".join(page.text.split())
+    assert "rounds 10 changed 1000 not stated: chosen because of time" in text
+    assert "learning_rate 0.1 0.1 paper section 4" in text
+    assert "q 1.0 1, 2 paper table 1" in text
+
+
+def test_same_inputs_same_bytes(tmp_path) -> None:
+    build(tmp_path)
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    results, texts = tmp_path / "results/tiny", []
+    for name in ("index.html", "again.html"):
+        out = results / name
+        main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", str(out)])
+        texts.append(out.read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_links_are_relative_to_the_page(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    text = render(workload, results, tmp_path / "elsewhere" / "page.html")
+    assert "../results/tiny/demo/figure1.png" in Elements(text).all("img")[0]["src"]
+
+
+def test_missing_comparison_names_the_command(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    (results / "comparison.csv").unlink()
+    with pytest.raises(FairflError, match=r"comparison\.csv: no such file; write it with .*artifacts\.compare"):
+        render(workload, results, results / "index.html")
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        ("$\\max_k r_k(\\theta)$", "max_k r_k(θ)"),
+        ("$V(r_k)$ in \\%", "V(r_k) in %"),
+        ("$\\mathrm{nats}^2$", "nats²"),
+        ("a < b & c", "a < b & c"),
+    ],
+)
+def test_latex_becomes_readable(latex, text) -> None:
+    assert plain(latex) == text
+
+
+# -- in a browser -----------------------------------------------------------------------------
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def browse(profile: Path, *arguments: str) -> str:
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--allow-file-access-from-files", f"--user-data-dir={profile}", *arguments,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on PATH")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:
+    workload, results = build(tmp_path)
+    text = render(workload, results, results / "index.html")
+    # Everything unfolded is the widest that the page gets.
+    (results / "open.html").write_text(text.replace("<details", "<details open"))
+    # A window cannot be narrower than 500 pixels; a frame can.
+    (results / "frame.html").write_text(
+        f'<!doctype html><body style="margin:0"><iframe src="open.html" style="border:0;width:{width}px;height:900px" '
+        "onload=\"const w = this.contentWindow; document.title = w.innerWidth + ' ' + "
+        'w.document.documentElement.scrollWidth"></iframe>'
+    )
+    url = (results / "frame.html").as_uri()
+    size = f"--window-size={width + 200},900"
+    shot = tmp_path / "page.png"
+    browse(tmp_path / "shot", size, f"--screenshot={shot}", url)
+    assert shot.stat().st_size > 10_000
+    measured = re.search(r"<title>(\d+) (\d+)</title>", browse(tmp_path / "dom", size, "--dump-dom", url))
+    assert measured, "the page did not load in the frame"
+    inner, scroll = map(int, measured.groups())
+    assert inner == width
+    assert scroll <= inner

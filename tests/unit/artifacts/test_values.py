@@ -1,0 +1,173 @@
+"""Values: hyper-parameters compare as numbers, seeds become mean and spread, bad files are named."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairfl.artifacts.values import (
+    Values,
+    arm,
+    arm_text,
+    expanded,
+    in_unit,
+    number_text,
+    read_reported,
+    read_tidy,
+    spelled,
+)
+from fairfl.errors import FairflError
+from fairfl.spec.paper import Metric, Paper
+
+HEADER = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def tidy(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "s.csv"
+    path.write_text(HEADER + "".join(f"{line}\n" for line in lines))
+    return path
+
+
+def paper() -> Paper:
+    metrics = {"loss": Metric(name="loss", meaning="", unit="nats", digits=2)}
+    return Paper.model_construct(metrics=metrics, settings={"s": None}, algorithms={"fedavg": None})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("q=1", "q=1.0"),
+        ("alpha=0.1,tau=10", "tau=10.0;alpha=.1"),
+        ({"q": 1}, "q=1e0"),
+        ({"lsr": True}, "lsr=1"),
+        ({"order": "loss"}, "order=loss"),
+        ({}, ""),
+        ("", " "),
+    ],
+)
+def test_hyperparameters_match_as_numbers_in_any_order(one, other) -> None:
+    assert arm(one) == arm(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("q=1", "q=2"), ("q=1", "r=1"), ("order=loss", "order=no"), ("q=1", "")])
+def test_other_hyperparameters_do_not_match(one, other) -> None:
+    assert arm(one) != arm(other)
+
+
+@pytest.mark.parametrize("text", ["q", "=1", "q=", "q=1,q=1"])
+def test_broken_hyperparameters_are_named(text) -> None:
+    with pytest.raises(FairflError, match="hyperparameters"):
+        arm(text)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False, allow_infinity=False)))
+def test_spelled_text_reads_back(hyperparameters) -> None:
+    assert arm(spelled(hyperparameters)) == arm(hyperparameters)
+
+
+def test_arm_text() -> None:
+    assert arm_text("eagle", arm("lambda=1.0")) == "eagle(lambda=1)"
+    assert arm_text("fedavg", ()) == "fedavg"
+
+
+def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
+    path = tidy(tmp_path, "s,a,q=1.0,0,loss,1.0,nats,d,5,r0,f0", "s,a,q=1.0,1,loss,3.0,nats,d,5,r1,f1")
+    cell = read_tidy([path]).find("s", "a", arm("q=1"), "loss")
+    assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
+    assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
+def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
+    path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")
+    values = read_tidy([path])
+    cell = values.find("s", "a", (), "loss")
+    assert (cell.mean, cell.std, cell.seeds, cell.diverged) == (None, None, 2, 1)
+    assert values.missing("s", "a", (), "loss") == "loss of a in s: 1 of 2 seeds diverged"
+
+
+def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
+    assert not read_tidy([tmp_path / "none.csv"]).cells
+
+
+def test_units_are_those_of_the_paper(tmp_path) -> None:
+    path = tidy(tmp_path, "s,a,,0,acc,0.25,fraction,d,5,r,f")
+    cell = read_tidy([path], lambda setting, metric: "percent").find("s", "a", (), "acc")
+    assert (cell.mean, cell.unit) == (25.0, "percent")
+    with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
+        read_tidy([path], lambda setting, metric: "nats")
+    assert in_unit(1.0, "", "nats") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("s,a,,0,loss,many,nats,d,5,r,f", r"line 2: value: 'many' is not a number"),
+        ("s,a,q,0,loss,1,nats,d,5,r,f", r"line 2: hyperparameters 'q'"),
+        ("s,a,,0,loss", r"line 2: expected 11 cells"),
+        ("s,a,,0,loss,1,nats,d,5,r,f\ns,a,,0,loss,1,nats,d,5,r,f", r"line 3: seed '0' of loss stands twice"),
+    ],
+)
+def test_bad_line_is_named(tmp_path, line, message) -> None:
+    with pytest.raises(FairflError, match=message):
+        read_tidy([tidy(tmp_path, line)])
+
+
+def test_missing_column_is_named(tmp_path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(HEADER.replace("metric", "metrc"))
+    with pytest.raises(FairflError, match="no column 'metric'; did you mean 'metrc'"):
+        read_tidy([path])
+
+
+def test_reported_numbers_and_empty_cells(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
+    values = read_reported(path, paper(), "t")
+    assert values.skip_empty
+    cell = values.find("s", "fedavg", (), "loss")
+    assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
+    assert values.find("s", "fedavg", arm("q=2"), "loss").mean is None
+    assert read_reported(tmp_path / "none.csv", paper(), "t").cells == {}
+
+
+def test_points_of_a_reported_curve_are_not_final_values(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "".join(f"t,s,fedavg,,loss_curve,1,,,nats,round={n}; read off\n" for n in (0, 100)))
+    assert read_reported(path, paper(), "t").cells == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("u,s,fedavg,,loss,1,,,nats,", "artifact: 'u' is not 't'"),
+        ("t,z,fedavg,,loss,1,,,nats,", "setting: unknown 'z'"),
+        ("t,s,fedavk,,loss,1,,,nats,", "algorithm: unknown 'fedavk'; did you mean 'fedavg'"),
+        ("t,s,fedavg,,los,1,,,nats,", "metric: unknown 'los'; did you mean 'loss'"),
+        ("t,s,fedavg,,loss,1,,,percent,", "unit 'percent' cannot be shown as 'nats'"),
+    ],
+)
+def test_unknown_names_in_reported_files(tmp_path, line, message) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}{line}\n")
+    with pytest.raises(FairflError, match=f"t.csv, line 2: {message}"):
+        read_reported(path, paper(), "t")
+
+
+def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None:
+    path = tidy(tmp_path, *(f"s,a,,0,gap_client_{k},1,nats,d,5,r,f" for k in (10, 2, 0)))
+    values = read_tidy([path])
+    assert expanded("gap_client_k", (values, "s")) == ["gap_client_0", "gap_client_2", "gap_client_10"]
+    assert expanded("gap_client_k", (Values(), "s")) == ["gap_client_k"]
+    assert expanded("gap_max", (values, "s")) == ["gap_max"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1 + 0.2, "0.3"), (-0.0, "0"), (None, ""), (math.nan, ""), (1 / 3, "0.333333333"), (1e-7, "1e-07")],
+)
+def test_number_text_is_stable(value, text) -> None:
+    assert number_text(value) == text

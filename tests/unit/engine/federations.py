@@ -1,0 +1,49 @@
+"""Clients and run specs made in memory, float64."""
+
+import torch
+
+from fairfl.engine.federation import Clients, Part
+
+
+def clients_of(samples, classes, validation=None):
+    """Clients from lists of (inputs, label) per client; the same samples serve as test part."""
+
+    def part(lists):
+        inputs = torch.tensor([x for own in lists for x, _ in own], dtype=torch.float64)
+        labels = torch.tensor([y for own in lists for _, y in own])
+        return Part(inputs, labels, torch.tensor([len(own) for own in lists]))
+
+    train = part(samples)
+    held_out = part(validation or samples)
+    return Clients({"train": train, "validation": held_out, "test": train}, classes, tuple(train.inputs.shape[1:]))
+
+
+def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0):
+    """Random images; client k has counts[k] samples in every part."""
+    draw = torch.Generator().manual_seed(seed)
+    parts = {}
+    for name in ("train", "validation", "test"):
+        inputs = torch.randn(sum(counts), *shape, generator=draw, dtype=torch.float64)
+        labels = torch.randint(classes, (sum(counts),), generator=draw)
+        parts[name] = Part(inputs, labels, torch.tensor(counts))
+    return Clients(parts, classes, shape)
+
+
+def spec_of(**changes):
+    """A run spec as fairfl.spec.jobs.train makes it."""
+    spec = {
+        "setting": "toy",
+        "model": {"name": "logistic_regression", "init": "pytorch"},
+        "loss": "cross_entropy",
+        "clients_per_round": 3,
+        "rounds": 6,
+        "local_epochs": 1,
+        "batch_size": None,
+        "learning_rate": 0.1,
+        "evaluate_every": 2,
+        "keep": "nothing",
+        "algorithm": "fedavg",
+        "hyperparameters": {"weighting": "size"},
+        "seed": 1,
+    }
+    return spec | changes

@@ -1,0 +1,94 @@
+"""Metrics against numpy, scipy and scikit-learn on random inputs; worked numbers; edge cases."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import balanced_accuracy_score
+
+from fairfl.metrics import fairness
+from fairfl.metrics.registry import Vectors, evaluate, evaluate_local
+
+LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
+
+
+def test_worked_gaps():
+    r = fairness.gaps(LOSS, BEST)
+    assert r.tolist() == pytest.approx([0.1, -0.1, 0.5])
+    assert fairness.gap_max(r) == pytest.approx(0.5)
+    assert fairness.gap_min(r) == pytest.approx(-0.1)
+    assert fairness.gap_var(r, ddof=0) == pytest.approx(0.062222, abs=1e-6)
+    assert fairness.gap_var(r) == pytest.approx(0.093333, abs=1e-6)
+    assert fairness.faa(r) == pytest.approx(0.6)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=30))
+def test_gap_var_is_the_sample_variance(values):
+    assert fairness.gap_var(values) == pytest.approx(stats.tvar(values), abs=1e-9)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(-3, 3))
+def test_shifting_all_gaps(values, shift):
+    r = np.array(values)
+    assert fairness.gap_var(r + shift) == pytest.approx(fairness.gap_var(r), abs=1e-8)
+    assert fairness.gap_max(r + shift) == pytest.approx(fairness.gap_max(r) + shift)
+
+
+def test_one_client_has_no_variance():
+    assert fairness.gap_var([0.3]) == 0.0
+    assert np.isnan(fairness.gap_var([np.nan]))
+
+
+def test_nan_stays_nan():
+    r = [0.1, np.nan, 0.2]
+    for metric in (fairness.gap_max, fairness.gap_min, fairness.gap_var, fairness.faa, fairness.accuracy_mean):
+        assert np.isnan(metric(r))
+
+
+def counts(y, p, classes):
+    hits = [sum(1 for a, b in zip(y, p, strict=True) if a == b == c) for c in range(classes)]
+    return [hits], [[list(y).count(c) for c in range(classes)]]
+
+
+def test_worked_recall():
+    hits, totals = counts([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 2], 3)
+    assert fairness.recall(hits, totals)[0] == pytest.approx(0.722222, abs=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_recall_agrees_with_scikit_learn(seed):
+    draw = np.random.default_rng(seed)
+    y, p = draw.integers(0, 5, 40), draw.integers(0, 5, 40)
+    hits, totals = counts(y, p, 6)  # class 5 never occurs
+    expected = balanced_accuracy_score(y[np.isin(y, np.unique(y))], p)
+    assert fairness.recall(hits, totals)[0] == pytest.approx(expected)
+
+
+def test_pooled_recall_differs_from_the_mean_over_clients():
+    hits, totals = [[1, 0], [0, 3]], [[1, 0], [4, 4]]
+    assert fairness.recall(hits, totals).tolist() == [1.0, 0.375]
+    assert fairness.recall_pooled(hits, totals) == pytest.approx((1 / 5 + 3 / 4) / 2)
+
+
+def test_a_client_without_samples_has_no_recall():
+    assert np.isnan(fairness.recall([[0, 0]], [[0, 0]])[0])
+
+
+def test_registry_rows():
+    vectors = Vectors(
+        loss=np.array(LOSS), accuracy=np.array([0.5, 0.75, 1.0]), recall=np.array([0.4, 0.6, 0.8]),
+        gap=fairness.gaps(LOSS, BEST),
+    )  # fmt: skip
+    rows = {metric: (unit, value) for metric, unit, value in evaluate(vectors)}
+    assert rows["accuracy_balanced"] == ("fraction", 0.75)
+    assert rows["accuracy_balanced_recall"] == ("fraction", pytest.approx(0.6))
+    assert rows["gap_max"] == ("nats", pytest.approx(0.5))
+    assert rows["gap_var"][0] == "nats^2"
+    assert rows["loss_client_2"] == ("nats", 1.2)
+    assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
+
+
+def test_registry_of_local_optima():
+    rows = {metric: value for metric, _, value in evaluate_local(np.array(BEST))}
+    assert rows["local_loss_min"] == 0.4 and rows["local_loss_max"] == 0.9
