@@ -18,14 +18,14 @@ rule table:
         ),
         md=f"{RESULTS}/{{paper}}/{{artifact}}.md",
         tex=f"{RESULTS}/{{paper}}/{{artifact}}.tex",
-    params:
-        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     log:
         f"{LOGS}/{{paper}}/{{artifact}}.log",
     wildcard_constraints:
         artifact=_ids({"table", "static_table"}),
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     shell:
         "python -m fairfl.artifacts.table --spec {params.spec:q} --csv {output.csv:q} --md {output.md:q}"
         " --tex {output.tex:q} > {log:q} 2>&1"
@@ -43,14 +43,14 @@ rule figure:
             category="{paper}",
             subcategory="figures",
         ),
-    params:
-        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     log:
         f"{LOGS}/{{paper}}/{{artifact}}.log",
     wildcard_constraints:
         artifact=_ids({"figure", "illustration"}),
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     shell:
         "python -m fairfl.artifacts.figure --spec {params.spec:q} --csv {output.csv:q} --pdf {output.pdf:q}"
         " --png {output.png:q} > {log:q} 2>&1"

@@ -22,15 +22,15 @@ RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
 MIRRORS = " ".join(f"--mirror {mirror!r}" for mirror in workload.config.mirrors)
 # A job asks for a GPU only where there may be one; profiles limit how many run at once.
-GPU = int(workload.config.device == "cuda" or (workload.config.device == "auto" and Path("/dev/nvidia0").exists()))
+GPU = int(
+    workload.config.device == "cuda" or (workload.config.device == "auto" and Path("/dev/nvidia0").exists())
+)
 OFFLINE = "--offline" if workload.config.offline else ""
 
 # Jobs run `python -m fairfl...` of this checkout with this interpreter; an activated conda environment
 # puts its own python in front of it.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-)
+os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 wildcard_constraints:

@@ -5,14 +5,14 @@ rule fetch:
     """Raw files from the data folder, a mirror or upstream, each checked against its checksum."""
     output:
         "results/data/{key}.fetched.json",
+    log:
+        "results/data/logs/{key}.fetch.log",
+    retries: 2
+    conda:
+        "../envs/fairfl.yaml"
     params:
         dataset=lambda wc: layout.data_name(wc.key),
         options=lambda wc: layout.data_options(wc.key),
-    log:
-        "results/data/logs/{key}.fetch.log",
-    conda:
-        "../envs/fairfl.yaml"
-    retries: 2
     shell:
         "python -m fairfl.fetch --dataset {params.dataset} --options {params.options:q}"
         " --folder {workload.config.data_folder:q} {MIRRORS} {OFFLINE}"
@@ -25,14 +25,14 @@ rule prepare:
         lambda wc: layout.fetched(wc.key),
     output:
         "results/data/{key}.safetensors",
-    params:
-        spec=lambda wc: layout.prepare_spec(wc.key),
     log:
         "results/data/logs/{key}.prepare.log",
     conda:
         "../envs/fairfl.yaml"
     resources:
         mem_mb=2000,
+    params:
+        spec=lambda wc: layout.prepare_spec(wc.key),
     shell:
         "python -m fairfl.prepare --spec {params.spec:q} --folder {workload.config.data_folder:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -7,8 +7,6 @@ rule local_optimum:
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
     output:
         f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
-    params:
-        spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
     log:
         f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.log",
     benchmark:
@@ -19,6 +17,8 @@ rule local_optimum:
     resources:
         gpu=GPU,
         mem_mb=2000,
+    params:
+        spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
     shell:
         "python -m fairfl.optimum --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
         " --out {output:q} --device {workload.config.device} --threads {threads} > {log:q} 2>&1"

@@ -7,12 +7,12 @@ rule partition:
     output:
         rows=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         statistics=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.csv",
-    params:
-        spec=lambda wc: layout.partition_spec(wc.setting, wc.seed),
     log:
         f"{LOGS}/partitions/{{setting}}/seed{{seed}}.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.partition_spec(wc.setting, wc.seed),
     shell:
         "python -m fairfl.partition --spec {params.spec:q} --data {input:q} --out {output.rows:q}"
         " --statistics {output.statistics:q} > {log:q} 2>&1"

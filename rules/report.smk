@@ -8,13 +8,13 @@ rule comparison:
         reported=sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("papers/reported/*/*.csv")),
     output:
         report(f"{RESULTS}/comparison.csv", caption="report/artifact.rst", category="summary"),
-    params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.compare"),
-        config=layout.config(),
     log:
         f"{LOGS}/comparison.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.summary_spec("fairfl.artifacts.compare"),
+        config=layout.config(),
     shell:
         "python -m fairfl.artifacts.compare --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
         " --out {output:q} > {log:q} 2>&1"
@@ -27,13 +27,13 @@ rule claims:
         reported=sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("papers/reported/*/*.csv")),
     output:
         report(f"{RESULTS}/claims.csv", caption="report/artifact.rst", category="summary"),
-    params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.judge"),
-        config=layout.config(),
     log:
         f"{LOGS}/claims.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.summary_spec("fairfl.artifacts.judge"),
+        config=layout.config(),
     shell:
         "python -m fairfl.artifacts.judge --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
         " --out {output:q} > {log:q} 2>&1"
@@ -47,13 +47,13 @@ rule page:
         f"{RESULTS}/claims.csv",
     output:
         f"{RESULTS}/index.html",
-    params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.page"),
-        config=layout.config(),
     log:
         f"{LOGS}/page.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.summary_spec("fairfl.artifacts.page"),
+        config=layout.config(),
     shell:
         "python -m fairfl.artifacts.page --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
         " --out {output:q} > {log:q} 2>&1"
@@ -65,11 +65,11 @@ rule report:
 
 
 rule plan:
-    """Print per run whether it would run, and why, in words. Runs nothing."""
-    params:
-        config=layout.config(),
     localrule: True
     conda:
         "../envs/fairfl.yaml"
+    """Print per run whether it would run, and why, in words. Runs nothing."""
+    params:
+        config=layout.config(),
     shell:
         "python -m fairfl.plan --config {params.config:q} --root {ROOT:q}"

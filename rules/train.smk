@@ -10,8 +10,6 @@ rule train:
         f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
         f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
         f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
-    params:
-        spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
     log:
         f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.log",
     benchmark:
@@ -22,6 +20,8 @@ rule train:
     resources:
         gpu=GPU,
         mem_mb=2000,
+    params:
+        spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
     shell:
         "python -m fairfl.train --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
         " --optima {RESULTS}/optima/{wildcards.setting}/seed{wildcards.seed}"
@@ -36,12 +36,12 @@ rule tidy:
     output:
         final=f"{RESULTS}/tidy/{{setting}}.csv",
         rounds=f"{RESULTS}/tidy/{{setting}}.rounds.parquet",
-    params:
-        spec=lambda wc: layout.tidy_spec(wc.setting),
     log:
         f"{LOGS}/tidy/{{setting}}.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.tidy_spec(wc.setting),
     shell:
         "python -m fairfl.tidy --spec {params.spec:q} --results {RESULTS} --final {output.final:q}"
         " --rounds {output.rounds:q} > {log:q} 2>&1"

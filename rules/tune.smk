@@ -14,12 +14,12 @@ rule calibration:
     output:
         csv=f"{RESULTS}/{{paper}}/calibration_{{name}}.csv",
         md=f"{RESULTS}/{{paper}}/calibration_{{name}}.md",
-    params:
-        spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
     log:
         f"{LOGS}/{{paper}}/calibration_{{name}}.log",
     conda:
         "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
     shell:
         "python -m fairfl.tune --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q} --md {output.md:q}"
         " > {log:q} 2>&1"

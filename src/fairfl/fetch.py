@@ -28,9 +28,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--dataset", required=True, help="name of the data set")
     parser.add_argument("--options", default="{}", help="its options, a JSON object")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
-    parser.add_argument(
-        "--mirror", action="append", default=[], help="folder or address; may be repeated"
-    )
+    parser.add_argument("--mirror", action="append", default=[], help="folder or address; may be repeated")
     parser.add_argument("--offline", action="store_true", help="use no network")
     parser.add_argument("--out", type=Path, required=True, help="marker file to write")
     args = parser.parse_args(argv)

@@ -156,9 +156,7 @@ class _Table:
             seeds=here_or_none.seeds,
             difference=number_text(difference),
             difference_over_spread=number_text(over),
-            verdict=verdict(
-                paper, here, obstacle(self.workload, setting), None if over is None else abs(over) / limit
-            ),
+            verdict=verdict(paper, here, obstacle(self.workload, setting), None if over is None else abs(over) / limit),
             note=_note(paper, here, arm_text(algorithm, levels)),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),

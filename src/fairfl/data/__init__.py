@@ -12,9 +12,7 @@ from fairfl.errors import OptionError
 
 _HELPERS = {"__init__", "checks", "idx", "interface", "options", "sources"}
 
-DATASETS: tuple[str, ...] = tuple(
-    sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in _HELPERS)
-)
+DATASETS: tuple[str, ...] = tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in _HELPERS))
 """Names of all data sets: a new module in this folder is a new data set."""
 
 
@@ -26,7 +24,5 @@ def load(name: str) -> Dataset:
     """
     if name not in DATASETS:
         near = difflib.get_close_matches(str(name), DATASETS, n=1, cutoff=0.0)
-        raise OptionError(
-            f"dataset: {name!r} is unknown; nearest: {near[0]!r} (valid: {', '.join(DATASETS)})"
-        )
+        raise OptionError(f"dataset: {name!r} is unknown; nearest: {near[0]!r} (valid: {', '.join(DATASETS)})")
     return cast(Dataset, importlib.import_module(f"fairfl.data.{name}"))

@@ -71,9 +71,7 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         source,
         np.concatenate([clean, np.repeat(blends, rows, axis=0)])[:, None],
         np.concatenate([labels, blend_labels.reshape(-1)]),
-        groups=np.concatenate(
-            [np.arange(len(clean)), len(clean) + np.repeat(np.arange(count), rows)]
-        ),
+        groups=np.concatenate([np.arange(len(clean)), len(clean) + np.repeat(np.arange(count), rows)]),
         ambiguous=np.repeat([0, 1], [len(clean), count * rows]),
         mean=mean,
         std=std,
@@ -92,9 +90,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
-def _blend(
-    clean: np.ndarray, labels: np.ndarray, chosen: dict[str, Any]
-) -> tuple[np.ndarray, np.ndarray]:
+def _blend(clean: np.ndarray, labels: np.ndarray, chosen: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Blended images uint8 [images, H, W] and their labels int64 [images, labels_per_image]."""
     rng = np.random.default_rng(chosen["seed"])
     count, rows = chosen["images"], chosen["labels_per_image"]

@@ -114,9 +114,7 @@ def _read_ambiguous(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray
         found = f"{samples.dtype} {list(samples.shape)}"
         raise DataError(f"{_SAMPLES.name}: holds {found}; expected float [n, 1, 28, 28]")
     if labels.ndim != 2 or len(labels) != len(samples) or labels.shape[1] == 0:
-        raise DataError(
-            f"{_LABELS.name}: holds {list(labels.shape)}; expected [{len(samples)}, labels]"
-        )
+        raise DataError(f"{_LABELS.name}: holds {list(labels.shape)}; expected [{len(samples)}, labels]")
     # The images come out of a decoder; a hair outside 0..1 is rounding, more is another file.
     if not (samples.size and samples.min() >= -0.01 and samples.max() <= 1.01):
         raise DataError(f"{_SAMPLES.name}: values are not all finite and within 0..1")
@@ -145,9 +143,7 @@ def _load(path: Path) -> np.ndarray:
     return value.detach().numpy()
 
 
-def _noisy_rows(
-    images: np.ndarray, rows: np.ndarray, white: float, sd: float, rng: np.random.Generator
-) -> np.ndarray:
+def _noisy_rows(images: np.ndarray, rows: np.ndarray, white: float, sd: float, rng: np.random.Generator) -> np.ndarray:
     """uint8 [len(rows), 28, 28]: ``images[rows] / white`` plus noise of ``sd`` (white = 1)."""
     out = np.empty((len(rows), *images.shape[1:]), np.uint8)
     # In pieces: all rows of both halves as floats would take most of a gigabyte.

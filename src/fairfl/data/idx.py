@@ -48,9 +48,7 @@ def read_labels(stream: BinaryIO, name: str, lowest: int, highest: int) -> np.nd
     return values
 
 
-def read_pair(
-    images: Path, labels: Path, height: int, width: int, classes: int
-) -> tuple[np.ndarray, np.ndarray]:
+def read_pair(images: Path, labels: Path, height: int, width: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [N, height, width] and labels int64 [N] from two gzip files.
 
     Raises:

@@ -157,8 +157,7 @@ def _check_inputs(dataset: str, inputs: np.ndarray) -> None:
     form = (inputs.dtype, inputs.ndim)
     if form not in ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2)):
         raise DataError(
-            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; "
-            "expected uint8 [N, C, H, W] or float32 [N, d]"
+            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; expected uint8 [N, C, H, W] or float32 [N, d]"
         )
     if inputs.size == 0:
         raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
@@ -167,9 +166,7 @@ def _check_inputs(dataset: str, inputs: np.ndarray) -> None:
         raise DataError(f"{dataset}: inputs row {row} holds a value that is not finite")
 
 
-def _column(
-    dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None
-) -> np.ndarray:
+def _column(dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None) -> np.ndarray:
     values = np.asarray(values)
     if values.shape != (rows,):
         raise DataError(f"{dataset}: {name} have shape {list(values.shape)}; expected [{rows}]")

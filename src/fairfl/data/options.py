@@ -44,9 +44,7 @@ def number(dataset: str, name: str, value: object, low: float, high: float = mat
 def whole(dataset: str, name: str, value: object, low: int) -> int:
     """``value`` as an int of at least ``low``; raises OptionError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise OptionError(
-            f"{dataset}: option {name} is {value!r}; expected a whole number >= {low}"
-        )
+        raise OptionError(f"{dataset}: option {name} is {value!r}; expected a whole number >= {low}")
     return value
 
 

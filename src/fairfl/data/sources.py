@@ -122,9 +122,7 @@ def find_all(
     unreachable: set[str] = set()
     for file in files:
         try:
-            found.append(
-                find(file, dataset, folder, mirrors, offline, say=say, unreachable=unreachable)
-            )
+            found.append(find(file, dataset, folder, mirrors, offline, say=say, unreachable=unreachable))
         except SourceError as error:
             errors.append(error)
             failed.append(file.relative(dataset))
@@ -212,9 +210,7 @@ class _Search:
             self.tried.append(f"upstream: cannot reach {', '.join(hosts)} ({reason})")
         return None
 
-    def _from(
-        self, kind: str, label: str, location: str, raise_unreachable: bool = False
-    ) -> Found | None:
+    def _from(self, kind: str, label: str, location: str, raise_unreachable: bool = False) -> Found | None:
         remote = location.startswith(("http://", "https://"))
         if remote and self.offline:
             self._note(label, "not tried (offline)")
@@ -231,8 +227,7 @@ class _Search:
             self._note(label, str(error))
         except OSError as error:
             raise SourceError(
-                f"{self.title}: cannot be written into {self.target.parent} "
-                f"({error.strerror or error})"
+                f"{self.title}: cannot be written into {self.target.parent} ({error.strerror or error})"
             ) from error
         return None
 
@@ -281,9 +276,7 @@ class _Search:
         host = urllib.parse.urlsplit(url).netloc
         if host in self.unreachable:
             raise _Unreachable("as for the file before")
-        request = urllib.request.Request(
-            url, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"}
-        )
+        request = urllib.request.Request(url, headers={"User-Agent": _AGENT, "Accept-Encoding": "identity"})
         try:
             answer = urllib.request.urlopen(request, timeout=TIMEOUT_S)
         except urllib.error.HTTPError as error:

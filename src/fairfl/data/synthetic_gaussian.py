@@ -100,26 +100,20 @@ def _means(value: Any) -> list[list[float]]:
         by_client = {str(client): mean for client, mean in value.items()}
         wanted = [str(k) for k in range(len(value))]
         if set(by_client) != set(wanted):
-            raise OptionError(
-                f"{_NAME}: option means has clients {sorted(by_client)}; expected {wanted}"
-            )
+            raise OptionError(f"{_NAME}: option means has clients {sorted(by_client)}; expected {wanted}")
         value = [by_client[client] for client in wanted]
     if not isinstance(value, list | tuple) or not value:
         raise OptionError(f"{_NAME}: option means is {value!r}; expected [x, y] per client")
     for k, mean in enumerate(value):
         if not isinstance(mean, list | tuple) or len(mean) != 2:
             raise OptionError(f"{_NAME}: option means[{k}] is {mean!r}; expected [x, y]")
-    return [
-        [number(_NAME, f"means[{k}]", x, -math.inf) for x in mean] for k, mean in enumerate(value)
-    ]
+    return [[number(_NAME, f"means[{k}]", x, -math.inf) for x in mean] for k, mean in enumerate(value)]
 
 
 def _stds(value: Any, clients: int) -> list[float]:
     values = list(value) if isinstance(value, list | tuple) else [value] * clients
     if len(values) != clients:
-        raise OptionError(
-            f"{_NAME}: option std has {len(values)} values; expected one or {clients}"
-        )
+        raise OptionError(f"{_NAME}: option std has {len(values)} values; expected one or {clients}")
     return [number(_NAME, "std", item, 0.0) for item in values]
 
 
@@ -127,9 +121,7 @@ def _rotation(value: Any, clients: int) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"client", "degrees"}:
-        raise OptionError(
-            f"{_NAME}: option rotation is {value!r}; expected null or {{client, degrees}}"
-        )
+        raise OptionError(f"{_NAME}: option rotation is {value!r}; expected null or {{client, degrees}}")
     client = whole(_NAME, "rotation.client", value["client"], 0)
     if client >= clients:
         raise OptionError(f"{_NAME}: option rotation.client is {client}; expected 0..{clients - 1}")

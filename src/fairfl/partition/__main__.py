@@ -57,7 +57,7 @@ def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list
     """CSV: one line per client and part with its size and label counts, the data used and what happened."""
     classes = int(labels.max()) + 1
     lines = ["client,part,samples," + ",".join(f"label_{c}" for c in range(classes)) + ",data,remarks"]
-    tail = f"{data},\"{'; '.join(remarks)}\""
+    tail = f'{data},"{"; ".join(remarks)}"'
     own_labels = labels[columns["row"]]
     for client in range(int(columns["client"].max()) + 1):
         for number, part in enumerate(PARTS):

@@ -53,9 +53,7 @@ def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[st
         **{key: training[key] for key in keys},
         "seed": seed,
         "client": client,
-        "code": closure(
-            "fairfl.optimum", f"fairfl.models.{training['model']['name']}", "fairfl.algorithms.local_only"
-        ),
+        "code": closure("fairfl.optimum", f"fairfl.models.{training['model']['name']}", "fairfl.algorithms.local_only"),
     }
 
 
@@ -120,9 +118,7 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
     source = workload.papers[paper]
     algorithms = {row.algorithm for row in spec.rows}
     entry = (
-        ("fairfl.artifacts.figure", f"fairfl.artifacts.plots.{spec.plot}")
-        if spec.plot
-        else ("fairfl.artifacts.table",)
+        ("fairfl.artifacts.figure", f"fairfl.artifacts.plots.{spec.plot}") if spec.plot else ("fairfl.artifacts.table",)
     )
     return {
         "paper": paper,

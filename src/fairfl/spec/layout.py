@@ -1,12 +1,12 @@
 """Where the files of a workload lie. Rules ask here, so that no rule file holds logic.
 
-    results/data/<key>.safetensors                       prepared data, shared by all scales
-    results/<scale>/partitions/<setting>/seed<s>.*       who owns which sample
-    results/<scale>/optima/<setting>/seed<s>/client<k>.json
-    results/<scale>/runs/<run id>/                       metrics.parquet summary.json model.safetensors
-    results/<scale>/tidy/<setting>.csv, .rounds.parquet
-    results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
-    results/<scale>/comparison.csv claims.csv index.html
+results/data/<key>.safetensors                       prepared data, shared by all scales
+results/<scale>/partitions/<setting>/seed<s>.*       who owns which sample
+results/<scale>/optima/<setting>/seed<s>/client<k>.json
+results/<scale>/runs/<run id>/                       metrics.parquet summary.json model.safetensors
+results/<scale>/tidy/<setting>.csv, .rounds.parquet
+results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
+results/<scale>/comparison.csv claims.csv index.html
 """
 
 from fairfl.data import load

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from fairfl.spec.declaration import declaration
 from fairfl import data
 from fairfl.spec.base import Strict
+from fairfl.spec.declaration import declaration
 from fairfl.spec.strict import SpecError, explain
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
@@ -128,9 +128,7 @@ class Setting(Strict):
     @model_validator(mode="after")
     def _possible(self) -> "Setting":
         if self.clients_per_round > self.clients:
-            raise ValueError(
-                f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients"
-            )
+            raise ValueError(f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients")
         if self.samples is not None and self.samples < self.clients:
             raise ValueError(f"samples is {self.samples}, less than one for each of {self.clients} clients")
         shards = self.partition.options.get("shards_per_client")

@@ -1,6 +1,6 @@
 """Toy A of the specification: three clients, two parameters, one full local step of rate 0.1.
 
-    x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F = (0.5, 1, 2)
+x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F = (0.5, 1, 2)
 """
 
 import torch

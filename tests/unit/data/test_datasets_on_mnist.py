@@ -209,9 +209,7 @@ def test_dirty_mnist_structure(small, dirty, tmp_path):
     assert tensors["ambiguous"].tolist() == [0] * 40 + [1] * 40
     assert tensors["groups"].tolist() == [*range(40), *np.repeat(np.arange(40, 44), 10)]
     np.testing.assert_array_equal(tensors["inputs"][:40, 0], dirty["train"][0])
-    np.testing.assert_array_equal(
-        tensors["inputs"][40:, 0], np.repeat(small.images(6, 9)[:4], 10, axis=0)
-    )
+    np.testing.assert_array_equal(tensors["inputs"][40:, 0], np.repeat(small.images(6, 9)[:4], 10, axis=0))
     assert tensors["labels"][40:].tolist() == [i % 10 for i in range(40)]
     assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.1307", "0.3081")
 

@@ -37,9 +37,7 @@ def test_ambiguous_digits_structure():
     tensors = ambiguous_digits.prepare(None, {}, 0).tensors
     clean, blended = tensors["ambiguous"] == 0, tensors["ambiguous"] == 1
     assert clean.sum() == 1797 and blended.sum() == 6000
-    np.testing.assert_array_equal(
-        tensors["inputs"][clean], digits.prepare(None, {}, 0).tensors["inputs"]
-    )
+    np.testing.assert_array_equal(tensors["inputs"][clean], digits.prepare(None, {}, 0).tensors["inputs"])
     assert tensors["groups"][clean].tolist() == list(range(1797))
     groups = tensors["groups"][blended].reshape(600, 10)
     assert (groups == np.arange(1797, 2397)[:, None]).all()

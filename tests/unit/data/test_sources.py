@@ -161,9 +161,7 @@ def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
 
 
 @pytest.mark.parametrize(("data", "changes", "message"), BAD.values(), ids=BAD)
-def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(
-    folder, tmp_path, capsys, data, changes, message
-):
+def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(folder, tmp_path, capsys, data, changes, message):
     mirror = put(tmp_path / "m", data)
     if changes:
         with pytest.raises(SourceError, match=message):
@@ -299,9 +297,7 @@ def test_no_network_is_one_sentence(folder, monkeypatch):
 
 def test_a_dead_host_is_asked_once_for_all_files(folder, monkeypatch):
     asked = no_network(monkeypatch)
-    files = [
-        RemoteFile(name, ("https://one.invalid/" + name,), sha256=(SHA,)) for name in ("a", "b")
-    ]
+    files = [RemoteFile(name, ("https://one.invalid/" + name,), sha256=(SHA,)) for name in ("a", "b")]
     with pytest.raises(SourceError, match=r"copy of a\. .*also without a usable copy: d/b\)"):
         find_all(files, "d", folder, [])
     assert asked == ["one.invalid"]

@@ -35,7 +35,9 @@ def local(epochs=1, batch_size=None):
     return LocalTraining(epochs, batch_size, 0.1, seed=3)
 
 
-@pytest.mark.parametrize("model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}])
+@pytest.mark.parametrize(
+    "model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}]
+)
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 7, 100])
 @pytest.mark.parametrize("plan", [Plan(), Plan(prox=0.7), Plan(lr_scale=torch.tensor([1.0, -0.5, 2.0]).double())])
 def test_backends_agree(model, batch_size, plan):

@@ -1,0 +1,26 @@
+"""python -m fairfl.spec.schemas: JSON schemas of config.yaml, papers/*.yaml, scales/*.yaml from the typed specs.
+
+Editors use them for completion. They are generated, never edited; a test fails if they lag behind.
+"""
+
+import json
+from pathlib import Path
+
+from fairfl import atomic
+from fairfl.spec.declaration import declaration, names
+from fairfl.spec.paper import Config, Paper, Scale
+
+
+def schemas() -> dict[str, str]:
+    """File name -> JSON text."""
+    found = {"config": Config, "paper": Paper, "scale": Scale}
+    texts = {name: model.model_json_schema() for name, model in found.items()}
+    for kind in ("algorithms", "models", "partition"):
+        texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
+    return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
+
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parents[3] / "schemas"
+    for name, text in schemas().items():
+        atomic.write_text(folder / name, text)

@@ -1,0 +1,60 @@
+"""Code fingerprints: what counts as a change, which modules a job executes."""
+
+from fairfl.provenance import code
+from fairfl.provenance.code import closure, differences, normalised
+
+SOURCE = '''
+"""Docstring."""
+import math
+
+LIMIT = 3  # a comment
+
+
+def f(x: int) -> int:
+    """Another."""
+    return x + LIMIT
+'''
+
+
+def test_comments_docstrings_and_formatting_do_not_count():
+    other = SOURCE.replace('"""Docstring."""', '"""Changed."""').replace("  # a comment", "")
+    other = other.replace('    """Another."""\n', "").replace("x + LIMIT", "(x\n        + LIMIT)")
+    assert normalised(other) == normalised(SOURCE)
+
+
+def test_constants_defaults_decorators_and_strings_count():
+    for old, new in [("LIMIT = 3", "LIMIT = 4"), ("x: int", "x: int = 1"), ("def f", "@math.floor\ndef f"),
+                     ("return x + LIMIT", "return 'text'"), ("import math", "import cmath")]:  # fmt: skip
+        assert normalised(SOURCE.replace(old, new)) != normalised(SOURCE)
+
+
+def test_a_function_with_only_a_docstring_equals_pass():
+    assert normalised('def f():\n    """Doc."""') == normalised("def f():\n    pass")
+
+
+def test_closure_is_transitive_and_has_parent_packages():
+    found = closure("fairfl.optimum")
+    assert {"fairfl", "fairfl.engine", "fairfl.engine.rounds", "fairfl.engine.seeds", "fairfl.models"} <= set(found)
+    assert list(found) == sorted(found)
+    assert "fairfl.train" not in found
+
+
+def test_modules_looked_up_by_name_are_not_seen_unless_named():
+    assert "fairfl.algorithms.eagle" not in closure("fairfl.train")
+    assert "fairfl.algorithms.eagle" in closure("fairfl.train", "fairfl.algorithms.eagle")
+
+
+def test_every_module_of_a_closure_exists():
+    assert all(code._path(module).exists() for module in closure("fairfl.artifacts.page"))
+
+
+def test_differences_in_words():
+    old = {"hyperparameters": {"lambda": 1.0}, "code": {"fairfl.a": "1", "fairfl.b": "2"}, "rounds": 5}
+    new = {"hyperparameters": {"lambda": 2.0}, "code": {"fairfl.a": "9", "fairfl.c": "3"}, "rounds": 5}
+    assert list(differences(old, new)) == [
+        "edited fairfl.a",
+        "module gone fairfl.b",
+        "new module fairfl.c",
+        "hyperparameters.lambda: 1.0 -> 2.0",
+    ]
+    assert list(differences(new, new)) == []
