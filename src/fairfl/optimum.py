@@ -23,7 +23,7 @@ from fairfl.provenance.manifest import manifest
 
 
 def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> dict[str, Any]:
-    """Train client 0 of `clients` alone until the curve is flat or the cap is reached.
+    """Train client 0 of `clients` alone until the curve is flat or the cap is reached; keep the best model seen.
 
     Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped.
     """
@@ -37,22 +37,25 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
     # A check costs a forward pass. Ten per window keep that cheap and the stopping epoch exact to a tenth.
     stride = max(1, rule["flat_window"] // 10)
     losses: list[float] = []
-    reason, epoch = "cap", 0
-    while epoch < rule["max_steps"]:
-        if epoch % stride == 0:
-            part = clients.parts["train"]
-            losses.append(float(client_losses(backend.forward, loss, x, part)[0]))
+    best, reason, epoch = x, "cap", 0
+    while True:
+        if epoch % stride == 0 or epoch == rule["max_steps"]:
+            losses.append(float(client_losses(backend.forward, loss, x, clients.parts["train"])[0]))
             if not math.isfinite(losses[-1]):
                 reason = "diverged"
                 break
+            if losses[-1] == min(losses):
+                best = x
             if is_flat(losses, rule["flat_window"] // stride, rule["flat_tolerance"]):
                 reason = "flat"
                 break
+        if epoch == rule["max_steps"]:
+            break
         x = x - backend.train(x, client, Plan(), local, epoch)[0]
         epoch += 1
     found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
-        measured = evaluate(backend.forward, loss, x, clients.parts[part], clients.classes)
+        measured = evaluate(backend.forward, loss, best, clients.parts[part], clients.classes)
         value = float(measured.loss[0])
         found[f"loss_{part}"] = value if math.isfinite(value) else None
         samples = int(measured.totals.sum())

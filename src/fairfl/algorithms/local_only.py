@@ -4,9 +4,9 @@ No rounds: one job per client (fairfl.optimum) takes local steps from the shared
 
     y <- y - eta grad L_k(y)
 
-until the cap on epochs or until the curve of the training loss is flat. L*_k is then the loss of y on
-the client's validation part (used by the weights of EAGLE) and on its test part (used by the tables).
-The paper does not say what flat means; `is_flat` is our reading.
+until the cap on epochs or until the curve of the training loss is flat; the y of lowest training loss is kept.
+L*_k is then its loss on the client's validation part (used by the weights of EAGLE) and on its test part
+(used by the tables). The paper does not say what flat means; `is_flat` is our reading.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,11 @@ class Config(Strict):
 
 
 def is_flat(losses: Sequence[float], window: int, tolerance: float) -> bool:
-    """True if the training loss (nats) improved by less than `tolerance`, relative, over `window` epochs."""
+    """True if the lowest training loss (nats) fell by less than `tolerance`, relative, in the last `window` values.
+
+    The lowest value and not the last one: full-batch descent at a large rate climbs for some steps before it falls on.
+    """
     if len(losses) <= window:
         return False
-    before, now = losses[-1 - window], losses[-1]
+    before, now = min(losses[:-window]), min(losses)
     return before - now < tolerance * abs(before)

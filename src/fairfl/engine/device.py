@@ -14,6 +14,7 @@ def choose(name: str, threads: int) -> torch.device:
     torch.set_num_threads(threads)
     # cuBLAS needs this for repeatable sums; it must be set before the first CUDA call.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # The same switch as use_deterministic_algorithms(True, warn_only=True), which imports inductor: a second.
+    torch.set_deterministic_debug_mode("warn")
     torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, and no memory is read unwritten
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

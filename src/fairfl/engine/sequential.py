@@ -1,5 +1,7 @@
 """Backend for any torch.nn model: one client after the other on a flat parameter vector."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -10,20 +12,25 @@ from fairfl.engine.losses import LOSSES
 from fairfl.engine.parameters import bind, flatten
 
 
+def _channels_last(inputs: Tensor) -> Tensor:
+    """Images in the memory order in which CPU and GPU convolutions are fastest (2 x on a CPU)."""
+    return inputs.contiguous(memory_format=torch.channels_last) if inputs.dim() == 4 else inputs
+
+
 class Sequential:
     """See `fairfl.engine.local.Backend`."""
 
     def __init__(self, model: nn.Module, loss: str, part: Part) -> None:
         self.model = model
         self.loss = LOSSES[loss]
-        self.part = part
+        self.part = replace(part, inputs=_channels_last(part.inputs))
         self.flat = flatten(model)
         self.parameters = bind(model, self.flat)
 
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
         self.flat.copy_(x)
         self.model.eval()
-        return self.model(inputs)
+        return self.model(_channels_last(inputs))
 
     def gradient(self, inputs: Tensor, labels: Tensor) -> Tensor:
         """Gradient [P] of the mean loss at the current parameters, accumulated over chunks."""
