@@ -1,11 +1,6 @@
 # tidy(setting) -> table | figure (paper, artifact)
 
 
-def _ids(kinds):
-    ids = [key for _, key, spec in workload.artifacts.values() if spec.kind in kinds]
-    return "|".join(ids) or "none"
-
-
 rule table:
     input:
         lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
@@ -21,7 +16,7 @@ rule table:
     log:
         f"{LOGS}/{{paper}}/{{artifact}}.log",
     wildcard_constraints:
-        artifact=_ids({"table", "static_table"}),
+        artifact=layout.ids("table", "static_table"),
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -46,7 +41,7 @@ rule figure:
     log:
         f"{LOGS}/{{paper}}/{{artifact}}.log",
     wildcard_constraints:
-        artifact=_ids({"figure", "illustration"}),
+        artifact=layout.ids("figure", "illustration"),
     conda:
         "../envs/fairfl.yaml"
     params:

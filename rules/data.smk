@@ -10,12 +10,15 @@ rule fetch:
     retries: 2
     conda:
         "../envs/fairfl.yaml"
+    resources:
+        folder=workload.config.data_folder,
+        where=layout.sources(),
     params:
         dataset=lambda wc: layout.data_name(wc.key),
         options=lambda wc: layout.data_options(wc.key),
     shell:
         "python -m fairfl.fetch --dataset {params.dataset} --options {params.options:q}"
-        " --folder {workload.config.data_folder:q} {MIRRORS} {OFFLINE}"
+        " --folder {resources.folder:q} {resources.where}"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -30,9 +33,10 @@ rule prepare:
     conda:
         "../envs/fairfl.yaml"
     resources:
+        folder=workload.config.data_folder,
         mem_mb=2000,
     params:
         spec=lambda wc: layout.prepare_spec(wc.key),
     shell:
-        "python -m fairfl.prepare --spec {params.spec:q} --folder {workload.config.data_folder:q}"
+        "python -m fairfl.prepare --spec {params.spec:q} --folder {resources.folder:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -15,10 +15,11 @@ rule local_optimum:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
     resources:
+        device=workload.config.device,
         gpu=GPU,
         mem_mb=2000,
     params:
         spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
     shell:
         "python -m fairfl.optimum --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
-        " --out {output:q} --device {workload.config.device} --threads {threads} > {log:q} 2>&1"
+        " --out {output:q} --device {resources.device} --threads {threads} > {log:q} 2>&1"

@@ -5,7 +5,7 @@ rule comparison:
     """Every number beside the one that the paper reports, with a verdict."""
     input:
         layout.compared(),
-        reported=sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("papers/reported/*/*.csv")),
+        reported=layout.reported(),
     output:
         report(f"{RESULTS}/comparison.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -16,7 +16,7 @@ rule comparison:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.compare"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.compare --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
+        "python -m fairfl.artifacts.compare --config {params.config:q} --root . --results $(dirname {output:q})"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -24,7 +24,7 @@ rule claims:
     """Every claim of the papers, judged on our numbers and on the reported ones."""
     input:
         layout.compared(),
-        reported=sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("papers/reported/*/*.csv")),
+        reported=layout.reported(),
     output:
         report(f"{RESULTS}/claims.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -35,7 +35,7 @@ rule claims:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.judge"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.judge --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
+        "python -m fairfl.artifacts.judge --config {params.config:q} --root . --results $(dirname {output:q})"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -55,7 +55,7 @@ rule page:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.page"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.page --config {params.config:q} --root {ROOT:q} --results {RESULTS}"
+        "python -m fairfl.artifacts.page --config {params.config:q} --root . --results $(dirname {output:q})"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -64,12 +64,14 @@ rule report:
         f"{RESULTS}/index.html",
 
 
+# Prints per run whether it would run, and why, in words. Runs nothing.
 rule plan:
+    log:
+        f"{LOGS}/plan.log",
     localrule: True
     conda:
         "../envs/fairfl.yaml"
-    """Print per run whether it would run, and why, in words. Runs nothing."""
     params:
         config=layout.config(),
     shell:
-        "python -m fairfl.plan --config {params.config:q} --root {ROOT:q}"
+        "python -m fairfl.plan --config {params.config:q} --root . | tee {log:q}"

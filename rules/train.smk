@@ -7,9 +7,9 @@ rule train:
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
     output:
-        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
-        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
-        f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
+        metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
+        summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
+        model=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
     log:
         f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.log",
     benchmark:
@@ -18,15 +18,19 @@ rule train:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
     resources:
+        device=workload.config.device,
+        backend=workload.config.backend,
+        checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
         mem_mb=2000,
     params:
         spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
+        optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
     shell:
         "python -m fairfl.train --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
-        " --optima {RESULTS}/optima/{wildcards.setting}/seed{wildcards.seed}"
-        " --out $(dirname {output[0]:q}) --device {workload.config.device} --backend {workload.config.backend}"
-        " --threads {threads} --checkpoint-seconds {workload.config.checkpoint_seconds} > {log:q} 2>&1"
+        " --optima {params.optima:q}"
+        " --out $(dirname {output.metrics:q}) --device {resources.device} --backend {resources.backend}"
+        " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
 
 
 rule tidy:
@@ -43,5 +47,5 @@ rule tidy:
     params:
         spec=lambda wc: layout.tidy_spec(wc.setting),
     shell:
-        "python -m fairfl.tidy --spec {params.spec:q} --results {RESULTS} --final {output.final:q}"
+        "python -m fairfl.tidy --spec {params.spec:q} --results $(dirname $(dirname {output.final:q})) --final {output.final:q}"
         " --rounds {output.rounds:q} > {log:q} 2>&1"

@@ -9,6 +9,9 @@ results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures
 results/<scale>/comparison.csv claims.csv index.html
 """
 
+import shlex
+from pathlib import Path
+
 from fairfl.data import load
 from fairfl.provenance.code import closure
 from fairfl.provenance.fingerprint import canonical, fingerprint
@@ -50,6 +53,11 @@ class Layout:
         """Marker of the raw files, for data sets that have any."""
         data = self._settings()[self.owner_of(key)[0]].data
         return [f"results/data/{key}.fetched.json"] if load(data.name).files(data.options) else []
+
+    def sources(self) -> str:
+        """Command-line options that say where raw files may come from."""
+        mirrors = [f"--mirror {shlex.quote(mirror)}" for mirror in self.workload.config.mirrors]
+        return " ".join([*mirrors, *(["--offline"] if self.workload.config.offline else [])])
 
     def data_options(self, key: str) -> str:
         return canonical(self._settings()[self.owner_of(key)[0]].data.options)
@@ -108,6 +116,14 @@ class Layout:
         suffixes = ("csv", "pdf", "png") if spec.plot else ("csv", "md", "tex")
         return [f"{self.results}/{paper}/{key}.{suffix}" for suffix in suffixes]
 
+    def ids(self, *kinds: str) -> str:
+        """Regular expression of the ids of the selected artifacts of these kinds."""
+        return "|".join(key for _, key, spec in self.workload.artifacts.values() if spec.kind in kinds) or "none"
+
+    def reported(self) -> list[str]:
+        """The papers' own numbers, as far as they are written down."""
+        return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
+
     def artifact_spec(self, name: str) -> str:
         return canonical(jobs.artifact(self.workload, name) | {"files": self.artifact_inputs(name)})
 
@@ -141,12 +157,12 @@ class Layout:
         return canonical(jobs.calibration(self.workload, paper, name))
 
     def config(self) -> str:
-        """The resolved configuration, for cheap jobs that read papers/*.yaml themselves."""
-        return canonical(self.workload.config.model_dump(mode="json"))
+        """What to run, for cheap jobs that read papers/*.yaml themselves; not how (device, threads, folders)."""
+        what = {"scale", "papers", "artifacts", "algorithms", "seeds", "verdict"}
+        return canonical(self.workload.config.model_dump(mode="json", include=what))
 
     def summary_spec(self, module: str) -> str:
         """What comparison, claims and page depend on besides their input files."""
         papers = {name: paper.model_dump(mode="json") for name, paper in self.workload.papers.items()}
         scale = self.workload.scale.model_dump(mode="json")
-        parts = [papers, scale, self.workload.config.model_dump(mode="json"), closure(module)]
-        return fingerprint(parts)
+        return fingerprint([papers, scale, self.config(), closure(module)])

@@ -1,0 +1,30 @@
+"""The environment that jobs inherit from the workflow: interpreter, package, memory allocator, GPU."""
+
+import os
+import sys
+from pathlib import Path
+
+from fairfl.spec.paper import Config
+
+
+def prepare(root: Path) -> None:
+    """Make `python -m fairfl...` in a job mean this interpreter and the package of this checkout.
+
+    An activated conda environment still puts its own python in front.
+    """
+    _prepend("PATH", str(Path(sys.executable).parent))
+    _prepend("PYTHONPATH", str(root / "src"))
+    # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
+    # convolutions up to 1.4 x faster and changes no number.
+    for name, size in (("MMAP_THRESHOLD", 2**30), ("TRIM_THRESHOLD", 2**30), ("TOP_PAD", 2**26)):
+        os.environ.setdefault(f"MALLOC_{name}_", str(size))
+
+
+def _prepend(variable: str, folder: str) -> None:
+    old = os.environ.get(variable)
+    os.environ[variable] = os.pathsep.join([folder, old] if old else [folder])
+
+
+def gpus_per_job(config: Config) -> int:
+    """1 where a job may meet a GPU, else 0. Profiles limit how many such jobs run at once."""
+    return int(config.device == "cuda" or (config.device == "auto" and Path("/dev/nvidia0").exists()))
