@@ -105,7 +105,7 @@ def test_a_claim_changes_claims_and_page_only(project):
 def test_plan_says_why_in_words(project):
     project.edit("src/fairfl/algorithms/qffl.py", "1e-10, gt=0", "1e-9, gt=0")
     project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
-    text = project.snakemake("--quiet", "all", "plan").stdout
+    text = project.snakemake("plan", "--quiet", "all").stdout
     lines = {line.split()[1]: line for line in text.splitlines() if line.startswith(("run ", "keep"))}
     assert len(lines) == 14
     prefix = "eagle_emnist_linear_a0.1"
@@ -114,7 +114,7 @@ def test_plan_says_why_in_words(project):
     assert "hyperparameters.eta_lambda: 0.1 -> 0.2" in lines[f"{prefix}/afl/default/seed0"]
     assert "6 of 14 runs would run at scale tiny" in text
     (project.folder / f"results/tiny/runs/{prefix}/fedavg/default/seed0/summary.json").unlink()
-    assert "never finished" in project.snakemake("--quiet", "all", "plan").stdout
+    assert "never finished" in project.snakemake("plan", "--quiet", "all").stdout
 
 
 def test_bad_config_stops_before_any_job(project):

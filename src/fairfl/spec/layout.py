@@ -11,6 +11,7 @@ results/<scale>/comparison.csv claims.csv index.html
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 from fairfl.data import load
 from fairfl.provenance.code import closure
@@ -30,13 +31,17 @@ class Layout:
         self.workload = workload
         self.results = f"results/{workload.scale.scale}"
         self._prepared: dict[str, tuple[str, int]] = {}
+        self._keys: dict[tuple[str, int], str] = {}
+        self._specs: dict[Any, dict[str, Any]] = {}
 
     # -- data and partition -------------------------------------------------------------------
     def _settings(self) -> dict[str, Setting]:
         return self.workload.settings
 
     def data(self, setting: str, seed: int) -> str:
-        return f"results/data/{jobs.data_key(self.workload, setting, seed)}.safetensors"
+        if (setting, seed) not in self._keys:
+            self._keys[setting, seed] = jobs.data_key(self.workload, setting, seed)
+        return f"results/data/{self._keys[setting, seed]}.safetensors"
 
     def owner_of(self, key: str) -> tuple[str, int]:
         """Some (setting, seed) that uses the prepared data `key`."""
@@ -144,11 +149,17 @@ class Layout:
     def partition_spec(self, setting: str, seed: str) -> str:
         return canonical(jobs.partition(self.workload, setting, int(seed)))
 
+    # Thousands of specs differ in seed and client only: the rest is made once.
     def optimum_spec(self, setting: str, seed: str, client: str) -> str:
-        return canonical(jobs.optimum(self.workload, setting, int(seed), int(client)))
+        if setting not in self._specs:
+            self._specs[setting] = jobs.optimum(self.workload, setting, 0, 0)
+        return canonical({**self._specs[setting], "seed": int(seed), "client": int(client)})
 
     def train_spec(self, setting: str, algorithm: str, arm: str, seed: str) -> str:
-        return canonical(jobs.train(self.workload, Run(setting, algorithm, arm, int(seed))))
+        key = (setting, algorithm, arm)
+        if key not in self._specs:
+            self._specs[key] = jobs.train(self.workload, Run(*key, 0))
+        return canonical({**self._specs[key], "seed": int(seed)})
 
     def tidy_spec(self, setting: str) -> str:
         return canonical(jobs.tidy(self.workload, setting))

@@ -147,7 +147,7 @@ def test_more_shards_than_samples(root):
 SCALE_CASES = [
     ("patches/0/set/roundz", 3, ["patches.0.set.roundz", "did you mean 'rounds'"]),
     ("patches/1/set/rounds", 0, ["rounds", "0"]),
-    ("patches/0/set/samples", 3, ["samples is 3", "10 clients"]),
+    ("patches/0/set/samples", 3, ["samples is 3", "5 clients"]),
     ("patches/0/mach", ["x"], ["mach", "did you mean 'match'"]),
     ("patches/0/why", DELETE, ["patches.0.why", "missing"]),
     ("patches/0/set/partition.alfa", 1, ["alfa", "did you mean 'alpha'"]),

@@ -118,7 +118,7 @@ def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(ro
 
 
 def test_local_optima_are_inputs_of_eagle_only(root):
-    layout = Layout(workload(root))
+    layout = Layout(workload(root, scale="paper"))
     assert len(layout.optima_for("eagle", "eagle_emnist_linear_a0.1", 0)) == 10
     assert layout.optima_for("fedavg", "eagle_emnist_linear_a0.1", 0) == []
 

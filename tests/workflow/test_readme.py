@@ -1,0 +1,70 @@
+"""The README's worked example of adding an algorithm is executed as it stands."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+
+BLOCK = re.compile(r"<!-- test: (\S+) -->\n```\w+\n(.*?)```", re.S)
+CHECK = """
+import torch
+from fairfl import algorithms
+from fairfl.algorithms.interface import Reports
+term = algorithms.load("term")
+reports = Reports(
+    clients=torch.arange(3), samples=torch.tensor([100.0, 200.0, 100.0]).double(), learning_rate=0.1,
+    loss_received=torch.tensor([0.5, 1.0, 2.0]).double(), delta=torch.zeros(3, 2),
+)
+w = term.aggregate({}, reports, term.Config(alpha=0.5))[0].weights
+torch.testing.assert_close(w, torch.tensor([0.175900, 0.451720, 0.372380]).double(), rtol=0, atol=1e-6)
+"""
+
+
+def laid_over(base, patch):
+    """Keys are merged, lists get the new entries at their end."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        return base | {key: laid_over(base.get(key), value) for key, value in patch.items()}
+    return base + patch if isinstance(base, list) else patch
+
+
+def test_adding_an_algorithm(project, root):
+    blocks = dict(BLOCK.findall((root / "README.md").read_text()))
+    assert set(blocks) == {"src/fairfl/algorithms/term.py", "papers/eagle.yaml"}
+    (project.folder / "src/fairfl/algorithms/term.py").write_text(blocks["src/fairfl/algorithms/term.py"])
+    paper = project.folder / "papers/eagle.yaml"
+    merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/eagle.yaml"]))
+    paper.write_text(yaml.safe_dump(merged, sort_keys=False))
+
+    planned = {name for name in project.planned() if "/runs/" in name or "/optima/" in name or "/partitions/" in name}
+    assert planned == {"tiny/logs/runs/eagle_emnist_linear_a0.1/term/default/seed0.log"}
+    project.snakemake("eagle_table1")
+    table = (project.folder / "results/tiny/eagle/table1.md").read_text()
+    assert "| TERM |" in table
+
+    # The numbers of the specification's example, on the file as the README has it.
+    environment = {"PYTHONPATH": str(project.folder / "src")}
+    subprocess.run([sys.executable, "-c", CHECK], check=True, env=environment)
+
+
+def test_commands_of_the_readme_exist(finished, root):
+    text = (root / "README.md").read_text()
+    for target in ("eagle", "eagle_table1", "plan"):
+        assert target in text
+        finished.snakemake("--dry-run", target)
+    listed = subprocess.run(["make", "help"], cwd=root, text=True, capture_output=True, check=True).stdout
+    assert {"all", "test", "lint", "clean", "help"} <= {line.split()[0] for line in listed.splitlines()}
+
+
+@pytest.mark.parametrize("profile", ["gpu", "ci"])
+def test_profiles_are_understood(finished, profile):
+    done = finished.snakemake("--dry-run", "--workflow-profile", f"profiles/{profile}")
+    assert "Nothing to be done" in done.stdout
+
+
+def test_slurm_profile_is_understood(finished):
+    pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
+    finished.snakemake("--dry-run", "--workflow-profile", "profiles/slurm")
