@@ -25,7 +25,7 @@ $(READY): envs/requirements.lock
 	@touch $@
 
 test: $(READY)  ## all tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 lint: $(READY)  ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .

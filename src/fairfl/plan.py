@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from safetensors import SafetensorError, safe_open
 
 from fairfl import cli
+from fairfl.errors import FairflError
+from fairfl.provenance import records
 from fairfl.provenance.code import differences
 from fairfl.spec import jobs
 from fairfl.spec.layout import Layout
@@ -23,9 +26,20 @@ from fairfl.spec.workload import Run, Workload, load_workload
 def stored_run(folder: Path) -> dict[str, Any] | None:
     """summary.json of a run, None if there is none that can be read."""
     try:
-        return json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return records.read(folder / "summary.json", "spec", "versions")
+    except (OSError, FairflError):
         return None
+
+
+def data_reason(layout: Layout, setting: str, seed: int) -> str:
+    """Why prepared data would be made anew, "" if they are up to date."""
+    try:
+        with safe_open(layout.data(setting, seed), framework="np") as file:
+            stored = json.loads(file.metadata()["spec"])
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError):
+        return "its prepared data are missing"
+    changes = list(differences(stored, jobs.prepare(layout.workload, setting, seed)))
+    return f"its data change: {'; '.join(changes)}" if changes else ""
 
 
 def partition_reason(layout: Layout, setting: str, seed: int) -> str:
@@ -43,8 +57,8 @@ def optima_reason(layout: Layout, run: Run) -> str:
     """Why a local optimum that the run reads would be trained anew."""
     for client, path in enumerate(layout.optima_for(run.algorithm, run.setting, run.seed)):
         try:
-            stored = json.loads(Path(path).read_text(encoding="utf-8"))["spec"]
-        except (OSError, ValueError, KeyError):
+            stored = records.read(Path(path), "spec")["spec"]
+        except (OSError, FairflError):
             return f"local optimum of client {client} is missing"
         changes = list(differences(stored, jobs.optimum(layout.workload, run.setting, run.seed, client)))
         if changes:
@@ -65,7 +79,11 @@ def reason(layout: Layout, run: Run) -> str:
         return "; ".join(changes)
     if missing:
         return f"{', '.join(missing)} missing"
-    return partition_reason(layout, run.setting, run.seed) or optima_reason(layout, run)
+    return (
+        data_reason(layout, run.setting, run.seed)
+        or partition_reason(layout, run.setting, run.seed)
+        or optima_reason(layout, run)
+    )
 
 
 def torch_warning(summaries: list[dict[str, Any] | None]) -> str:

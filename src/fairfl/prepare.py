@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def main(argv: list[str] | None = None) -> None:
 
     name, options, seed = _checked(json_object("--spec", args.spec))
     prepared = load(name).prepare(args.folder, options, seed)
-    write(args.out, prepared)
+    # `plan` compares the spec with today's.
+    write(args.out, replace(prepared, metadata=prepared.metadata | {"spec": args.spec}))
 
 
 def write(path: Path, prepared: Prepared) -> None:

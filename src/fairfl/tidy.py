@@ -11,6 +11,7 @@ import pandas as pd
 from fairfl import atomic, cli
 from fairfl.errors import FairflError
 from fairfl.metrics.registry import Vectors, evaluate, evaluate_local
+from fairfl.provenance import records
 from fairfl.provenance.fingerprint import fingerprint
 
 PARTS = ("train", "validation", "test")
@@ -22,17 +23,25 @@ def local_optima(results: Path, spec: dict[str, Any], seed: int) -> dict[str, np
     if seed not in spec["optima_seeds"]:
         return {part: nothing for part in PARTS}
     folder = results / "optima" / spec["setting"] / f"seed{seed}"
-    found = [json.loads((folder / f"client{k}.json").read_text()) for k in range(spec["clients"])]
+    keys = [f"loss_{part}" for part in PARTS]
+    found = [records.read(folder / f"client{k}.json", *keys) for k in range(spec["clients"])]
     return {part: np.array([f[f"loss_{part}"] for f in found], dtype=float) for part in PARTS}
 
 
 def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) -> tuple[pd.DataFrame, dict]:
-    """Curves of one run with gaps, and its summary. Raises FairflError if the files disagree."""
+    """Curves of one run with gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run["id"]
-    summary = json.loads((folder / "summary.json").read_text())
-    if fingerprint(summary["spec"]) != summary["fingerprint"]:
+    summary = records.read(folder / "summary.json", "spec", "fingerprint")
+    made = summary["spec"]
+    if fingerprint(made) != summary["fingerprint"]:
         raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
+    own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('arm')}/seed{made.get('seed')}"
+    if own != run["id"]:
+        raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
     curves = pd.read_parquet(folder / "metrics.parquet")
+    last = curves[curves["round"] == curves["round"].max()]
+    if sorted(last["client"]) != list(range(len(optima["test"]))):
+        raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
     for part in PARTS:
         curves[f"gap_{part}"] = curves[f"loss_{part}"] - optima[part][curves["client"]]
     return curves, summary

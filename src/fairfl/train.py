@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from pydantic import ValidationError
 from safetensors.torch import save
 
 from fairfl import algorithms, atomic, cli
@@ -16,6 +17,7 @@ from fairfl.engine import device, federation
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.rounds import Result, Simulation
 from fairfl.errors import FairflError
+from fairfl.provenance import records
 from fairfl.provenance.fingerprint import fingerprint
 from fairfl.provenance.manifest import manifest
 
@@ -35,8 +37,17 @@ def history_table(result: Result) -> pa.Table:
 
 def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
     """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
-    values = [json.loads((folder / f"client{k}.json").read_text())[f"loss_{part}"] for k in range(clients)]
+    key = f"loss_{part}"
+    values = [records.read(folder / f"client{k}.json", key)[key] for k in range(clients)]
     return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
+
+
+def diverged(clients: federation.Clients, result: Result) -> bool:
+    """True if the final loss of a client that has samples is not finite."""
+    final = result.history[-1]
+    return any(
+        not bool(torch.isfinite(final[f"loss_{name}"][part.counts > 0]).all()) for name, part in clients.parts.items()
+    )
 
 
 def kept_tensors(spec: dict[str, Any], result: Result) -> dict[str, torch.Tensor]:
@@ -65,18 +76,22 @@ def main(argv: list[str] | None = None) -> None:
     chosen = device.choose(args.device, args.threads)
     clients = federation.load(args.data, args.partition, chosen)
     needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
+    if needed and args.optima is None:
+        raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
     best = best_losses(args.optima, clients.count, "validation") if needed else None
     checkpoint = Checkpoint(args.out / "checkpoint.pt", fingerprint(spec), args.checkpoint_seconds)
     try:
         simulation = Simulation(spec, clients, best, chosen, args.backend)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        raise FairflError(f"{spec['setting']}: {key}: {problem['input']!r}: {problem['msg']}") from None
     except ValueError as error:
         raise FairflError(f"{spec['setting']}: {error}") from None
     ready = time.monotonic()
     result = simulation.run(checkpoint)
     training = time.monotonic() - ready
 
-    final = result.history[-1]
-    diverged = not all(bool(torch.isfinite(final[f"loss_{part}"]).all()) for part in ("train", "test"))
     summary = manifest(
         spec,
         started,
@@ -85,7 +100,7 @@ def main(argv: list[str] | None = None) -> None:
         parameters=simulation.x.numel(),
         training_seconds=round(training, 3),
         dropped_reports=result.dropped,
-        diverged=diverged,
+        diverged=diverged(clients, result),
     )
     with atomic.replacing(args.out / "metrics.parquet") as temporary:
         pq.write_table(history_table(result), temporary)

@@ -34,7 +34,9 @@ def compare(spec: dict[str, Any], final: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(spec: dict[str, Any], table: pd.DataFrame) -> str:
-    best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec["points"].values())))
+    best = "none, no point gave all of them"
+    if pd.notna(table.iloc[0]["miss"]):
+        best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec["points"].values())))
     return (
         f"# Calibration {spec['name']} on {spec['algorithm']}\n\n{spec['why']}\n\n"
         f"Data: {spec['data']}. The point nearest to the reported numbers: {best}.\n\n"

@@ -5,10 +5,12 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from safetensors.numpy import save_file
 
 from fairfl import plan
 from fairfl.provenance.fingerprint import canonical
@@ -29,6 +31,11 @@ def edit(path, change):
     path.write_text(json.dumps(content))
 
 
+def write_data(path, spec):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file({"labels": np.zeros(1)}, path, metadata={"spec": canonical(spec)})
+
+
 def write_partition(path, spec):
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table({"row": [0]}).replace_schema_metadata({"spec": canonical(spec)}), path)
@@ -46,6 +53,7 @@ def everything(root, tmp_path_factory):
             path.write_text("")
         summary = {"spec": jobs.train(layout.workload, run), "versions": {"torch": version("torch")}}
         (folder / layout.results / "runs" / run.id / "summary.json").write_text(json.dumps(summary))
+        write_data(folder / layout.data(run.setting, run.seed), jobs.prepare(layout.workload, run.setting, run.seed))
         write_partition(
             folder / layout.partition(run.setting, run.seed), jobs.partition(layout.workload, run.setting, run.seed)
         )
@@ -131,7 +139,8 @@ def test_a_changed_hyperparameter_shows_old_and_new_value(stored):
 
 def test_a_changed_setting_shows_old_and_new_value(stored):
     edit(stored.folder / "summary.json", lambda s: s["spec"].update({"learning_rate": 0.7}))
-    assert stored.why() == "learning_rate: 0.7 -> 0.1"
+    now = stored.layout.workload.settings[stored.eagle.setting].learning_rate
+    assert stored.why() == f"learning_rate: 0.7 -> {now}"
 
 
 @pytest.mark.parametrize("name", ["metrics.parquet", "model.safetensors"])
@@ -192,3 +201,22 @@ def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
     assert f"keep  {stored.fedavg.id}  up to date\n" in out
     assert out.endswith(f"1 of {len(stored.layout.workload.runs)} runs would run at scale quick\n")
     assert sorted(map(str, Path().rglob("*"))) == before
+
+
+def test_edited_data_code_is_named(stored):
+    path = Path(stored.layout.data(stored.eagle.setting, 0))
+    spec = jobs.prepare(stored.layout.workload, stored.eagle.setting, 0)
+    write_data(path, spec | {"code": spec["code"] | {"fairfl.data.digits": "0"}})
+    assert stored.why() == "its data change: edited fairfl.data.digits"
+
+
+def test_missing_data_are_named(stored):
+    Path(stored.layout.data(stored.eagle.setting, 0)).unlink()
+    assert stored.why() == "its prepared data are missing"
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{"])
+def test_a_damaged_summary_counts_as_never_finished(stored, content):
+    (stored.folder / "summary.json").write_text(content)
+    assert stored.why() == "never finished"
+    assert plan.lines(stored.layout.workload)[-1].startswith("1 of ")

@@ -32,6 +32,9 @@ SPEC = {
 }
 
 
+MADE = {"setting": "s", "algorithm": "eagle", "arm": "lambda=1.0", "seed": 7}
+
+
 def write_run(results, run, shift=0.0, order=(3, 0, 2, 1)):
     """Files of a run whose losses are LOSS + shift; the rows lie in an order of their own."""
     folder = results / "runs" / run["id"]
@@ -42,7 +45,8 @@ def write_run(results, run, shift=0.0, order=(3, 0, 2, 1)):
         table[f"accuracy_{part}"] = [0.0, 0.0, 0.5 + number / 8, 0.25]
         table[f"recall_{part}"] = [0.0, 0.0, 0.375, 0.125 + number / 8]
     pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
-    spec = {"algorithm": run["algorithm"], "seed": run["seed"]}
+    setting, algorithm, arm, _ = run["id"].split("/")
+    spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
     summary = {"spec": spec, "fingerprint": fingerprint(spec)}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
@@ -106,7 +110,7 @@ def test_every_final_row_says_where_it_comes_from(results):
     assert list(final) == ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data",
                            "rounds", "run", "fingerprint"]  # fmt: skip
     assert (row["setting"], row["data"], row["rounds"], row["run"]) == ("s", "toy", 4, SPEC["runs"][0]["id"])
-    assert row["fingerprint"] == fingerprint({"algorithm": "eagle", "seed": 7})
+    assert row["fingerprint"] == fingerprint(MADE)
     units = dict(zip(final["metric"], final["unit"], strict=True))
     assert (units["gap_max"], units["gap_var"], units["accuracy_balanced"]) == ("nats", "nats^2", "fraction")
 
@@ -185,7 +189,7 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
         assert len(pd.read_parquet(rounds)) == 4
         assert sorted(p.name for p in final.parent.iterdir()) == ["s.csv", "s.rounds.parquet"]
     assert made[0] == made[1]
-    mark = fingerprint({"algorithm": "eagle", "seed": 7})
+    mark = fingerprint(MADE)
     text = made[0].decode()
     assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{SPEC['runs'][0]['id']},{mark}\n" in text
     assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,\n" in text
@@ -199,3 +203,27 @@ def test_a_refused_run_leaves_no_table(results):
     with pytest.raises(FileNotFoundError):
         tidy.main(["--spec", json.dumps(SPEC), *arguments])
     assert not final.parent.exists()
+
+
+def test_a_summary_of_another_run_is_refused_by_name(results):
+    folder = results / "runs" / SPEC["runs"][0]["id"]
+    spec = {"setting": "s", "algorithm": "fedavg", "arm": "default", "seed": 7}
+    (folder / "summary.json").write_text(json.dumps({"spec": spec, "fingerprint": fingerprint(spec)}))
+    with pytest.raises(FairflError, match="belongs to run s/fedavg/default/seed7"):
+        tidy.tidy(SPEC, results)
+
+
+def test_a_lost_client_is_refused_by_name(results):
+    path = results / "runs" / SPEC["runs"][0]["id"] / "metrics.parquet"
+    table = pd.read_parquet(path)
+    table[table["client"] == 0].to_parquet(path, index=False)
+    with pytest.raises(FairflError, match="metrics.parquet: its last round has not every client"):
+        tidy.tidy(SPEC, results)
+
+
+@pytest.mark.parametrize("name", ["runs/s/eagle/lambda=1.0/seed7/summary.json", "optima/s/seed7/client1.json"])
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '"a"'])
+def test_a_damaged_record_is_named(results, name, content):
+    (results / name).write_text(content)
+    with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
+        tidy.tidy(SPEC, results)

@@ -54,12 +54,17 @@ def test_a_row_holds_the_point_our_mean_and_the_reported_number():
 
 def test_other_algorithms_and_settings_do_not_count():
     foreign = pd.concat([tidy([(9, 9)] * 3, "eagle"), tidy([(9, 9)] * 3).assign(setting="other")])
-    pd.testing.assert_frame_equal(tune.compare(SPEC, pd.concat([foreign, tidy(VALUES)])), tune.compare(SPEC, tidy(VALUES)))
+    mine = tidy(VALUES)
+    pd.testing.assert_frame_equal(tune.compare(SPEC, pd.concat([foreign, mine])), tune.compare(SPEC, mine))
 
 
 def test_points_of_equal_miss_keep_the_order_of_the_grid():
-    table = tune.compare(SPEC, tidy([(0.6, 0.8), (0.4, 0.8), (0.5, 0.8)]))
-    assert table["learning_rate"].tolist() == [5.0, 0.1, 1.0]
+    grid = {f"s~x={n}": {"x": n} for n in range(60)}  # long enough for a sort that is not stable to show
+    rows = [(name, "fedavg", 0, metric, 0.5 + n % 2) for n, name in enumerate(grid) for metric in ("a", "b")]
+    final = pd.DataFrame(rows, columns=["setting", "algorithm", "seed", "metric", "value"])
+    targets = [{"metric": metric, "value": 0.5, "tolerance": 1.0} for metric in ("a", "b")]
+    table = tune.compare(SPEC | {"points": grid, "targets": targets}, final)
+    assert table["x"].tolist() == [*range(0, 60, 2), *range(1, 60, 2)]
 
 
 def test_a_diverged_point_comes_last():
@@ -81,7 +86,8 @@ def test_the_command_names_the_best_point_and_writes_the_same_bytes_again(tmp_pa
     assert made[0] == made[1]
     text = made[0][1].decode()
     assert "nearest to the reported numbers: learning_rate = 5.0, samples = 1000." in text
-    assert text.startswith("# Calibration rate on fedavg\n\nThe rate is not stated.\n\nData: digits (stand-in for emnist).")
+    assert text.startswith("# Calibration rate on fedavg\n\nThe rate is not stated.\n\n")
+    assert "Data: digits (stand-in for emnist)." in text
     assert text.count("\n| ") == 4  # header and three points, besides the line below the header
     head, first, *_ = made[0][0].decode().splitlines()
     assert head.startswith("learning_rate,samples,gap_max,gap_max_reported,accuracy_balanced,")

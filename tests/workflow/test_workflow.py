@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+
 from conftest import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]

