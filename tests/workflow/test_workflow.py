@@ -4,8 +4,7 @@ import json
 import os
 
 import pytest
-
-from conftest import Project
+from small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 

@@ -25,7 +25,7 @@ def config(root: Path, **changes) -> dict:
     return yaml.safe_load((root / "config.yaml").read_text()) | changes
 
 
-DELETE = object()
+DELETE = "(delete this key)"
 
 
 def edit(path: Path, keys: str, value) -> None:
@@ -35,7 +35,7 @@ def edit(path: Path, keys: str, value) -> None:
     node = data
     for key in parents:
         node = node[key]
-    if value is DELETE:
+    if value == DELETE:
         del node[last]
     else:
         node[last] = value
