@@ -4,8 +4,14 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
+# Commands that tests start find the package as jobs do; it is not installed.
+os.environ["PYTHONPATH"] = str(ROOT / "src")
+# No timing is asserted, and the same examples are tried in every run.
+settings.register_profile("fairfl", deadline=None, derandomize=True)
+settings.load_profile("fairfl")
 
 
 @pytest.fixture(scope="session")

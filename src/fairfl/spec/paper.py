@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from fairfl.spec.base import Strict
 from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Setting
@@ -184,6 +184,9 @@ class Verdict(Strict):
 
 class Config(Strict):
     """config.yaml: what to run and where."""
+
+    # Not strict: values from the command line (`--config seeds=0,42 offline=true`) arrive as text.
+    model_config = Strict.model_config | ConfigDict(strict=False)
 
     scale: str
     papers: list[str] = Field(min_length=1)
