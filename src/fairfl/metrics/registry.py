@@ -24,7 +24,7 @@ METRICS: dict[str, tuple[str, Callable[[Vectors], float]]] = {
     "gap_var": ("nats^2", lambda v: fairness.gap_var(v.gap)),
     "accuracy_balanced": ("fraction", lambda v: fairness.accuracy_mean(v.accuracy)),
     "accuracy_balanced_recall": ("fraction", lambda v: fairness.accuracy_mean(v.recall)),
-    "loss_mean": ("nats", lambda v: fairness.accuracy_mean(v.loss)),
+    "loss_mean": ("nats", lambda v: float(np.mean(v.loss))),
 }
 PER_CLIENT: dict[str, tuple[str, Callable[[Vectors], np.ndarray]]] = {
     "loss_client": ("nats", lambda v: v.loss),

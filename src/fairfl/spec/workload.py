@@ -6,7 +6,7 @@ their files lie, and the resolved spec of each job as one dictionary. Nothing he
 
 import fnmatch
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,6 @@ class Workload:
     scale: Scale
     settings: dict[str, Setting]
     paper_of: dict[str, str]
-    files: dict[str, str] = field(default_factory=dict)
 
     # -- runs ---------------------------------------------------------------------------------
     @cached_property

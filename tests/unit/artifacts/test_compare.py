@@ -7,26 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
+from demo import SETTING
 
 from fairfl.artifacts.compare import Line, joint_spread, lines, main, verdict
 from fairfl.artifacts.values import Cell
 from fairfl.errors import FairflError, OptionError
-from fairfl.spec.setting import SOURCED
 from fairfl.spec.workload import load_workload
 
-SETTING = {
-    "data": {"name": "synthetic_gaussian"},
-    "model": {"name": "logistic_regression"},
-    "partition": {"name": "plain"},
-    "clients": 3,
-    "clients_per_round": 3,
-    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
-    "rounds": 100,
-    "learning_rate": 0.1,
-    "evaluate_every": 10,
-    "seeds": [0, 1],
-    "sources": dict.fromkeys(SOURCED, "paper section 4"),
-}
 PAPER = {
     "paper": "demo",
     "title": "A demo",

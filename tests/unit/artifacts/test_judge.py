@@ -4,29 +4,17 @@ import csv
 import json
 from pathlib import Path
 
+import demo
 import pytest
 
 from fairfl.artifacts.claims import ClaimError, evaluate, parse
 from fairfl.artifacts.judge import lines, main, pooled, setting_of, settings_of
 from fairfl.artifacts.values import MEASURED_KINDS, Cell, Values, digits_of, read_reported
 from fairfl.spec.paper import Artifact
-from fairfl.spec.setting import SOURCED
 from fairfl.spec.workload import load_paper, load_workload
 
 ROOT = Path(__file__).resolve().parents[3]
-SETTING = {
-    "data": {"name": "synthetic_gaussian"},
-    "model": {"name": "logistic_regression"},
-    "partition": {"name": "plain"},
-    "clients": 3,
-    "clients_per_round": 3,
-    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
-    "rounds": 100,
-    "learning_rate": 0.1,
-    "evaluate_every": 10,
-    "seeds": [0],
-    "sources": dict.fromkeys(SOURCED, "paper section 4"),
-}
+SETTING = demo.SETTING | {"seeds": [0]}
 TABLE = {
     "kind": "table",
     "title": "Table 1",

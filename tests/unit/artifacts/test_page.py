@@ -7,29 +7,18 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import demo
 import pytest
 
 from fairfl.artifacts import compare, judge
 from fairfl.artifacts.page import main, plain, render, substitutions
 from fairfl.errors import FairflError
-from fairfl.spec.setting import SOURCED
 from fairfl.spec.workload import load_workload
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(1)>'
 VOID = {"meta", "link", "img", "br", "hr", "input"}
-SETTING = {
-    "data": {"name": "synthetic_gaussian"},
-    "model": {"name": "logistic_regression"},
-    "partition": {"name": "plain"},
-    "clients": 3,
-    "clients_per_round": 3,
-    "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
-    "rounds": 1000,
-    "learning_rate": 0.1,
-    "evaluate_every": 10,
-    "seeds": [0, 1],
-    "sources": dict.fromkeys(SOURCED, "paper section 4") | {"rounds": f"not stated: chosen because {'of time ' * 20}"},
-}
+LONG = f"not stated: chosen because {'of time ' * 20}"
+SETTING = demo.SETTING | {"rounds": 1000, "sources": demo.SETTING["sources"] | {"rounds": LONG}}
 ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
 CLAIMS = [
     {"id": "c1", "expr": "loss(fedavg) < loss(qffl, q=1)", "text": "FedAvg wins"},
