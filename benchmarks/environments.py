@@ -1,0 +1,76 @@
+"""A virtual environment for each peer, made when it is first needed: benchmarks/.envs/<peer>.
+
+It holds the peer and what only the peer needs, pinned in benchmarks/peers/<peer>.txt and installed without following
+dependencies. Everything else, torch above all, is the calling interpreter's, whose site-packages a .pth file puts
+behind the environment's own: simulators are compared, not builds of torch.
+"""
+
+import hashlib
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from fairfl import atomic
+
+FOLDER = Path(__file__).parent
+TIMEOUT_S = 900
+
+
+class Unavailable(Exception):
+    """The peer cannot be installed here; the message says why, without paths."""
+
+
+_failed: dict[str, str] = {}
+
+
+def python_of(peer: str) -> Path:
+    """The interpreter of a peer's environment, made if it is not there or out of date.
+
+    Raises Unavailable; a peer that could not be installed is not tried again by this process.
+    """
+    if peer in _failed:
+        raise Unavailable(_failed[peer])
+    try:
+        return _made(peer)
+    except Unavailable as error:
+        _failed[peer] = str(error)
+        raise
+
+
+def _made(peer: str) -> Path:
+    requirements = FOLDER / "peers" / f"{peer}.txt"
+    outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    identity = hashlib.sha256("\n".join([requirements.read_text(), sys.version, *sorted(outer)]).encode()).hexdigest()
+    home = FOLDER / ".envs" / peer
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    ready = home / "ready"
+    if ready.is_file() and ready.read_text() == identity:
+        return python
+    print(f"installing {peer} into {home}", file=sys.stderr)
+    _run(peer, [sys.executable, "-m", "venv", "--clear", str(home)])
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run(peer, [*install, "--no-deps", "-r", str(requirements)])
+    # Only now: pip must not see the outer packages as its own.
+    purelib = _run(peer, [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip()
+    (Path(purelib) / "outer.pth").write_text("\n".join(sorted(outer)) + "\n")
+    atomic.write_text(ready, identity)
+    return python
+
+
+def _run(peer: str, command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unavailable(f"not installed ({type(error).__name__})") from None
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+        raise Unavailable(reason(done.stderr))
+    return done.stdout
+
+
+def reason(stderr: str) -> str:
+    """The last error line of pip in one clause, if it names neither a path nor a host."""
+    errors = [line.removeprefix("ERROR:").strip() for line in stderr.splitlines() if line.startswith("ERROR:")]
+    shown = [line for line in errors if "/" not in line and "\\" not in line]
+    return f"not installed ({shown[-1]})" if shown else "not installed (no network, or no package for this platform)"

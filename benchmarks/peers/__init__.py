@@ -1,0 +1,45 @@
+"""Who is measured. Each module has `start(job, competitor) -> Competitor`; `<module>-<variant>` names a variant."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Peer:
+    title: str
+    environment: str | None = None  # its own packages: benchmarks/peers/<environment>.txt
+    cuda: bool = False
+    every_precision: bool = False
+    unfit: str | None = None  # why it never runs
+    note: str = ""
+
+
+REFERENCE = "fairfl"
+PEERS = {
+    REFERENCE: Peer(
+        "fairfl", cuda=True, every_precision=True, note="its CNN pools before ReLU, all others after: the same function"
+    ),
+    "indexed": Peer(
+        "plain loop, indexed tensors", cuda=True, every_precision=True, note="torch.nn, autograd and torch.optim.SGD"
+    ),
+    "dataloader": Peer("plain loop, DataLoader", cuda=True, note="the same with TensorDataset and DataLoader"),
+    "flgo": Peer("FLGo", "flgo", note="its MNIST benchmark as it comes: images are decoded in every round"),
+    "flgo-mem": Peer("FLGo, load_mode=mem", "flgo"),
+    "fedlab": Peer("FedLab", "fedlab", note="SyncServerHandler and SGDSerialClientTrainer in one process"),
+    "pfl": Peer(
+        "pfl-research (torch)",
+        "pfl",
+        cuda=True,
+        note="its user data sets cache their batches and are never shuffled: less work than the others do",
+    ),
+    "flower": Peer(
+        "Flower, ray, one actor",
+        "flower",
+        note="ServerApp's own loop, held at the start of each round; the client trains with the plain indexed loop",
+    ),
+    "blazefl": Peer("BlazeFL", unfit="needs Python 3.14"),
+}
+
+
+def module_of(competitor: str) -> str:
+    """Module in this folder that runs a competitor."""
+    return competitor.partition("-")[0]

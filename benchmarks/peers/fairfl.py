@@ -1,0 +1,73 @@
+"""fairfl's own simulator."""
+
+import torch
+from torch import Tensor
+
+from benchmarks import models
+from benchmarks.worker import Competitor, Job, Unfit
+from fairfl.engine import parameters
+from fairfl.engine.device import choose
+from fairfl.engine.federation import Clients, Part
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+
+
+def simulation(job: Job, precision: str) -> Simulation:
+    """A FedAvg run that starts from the benchmark's common weights."""
+    choose(job.device.type, 1, precision)
+    w = job.workload
+    counts = torch.full((w.clients,), w.samples)
+    train = Part(job.inputs.to(job.device), job.labels.to(job.device), counts)
+    spec = {
+        "setting": "benchmark",
+        "model": w.model,
+        "loss": "cross_entropy",
+        "clients_per_round": w.per_round,
+        "rounds": 1_000_000,
+        "local_epochs": 1,
+        "batch_size": w.batch,
+        "learning_rate": w.learning_rate,
+        "evaluate_every": 1_000_000,
+        "keep": "nothing",
+        "precision": precision,
+        "algorithm": "fedavg",
+        "hyperparameters": {"weighting": "size"},
+        "seed": 0,
+    }
+    clients = Clients({part: train for part in ("train", "validation", "test")}, w.classes, w.shape)
+    run = Simulation(spec, clients, best=None, device=job.device, backend="auto")
+    run.x.copy_(parameters.flatten(models.build(w.model, w.shape, w.classes)))
+    return run
+
+
+def after_one_round(job: Job, precision: str) -> Tensor:
+    """The model after a round of two clients with eight samples each."""
+    workload = job.workload.at(clients=2, per_round=2, samples=8, batch=None)
+    run = simulation(Job(workload, job.inputs[:16], job.labels[:16], job.device, job.source), precision)
+    run.step()
+    return run.x.clone()
+
+
+class Fairfl(Competitor):
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        precision = job.workload.precision
+        try:
+            if precision != "fp32" and torch.equal(after_one_round(job, "fp32"), after_one_round(job, precision)):
+                raise Unfit(f"{precision} changes nothing on this device")
+            self.run = simulation(job, precision)
+        except (FairflError, ValueError) as error:
+            raise Unfit(str(error)) from None
+
+    def step(self) -> None:
+        self.run.step()
+
+    def parameters(self) -> Tensor:
+        w = self.job.workload
+        model = models.build(w.model, w.shape, w.classes)
+        parameters.bind(model, self.run.x.detach().float().cpu())
+        return models.flat(model)
+
+
+def start(job: Job, competitor: str) -> Competitor:
+    return Fairfl(job)

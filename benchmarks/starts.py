@@ -1,0 +1,102 @@
+"""What a short training costs besides training, with and without warm starts: python benchmarks/starts.py
+
+One job of 3 rounds on the embedded digits, started as rules start it, plainly and warm in turn, one at a time and two
+at once. CPU seconds are user + system of everything that ran for the job: client, forked process, the server's share.
+Prints one JSON object.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from fairfl.spec import environment  # noqa: E402
+from fairfl.spec.layout import Layout  # noqa: E402
+from fairfl.spec.workload import load_workload  # noqa: E402
+from fairfl.start import VARIABLE  # noqa: E402
+from fairfl.start.launch import Server  # noqa: E402
+
+REPETITIONS = 10
+SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
+COMMAND = [sys.executable, "-m", "fairfl.start"]
+
+
+def prepared(folder: Path) -> list[str]:
+    """Make data and partition; the training command without --out."""
+    layout = Layout(load_workload(ROOT, {"scale": "quick", "papers": ["eagle"]}))
+    data, rows = str(folder / "data.safetensors"), str(folder / "partition.parquet")
+    spec = layout.prepare_spec(Path(layout.data(SETTING, int(SEED))).stem)
+    split = layout.partition_spec(SETTING, SEED)
+    for command in (
+        ["fairfl.prepare", "--spec", spec, "--folder", str(folder), "--out", data],
+        ["fairfl.partition", "--spec", split, "--data", data, "--out", rows, "--statistics", f"{rows}.csv"],
+    ):
+        subprocess.run([*COMMAND, *command], check=True, stdout=subprocess.DEVNULL)
+    short = json.loads(layout.train_spec(SETTING, "fedavg", "default", SEED)) | {"rounds": 3, "evaluate_every": 3}
+    common = ["--data", data, "--partition", rows, "--device", "cpu", "--threads", "1"]
+    return [*COMMAND, "fairfl.train", "--spec", json.dumps(short), *common]
+
+
+def server_cpu(server: Server) -> float:
+    """User + system seconds of the server and of the jobs that it has waited for."""
+    assert server.process is not None
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(command: list[str], out: Path, address: str | None, at_once: int) -> tuple[float, float, float]:
+    """CPU seconds per job without the server's, wall seconds until all are done, training seconds of the first."""
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment |= {VARIABLE: address} if address else {}
+    begun = time.perf_counter()
+    jobs = [
+        subprocess.Popen([*command, "--out", str(out / str(n))], env=environment, stdout=subprocess.DEVNULL)
+        for n in range(at_once)
+    ]
+    used = 0.0
+    for job in jobs:
+        _, status, usage = os.wait4(job.pid, 0)
+        if status:
+            raise SystemExit(f"a job failed: {status}")
+        used += usage.ru_utime + usage.ru_stime
+    wall = time.perf_counter() - begun
+    summary = json.loads((out / "0" / "summary.json").read_text())
+    return used / at_once, wall, summary["training_seconds"]
+
+
+def main() -> None:
+    environment.prepare(ROOT)
+    os.environ["OMP_NUM_THREADS"] = "1"  # as Snakemake does for rules with one thread
+    found: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = prepared(folder)
+        server = Server()
+        server.start()
+        address = os.environ[VARIABLE]
+        measured(command, folder / "first", address, 1)
+        start = server_cpu(server)
+        for _ in range(REPETITIONS):
+            for at_once, suffix in ((1, ""), (2, "_two")):
+                for kind, where in (("plain", None), ("warm", address)):
+                    before = server_cpu(server)
+                    cpu, wall, training = measured(command, folder / kind, where, at_once)
+                    cpu += (server_cpu(server) - before) / at_once
+                    for key, value in (("cpu", cpu), ("wall", wall), ("training", training)):
+                        found.setdefault(f"{kind}_{key}{suffix}_s", []).append(value)
+        server.stop()
+    # Means for CPU: the system counts the server's in hundredths of a second.
+    result = {key: (statistics.mean if "_cpu" in key else statistics.median)(values) for key, values in found.items()}
+    result |= {"training_s": result["warm_training_s"], "server_start_cpu_s": start}
+    print(json.dumps({key: round(value, 3) for key, value in result.items()}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What is measured: federated rounds of fixed size, and the floating-point operations in them."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+GEMM_SIDE = {"cpu": 2048, "cuda": 8192}  # rows of the yardstick's matrices: enough for the peak, and quick
+MLP = {"name": "mlp", "hidden": [200, 200]}
+LINEAR = {"name": "logistic_regression", "init": "pytorch"}
+CNN = {"name": "cnn", "channels": [32, 64], "kernel": 5, "padding": 2, "hidden": 512}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One round: `per_round` of `clients` clients train 1 epoch of SGD on `samples` samples each; no evaluation."""
+
+    name: str
+    model: dict[str, Any]
+    batch: int | None  # None: full batch
+    precision: str = "fp32"  # fp32 | tf32 | bf16
+    shape: tuple[int, ...] = (1, 28, 28)
+    classes: int = 10
+    clients: int = 100
+    samples: int = 600
+    per_round: int = 10
+    learning_rate: float = 0.1
+
+    @property
+    def steps(self) -> int:
+        """SGD steps of one client in one round."""
+        return 1 if self.batch is None else math.ceil(self.samples / self.batch)
+
+    @property
+    def samples_per_round(self) -> int:
+        return self.per_round * self.samples
+
+    @property
+    def flops(self) -> int:
+        """Operations of one round: forward, gradient of weights, gradient of inputs (not of the first layer's)."""
+        macs = list(_macs(self.model, self.shape, self.classes))
+        return self.samples_per_round * 2 * (3 * sum(macs) - macs[0])
+
+    def at(self, **changes: Any) -> "Workload":
+        return replace(self, **changes)
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self) | {"shape": list(self.shape)}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> "Workload":
+        return cls(**plain | {"shape": tuple(plain["shape"])})
+
+
+def _macs(model: dict[str, Any], shape: tuple[int, ...], classes: int) -> Iterator[int]:
+    """Multiply-adds of one sample in each layer."""
+    hidden: list[int] = []
+    if model["name"] == "cnn":
+        channels, height, width = shape
+        for out in model["channels"]:
+            grow = 2 * model["padding"] - model["kernel"] + 1
+            yield (height + grow) * (width + grow) * out * channels * model["kernel"] ** 2
+            channels, height, width = out, (height + grow) // 2, (width + grow) // 2
+        shape, hidden = (channels, height, width), [model["hidden"]]
+    elif model["name"] == "mlp":
+        hidden = model["hidden"]
+    for inputs, outputs in itertools.pairwise([math.prod(shape), *hidden, classes]):
+        yield inputs * outputs
+
+
+def gemm_flops(device: str) -> int:
+    """Operations of one matrix product of the yardstick."""
+    return 2 * GEMM_SIDE[device] ** 3
+
+
+MLP_B64 = Workload("mlp_b64", MLP, 64)
+MLP_FULL = Workload("mlp_full", MLP, None)
+MLP_B10 = Workload("mlp_b10", MLP, 10)
+LINEAR_B10 = Workload("linear_b10", LINEAR, 10)
+LINEAR_B64 = Workload("linear_b64", LINEAR, 64)
+CNN_B64 = Workload("cnn_b64", CNN, 64)
+FEDFV = Workload("fedfv_table2", MLP, None, shape=(3, 32, 32), samples=400)
+
+_BASE = (MLP_B64, MLP_FULL, MLP_B10, LINEAR_B64, LINEAR_B10, CNN_B64)
+
+
+def _in(precision: str, *workloads: Workload) -> list[Workload]:
+    return [w.at(name=f"{w.name}_{precision}", precision=precision) for w in workloads]
+
+
+def workloads(device: str) -> list[Workload]:
+    """The rows of the table on a device, cpu or cuda."""
+    if device == "cpu":
+        return [*_BASE, *_in("bf16", MLP_FULL, CNN_B64)]
+    rows = (*_BASE, FEDFV)
+    return [*rows, *_in("tf32", MLP_B64, MLP_FULL, CNN_B64, FEDFV), *_in("bf16", MLP_FULL, CNN_B64, FEDFV)]
