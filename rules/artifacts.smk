@@ -22,7 +22,7 @@ rule table:
     params:
         spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     shell:
-        "python -m fairfl.artifacts.table --spec {params.spec:q} --csv {output.csv:q} --md {output.md:q}"
+        "python -m fairfl.start fairfl.artifacts.table --spec {params.spec:q} --csv {output.csv:q} --md {output.md:q}"
         " --tex {output.tex:q} > {log:q} 2>&1"
 
 
@@ -47,5 +47,6 @@ rule figure:
     params:
         spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
     shell:
-        "python -m fairfl.artifacts.figure --spec {params.spec:q} --csv {output.csv:q} --pdf {output.pdf:q}"
+        "python -m fairfl.start fairfl.artifacts.figure --spec {params.spec:q} --csv {output.csv:q}"
+        " --pdf {output.pdf:q}"
         " --png {output.png:q} > {log:q} 2>&1"

@@ -11,6 +11,7 @@ from fairfl.errors import FairflError
 from fairfl.spec import environment
 from fairfl.spec.layout import Layout
 from fairfl.spec.workload import load_workload
+from fairfl.start.launch import Server
 
 try:
     workload = load_workload(ROOT, config)
@@ -22,9 +23,24 @@ environment.prepare(ROOT)
 RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
 GPU = environment.gpus_per_job(workload.config)
+SERVER = Server()
 
 # Two kinds of parameters reach a job. `params:` says what it computes; Snakemake re-runs a job if they change.
 # `resources:` says how and where (device, threads, folders); a change there re-runs nothing.
+# `python -m fairfl.start MODULE` in a rule means `python -m MODULE`, in a process that this server has ready.
+
+
+onstart:
+    if workload.config.warm_start:
+        SERVER.start_for(workflow)
+
+
+onsuccess:
+    SERVER.stop()
+
+
+onerror:
+    SERVER.stop()
 
 
 wildcard_constraints:

@@ -17,7 +17,7 @@ rule fetch:
         dataset=lambda wc: layout.data_name(wc.key),
         options=lambda wc: layout.data_options(wc.key),
     shell:
-        "python -m fairfl.fetch --dataset {params.dataset} --options {params.options:q}"
+        "python -m fairfl.start fairfl.fetch --dataset {params.dataset} --options {params.options:q}"
         " --folder {resources.folder:q} {resources.where}"
         " --out {output:q} > {log:q} 2>&1"
 
@@ -38,5 +38,5 @@ rule prepare:
     params:
         spec=lambda wc: layout.prepare_spec(wc.key),
     shell:
-        "python -m fairfl.prepare --spec {params.spec:q} --folder {resources.folder:q}"
+        "python -m fairfl.start fairfl.prepare --spec {params.spec:q} --folder {resources.folder:q}"
         " --out {output:q} > {log:q} 2>&1"

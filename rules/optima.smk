@@ -9,8 +9,6 @@ rule local_optimum:
         f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
     log:
         f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.log",
-    benchmark:
-        f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.benchmark.tsv"
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
@@ -21,5 +19,6 @@ rule local_optimum:
     params:
         spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
     shell:
-        "python -m fairfl.optimum --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
-        " --out {output:q} --device {resources.device} --threads {threads} > {log:q} 2>&1"
+        "python -m fairfl.start fairfl.optimum --spec {params.spec:q} --data {input.data:q}"
+        " --partition {input.partition:q} --out {output:q} --device {resources.device} --threads {threads}"
+        " > {log:q} 2>&1"

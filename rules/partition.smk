@@ -14,5 +14,5 @@ rule partition:
     params:
         spec=lambda wc: layout.partition_spec(wc.setting, wc.seed),
     shell:
-        "python -m fairfl.partition --spec {params.spec:q} --data {input:q} --out {output.rows:q}"
+        "python -m fairfl.start fairfl.partition --spec {params.spec:q} --data {input:q} --out {output.rows:q}"
         " --statistics {output.statistics:q} > {log:q} 2>&1"

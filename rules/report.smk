@@ -16,8 +16,8 @@ rule comparison:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.compare"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.compare --config {params.config:q} --root . --results $(dirname {output:q})"
-        " --out {output:q} > {log:q} 2>&1"
+        "python -m fairfl.start fairfl.artifacts.compare --config {params.config:q} --root ."
+        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
 
 
 rule claims:
@@ -35,8 +35,8 @@ rule claims:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.judge"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.judge --config {params.config:q} --root . --results $(dirname {output:q})"
-        " --out {output:q} > {log:q} 2>&1"
+        "python -m fairfl.start fairfl.artifacts.judge --config {params.config:q} --root ."
+        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
 
 
 rule page:
@@ -55,8 +55,8 @@ rule page:
         spec=lambda wc: layout.summary_spec("fairfl.artifacts.page"),
         config=layout.config(),
     shell:
-        "python -m fairfl.artifacts.page --config {params.config:q} --root . --results $(dirname {output:q})"
-        " --out {output:q} > {log:q} 2>&1"
+        "python -m fairfl.start fairfl.artifacts.page --config {params.config:q} --root ."
+        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
 
 
 rule report:
@@ -74,4 +74,4 @@ rule plan:
     params:
         config=layout.config(),
     shell:
-        "python -m fairfl.plan --config {params.config:q} --root . | tee {log:q}"
+        "python -m fairfl.start fairfl.plan --config {params.config:q} --root . | tee {log:q}"

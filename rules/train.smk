@@ -12,8 +12,6 @@ rule train:
         model=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
     log:
         f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.log",
-    benchmark:
-        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.benchmark.tsv"
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
@@ -27,8 +25,8 @@ rule train:
         spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
     shell:
-        "python -m fairfl.train --spec {params.spec:q} --data {input.data:q} --partition {input.partition:q}"
-        " --optima {params.optima:q}"
+        "python -m fairfl.start fairfl.train --spec {params.spec:q} --data {input.data:q}"
+        " --partition {input.partition:q} --optima {params.optima:q}"
         " --out $(dirname {output.metrics:q}) --device {resources.device} --backend {resources.backend}"
         " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
 
@@ -47,5 +45,6 @@ rule tidy:
     params:
         spec=lambda wc: layout.tidy_spec(wc.setting),
     shell:
-        "python -m fairfl.tidy --spec {params.spec:q} --results $(dirname $(dirname {output.final:q})) --final {output.final:q}"
+        "python -m fairfl.start fairfl.tidy --spec {params.spec:q}"
+        " --results $(dirname $(dirname {output.final:q})) --final {output.final:q}"
         " --rounds {output.rounds:q} > {log:q} 2>&1"

@@ -21,7 +21,8 @@ rule calibration:
     params:
         spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
     shell:
-        "python -m fairfl.tune --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q} --md {output.md:q}"
+        "python -m fairfl.start fairfl.tune --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q}"
+        " --md {output.md:q}"
         " > {log:q} 2>&1"
 
 

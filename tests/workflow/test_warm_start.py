@@ -1,0 +1,111 @@
+"""Warm starts in the real workflow: they are used, change no number, and leave nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from small_project import SELECTION, Project
+
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.xdist_group("workflow"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the server needs Linux"),
+]
+
+SETTING = "eagle_synthetic_gaussian"
+TARGET = f"results/tiny/tidy/{SETTING}.csv"
+SAY_PARENT = (
+    "    import os\n    print('started by', open(f'/proc/{os.getppid()}/cmdline').read(), flush=True)\n"
+    "    try:\n        main(None)"
+)
+
+
+@pytest.fixture
+def temporary(monkeypatch):
+    """The folder for temporary files; its name is short, since a socket's may have 107 letters."""
+    with tempfile.TemporaryDirectory() as name:
+        monkeypatch.setenv("TMPDIR", name)
+        yield Path(name)
+
+
+def talking(root: Path, folder: Path) -> Project:
+    """A project from nothing whose jobs say in their log who has started them."""
+    project = Project(root, folder)
+    project.edit("src/fairfl/cli.py", "    try:\n        main(None)", SAY_PARENT)
+    return project
+
+
+def starters(project: Project) -> dict[str, bool]:
+    """Log of each job -> whether a server has started it."""
+    logs = list(project.folder.glob("results/**/*.log"))
+    texts = {str(log.relative_to(project.folder)): log.read_text() for log in logs}
+    assert all("started by" in text for text in texts.values())
+    return {name: "fairfl.start.server" in text for name, text in texts.items()}
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Command lines of what runs in a folder: shells, clients, server, jobs."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cwd").readlink() == folder:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def test_warm_and_plain_runs_give_the_same_bytes(root, tmp_path, temporary):
+    files, used = [], []
+    for warm in ("true", "false"):
+        project = talking(root, tmp_path / warm)
+        project.snakemake(TARGET, config=(f"warm_start={warm}",))
+        results = project.folder.glob("results/**/*")
+        kept = [path for path in results if path.suffix in (".csv", ".parquet", ".safetensors")]
+        files.append({str(path.relative_to(project.folder)): path.read_bytes() for path in kept})
+        used.append(starters(project))
+        assert processes_in(project.folder) == [] and list(temporary.glob("fairfl-*")) == []
+    assert len(used[0]) == len(used[1]) == 10 and all(used[0].values()) and not any(used[1].values())
+    assert files[0].keys() == files[1].keys() and TARGET in files[0] and len(files[0]) == 13
+    assert [name for name in files[0] if files[0][name] != files[1][name]] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, number):
+    project = talking(root, tmp_path / "project")
+    if number != signal.SIGTERM:  # after SIGTERM, Snakemake waits for the jobs that run
+        project.edit("scales/tiny.yaml", "rounds: 3", "rounds: 1000000")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", TARGET, "--config", *SELECTION]
+    with subprocess.Popen(
+        command, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as snakemake:
+        log = f"results/tiny/logs/runs/{SETTING}"
+        limit = time.monotonic() + 60
+        while not any("started by" in path.read_text() for path in project.folder.glob(f"{log}/**/*.log")):
+            assert snakemake.poll() is None and time.monotonic() < limit
+            time.sleep(0.02)
+        assert any("fairfl.start.server" in line for line in processes_in(project.folder))
+        # Ctrl-C at a terminal reaches Snakemake, the shells and the clients.
+        (os.killpg if number == signal.SIGINT else os.kill)(snakemake.pid, number)
+    limit = time.monotonic() + 20
+    while (left := processes_in(project.folder)) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert left == [] and list(temporary.glob("fairfl-*")) == []
+    assert not list(project.folder.glob("results/**/.*.tmp"))
+
+
+def test_a_server_is_started_only_if_jobs_will_use_it(project):
+    said = "a server is started"
+    project.edit(
+        "src/fairfl/start/launch.py", "        if sys.platform", f"        print({said!r})\n        if sys.platform"
+    )
+    few = "results/tiny/eagle/table3.csv"
+    for arguments in (["--dry-run", "--forceall"], ["--touch", "--forceall"], ["--force", few]):
+        done = project.snakemake(*arguments)
+        assert "table3" in done.stdout and said not in done.stdout
+    assert said in project.snakemake("--forceall", "--until", "partition").stdout
