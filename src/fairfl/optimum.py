@@ -10,11 +10,12 @@ from typing import Any
 import torch
 
 from fairfl import atomic, cli
-from fairfl.algorithms.interface import Plan
+from fairfl.algorithms.interface import Deployed
 from fairfl.algorithms.local_only import is_flat
 from fairfl.engine import device, federation
+from fairfl.engine.evaluation import client_losses, evaluate
 from fairfl.engine.federation import PARTS, Clients
-from fairfl.engine.local import LocalTraining, client_losses, evaluate
+from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
 from fairfl.engine.rounds import make_backend
 from fairfl.engine.seeds import seed_of
@@ -32,8 +33,8 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
     loss = LOSSES[spec["loss"]]
     # The client is number 0 in this job; its own branch of the seed tree keeps the clients' batches apart.
     seed = seed_of(spec["seed"], "optimum", spec["client"])
-    local = LocalTraining(1, spec["batch_size"], spec["learning_rate"], seed)
-    client = torch.zeros(1, dtype=torch.int64, device=chosen)
+    local = LocalTraining(1, spec["batch_size"], seed)
+    rate = torch.tensor([spec["learning_rate"]], dtype=torch.float64)
     # A check costs a forward pass. Ten per window keep that cheap and the stopping epoch exact to a tenth.
     stride = max(1, rule["flat_window"] // 10)
     losses: list[float] = []
@@ -51,14 +52,15 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
                 break
         if epoch == rule["max_steps"]:
             break
-        x = x - backend.train(x, client, Plan(), local, epoch)[0]
+        x = x - backend.train(Work([0], x.unsqueeze(0), rate), local, epoch).delta[0]
         epoch += 1
     found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
-        measured = evaluate(backend.forward, loss, best, clients.parts[part], clients.classes)
+        own = clients.parts[part]
+        measured = evaluate(backend.forward, loss, Deployed(best.unsqueeze(0)), own, clients.classes)
         value = float(measured.loss[0])
         found[f"loss_{part}"] = value if math.isfinite(value) else None
-        samples = int(measured.totals.sum())
+        samples = own.sizes[0]
         found[f"accuracy_{part}"] = float(measured.hits.sum()) / samples if samples else None
     return found
 
@@ -74,7 +76,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args(argv)
     spec = json.loads(args.spec)
-    chosen = device.choose(args.device, args.threads)
+    chosen = device.choose(args.device, args.threads, spec["precision"])
     clients = federation.load(args.data, args.partition, chosen, only=spec["client"])
     try:
         found = pretrain(spec, clients, chosen)

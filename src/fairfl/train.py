@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
     args = parser.parse_args(argv)
     spec = json.loads(args.spec)
-    chosen = device.choose(args.device, args.threads)
+    chosen = device.choose(args.device, args.threads, spec["precision"])
     clients = federation.load(args.data, args.partition, chosen)
     needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
     if needed and args.optima is None:

@@ -33,6 +33,7 @@ SPEC = {  # as fairfl.spec.jobs.train makes it
     "local_epochs": 1,
     "batch_size": None,
     "learning_rate": 0.2,
+    "precision": "fp32",
     "evaluate_every": 2,
     "keep": "model",
     "algorithm": "fedavg",

@@ -61,10 +61,6 @@ def plan(state: State, received: Received, config: Config) -> Plan:
 
 def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
     uniform = torch.ones_like(reports.samples) / reports.samples.numel()
-    w = _weights(state, reports, config)
     r = reports.val_received - reports.val_best
-    result = Aggregate(
-        weights=uniform if config.where == "client_lr" else uniform * w,
-        diagnostics={"w_min": float(w.min()), "w_max": float(w.max()), "negative": float((w < 0).sum())},
-    )
-    return result, {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, config))}
+    weights = uniform if config.where == "client_lr" else uniform * _weights(state, reports, config)
+    return Aggregate(weights), {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, config))}

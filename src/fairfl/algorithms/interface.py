@@ -17,7 +17,13 @@ An algorithm file has
     plan(state, received, config) -> Plan     optional; how clients train this round
     aggregate(state, reports, config) -> (Aggregate, state)
 
-The engine forms G = sum_k w_k D_k + extra and steps x <- x - G.
+The engine forms G = sum_k w_k D_k + extra and steps x <- x - G. Two extension points, both optional:
+
+    models(config) -> M                       the server keeps M models: x is [M, P], all of them go to every client,
+                                              losses are [M, m], D is [M, m, P], weights are [M, m]
+    deploy(state, x, config) -> Deployed      the models that clients are evaluated with, if that is not x
+
+A client may also train more models than it received, a personal one for instance: `Plan.start`.
 """
 
 from dataclasses import dataclass, field
@@ -31,9 +37,10 @@ State = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Federation:
-    """What is known before the first round: training samples per client, [K] float64."""
+    """What is known before the first round: training samples per client, [K] float64, and the first model, [P]."""
 
     samples: Tensor
+    x: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
     def clients(self) -> int:
@@ -47,6 +54,7 @@ class Received:
     clients: Tensor  # [m] int64, ids
     samples: Tensor  # [m] float64, training samples n_k
     learning_rate: float
+    x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P]
     loss_received: Tensor | None = None
     val_received: Tensor | None = None
     val_best: Tensor | None = None
@@ -54,27 +62,43 @@ class Received:
 
 @dataclass(frozen=True)
 class Reports(Received):
-    """What the clients send back."""
+    """What the clients send back. `start - delta` are the trained models."""
 
-    delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k
+    delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
     loss_after: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How clients train: every local step is y <- y - eta * lr_scale_k * (grad F_k(y) + prox * (y - x))."""
+    """How clients train: every local step is y <- y - eta * lr_scale_k * (grad F_k(y) + prox * (y - x)).
+
+    `start` [models, m, P] lets each client train several models, each from its own start; `prox` may then be a tensor
+    [models], one factor for each. A client's models see the same batches.
+    """
 
     lr_scale: Tensor | None = None  # [m]
-    prox: float = 0.0
+    prox: float | Tensor = 0.0
+    start: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Weights of the updates, [m] float64; they need not sum to 1 and may be negative."""
+    """Weights of the updates, [m] float64; they need not sum to 1 and may be negative.
+
+    Where clients train several models and the server keeps one, the weights are [models, m], all summed.
+    """
 
     weights: Tensor
     extra: Tensor | None = None  # [P]
-    diagnostics: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """Models that clients are evaluated with, [R, P]: one for all (R = 1), one each (R = K), or, with `mixture` [K, R],
+    for client k the mixture sum_r mixture[k, r] * probabilities of model r."""
+
+    models: Tensor
+    mixture: Tensor | None = None
 
 
 def plain_init(federation: Federation, config: Any) -> State:
@@ -85,3 +109,12 @@ def plain_init(federation: Federation, config: Any) -> State:
 def plain_plan(state: State, received: Received, config: Any) -> Plan:
     """Ordinary local SGD."""
     return Plan()
+
+
+def one_model(config: Any) -> None:
+    """The server keeps one model, x is [P]."""
+
+
+def deploy_received(state: State, x: Tensor, config: Any) -> Deployed:
+    """Every client is evaluated with the server's model."""
+    return Deployed(x.unsqueeze(0))

@@ -1,6 +1,8 @@
 """Clients' data on the device: one block of samples per part, clients one after the other."""
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +25,38 @@ class Part:
     labels: Tensor  # [N] int64
     counts: Tensor  # [K] int64, on the CPU
 
-    @property
-    def offsets(self) -> Tensor:
-        return torch.cat([torch.zeros(1, dtype=torch.int64), self.counts.cumsum(0)])
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Samples of each client, [K]."""
+        return self.counts.tolist()
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """First row of each client, and the end, [K + 1]."""
+        return [0, *itertools.accumulate(self.sizes)]
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """`counts` on the device of the samples."""
+        return self.counts.to(self.labels.device)
+
+    @cached_property
+    def owners(self) -> Tensor:
+        """Client of each sample, [N] int64."""
+        return torch.arange(len(self.sizes)).repeat_interleave(self.counts).to(self.labels.device)
 
     def of(self, client: int) -> tuple[Tensor, Tensor]:
         """Inputs and labels of one client (views)."""
-        start, stop = self.offsets[client].item(), self.offsets[client + 1].item()
-        return self.inputs[start:stop], self.labels[start:stop]
+        mine = slice(self.offsets[client], self.offsets[client + 1])
+        return self.inputs[mine], self.labels[mine]
+
+    def of_clients(self, clients: list[int]) -> "Part":
+        """The part of some clients, in that order; itself if they are all of them."""
+        if len(clients) == len(self.sizes) and clients == list(range(len(clients))):
+            return self
+        rows = torch.cat([torch.arange(self.offsets[k], self.offsets[k + 1]) for k in clients])
+        rows = rows.to(self.labels.device)
+        return Part(self.inputs[rows], self.labels[rows], self.counts[clients])
 
 
 @dataclass(frozen=True)

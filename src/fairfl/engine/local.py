@@ -1,93 +1,87 @@
-"""What both backends share: the description of local training, batches, evaluation."""
+"""What both backends share: the work of a round, and the batches of each client."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from fairfl.algorithms.interface import Plan
-from fairfl.engine.federation import Part
-from fairfl.engine.losses import predictions
-from fairfl.engine.seeds import generator
-
-# Samples in one forward or backward pass. Bounds memory only: gradients and losses of a larger batch are
-# accumulated over pieces of this size.
-CHUNK = 2048
+from fairfl.engine.seeds import generator, seed_of
 
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """Local SGD of a round: `batch_size` None is full batch."""
+    """Local SGD of a round: `batch_size` None is full batch. The rate is part of the work."""
 
     epochs: int
     batch_size: int | None
-    learning_rate: float
     seed: int
+
+    def batch(self, count: int) -> int:
+        """Size of a full batch of a client with `count` samples."""
+        return max(1, count if self.batch_size is None else min(count, self.batch_size))
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """Losses and hits of one model on one part, per client. Clients without samples have NaN loss."""
+class Work:
+    """The models to train in a round, e of them: one per client, or several.
 
-    loss: Tensor  # [K] float64, mean over the client's samples, nats
-    hits: Tensor  # [K, C] int64, correct predictions per true class
-    totals: Tensor  # [K, C] int64, samples per true class
+    Every step of model i is  y <- y - rate_i (grad F(y) + prox_i (y - anchor_i)).
+    """
+
+    clients: list[int]  # [e], whose data
+    start: Tensor  # [e, P]
+    rate: Tensor  # [e] float64, on the CPU
+    prox: Tensor | None = None  # [e] float64, on the CPU
+    anchor: Tensor | None = None  # [e, P]
+
+    def of(self, chosen: list[int] | slice) -> "Work":
+        """The work of some places, in that order."""
+        places = chosen if isinstance(chosen, list) else range(*chosen.indices(len(self.clients)))
+
+        def models(stack: Tensor) -> Tensor:
+            if isinstance(chosen, slice):
+                return stack[chosen]
+            if stack.stride(0) == 0:  # one model for all need not be copied
+                return stack[:1].expand(len(chosen), -1)
+            return stack[torch.tensor(chosen, device=stack.device)]
+
+        return Work(
+            clients=[self.clients[place] for place in places],
+            start=models(self.start),
+            rate=self.rate[chosen],
+            prox=None if self.prox is None else self.prox[chosen],
+            anchor=None if self.anchor is None else models(self.anchor),
+        )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training left: updates D = start - trained model, and the losses at the start if they were asked for."""
+
+    delta: Tensor  # [e, P]
+    loss: Tensor | None = None  # [e] float64, mean over the client's samples, nats
 
 
 class Backend(Protocol):
-    """Client steps on flat parameters. Both backends agree to float tolerance."""
+    """Client steps and outputs on flat parameters. All backends agree to float tolerance."""
 
-    def train(self, x: Tensor, clients: Tensor, plan: Plan, local: LocalTraining, round: int) -> Tensor:
-        """Updates D_k = x - x_k of the clients, [m, P]."""
+    stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
+
+    def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
+        """Local SGD. `losses` asks for the mean losses at the start; the first batch must be the full one."""
 
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
-        """Outputs [n, C] of one model x [P]."""
+        """Outputs [n, C] of one model x [P], in evaluation mode."""
 
 
-def batches(count: int, local: LocalTraining, round: int, client: int) -> Iterator[Tensor | None]:
-    """Sample numbers of each local step of a client; None is the full batch. The last batch may be short."""
-    for epoch in range(local.epochs):
-        if local.batch_size is None or local.batch_size >= count:
-            yield None
-            continue
-        order = torch.randperm(count, generator=generator(local.seed, "batches", round, client, epoch))
-        yield from order.split(local.batch_size)
+def order(count: int, local: LocalTraining, round: int, client: int, epoch: int) -> Tensor:
+    """Sample numbers of a client in the order of this epoch, [count]. A single batch keeps the stored order."""
+    if local.batch(count) >= count:
+        return torch.arange(count)
+    return torch.randperm(count, generator=generator(local.seed, "batches", round, client, epoch))
 
 
-Forward = Callable[[Tensor, Tensor], Tensor]
-Loss = Callable[[Tensor, Tensor], Tensor]
-
-
-def _mean_per_client(losses: Tensor, part: Part) -> Tensor:
-    """Mean loss [K] float64 of per-sample losses [N]; NaN for clients without samples.
-
-    segment_reduce and not index_add: the order of the sum is fixed on every device.
-    """
-    return torch.segment_reduce(losses.double(), "mean", lengths=part.counts.to(losses.device), unsafe=True)
-
-
-@torch.no_grad()
-def client_losses(forward: Forward, loss: Loss, x: Tensor, part: Part) -> Tensor:
-    """Mean loss of one model on every client's samples, [K] float64 nats, in one forward pass."""
-    chunks = zip(part.inputs.split(CHUNK), part.labels.split(CHUNK), strict=True)
-    return _mean_per_client(torch.cat([loss(forward(x, inputs), labels) for inputs, labels in chunks]), part)
-
-
-@torch.no_grad()
-def evaluate(forward: Forward, loss: Loss, x: Tensor, part: Part, classes: int) -> Evaluation:
-    """Losses and hits of one model on every client's samples, in one forward pass."""
-    losses, hits = [], []
-    for inputs, labels in zip(part.inputs.split(CHUNK), part.labels.split(CHUNK), strict=True):
-        outputs = forward(x, inputs)
-        losses.append(loss(outputs, labels))
-        hits.append(predictions(outputs) == labels)
-    clients = len(part.counts)
-    owner = torch.arange(clients).repeat_interleave(part.counts).to(part.labels.device)
-    cell = owner * classes + part.labels
-
-    def table(cells: Tensor) -> Tensor:
-        return torch.bincount(cells, minlength=clients * classes).view(clients, classes)
-
-    return Evaluation(_mean_per_client(torch.cat(losses), part), table(cell[torch.cat(hits)]), table(cell))
+def dropout_seed(local: LocalTraining, round: int, client: int) -> int:
+    """Seed of the masks that a client draws in a round."""
+    return seed_of(local.seed, "dropout", round, client)

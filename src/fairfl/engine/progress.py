@@ -2,21 +2,17 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 INTERVAL = 5.0  # seconds between two lines
 
 
 class Progress:
-    """Prints round, rounds/s, losses, accuracy (mean and worst client, fraction) and the time to go."""
+    """Prints round, rounds/s, what `latest` says of the newest metrics, and the time to go."""
 
-    def __init__(self, rounds: int, start: int = 0) -> None:
-        self.rounds, self.start = rounds, start
+    def __init__(self, rounds: int, latest: Callable[[], str], start: int = 0) -> None:
+        self.rounds, self.latest, self.start = rounds, latest, start
         self.begun = self.shown = time.monotonic()
-        self.text = ""
-
-    def evaluated(self, loss: float, accuracy: float, worst: float) -> None:
-        """Remember the newest test metrics."""
-        self.text = f"loss {loss:.4f}  accuracy {accuracy:.4f} worst {worst:.4f}"
 
     def step(self, done: int, *, force: bool = False) -> None:
         now = time.monotonic()
@@ -25,7 +21,7 @@ class Progress:
         self.shown = now
         speed = (done - self.start) / max(now - self.begun, 1e-9)
         left = (self.rounds - done) / speed if speed else float("inf")
-        line = f"round {done}/{self.rounds}  {speed:.1f} rounds/s  {self.text}  {left:.0f} s to go"
+        line = f"round {done}/{self.rounds}  {speed:.1f} rounds/s  {self.latest()}  {left:.0f} s to go"
         if sys.stdout.isatty():
             print(f"\r{line}\x1b[K", end="\n" if done == self.rounds else "", flush=True)
         else:

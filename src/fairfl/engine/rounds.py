@@ -1,38 +1,52 @@
 """The simulator: rounds of local training and aggregation, evaluation, resume."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from fairfl import algorithms, models
-from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.algorithms.interface import Federation, Plan, Received, Reports, plain_plan
 from fairfl.engine import parameters
 from fairfl.engine.checkpoint import Checkpoint
+from fairfl.engine.dense import supports
+from fairfl.engine.device import product_dtype
+from fairfl.engine.evaluation import Evaluation, client_losses, count, evaluate
 from fairfl.engine.federation import PARTS, Clients
-from fairfl.engine.local import Backend, Evaluation, LocalTraining, client_losses, evaluate
+from fairfl.engine.local import Backend, LocalTraining, Work
 from fairfl.engine.losses import LOSSES, outputs_needed
 from fairfl.engine.progress import Progress
 from fairfl.engine.seeds import generator, seed_of
 from fairfl.engine.sequential import Sequential
-from fairfl.engine.stacked import Stacked, supports
+from fairfl.engine.stacked import Stacked
 from fairfl.metrics.fairness import recall
 
+# Evaluations that wait on the device before they are fetched together.
+PENDING = 32
 
-def make_backend(spec: dict[str, Any], clients: Clients, name: str, device: torch.device) -> tuple[Backend, Tensor]:
-    """The backend and the initial model x [P]; `name` is auto, stacked or sequential."""
+
+def make_backend(
+    spec: dict[str, Any], clients: Clients, name: str, device: torch.device, count: int | None = None
+) -> tuple[Backend, Tensor]:
+    """The backend and the initial model x [P], or [count, P] for several; `name` is auto, stacked or sequential."""
     outputs = outputs_needed(spec["loss"], clients.classes)
-    model = parameters.initial(
-        lambda: models.build(spec["model"], clients.shape, outputs), seed_of(spec["seed"], "init")
-    )
     train = clients.parts["train"]
-    model = model.to(device=device, dtype=train.inputs.dtype)
+
+    def built(*purpose: str | int) -> torch.nn.Module:
+        seed = seed_of(spec["seed"], *purpose)
+        model = parameters.initial(lambda: models.build(spec["model"], clients.shape, outputs), seed)
+        return model.to(device=device, dtype=train.inputs.dtype)
+
+    model = built("init")
     x = parameters.flatten(model)
+    if count is not None:
+        x = torch.stack([x, *(parameters.flatten(built("init", number)) for number in range(1, count))])
     if name == "stacked" and not supports(model):
         raise ValueError(f"backend stacked cannot run model {spec['model']['name']}; use auto or sequential")
-    stacked = supports(model) and name != "sequential"
-    return (Stacked if stacked else Sequential)(model, spec["loss"], train), x
+    kind = Stacked if supports(model) and name != "sequential" else Sequential
+    return kind(model, spec["loss"], train, product_dtype(spec["precision"])), x
 
 
 @dataclass
@@ -55,120 +69,159 @@ class Simulation:
         self.algorithm = algorithms.load(spec["algorithm"])
         self.config = self.algorithm.Config(**spec["hyperparameters"])
         self.best = best.to(device) if best is not None else None
-        self.backend, self.x = make_backend(spec, clients, backend, device)
+        self.backend, self.x = make_backend(spec, clients, backend, device, self.algorithm.models(self.config))
         self.loss = LOSSES[spec["loss"]]
         self.samples = clients.parts["train"].counts.double().to(device)
-        self.local = LocalTraining(spec["local_epochs"], spec["batch_size"], spec["learning_rate"], spec["seed"])
-        self.state = self.algorithm.init(Federation(self.samples), self.config)
+        self.local = LocalTraining(spec["local_epochs"], spec["batch_size"], spec["seed"])
+        self.rate = torch.full((clients.count,), spec["learning_rate"], dtype=torch.float64)
+        self.everybody = torch.arange(clients.count, device=device)
+        self.state = self.algorithm.init(Federation(self.samples, self.x), self.config)
         self.result = Result(self.x, [])
         self.round = 0
+        self.pending: list[tuple[int, dict[str, Evaluation]]] = []
+        self.totals = {name: count(part, clients.classes).cpu() for name, part in clients.parts.items()}
 
     # -- measuring ----------------------------------------------------------------------------
     def evaluated(self, part: str) -> Evaluation:
-        return evaluate(self.backend.forward, self.loss, self.x, self.clients.parts[part], self.clients.classes)
+        deployed = self.algorithm.deploy(self.state, self.x, self.config)
+        return evaluate(self.backend.forward, self.loss, deployed, self.clients.parts[part], self.clients.classes)
 
-    def losses(self, part: str, ids: Tensor) -> Tensor:
-        return client_losses(self.backend.forward, self.loss, self.x, self.clients.parts[part])[ids]
+    def losses(self, part: str, ids: list[int]) -> Tensor:
+        return client_losses(self.backend.forward, self.loss, self.x, self.clients.parts[part].of_clients(ids))
 
-    def received(self, ids: Tensor) -> Received:
-        """Only what the algorithm NEEDS is measured."""
-        needs = self.algorithm.NEEDS
-        return Received(
-            clients=ids,
-            samples=self.samples[ids],
-            learning_rate=self.local.learning_rate,
-            loss_received=self.losses("train", ids) if "loss_received" in needs else None,
-            val_received=self.losses("validation", ids) if "val_received" in needs else None,
-            val_best=self.best[ids] if "val_best" in needs else None,
+    def first_step_tells(self, ids: list[int]) -> bool:
+        """True if F_k falls off local training: its first step is on all samples, and nobody needs F_k earlier."""
+        sizes = self.clients.parts["train"].sizes
+        return (
+            self.algorithm.plan is plain_plan
+            and not self.backend.stochastic
+            and all(self.local.batch(sizes[k]) >= sizes[k] for k in ids)
         )
 
-    def record(self) -> dict[str, Tensor]:
-        """Loss, accuracy (fraction) and recall of every client on every part, [K] float64 on the CPU."""
-        row: dict[str, Tensor] = {"round": torch.tensor(self.round)}
-        for part in PARTS:
-            measured = self.evaluated(part)
-            hits, totals = measured.hits.cpu(), measured.totals.cpu()
-            row[f"loss_{part}"] = measured.loss.cpu()
-            row[f"accuracy_{part}"] = hits.sum(1).double() / totals.sum(1)
-            row[f"recall_{part}"] = torch.from_numpy(recall(hits.numpy(), totals.numpy()))
-        return row
+    def received(self, ids: list[int], later: bool = False) -> Received:
+        """Only what the algorithm NEEDS is measured, on the clients of the round only; F_k not if it comes later."""
+        needs = self.algorithm.NEEDS
+        clients = self.everybody if len(ids) == len(self.everybody) else torch.tensor(ids, device=self.device)
+        return Received(
+            clients=clients,
+            samples=self.samples[clients],
+            learning_rate=self.spec["learning_rate"],
+            x=self.x,
+            loss_received=self.losses("train", ids) if "loss_received" in needs and not later else None,
+            val_received=self.losses("validation", ids) if "val_received" in needs else None,
+            val_best=self.best[clients] if self.best is not None and "val_best" in needs else None,
+        )
+
+    def loss_after(self, ids: list[int], start: Tensor, delta: Tensor) -> Tensor:
+        """A_k: mean training loss of each client's trained model, same shape as `delta` without parameters."""
+        part = self.clients.parts["train"]
+        own = [part.of_clients([k]) for k in ids]
+        trained = (start - delta).reshape(-1, delta.shape[-1])
+        values = [client_losses(self.backend.forward, self.loss, x, own[i % len(ids)]) for i, x in enumerate(trained)]
+        return torch.cat(values).view(delta.shape[:-1])
+
+    @torch.no_grad()
+    def record(self) -> None:
+        """Measure every client on every part. The numbers stay on the device until they are fetched."""
+        self.pending.append((self.round, {part: self.evaluated(part) for part in PARTS}))
+        if self.spec["keep"] == "path":
+            self.result.path.append(self.x.cpu().clone())
+        if len(self.pending) >= PENDING:
+            self.fetch()
+
+    def fetch(self) -> None:
+        """Bring pending measurements into the history: loss, accuracy (fraction) and recall, [K] float64."""
+        for number, measured in self.pending:
+            row: dict[str, Tensor] = {"round": torch.tensor(number)}
+            for part, evaluation in measured.items():
+                hits, totals = evaluation.hits.cpu(), self.totals[part]
+                row[f"loss_{part}"] = evaluation.loss.cpu()
+                row[f"accuracy_{part}"] = hits.sum(1).double() / totals.sum(1)
+                row[f"recall_{part}"] = torch.from_numpy(recall(hits.numpy(), totals.numpy()))
+            self.result.history.append(row)
+        self.pending.clear()
 
     # -- one round ----------------------------------------------------------------------------
-    def sampled(self) -> Tensor:
+    def sampled(self) -> list[int]:
         """Clients of this round, ascending ids [m]: all, or a uniform draw without replacement."""
         K, m = self.clients.count, self.spec["clients_per_round"]
         if m == K:
-            return torch.arange(K, device=self.device)
+            return list(range(K))
         draw = torch.randperm(K, generator=generator(self.spec["seed"], "clients", self.round))
-        return draw[:m].sort().values.to(self.device)
+        return draw[:m].sort().values.tolist()
 
+    def work(self, ids: list[int], plan: Plan) -> tuple[Work, Tensor]:
+        """The models to train, one after the other, and their starts as [m, P] or [models, m, P]."""
+        m, P = len(ids), self.x.shape[-1]
+        x = self.x.unsqueeze(-2).expand(*self.x.shape[:-1], m, P)  # [m, P] or [M, m, P]
+        start = x if plan.start is None else plan.start
+        models = 1 if start.dim() == 2 else len(start)
+        rate = self.rate[:m] if plan.lr_scale is None else self.rate[:m] * plan.lr_scale.cpu()
+        if models > 1:
+            rate = rate.repeat(models)
+        work = Work(ids * models, start.reshape(-1, P), rate)
+        if isinstance(plan.prox, Tensor) or plan.prox:
+            prox = torch.as_tensor(plan.prox, dtype=torch.float64).cpu()
+            anchor = x.expand_as(start).reshape(-1, P)
+            work = replace(work, prox=prox.expand(models).repeat_interleave(m), anchor=anchor)
+        return work, start
+
+    @torch.no_grad()
     def step(self) -> None:
-        received = self.received(self.sampled())
+        ids, needs = self.sampled(), self.algorithm.NEEDS
+        later = "loss_received" in needs and self.first_step_tells(ids)
+        received = self.received(ids, later)
         plan = self.algorithm.plan(self.state, received, self.config)
-        delta = self.backend.train(self.x, received.clients, plan, self.local, self.round)
-        reports = Reports(**received.__dict__, delta=delta)
-        reports = self._finite(reports)
-        if reports is not None:
+        work, start = self.work(ids, plan)
+        trained = self.backend.train(work, self.local, self.round, losses=later)
+        delta = trained.delta.view(start.shape)
+        if later and trained.loss is not None:
+            received = replace(received, loss_received=trained.loss.view(start.shape[:-1]))
+        after = self.loss_after(ids, start, delta) if "loss_after" in needs else None
+        reports = _finite(Reports(**received.__dict__, delta=delta, loss_after=after))
+        self.result.dropped += len(ids) - len(reports.clients)
+        if len(reports.clients):
             aggregate, self.state = self.algorithm.aggregate(self.state, reports, self.config)
-            G = aggregate.weights.to(delta.dtype) @ reports.delta
+            G = combine(aggregate.weights, reports.delta, several=self.x.dim() == 2)
             if aggregate.extra is not None:
                 G = G + aggregate.extra
             self.x = self.x - G
         self.round += 1
 
-    def _finite(self, reports: Reports) -> Reports | None:
-        """Leave out clients that sent a NaN or an infinity; None if nobody is left (x stays as it is)."""
-        good = torch.isfinite(reports.delta).all(dim=1)
-        fields = ("loss_received", "val_received", "val_best")
-        losses = {name: value for name in fields if (value := getattr(reports, name)) is not None}
-        for value in losses.values():
-            good &= torch.isfinite(value)
-        if bool(good.all()):
-            return reports
-        self.result.dropped += int((~good).sum())
-        if not good.any():
-            return None
-        return Reports(
-            clients=reports.clients[good],
-            samples=reports.samples[good],
-            learning_rate=reports.learning_rate,
-            delta=reports.delta[good],
-            **{name: value[good] for name, value in losses.items()},
-        )
-
     # -- the run ------------------------------------------------------------------------------
     def run(self, checkpoint: Checkpoint | None = None) -> Result:
         """All rounds from where the checkpoint stands. Equal to the bit to a run that was not interrupted."""
+        measured = -1  # last evaluated round
         if checkpoint and (saved := checkpoint.restore()) is not None:
             self._load(saved)
+            measured = max((int(row["round"]) for row in self.result.history), default=-1)
         rounds, every = self.spec["rounds"], self.spec["evaluate_every"]
-        progress = Progress(rounds, self.round)
+        progress = Progress(rounds, self.latest, self.round)
         while True:
-            if self.round % every == 0 or self.round == rounds:
-                self._evaluate(progress)
+            if measured < self.round and (self.round % every == 0 or self.round == rounds):
+                self.record()
             if self.round == rounds:
                 break
             self.step()
             progress.step(self.round, force=self.round == rounds)
             if checkpoint and self.round < rounds and checkpoint.due():
                 checkpoint.save(self._saved())
+        self.fetch()
         self.result.x = self.x
         return self.result
 
-    def _evaluate(self, progress: Progress) -> None:
-        history = self.result.history
-        if history and int(history[-1]["round"]) == self.round:
-            return  # restored from a checkpoint that was taken right here
-        row = self.record()
-        history.append(row)
-        if self.spec["keep"] == "path":
-            self.result.path.append(self.x.cpu().clone())
-        accuracy = row["accuracy_test"]
-        progress.evaluated(
-            float(row["loss_test"].nanmean()), float(accuracy.nanmean()), float(accuracy.nan_to_num(1).min())
-        )
+    def latest(self) -> str:
+        """The newest test metrics in words: mean loss, mean and worst accuracy over the clients."""
+        self.fetch()
+        if not self.result.history:
+            return ""
+        row = self.result.history[-1]
+        loss, accuracy = row["loss_test"].nanmean(), row["accuracy_test"]
+        worst = accuracy.nan_to_num(1).min()
+        return f"loss {loss:.4f}  accuracy {accuracy.nanmean():.4f} worst {worst:.4f}"
 
     def _saved(self) -> dict[str, Any]:
+        self.fetch()
         return {
             "x": self.x.cpu(),
             "state": {name: value.cpu() for name, value in self.state.items()},
@@ -183,3 +236,35 @@ class Simulation:
         self.state = {name: value.to(self.device) for name, value in saved["state"].items()}
         self.round = saved["round"]
         self.result = Result(self.x, saved["history"], saved["dropped"], saved["path"])
+
+
+def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
+    """sum_k w_k D_k: [P]; [M, P] if the server keeps `several` models and w is [M, m], D [M, m, P]."""
+    weights = weights.to(delta.dtype)
+    if several:
+        return torch.bmm(weights.unsqueeze(1), delta).squeeze(1)
+    return weights.flatten() @ delta.flatten(0, -2)
+
+
+def _finite(reports: Reports) -> Reports:
+    """Leave out clients that sent a NaN or an infinity; perhaps nobody is left."""
+    losses = {name: getattr(reports, name) for name in ("loss_received", "loss_after", "val_received", "val_best")}
+    losses = {name: value for name, value in losses.items() if value is not None}
+    total = sum((value.sum() for value in losses.values()), reports.delta.sum())
+    if math.isfinite(total):  # a sum is not, if one of its terms is not
+        return reports
+    # A NaN or an infinity shows in the largest or the smallest entry.
+    probe = reports.delta.amax(-1).double() - reports.delta.amin(-1)
+    for value in losses.values():
+        probe = probe + value
+    good = probe.abs() < float("inf")
+    good = good if good.dim() == 1 else good.all(0)
+    if bool(good.all()):
+        return reports
+    return replace(
+        reports,
+        clients=reports.clients[good],
+        samples=reports.samples[good],
+        delta=reports.delta[..., good, :],
+        **{name: value[..., good] for name, value in losses.items()},
+    )

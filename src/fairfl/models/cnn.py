@@ -1,4 +1,6 @@
-"""Small convolutional network: (conv, ReLU, max-pool 2) blocks, dense hidden layer, logits out.
+"""Small convolutional network: (conv, max-pool 2, ReLU) blocks, dense hidden layer, logits out.
+
+Max-pool before ReLU: the two commute, and ReLU then sees a quarter of the values.
 
 EAGLE says only "a convolutional network"; the default (3x3, 32 and 64 channels, 128 hidden units) is the
 project's choice. Inputs smaller than a block's kernel (8x8 stand-ins) work with `padding`.
@@ -31,7 +33,7 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
     inputs, height, width = shape
     layers: list[nn.Module] = []
     for channels in config.channels:
-        layers += [nn.Conv2d(inputs, channels, config.kernel, padding=config.padding), nn.ReLU(), nn.MaxPool2d(2)]
+        layers += [nn.Conv2d(inputs, channels, config.kernel, padding=config.padding), nn.MaxPool2d(2), nn.ReLU()]
         grow = 2 * config.padding - config.kernel + 1
         inputs, height, width = channels, (height + grow) // 2, (width + grow) // 2
         if min(height, width) < 1:

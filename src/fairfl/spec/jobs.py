@@ -51,6 +51,7 @@ def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[st
     keys = ("data", "model", "loss", "learning_rate", "batch_size", "local_optimum")
     return {
         **{key: training[key] for key in keys},
+        "precision": workload.config.precision,
         "seed": seed,
         "client": client,
         "code": closure("fairfl.optimum", f"fairfl.models.{training['model']['name']}", "fairfl.algorithms.local_only"),
@@ -64,6 +65,7 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
     return {
         "setting": run.setting,
         **training,
+        "precision": workload.config.precision,
         "algorithm": run.algorithm,
         "arm": run.arm,
         "hyperparameters": workload.hyperparameters(run),

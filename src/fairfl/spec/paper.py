@@ -199,6 +199,8 @@ class Config(Strict):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     backend: Literal["auto", "stacked", "sequential"] = "auto"
     threads: int = Field(1, gt=0, le=256)
+    precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
+    warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
     checkpoint_seconds: float = Field(60.0, gt=0)
     verdict: Verdict = Verdict()
 

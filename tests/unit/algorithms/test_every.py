@@ -7,9 +7,8 @@ import copy
 
 import pytest
 import torch
+from registered import FEDERATING, REQUIRED
 from toy import F, G, X, close, received, reports, start
-
-from fairfl.spec.declaration import declaration, names
 
 BY_DESIGN = {
     "qffl": {
@@ -19,8 +18,6 @@ BY_DESIGN = {
     },
     "eagle": {"weights_sum_to_one": "clients scale their steps; the server's weights do sum to 1"},
 }
-REQUIRED = {"eagle": {"lambda": 0.5, "norm": "l2_k"}}
-ROUNDS = [name for name in names("algorithms") if declaration("algorithms", name).ROUNDS]
 
 
 def needs(name: str, wanted: str) -> None:
@@ -42,17 +39,17 @@ def rounds(name: str, report, count: int = 2, state=None):
 
 
 def test_a_new_algorithm_is_found():
-    assert {"afl", "eagle", "fedavg", "qffl"} <= set(ROUNDS)
+    assert {"afl", "eagle", "fedavg", "qffl"} <= set(FEDERATING)
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_equal_clients_give_uniform_fedavg(name):
     needs(name, "equal_clients")
     same = reports(losses=torch.ones_like(F), gradients=G[:1].repeat(3, 1))
     close(rounds(name, same, 1)[0], X - 0.1 * G[0], 1e-12)
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_order_of_clients_does_not_matter(name):
     plain, turned = reports(ids=(0, 1, 2)), reports(ids=(2, 0, 1))
     x, w, _ = rounds(name, plain)
@@ -61,7 +58,7 @@ def test_order_of_clients_does_not_matter(name):
     close(w[[2, 0, 1]], v, 1e-12)
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_saved_state_continues_equally(name, tmp_path):
     _, _, state = rounds(name, reports(), 1)
     torch.save(state, tmp_path / "state.pt")
@@ -69,19 +66,19 @@ def test_saved_state_continues_equally(name, tmp_path):
     assert torch.equal(rounds(name, reports(), 2, copy.deepcopy(state))[0], rounds(name, reports(), 2, loaded)[0])
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_weights_sum_to_one(name):
     needs(name, "weights_sum_to_one")
     close(rounds(name, reports())[1].sum(), 1.0, 1e-12)
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_a_constant_on_all_losses_changes_nothing(name):
     needs(name, "constant_loss")
     close(rounds(name, reports())[0], rounds(name, reports(losses=F + 3.0))[0], 1e-12)
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_one_client_alone_moves_to_its_own_model(name):
     needs(name, "equal_clients")
     alone = reports(ids=(1,))
@@ -94,7 +91,7 @@ def test_one_client_alone_moves_to_its_own_model(name):
     close(result.weights, [1.0])
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", FEDERATING)
 def test_inputs_are_left_alone(name):
     module, config, state = start(name, **REQUIRED.get(name, {}))
     report = reports()

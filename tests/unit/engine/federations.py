@@ -42,6 +42,7 @@ def spec_of(**changes):
         "learning_rate": 0.1,
         "evaluate_every": 2,
         "keep": "nothing",
+        "precision": "fp32",
         "algorithm": "fedavg",
         "hyperparameters": {"weighting": "size"},
         "seed": 1,

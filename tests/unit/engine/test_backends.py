@@ -3,13 +3,18 @@
 import pytest
 import torch
 from federations import clients_of, image_clients, spec_of
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
-from fairfl.algorithms.interface import Plan
-from fairfl.engine.local import LocalTraining
+from fairfl.engine import stacked as stacked_module
+from fairfl.engine.dense import supports
+from fairfl.engine.evaluation import client_losses
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.losses import LOSSES
 from fairfl.engine.rounds import make_backend
 from fairfl.engine.sequential import Sequential
-from fairfl.engine.stacked import Stacked, supports
+from fairfl.engine.stacked import Stacked
 
 CPU = torch.device("cpu")
 
@@ -22,48 +27,230 @@ def both(spec, clients):
     return stacked, sequential, x
 
 
+def local(epochs=1, batch_size=None):
+    return LocalTraining(epochs, batch_size, seed=3)
+
+
+def work(x, clients, scale=None, prox=None, start=None):
+    """One model per client at rate 0.1 times `scale`, pulled to x by `prox`."""
+    anchor = x.expand(len(clients), -1)
+    return Work(
+        clients=list(clients),
+        start=anchor if start is None else start,
+        rate=0.1 * torch.tensor(scale or [1.0] * len(clients), dtype=torch.float64),
+        prox=None if prox is None else torch.tensor(prox, dtype=torch.float64),
+        anchor=None if prox is None else anchor,
+    )
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
 def test_one_step_of_a_linear_model_by_hand():
     """Logistic loss, one sample (1, 2) with label 1, zeros: gradient -1/2 (1, 2, 1)."""
     clients = clients_of([[([1.0, 2.0], 1)]], classes=2)
     spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
     for backend in both(spec, clients)[:2]:
-        delta = backend.train(torch.zeros(3, dtype=torch.float64), torch.tensor([0]), Plan(), local(epochs=1), 0)
-        torch.testing.assert_close(delta, 0.1 * torch.tensor([[-0.5, -1.0, -0.5]], dtype=torch.float64))
+        delta = backend.train(work(torch.zeros(3, dtype=torch.float64), [0]), local(), 0).delta
+        close(delta, 0.1 * torch.tensor([[-0.5, -1.0, -0.5]], dtype=torch.float64))
 
 
-def local(epochs=1, batch_size=None):
-    return LocalTraining(epochs, batch_size, 0.1, seed=3)
+def test_a_proximal_step_by_hand():
+    """Zero inputs and labels in balance: no gradient on the weights, so a step is y <- y - eta mu (y - x)."""
+    clients = clients_of([[([0.0, 0.0], 1), ([0.0, 0.0], 0)]], classes=2)
+    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
+    x = torch.tensor([1.0, -2.0, 0.0], dtype=torch.float64)
+    start = torch.tensor([[3.0, -2.0, 0.0]], dtype=torch.float64)
+    for backend in both(spec, clients)[:2]:
+        delta = backend.train(work(x, [0], prox=[0.5], start=start), local(epochs=2), 0).delta
+        # 3 -> 1 + 2 (1 - 0.05)^2 = 2.805
+        close(delta, torch.tensor([[0.195, 0.0, 0.0]], dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
     "model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}]
 )
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 7, 100])
-@pytest.mark.parametrize("plan", [Plan(), Plan(prox=0.7), Plan(lr_scale=torch.tensor([1.0, -0.5, 2.0]).double())])
-def test_backends_agree(model, batch_size, plan):
+@pytest.mark.parametrize(
+    "local_term", [{}, {"prox": [0.7, 0.0, 2.0]}, {"scale": [1.0, -0.5, 2.0]}, {"prox": [0.7] * 3, "scale": [1, 0, 3]}]
+)
+def test_backends_agree(model, batch_size, local_term):
     """float64, clients of 3, 9 and 14 samples, three epochs, short last batches."""
     clients = image_clients([3, 9, 14])
     stacked, sequential, x = both(spec_of(model=model), clients)
-    ids = torch.arange(3)
-    a = stacked.train(x, ids, plan, local(3, batch_size), 5)
-    b = sequential.train(x, ids, plan, local(3, batch_size), 5)
-    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+    chosen = work(x, [0, 1, 2], **local_term)
+    a = stacked.train(chosen, local(3, batch_size), 5).delta
+    close(a, sequential.train(chosen, local(3, batch_size), 5).delta)
     assert a.abs().max() > 0
+
+
+@given(
+    counts=st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    batch_size=st.one_of(st.none(), st.integers(1, 13)),
+    epochs=st.integers(1, 3),
+    models=st.integers(1, 2),
+    block=st.sampled_from([1, 2, 100]),
+    alone=st.sampled_from([0, 100, 10**9]),
+    pulled=st.booleans(),
+    seed=st.integers(0, 3),
+)
+def test_any_federation_gives_equal_updates_in_both_backends(
+    counts, batch_size, epochs, models, block, alone, pulled, seed
+):
+    """Unequal sizes, blocks of any size, several models per client."""
+    clients = image_clients(counts, seed=seed)
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [3]}), clients)
+    ids = list(range(len(counts))) * models
+    start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stacked_module, "BLOCK_BYTES", block * x.numel() * 8)
+        patch.setattr(stacked_module, "PADDING", 0)
+        patch.setattr(stacked_module, "ALONE_BYTES", alone)
+        a = stacked.train(chosen, local(epochs, batch_size), 2).delta
+    close(a, sequential.train(chosen, local(epochs, batch_size), 2).delta)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 4, 100])
+def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size):
+    """All clients in one block, its width rounded up so that few graphs serve all rounds."""
+    clients = image_clients([3, 9, 0, 14])
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [5]}), clients)
+    stacked.kind = "cuda"
+    for ids in ([0, 1, 2, 3], [1, 3], [0, 2]):
+        a = stacked.train(work(x, ids), local(2, batch_size), 5)
+        close(a.delta, sequential.train(work(x, ids), local(2, batch_size), 5).delta)
+    assert all(block.shape.models in (2, 4) for block in stacked.blocks.values())
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_kept_block_holds_nothing_of_the_round(epochs):
+    """Its views would keep the updates of every client alive, for as long as the block is kept."""
+    clients = image_clients([3, 9, 14])
+    backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, "stacked", CPU)
+    delta = backend.train(work(x, [0, 1, 2]), local(epochs), 0).delta
+    storages = {delta.untyped_storage().data_ptr(), x.untyped_storage().data_ptr()}
+    (block,) = backend.blocks.values()
+    for layer in block.chain.dense:
+        held = [value for value in vars(layer).values() if isinstance(value, torch.Tensor)]
+        assert held and layer.into is None
+        assert not storages & {tensor.untyped_storage().data_ptr() for tensor in held}
+    assert block.chain.begun == []
+
+
+def test_kept_blocks_are_bounded_by_their_memory(monkeypatch):
+    clients = image_clients([3, 9, 14])
+    backend, x = make_backend(spec_of(), clients, "stacked", CPU)
+    monkeypatch.setattr(stacked_module, "KEPT_BYTES", {"cpu": 0})
+    for ids in ([0], [1], [0, 1], [2]):
+        backend.train(work(x, ids), local(1, 2), 0)
+        assert len(backend.blocks) == 1
+
+
+@pytest.mark.parametrize("batch_size", [None, 4])
+def test_dropout_draws_the_same_masks_in_both_backends(batch_size):
+    clients = image_clients([3, 9, 14])
+    torch.manual_seed(0)
+    layers = [
+        nn.Flatten(),
+        nn.Linear(4, 6),
+        nn.ReLU(),
+        nn.Dropout(0.4),
+        nn.Linear(6, 5),
+        nn.Dropout(0.2),
+        nn.Linear(5, 3),
+    ]
+    model = nn.Sequential(*layers).double()
+    part = clients.parts["train"]
+    stacked, sequential = Stacked(model, "cross_entropy", part), Sequential(model, "cross_entropy", part)
+    x = sequential.flat.clone()
+    before = torch.random.get_rng_state()
+    a = stacked.train(work(x, [0, 1, 2]), local(2, batch_size), 5).delta
+    b = sequential.train(work(x, [0, 1, 2]), local(2, batch_size), 5).delta
+    close(a, b)
+    assert torch.equal(before, torch.random.get_rng_state())
+    next_round = stacked.train(work(x, [0, 1, 2]), local(2, batch_size), 6).delta
+    assert not torch.allclose(a, next_round), "masks change by round"
+    inputs = part.inputs[:5]
+    close(stacked.forward(x, inputs), sequential.forward(x, inputs))
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "logistic"])
+def test_the_first_full_batch_tells_the_losses_at_the_start(loss):
+    clients = image_clients([3, 0, 9, 14], classes=2)
+    for backend in both(spec_of(model={"name": "mlp", "hidden": [4]}, loss=loss), clients)[:2]:
+        x = make_backend(spec_of(model={"name": "mlp", "hidden": [4]}, loss=loss), clients, "auto", CPU)[1]
+        trained = backend.train(work(x, [0, 1, 2, 3], scale=[1, 1, 0, 2]), local(2), 0, losses=True)
+        expected = client_losses(backend.forward, LOSSES[loss], x, clients.parts["train"])
+        torch.testing.assert_close(trained.loss, expected, rtol=1e-12, atol=0, equal_nan=True)
+        assert backend.train(work(x, [0, 2]), local(2), 0).loss is None
+
+
+def test_a_large_first_loss_stays_finite():
+    """-log of an underflown probability would be infinite."""
+    clients = clients_of([[([1000.0, 0.0], 0), ([1000.0, 0.0], 1)]], classes=2)
+    for backend in both(spec_of(), clients)[:2]:
+        x = torch.tensor([1.0, 0.0, -1.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+        close(backend.train(work(x, [0]), local(), 0, losses=True).loss, torch.tensor([1000.0]).double())
+
+
+def test_dropout_and_unknown_layers_count_as_stochastic():
+    part = image_clients([3]).parts["train"]
+
+    class Unknown(nn.Identity):
+        pass
+
+    plain, dense = [nn.Flatten(), nn.Linear(4, 3)], [nn.Flatten(), nn.Dropout(0.1), nn.Linear(4, 3)]
+    for layers, expected in ((plain, False), (dense, True), ([*plain, Unknown()], True)):
+        model = nn.Sequential(*layers).double()
+        assert Sequential(model, "cross_entropy", part).stochastic is expected
+    with_dropout = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Dropout(0.1), nn.Linear(3, 3)).double()
+    assert Stacked(with_dropout, "cross_entropy", part).stochastic
+    assert not Stacked(nn.Sequential(*plain).double(), "cross_entropy", part).stochastic
+
+
+def test_calls_do_not_depend_on_each_other():
+    """Buffers are kept between calls; what they held must not matter."""
+    clients = image_clients([3, 9, 14])
+    spec = spec_of(model={"name": "mlp", "hidden": [5]})
+    calls = [
+        ([0, 1, 2], None),
+        ([2, 0], 4),
+        ([1], 4),
+        ([0, 1, 2], 4),
+        ([2, 0], None),
+        ([0, 1], None),
+        ([0, 1, 2], None),
+    ]
+    kept, x = make_backend(spec, clients, "stacked", CPU)
+    for ids, batch_size in calls:
+        fresh = make_backend(spec, clients, "stacked", CPU)[0]
+        a, b = (backend.train(work(x, ids), local(2, batch_size), 1).delta for backend in (kept, fresh))
+        assert torch.equal(a, b)
 
 
 def test_a_sampled_round_trains_the_sampled_clients_only():
     clients = image_clients([3, 9, 14])
-    stacked, _, x = both(spec_of(), clients)
-    every = stacked.train(x, torch.arange(3), Plan(), local(), 0)
-    some = stacked.train(x, torch.tensor([2, 0]), Plan(), local(), 0)
-    torch.testing.assert_close(some, every[[2, 0]])
+    for backend in both(spec_of(), clients)[:2]:
+        x = make_backend(spec_of(), clients, "auto", CPU)[1]
+        every = backend.train(work(x, [0, 1, 2]), local(), 0).delta
+        close(backend.train(work(x, [2, 0]), local(), 0).delta, every[[2, 0]])
+
+
+def test_a_client_without_samples_stands_still():
+    clients = image_clients([3, 0, 5])
+    for backend in both(spec_of(), clients)[:2]:
+        x = torch.ones(4 * 3 + 3, dtype=torch.float64)
+        delta = backend.train(work(x, [0, 1, 2], prox=[1.0] * 3), local(2, 2), 0).delta
+        assert not delta[1].any() and delta[0].any() and delta[2].any()
 
 
 def test_training_does_not_touch_the_received_model():
     clients = image_clients([3, 9])
     for backend in both(spec_of(), clients)[:2]:
         x = torch.ones(4 * 3 + 3, dtype=torch.float64)
-        backend.train(x, torch.arange(2), Plan(), local(), 0)
+        backend.train(work(x, [0, 1]), local(), 0)
         assert torch.equal(x, torch.ones_like(x))
 
 
@@ -72,13 +259,47 @@ def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch):
     spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
     backend, x = make_backend(spec, clients, "auto", CPU)
     assert isinstance(backend, Sequential)
-    whole = backend.train(x, torch.arange(2), Plan(), local(2), 0)
+    whole = backend.train(work(x, [0, 1]), local(2), 0).delta
     monkeypatch.setattr("fairfl.engine.sequential.CHUNK", 7)
-    torch.testing.assert_close(backend.train(x, torch.arange(2), Plan(), local(2), 0), whole, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(backend.train(work(x, [0, 1]), local(2), 0).delta, whole, rtol=1e-9, atol=1e-12)
+
+
+def test_a_convolution_takes_the_step_of_plain_autograd():
+    """Flat parameters are stored channels last; the step must be that of the ordinary model."""
+    clients = image_clients([5], shape=(2, 6, 6))
+    spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
+    backend, x = make_backend(spec, clients, "sequential", CPU)
+    from fairfl import models
+    from fairfl.engine import parameters
+
+    plain = models.build(spec["model"], clients.shape, 3).double()
+    parameters.bind(plain, x.clone())
+    images, labels = clients.parts["train"].of(0)
+    nn.functional.cross_entropy(plain(images), labels).backward()
+    with torch.no_grad():
+        for parameter in plain.parameters():
+            parameter -= 0.1 * parameter.grad
+    close(x - backend.train(work(x, [0]), local(), 0).delta[0], parameters.flatten(plain))
+
+
+def test_bf16_products_stay_near_float32():
+    for model in ({"name": "mlp", "hidden": [16]}, {"name": "cnn", "channels": [4], "padding": 1, "hidden": 8}):
+        clients = image_clients([40, 25], shape=(1, 4, 4))
+        for part in clients.parts.values():
+            object.__setattr__(part, "inputs", part.inputs.float())
+        ids, exact = [0, 1], None
+        for precision in ("fp32", "bf16"):
+            backend, x = make_backend(spec_of(model=model, precision=precision), clients, "auto", CPU)
+            delta = backend.train(work(x, ids), local(2, 16), 0).delta
+            assert delta.dtype == torch.float32
+            exact = delta if exact is None else exact
+        difference = (delta - exact).norm() / exact.norm()
+        assert 1e-5 < difference < 0.05, "bf16 has 8 bits"
 
 
 def test_stacked_supports_dense_chains_only():
-    assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
+    assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU(), nn.Dropout(0.1), nn.Linear(2, 2)))
+    assert not supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
     assert not supports(nn.Sequential(nn.Conv2d(1, 1, 1)))
     assert not supports(nn.Linear(2, 2))
 

@@ -1,0 +1,116 @@
+"""Some clients of a round with their samples: one epoch of local SGD as a program on tensors of fixed shape."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairfl.engine.dense import Chain
+from fairfl.engine.federation import Part
+from fairfl.engine.local import LocalTraining, Work, dropout_seed, order
+from fairfl.engine.program import Program
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a block can take in."""
+
+    models: int
+    width: int  # samples of each model; clients with less are padded with samples of weight 0
+    batch: int
+    once: bool  # a single step on a full batch
+    pulled: bool  # proximal term
+    measured: bool  # losses at the start
+
+
+class Block:
+    """Models in rows, samples in columns."""
+
+    def __init__(self, shape: Shape, chain: Chain, part: Part) -> None:
+        self.shape, self.chain, self.part = shape, chain, part
+        models, width, like = shape.models, shape.width, part.inputs.new_empty(0)
+        self.flat = part.inputs.flatten(1)
+        self.alone = models == 1 and shape.batch == width  # the samples are used where they are
+        self.rows = torch.empty(models, width, dtype=torch.int64)
+        self.inputs = like.new_empty(0 if self.alone else models, width, self.flat.shape[1], dtype=chain.product)
+        self.targets = like.new_empty(models, chain.classes, width)
+        self.weights = like.new_empty(models, 1, width)
+        self.pull = like.new_zeros(-(-width // shape.batch), models, 1, 1) if shape.pulled else None
+        self.losses = like.new_empty(models, width) if shape.measured else None
+        own = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
+        self.bytes = own + chain.bytes(shape.batch)
+        self.counts: list[int] = []
+        self.holds: list[int] | None = None  # the clients whose samples lie here, if another epoch may use them again
+        self.generators: list[torch.Generator] = []
+        # The one step of `once` reads the models where they are, in another place each round.
+        self.program = Program(self._epoch, chain.parameters, like.device, graph=not (chain.dropouts or shape.once))
+
+    def _epoch(self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None) -> None:
+        for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
+            window = slice(first, first + self.shape.batch)
+            if self.chain.dropouts:
+                real = [min(max(n - first, 0), self.shape.batch) for n in self.counts]
+                self.chain.draw_from(list(zip(self.generators, real, strict=True)))
+            self.chain.step(
+                inputs[:, window],
+                targets[..., window],
+                weights[..., window],
+                None if pull is None else pull[step],
+                self.losses if first == 0 else None,
+            )
+
+    def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
+        """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
+        self._weigh(work, counts)
+        if self.chain.dropouts:
+            seeds = [dropout_seed(local, round, client) for client in work.clients]
+            self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        if self.shape.once:
+            self.chain.borrow(work.start, out)
+        else:
+            self.chain.load(work.start, work.anchor)
+        for epoch in range(local.epochs):
+            self._gather(work.clients, local, round, epoch)
+            self.program(self.inputs, self.targets, self.weights, self.pull)
+            if epoch == 0 and self.losses is not None:
+                self.start_loss = (self.shares.to(self.losses.device) * self.losses).sum(1)
+        if not self.shape.once:
+            self.chain.moved(out)
+        self.chain.release()
+
+    def _weigh(self, work: Work, counts: list[int]) -> None:
+        """Weight of each sample: rate / size of its batch; 0 for padding. Pull of each step: rate x prox."""
+        if counts != self.counts:
+            self.counts = counts
+            n = torch.tensor(counts, dtype=torch.float64).unsqueeze(1)  # [m, 1]
+            place = torch.arange(self.shape.width).unsqueeze(0)
+            size = (n - place // self.shape.batch * self.shape.batch).clamp(max=self.shape.batch)
+            # 1 / size on a client's samples, 0 on padding; without any sample NaN, the mean loss of nothing.
+            self.shares = torch.where(place < n, 1 / size, 0.0 / n)
+            self.portions = self.shares.nan_to_num(0).unsqueeze(1)
+        self.weights.copy_(self.portions * work.rate[:, None, None])
+        if self.pull is not None and work.prox is not None:
+            # A client whose epoch is over must stand still.
+            begun = torch.arange(len(self.pull)).unsqueeze(1) * self.shape.batch < torch.tensor(counts)
+            self.pull.copy_((begun * (work.rate * work.prox))[:, :, None, None])
+
+    def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
+        """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""
+        whole = all(local.batch(n) >= n for n in self.counts)
+        if whole and self.holds == clients:
+            return
+        self.holds = list(clients) if whole else None
+        offsets, samples = self.part.offsets, len(self.part.labels)
+        for row, client, n in zip(self.rows, clients, self.counts, strict=True):
+            torch.add(order(n, local, round, client, epoch), offsets[client], out=row[:n])
+            row[n:] = min(offsets[client], samples - 1)
+        rows = self.rows.flatten().to(self.part.labels.device)
+        if self.alone:
+            first = min(offsets[clients[0]], samples - self.shape.width)
+            self.inputs = self.flat[first : first + self.shape.width].unsqueeze(0).to(self.chain.product)
+        elif self.inputs.dtype == self.flat.dtype:
+            torch.index_select(self.flat, 0, rows, out=self.inputs.view(-1, self.flat.shape[1]))
+        else:
+            self.inputs.view(-1, self.flat.shape[1]).copy_(self.flat[rows])
+        labels = self.part.labels[rows].view(self.rows.shape)
+        self.targets.copy_(self.chain.loss.targets(labels, self.chain.classes, self.targets.dtype))

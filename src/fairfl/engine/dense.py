@@ -1,0 +1,235 @@
+"""Local SGD of a stack of dense models by hand: forward, backward and step are one batched product each.
+
+No autograd graph, no optimizer, no allocation after the first batch of a size: buffers are kept and
+written with `out=`. Values are `[m, n, units]` for m models and n samples of a batch, but the outputs are `[m, C, n]`:
+softmax over a short last dimension takes 20 times as long on a CPU. A step is
+
+    w <- w - (sum of the weighted sample gradients),    weight of a sample = rate / batch size, 0 for padding
+
+so the rate, its scale per client and the padding of unequal batches are all in the weights of the samples.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fairfl.engine.losses import Loss
+
+
+def supports(model: nn.Module) -> bool:
+    """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between, all Linear with bias."""
+    if not isinstance(model, nn.Sequential):
+        return False
+    kinds = [type(layer) for layer in model]
+    return (
+        kinds[:2] == [nn.Flatten, nn.Linear]
+        and kinds[-1] is nn.Linear
+        and all(kind in (nn.Linear, nn.ReLU, nn.Dropout) for kind in kinds[1:])
+        and all(layer.bias is not None for layer in model if isinstance(layer, nn.Linear))
+    )
+
+
+class _Buffers:
+    """Tensors [m, n, units], or [m, units, n] for outputs, by size n of the batch; allocated once."""
+
+    def __init__(self, like: Tensor, models: int, units: int, outputs: bool = False) -> None:
+        self.like, self.models, self.units, self.outputs = like, models, units, outputs
+        self.kept: dict[int, Tensor] = {}
+
+    def __getitem__(self, n: int) -> Tensor:
+        if n not in self.kept:
+            shape = (self.units, n) if self.outputs else (n, self.units)
+            self.kept[n] = self.like.new_empty(self.models, *shape)
+        return self.kept[n]
+
+
+class Linear:
+    """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out]; products in `product` precision."""
+
+    def __init__(self, models: int, inputs: int, outputs: int, like: Tensor, product: torch.dtype, last: bool) -> None:
+        self.shapes = (models, outputs, inputs), (models, 1, outputs)
+        self.last = last
+        self.low = None if product == like.dtype else torch.empty(self.shapes[0], dtype=product, device=like.device)
+        low = like.to(product)
+        self.outputs, self.below = _Buffers(low, models, outputs, outputs=last), _Buffers(low, models, inputs)
+        self.sum = like.new_empty(self.shapes[1])
+        self.anchors: tuple[Tensor, Tensor] | None = None
+        self.into: tuple[Tensor, Tensor] | None = None
+
+    def own(self) -> tuple[Tensor, Tensor]:
+        """Parameters to be trained in place."""
+        self.weight, self.bias = (self.sum.new_empty(shape) for shape in self.shapes)
+        return self.weight, self.bias
+
+    def borrow(self, weight: Tensor, bias: Tensor, into: tuple[Tensor, Tensor]) -> None:
+        """Parameters that stay as they are: the one step that is taken from them is written to `into`."""
+        self.weight, self.bias, self.into = weight, bias, into
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.value = value
+        bias, weight = self.bias, self.weight
+        if self.low is not None:
+            bias, weight = bias.to(self.low.dtype), self.low.copy_(weight)
+        out = self.outputs[value.shape[1]]
+        if self.last:
+            return torch.baddbmm(bias.mT, weight, value.mT, out=out)
+        return torch.baddbmm(bias, value, weight.mT, out=out)
+
+    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor | None:
+        """Step on `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
+        below = None
+        if self.last:
+            gradient = gradient.mT
+        if not first:
+            weight = self.weight if self.low is None else self.low
+            below = torch.bmm(gradient, weight, out=self.below[gradient.shape[1]])
+        if pull is not None:  # proximal term: a share of the way back to the anchor
+            assert self.anchors is not None
+            self.weight.lerp_(self.anchors[0], pull)
+            self.bias.lerp_(self.anchors[1], pull)
+        if self.into is not None:
+            if self.low is None:
+                torch.bmm(gradient.mT, self.value, out=self.into[0])
+            else:
+                self.into[0].copy_(torch.bmm(gradient.mT, self.value))
+            self.into[1].copy_(torch.sum(gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum))
+            return below
+        if self.low is None:
+            self.weight.baddbmm_(gradient.mT, self.value, alpha=-1)
+        else:
+            self.weight.sub_(torch.bmm(gradient.mT, self.value))
+        self.bias.sub_(torch.sum(gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum))
+        return below
+
+
+class ReLU:
+    """max(x, 0), in place."""
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.value = value.clamp_min_(0)
+        return self.value
+
+    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor:
+        return torch.ops.aten.threshold_backward.grad_input(gradient, self.value, 0, grad_input=gradient)
+
+
+class Dropout:
+    """x times a mask that holds 0 with probability p, else 1 / (1 - p).
+
+    Each model draws from its client's own generator, only for the samples that it really has, exactly as
+    torch.nn.Dropout draws when that client trains alone. So both backends see the same masks.
+    """
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+        self.draws: Sequence[tuple[torch.Generator, int]] = ()  # generator and batch size of each model
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.mask = torch.zeros_like(value)
+        for mask, (generator, n) in zip(self.mask, self.draws, strict=True):
+            if n:
+                drawn = torch.empty(n, value.shape[2], dtype=value.dtype).bernoulli_(1 - self.p, generator=generator)
+                mask[:n] = drawn.div_(1 - self.p)
+        return value.mul_(self.mask)
+
+    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor:
+        return gradient.mul_(self.mask)
+
+
+class Chain:
+    """A stack of m models of one shape, as a chain of layers.
+
+    Either `load` models, let them take steps and ask how far they have `moved`; or, for a single step, `borrow` them:
+    the step itself is the update, and no copy of the models is made.
+    """
+
+    def __init__(
+        self, model: nn.Sequential, models: int, loss: Loss, like: Tensor, product: torch.dtype, once: bool
+    ) -> None:
+        self.loss, self.product = loss, product
+        self.layers: list[Any] = []
+        for layer in model:
+            if isinstance(layer, nn.Linear):
+                last = layer is model[-1]
+                self.layers.append(Linear(models, layer.in_features, layer.out_features, like, product, last))
+            elif isinstance(layer, nn.ReLU):
+                self.layers.append(ReLU())
+            elif isinstance(layer, nn.Dropout) and layer.p > 0:
+                self.layers.append(Dropout(layer.p))
+        self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]
+        self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
+        self.classes = self.dense[-1].shapes[0][1]
+        self.parameters = [] if once else [parameter for layer in self.dense for parameter in layer.own()]
+
+    def draw_from(self, draws: Sequence[tuple[torch.Generator, int]]) -> None:
+        """Generator and number of samples of each model in the batch that comes next."""
+        for dropout in self.dropouts:
+            dropout.draws = draws
+
+    def _places(self, flat: Tensor) -> list[Tensor]:
+        """Views of `flat` [m, P] in the shapes of the parameters, in the order of `model.parameters()`."""
+        places, start = [], 0
+        for shape in (shape for layer in self.dense for shape in layer.shapes):
+            stop = start + shape[1] * shape[2]
+            places.append(flat[:, start:stop].view(shape))
+            start = stop
+        return places
+
+    def borrow(self, flat: Tensor, out: Tensor) -> None:
+        """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
+        given, into = self._places(flat), self._places(out)
+        pairs = zip(given[::2], given[1::2], zip(into[::2], into[1::2], strict=True), strict=True)
+        for layer, (weight, bias, pair) in zip(self.dense, pairs, strict=True):
+            layer.borrow(weight, bias, pair)
+
+    def load(self, flat: Tensor, anchors: Tensor | None) -> None:
+        """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to."""
+        self.begun = self._places(flat)
+        for parameter, place in zip(self.parameters, self.begun, strict=True):
+            parameter.copy_(place)
+        if anchors is not None:
+            places = self._places(anchors)
+            for layer, weight, bias in zip(self.dense, places[::2], places[1::2], strict=True):
+                # The anchors stay where a captured graph finds them.
+                if layer.anchors is None:
+                    layer.anchors = (torch.empty_like(layer.weight), torch.empty_like(layer.bias))
+                layer.anchors[0].copy_(weight)
+                layer.anchors[1].copy_(bias)
+
+    def release(self) -> None:
+        """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
+        self.begun: list[Tensor] = []
+        for layer in self.dense:
+            if layer.into is not None:
+                del layer.weight, layer.bias
+                layer.into = None
+
+    def bytes(self, batch: int) -> int:
+        """Memory of the models and of the values of a batch."""
+        values = sum(sum(layer.shapes[0][1:]) for layer in self.dense) * self.dense[0].shapes[0][0] * batch
+        return values * self.product.itemsize + sum(parameter.nbytes for parameter in self.parameters)
+
+    def moved(self, out: Tensor) -> None:
+        """Write what was loaded minus the models as they are into `out` [m, P]."""
+        for parameter, begun, place in zip(self.parameters, self.begun, self._places(out), strict=True):
+            torch.sub(begun, parameter, out=place)
+
+    def step(
+        self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None, losses: Tensor | None = None
+    ) -> None:
+        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull [m, 1, 1].
+
+        The losses of the samples before the step are written to `losses` [m, n] if it is given.
+        """
+        value = inputs
+        for layer in self.layers:
+            value = layer.forward(value)
+        outputs = value.to(weights.dtype)
+        if losses is not None:
+            losses.copy_(self.loss.of_targets(outputs, targets))
+        gradient: Any = self.loss.gradient(outputs, targets).mul_(weights).to(value.dtype)
+        first = self.layers[0]
+        for layer in reversed(self.layers):
+            gradient = layer.backward(gradient, pull, layer is first)
