@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 ARGS   ?=
 
-.PHONY: all setup test lint format schemas lock report clean help
+.PHONY: all setup test bench bench-check lint format schemas lock report clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -26,6 +26,12 @@ $(READY): envs/requirements.lock
 
 test: $(READY)  ## all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, into benchmarks/results; ARGS are passed on
+	PYTHONPATH=src $(BIN)/python -m benchmarks run $(ARGS)
+
+bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the committed results
+	PYTHONPATH=src $(BIN)/python -m benchmarks check $(ARGS)
 
 lint: $(READY)  ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
@@ -49,4 +55,4 @@ clean:  ## remove results and Snakemake's records; data and .venv stay
 	rm -rf results .snakemake
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
