@@ -3,13 +3,19 @@
 import importlib
 from types import ModuleType
 
-from fairfl.algorithms.interface import deploy_received, one_model, plain_init, plain_plan
+from fairfl.algorithms.interface import deploy_received, one_model, plain_init, plain_needs, plain_plan
 
 
 def load(name: str) -> ModuleType:
     """Return the algorithm's module with the optional functions filled in where it leaves them out."""
     module = importlib.import_module(f"fairfl.algorithms.{name}")
-    defaults = {"init": plain_init, "plan": plain_plan, "models": one_model, "deploy": deploy_received}
+    defaults = {
+        "needs": plain_needs(module.NEEDS),
+        "init": plain_init,
+        "plan": plain_plan,
+        "models": one_model,
+        "deploy": deploy_received,
+    }
     for part, default in defaults.items():
         if not hasattr(module, part):
             setattr(module, part, default)

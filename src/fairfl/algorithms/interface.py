@@ -5,13 +5,15 @@ Symbols (all over the m clients of a round, K clients in all, P parameters):
     x      received model, flat [P]           D_k = x - x_k   update of client k (`delta`), [m, P]
     F_k    mean training loss at x            `loss_received`, nats
     A_k    mean training loss at x_k          `loss_after`, nats
+    a_k    training accuracy                  `accuracy_received` at x, `accuracy_after` at x_k, fraction
     V_k    mean validation loss at x          `val_received`, nats
     L*_k   validation loss of the best model that client k trains alone   `val_best`, nats
 
 An algorithm file has
 
     class Config(Strict)                      its hyper-parameters
-    NEEDS                                     which of the losses the engine must measure
+    NEEDS                                     which of these numbers the engine must measure
+    needs(config) -> NEEDS                    optional; those of them that this configuration really needs
     ROUNDS                                    False if it does not federate at all (local_only)
     init(federation, config) -> state         optional; state is a dict of tensors
     plan(state, received, config) -> Plan     optional; how clients train this round
@@ -26,6 +28,7 @@ The engine forms G = sum_k w_k D_k + extra and steps x <- x - G. Two extension p
 A client may also train more models than it received, a personal one for instance: `Plan.start`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +36,7 @@ import torch
 from torch import Tensor
 
 State = dict[str, Tensor]
+Slope = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Federation:
 
     samples: Tensor
     x: Tensor = field(default_factory=lambda: torch.empty(0))
+    clients_per_round: int = 0  # m; 0: all
 
     @property
     def clients(self) -> int:
@@ -55,7 +60,10 @@ class Received:
     samples: Tensor  # [m] float64, training samples n_k
     learning_rate: float
     x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P]
+    round: int = 0  # t, from 0
+    seed: int = 0  # of the server's own draws in this round
     loss_received: Tensor | None = None
+    accuracy_received: Tensor | None = None
     val_received: Tensor | None = None
     val_best: Tensor | None = None
 
@@ -66,19 +74,28 @@ class Reports(Received):
 
     delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
     loss_after: Tensor | None = None
+    accuracy_after: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How clients train: every local step is y <- y - eta * lr_scale_k * (grad F_k(y) + prox * (y - x)).
+    """How clients train. Every local step, on a batch of mean loss l before the step, is
 
-    `start` [models, m, P] lets each client train several models, each from its own start; `prox` may then be a tensor
-    [models], one factor for each. A client's models see the same batches.
+        v <- momentum * v + lr_scale_k * slope(l) * grad l(y) + lr_scale_k * prox * (y - x),    y <- y - eta v
+
+    with v = 0 at the start of each round.
+
+    `slope` is phi'(l) for clients that descend phi(l) instead of l; it maps the losses of several models at once,
+    [models] -> [models], with tensor operations only. `start` [models, m, P] lets each client train several models,
+    each from its own start; `prox` may then be a tensor [models], one factor for each. A client's models see the same
+    batches.
     """
 
     lr_scale: Tensor | None = None  # [m]
     prox: float | Tensor = 0.0
     start: Tensor | None = None
+    momentum: float = 0.0
+    slope: Slope | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,23 @@ class Deployed:
 
     models: Tensor
     mixture: Tensor | None = None
+
+
+def gram(stack: Tensor) -> Tensor:
+    """Inner products of the rows of [n, P], [n, n] float64 on the CPU, where small problems are solved.
+
+    The columns are taken in pieces: a float64 copy of the whole stack could be as large as all models of a round.
+    """
+    total = torch.zeros(len(stack), len(stack), dtype=torch.float64, device=stack.device)
+    for piece in stack.split(2**18, dim=1):
+        piece = piece.double()
+        total.addmm_(piece, piece.T)
+    return total.cpu()
+
+
+def plain_needs(module_needs: tuple[str, ...]) -> Callable[[Any], tuple[str, ...]]:
+    """Everything that the file names."""
+    return lambda config: module_needs
 
 
 def plain_init(federation: Federation, config: Any) -> State:

@@ -14,7 +14,7 @@ from fairfl.spec.declaration import declaration
 from fairfl.spec.workload import Run, Workload
 
 # Keys of a setting that decide who owns which sample.
-_PARTITION_KEYS = ("data", "samples", "partition", "clients", "split")
+_PARTITION_KEYS = ("data", "samples", "partition", "partition_seed", "clients", "split")
 
 
 def data_key(workload: Workload, setting: str, seed: int) -> str:
@@ -62,6 +62,8 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
     training = workload.settings[run.setting].training()
     for key in ("local_optimum", "reported_part", "gap_part"):  # the first comes in as files (needs_optima),
         training.pop(key)  # the others matter after training only
+    rates = training.pop("learning_rates")
+    training["learning_rate"] = rates.get(run.algorithm, training["learning_rate"])
     return {
         "setting": run.setting,
         **training,

@@ -45,6 +45,8 @@ class Row(Strict):
 
     algorithm: str
     hyperparameters: dict[str, Value] = Field(default_factory=dict)
+    setting: str | None = Field(None, description="null: every setting of the artifact")
+    title: str | None = Field(None, description="null: the algorithm's own")
 
 
 class Claim(Strict):
@@ -84,6 +86,9 @@ class Artifact(Strict):
             raise ValueError("a figure needs `plot`")
         if self.kind == "table" and not (self.settings and self.rows and self.columns):
             raise ValueError("a table needs settings, rows and columns")
+        for number, row in enumerate(self.rows):
+            if row.setting is not None and row.setting not in self.settings:
+                raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
         if self.kind == "static_table" and not (self.header and self.content):
             raise ValueError("a static table needs header and content")
         for number, line in enumerate(self.content):

@@ -57,6 +57,10 @@ class Split(Strict):
     train: float = Field(gt=0, le=1)
     validation: float = Field(ge=0, lt=1)
     test: float = Field(ge=0, lt=1)
+    order: Literal["shuffled", "stored", "stored_by_class"] = Field(
+        "shuffled",
+        description="samples shuffled first; or in stored order, train first, each client as a whole or class by class",
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> "Split":
@@ -81,6 +85,9 @@ class Setting(Strict):
     samples: int | None = Field(None, gt=0, description="samples drawn from the data set; null: all")
     model: Choice
     partition: Choice
+    partition_seed: int | None = Field(
+        None, ge=0, lt=2**32, description="one partition for all runs, only the split differs; null: each run its own"
+    )
     clients: int = Field(gt=0)
     clients_per_round: int = Field(gt=0)
     split: Split
@@ -88,7 +95,10 @@ class Setting(Strict):
     local_epochs: int = Field(1, gt=0)
     batch_size: int | None = Field(None, gt=0, description="null: full batch")
     learning_rate: float = Field(gt=0)
-    loss: Literal["cross_entropy", "logistic"] = "cross_entropy"
+    learning_rates: dict[str, float] = Field(
+        default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
+    )
+    loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word"] = "cross_entropy"
     evaluate_every: int = Field(gt=0, description="rounds between two evaluations")
     reported_part: Literal["train", "validation", "test"] = "test"
     gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
@@ -115,6 +125,18 @@ class Setting(Strict):
         module.files(value.options)  # checks the options; its OptionError is a ValueError
         options = {**module.DEFAULTS, **value.options}
         return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
+
+    @field_validator("learning_rates")
+    @classmethod
+    def _rates(cls, value: dict[str, float]) -> dict[str, float]:
+        for algorithm, rate in value.items():
+            try:
+                declaration("algorithms", algorithm)
+            except SpecError as error:
+                raise ValueError(str(error)) from None
+            if not rate > 0:
+                raise ValueError(f"{algorithm}: {rate} is not a positive learning rate")
+        return value
 
     @field_validator("seeds")
     @classmethod

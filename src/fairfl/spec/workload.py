@@ -79,6 +79,8 @@ class Workload:
         for _, _, artifact in self.artifacts.values():
             for setting in artifact.settings:
                 for row in artifact.rows:
+                    if row.setting not in (None, setting):
+                        continue
                     if self.config.algorithms and row.algorithm not in self.config.algorithms:
                         continue
                     arm = (row.algorithm, arm_name(row.hyperparameters))
