@@ -6,6 +6,7 @@ rule train:
         data=lambda wc: layout.data(wc.setting, int(wc.seed)),
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
+        tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
     output:
         metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
         summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
@@ -24,9 +25,10 @@ rule train:
     params:
         spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
+        tuned=lambda wc: layout.tuned(wc.setting, wc.algorithm),
     shell:
         "python -m fairfl.start fairfl.train --spec {params.spec:q} --data {input.data:q}"
-        " --partition {input.partition:q} --optima {params.optima:q}"
+        " --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q}"
         " --out $(dirname {output.metrics:q}) --device {resources.device} --backend {resources.backend}"
         " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
 

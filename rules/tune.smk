@@ -1,3 +1,27 @@
+# tune(setting, algorithm): a grid of runs on held-out training data -> the values that VRed's tables 4 and 5 report.
+
+
+rule tune:
+    input:
+        lambda wc: layout.tune_inputs(wc.setting),
+    output:
+        f"{RESULTS}/tuned/{{setting}}/{{algorithm}}.json",
+    log:
+        f"{LOGS}/tuned/{{setting}}/{{algorithm}}.log",
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        spec=lambda wc: layout.tune_spec(wc.setting, wc.algorithm),
+    shell:
+        "python -m fairfl.start fairfl.tune --spec {params.spec:q} --tidy {input:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule tuned:
+    """Every choice that the papers' grids allow, needed by an artifact or not."""
+    input:
+        layout.tunings(),
+
+
 # calibrate: tune facts that a paper leaves open, on FedAvg only, against its numbers for FedAvg.
 # Not part of `all`: `snakemake calibrate` runs every grid.
 
@@ -21,7 +45,7 @@ rule calibration:
     params:
         spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
     shell:
-        "python -m fairfl.start fairfl.tune --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q}"
+        "python -m fairfl.start fairfl.calibrate --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q}"
         " --md {output.md:q}"
         " > {log:q} 2>&1"
 

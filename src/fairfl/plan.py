@@ -66,6 +66,20 @@ def optima_reason(layout: Layout, run: Run) -> str:
     return ""
 
 
+def tuned_reason(layout: Layout, run: Run) -> str:
+    """Why the values that a tuned run takes would be chosen anew, or differ from those that it took."""
+    for path in layout.tuned_for(run.setting, run.algorithm, run.arm):
+        try:
+            choice = records.read(Path(path), *records.CHOICE)
+            took = records.read(Path(layout.results, "runs", run.id, "summary.json"), "chosen")["chosen"]
+        except (OSError, FairflError):
+            return "its tuned values are missing"
+        changes = list(differences(took, {key: choice[key] for key in records.CHOICE}))
+        if changes:
+            return f"its tuned values change: {'; '.join(changes)}"
+    return ""
+
+
 def reason(layout: Layout, run: Run) -> str:
     """Why a run would run, in words; "" if it is up to date."""
     folder = Path(layout.results) / "runs" / run.id
@@ -80,7 +94,8 @@ def reason(layout: Layout, run: Run) -> str:
     if missing:
         return f"{', '.join(missing)} missing"
     return (
-        data_reason(layout, run.setting, run.seed)
+        tuned_reason(layout, run)
+        or data_reason(layout, run.setting, run.seed)
         or partition_reason(layout, run.setting, run.seed)
         or optima_reason(layout, run)
     )

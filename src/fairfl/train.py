@@ -59,6 +59,20 @@ def kept_tensors(spec: dict[str, Any], result: Result) -> dict[str, torch.Tensor
     return tensors
 
 
+def tuned(spec: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
+    """The spec with what fairfl.tune chose in place of its own values; spec["tuned"] says how much of it.
+
+    Raises FairflError if the choice was made for another run.
+    """
+    for key in ("setting", "algorithm"):
+        if choice[key] != spec[key]:
+            raise FairflError(f"--tuned: chosen for {key} {choice[key]!r}, the run has {spec[key]!r}")
+    result = {**spec, "learning_rate": choice["learning_rate"], "batch_size": choice["batch_size"]}
+    if spec["tuned"] == "all":
+        result["hyperparameters"] = {**spec["hyperparameters"], **choice["hyperparameters"]}
+    return result
+
+
 def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.train", description=__doc__)
@@ -66,13 +80,20 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
+    parser.add_argument("--tuned", type=Path, help="what fairfl.tune chose; read if the spec says so")
     parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
+    spec = asked = json.loads(args.spec)
+    choice = None
+    if "tuned" in asked:
+        if args.tuned is None:
+            raise FairflError(f"{asked['setting']}: a tuned run needs the file of chosen values: name it with --tuned")
+        choice = records.read(args.tuned, *records.CHOICE)
+        spec = tuned(asked, choice)
     chosen = device.choose(args.device, args.threads, spec["precision"])
     clients = federation.load(args.data, args.partition, chosen)
     needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
@@ -93,7 +114,7 @@ def main(argv: list[str] | None = None) -> None:
     training = time.monotonic() - ready
 
     summary = manifest(
-        spec,
+        asked,
         started,
         device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
         backend=type(simulation.backend).__name__.lower(),
@@ -101,6 +122,7 @@ def main(argv: list[str] | None = None) -> None:
         training_seconds=round(training, 3),
         dropped_reports=result.dropped,
         diverged=diverged(clients, result),
+        **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),
     )
     with atomic.replacing(args.out / "metrics.parquet") as temporary:
         pq.write_table(history_table(result), temporary)

@@ -1,60 +1,72 @@
-"""python -m fairfl.tune: compare a grid of FedAvg runs with the paper's FedAvg and name the best point.
+"""python -m fairfl.tune: choose learning rate, batch size and hyper-parameters of one algorithm in one setting.
 
-Only FedAvg is looked at: tuning an unstated fact on a paper's own method would fit the answer to the claim.
+The grid's runs hold out a part of the training data; their tidy tables carry metrics of that part only, so no test
+number can reach the choice.
 """
 
 import argparse
+import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from fairfl import atomic, cli
+from fairfl.errors import FairflError
+from fairfl.spec.strict import nearest
+
+CHOSEN = ("learning_rate", "batch_size", "hyperparameters")
 
 
-def compare(spec: dict[str, Any], final: pd.DataFrame) -> pd.DataFrame:
-    """One row per grid point: its values, each target's number here, and the miss.
+def score(spec: dict[str, Any], point: dict[str, Any], rows: list[dict[str, str]]) -> float | None:
+    """Mean of the metric over the seeds of one grid point; None if a seed diverged.
 
-    miss = sqrt(mean of ((ours - reported) / tolerance)^2) over the targets; the smallest comes first.
+    Raises FairflError if the metric was not measured or a seed is missing.
     """
-    rows = []
-    for setting, point in spec["points"].items():
-        runs = final[(final["setting"] == setting) & (final["algorithm"] == spec["algorithm"])]
-        row: dict[str, Any] = {**point}
-        misses = []
-        for target in spec["targets"]:
-            ours = runs.loc[runs["metric"] == target["metric"], "value"].mean()
-            row[target["metric"]] = ours
-            row[f"{target['metric']}_reported"] = target["value"]
-            misses.append(((ours - target["value"]) / target["tolerance"]) ** 2)
-        row |= {"miss": (sum(misses) / len(misses)) ** 0.5, "data": spec["data"], "setting": setting}
-        rows.append(row)
-    return pd.DataFrame(rows).sort_values("miss", kind="stable", ignore_index=True)
+    own = [
+        row
+        for row in rows
+        if row["setting"] == point["setting"]
+        and row["algorithm"] == spec["algorithm"]
+        and row["hyperparameters"] == point["shown"]
+    ]
+    values = {int(row["seed"]): row["value"] for row in own if row["metric"] == spec["metric"]}
+    if own and not values:
+        known = sorted({row["metric"] for row in own})
+        raise FairflError(f"{spec['setting']}: tuning.metric: {spec['metric']!r}{nearest(spec['metric'], known)}")
+    if sorted(values) != sorted(spec["seeds"]):
+        raise FairflError(f"{point['setting']}: {spec['algorithm']}({point['shown']}): no run of some seed")
+    mean = sum(float(value or "nan") for value in values.values()) / len(values)
+    return mean if math.isfinite(mean) else None
 
 
-def markdown(spec: dict[str, Any], table: pd.DataFrame) -> str:
-    best = "none, no point gave all of them"
-    if pd.notna(table.iloc[0]["miss"]):
-        best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec["points"].values())))
-    return (
-        f"# Calibration {spec['name']} on {spec['algorithm']}\n\n{spec['why']}\n\n"
-        f"Data: {spec['data']}. The point nearest to the reported numbers: {best}.\n\n"
-        f"{table.drop(columns='data').to_markdown(index=False, floatfmt='.4g')}\n"
-    )
+def choose(spec: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:
+    """The best point of the grid and all points with their scores; the earlier one wins a tie.
+
+    If every point diverged, the first one stands with value null.
+    """
+    points = [{**{key: point[key] for key in CHOSEN}, "value": score(spec, point, rows)} for point in spec["points"]]
+    sign = 1 if spec["direction"] == "up" else -1
+    finite = [point for point in points if point["value"] is not None]
+    best = max(finite, key=lambda point: sign * point["value"]) if finite else points[0]
+    head = {key: spec[key] for key in ("setting", "algorithm", "metric", "direction", "seeds", "data")}
+    return {**head, **best, "points": points}
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.tune", description=__doc__)
     parser.add_argument("--spec", required=True, help="job spec (JSON)")
-    parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
-    parser.add_argument("--csv", required=True, type=Path)
-    parser.add_argument("--md", required=True, type=Path)
+    parser.add_argument(
+        "--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    table = compare(spec, pd.concat([pd.read_csv(path) for path in args.tidy], ignore_index=True))
-    atomic.write_text(args.csv, table.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
-    atomic.write_text(args.md, markdown(spec, table))
+    rows: list[dict[str, str]] = []
+    for path in args.tidy:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows += csv.DictReader(file)
+    choice = choose(json.loads(args.spec), rows)
+    atomic.write_text(args.out, json.dumps(choice, indent=1) + "\n")
 
 
 if __name__ == "__main__":

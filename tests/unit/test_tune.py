@@ -1,94 +1,106 @@
-"""Calibration reports: the miss, its order, the named best point."""
+"""The tuning stage: what is chosen, from which numbers, and what a tuned run takes."""
 
+import csv
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from fairfl import tune
+from fairfl import train, tune
+from fairfl.errors import FairflError
 
+POINTS = [
+    {"setting": f"s~tuning,learning_rate={rate}", "shown": f"beta={beta}", "learning_rate": rate, "batch_size": 8,
+     "hyperparameters": {"beta": beta}}
+    for rate in (0.1, 0.5)
+    for beta in (1.0, 2.0)
+]  # fmt: skip
 SPEC = {
-    "name": "rate",
-    "points": {
-        "s~learning_rate=0.1": {"learning_rate": 0.1, "samples": 500},
-        "s~learning_rate=1.0": {"learning_rate": 1.0, "samples": 500},
-        "s~learning_rate=5.0": {"learning_rate": 5.0, "samples": 1000},
-    },
-    "algorithm": "fedavg",
-    "targets": [
-        {"metric": "gap_max", "value": 0.5, "tolerance": 0.1, "source": "paper"},
-        {"metric": "accuracy_balanced", "value": 0.8, "tolerance": 0.02, "source": "paper"},
-    ],
-    "why": "The rate is not stated.",
-    "data": "digits (stand-in for emnist)",
-    "code": {},
-}
+    "setting": "s", "algorithm": "vred", "data": "digits", "metric": "accuracy_mean", "direction": "up", "seeds": [0, 1],
+    "points": POINTS, "code": {},
+}  # fmt: skip
 
 
-def tidy(values, algorithm="fedavg"):
-    """Two seeds per grid point around (gap_max, accuracy_balanced)."""
-    rows = []
-    for setting, (gap, accuracy) in zip(SPEC["points"], values, strict=True):
-        for seed in (-1, 1):
-            rows.append((setting, algorithm, seed, "gap_max", gap + seed * 0.05))
-            rows.append((setting, algorithm, seed, "accuracy_balanced", accuracy + seed * 0.01))
-    return pd.DataFrame(rows, columns=["setting", "algorithm", "seed", "metric", "value"])
+def rows(values, seeds=(0, 1), metric="accuracy_mean", algorithm="vred"):
+    """Tidy lines: value - 0.01 and value + 0.01 of each grid point, beside lines of other metrics."""
+    return [
+        {"setting": point["setting"], "algorithm": algorithm, "hyperparameters": point["shown"], "seed": str(seed),
+         "metric": name, "value": text}
+        for point, value in zip(POINTS, values, strict=True)
+        for seed in seeds
+        for name, text in ((metric, value and str(value + 0.02 * seed - 0.01)), ("loss_mean", "9"))
+    ]  # fmt: skip
 
 
-VALUES = [(0.9, 0.8), (0.5, 0.84), (0.6, 0.8)]  # misses: sqrt(16/2), sqrt(4/2), sqrt(1/2)
+def chosen(*values, **changes):
+    result = tune.choose({**SPEC, **changes}, rows(values))
+    return result["learning_rate"], result["hyperparameters"]["beta"]
 
 
-def test_the_smallest_miss_comes_first():
-    table = tune.compare(SPEC, tidy(VALUES))
-    assert table["setting"].tolist() == list(SPEC["points"])[::-1]
-    np.testing.assert_allclose(table["miss"], [0.5**0.5, 2**0.5, 8**0.5])
+def test_the_best_mean_over_seeds_is_chosen():
+    result = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+    assert (result["learning_rate"], result["batch_size"], result["hyperparameters"]) == (0.1, 8, {"beta": 2.0})
+    assert result["value"] == pytest.approx(0.9)
+    assert [point["value"] for point in result["points"]] == pytest.approx([0.2, 0.9, 0.4, 0.3])
+    assert (result["setting"], result["algorithm"], result["data"]) == ("s", "vred", "digits")
 
 
-def test_a_row_holds_the_point_our_mean_and_the_reported_number():
-    row = tune.compare(SPEC, tidy(VALUES)).iloc[0]
-    assert (row["learning_rate"], row["samples"], row["data"]) == (5.0, 1000, SPEC["data"])
-    assert row["gap_max"] == pytest.approx(0.6) and row["gap_max_reported"] == 0.5
-    assert row["accuracy_balanced"] == pytest.approx(0.8) and row["accuracy_balanced_reported"] == 0.8
+def test_direction_ties_and_divergence():
+    assert chosen(0.2, 0.9, 0.1, 0.3, direction="down") == (0.5, 1.0)
+    assert chosen(0.9, 0.9, 0.9, 0.9) == (0.1, 1.0)
+    assert chosen("", 0.2, 0.3, "") == (0.5, 1.0)
 
 
-def test_other_algorithms_and_settings_do_not_count():
-    foreign = pd.concat([tidy([(9, 9)] * 3, "eagle"), tidy([(9, 9)] * 3).assign(setting="other")])
-    mine = tidy(VALUES)
-    pd.testing.assert_frame_equal(tune.compare(SPEC, pd.concat([foreign, mine])), tune.compare(SPEC, mine))
+def test_one_diverged_seed_rules_a_point_out():
+    lines = rows([0.2, 0.9, 0.4, 0.3])
+    next(line for line in lines if line["hyperparameters"] == "beta=2.0" and line["metric"] == "accuracy_mean")[
+        "value"
+    ] = ""
+    assert tune.choose(SPEC, lines)["value"] == pytest.approx(0.4)
 
 
-def test_points_of_equal_miss_keep_the_order_of_the_grid():
-    grid = {f"s~x={n}": {"x": n} for n in range(60)}  # long enough for a sort that is not stable to show
-    rows = [(name, "fedavg", 0, metric, 0.5 + n % 2) for n, name in enumerate(grid) for metric in ("a", "b")]
-    final = pd.DataFrame(rows, columns=["setting", "algorithm", "seed", "metric", "value"])
-    targets = [{"metric": metric, "value": 0.5, "tolerance": 1.0} for metric in ("a", "b")]
-    table = tune.compare(SPEC | {"points": grid, "targets": targets}, final)
-    assert table["x"].tolist() == [*range(0, 60, 2), *range(1, 60, 2)]
+def test_if_everything_diverged_the_first_point_stands_without_a_value():
+    result = tune.choose(SPEC, rows(["", "", "", ""]))
+    assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
 
 
-def test_a_diverged_point_comes_last():
-    table = tune.compare(SPEC, tidy([(float("nan"), 0.8), (9.0, 0.1), (5.0, 0.1)]))
-    assert table["learning_rate"].tolist() == [5.0, 1.0, 0.1]
-    assert np.isnan(table["miss"].iloc[-1])
+def test_other_algorithms_do_not_count():
+    lines = rows([0.1, 0.2, 0.3, 0.4]) + rows([0.9, 0.8, 0.7, 0.6], algorithm="semi_vred")
+    assert tune.choose(SPEC, lines)["value"] == pytest.approx(0.4)
 
 
-def test_the_command_names_the_best_point_and_writes_the_same_bytes_again(tmp_path):
-    rows = tidy(VALUES)
-    for number, (_, group) in enumerate(rows.groupby("setting")):
-        group.to_csv(tmp_path / f"{number}.csv", index=False)
-    made = []
-    for name in ("a", "b"):
-        csv, md = tmp_path / name / "rate.csv", tmp_path / name / "rate.md"
-        files = [str(tmp_path / f"{n}.csv") for n in range(3)]
-        tune.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--csv", str(csv), "--md", str(md)])
-        made.append((csv.read_bytes(), md.read_bytes()))
-    assert made[0] == made[1]
-    text = made[0][1].decode()
-    assert "nearest to the reported numbers: learning_rate = 5.0, samples = 1000." in text
-    assert text.startswith("# Calibration rate on fedavg\n\nThe rate is not stated.\n\n")
-    assert "Data: digits (stand-in for emnist)." in text
-    assert text.count("\n| ") == 4  # header and three points, besides the line below the header
-    head, first, *_ = made[0][0].decode().splitlines()
-    assert head.startswith("learning_rate,samples,gap_max,gap_max_reported,accuracy_balanced,")
-    assert first == f"5,1000,0.6,0.5,0.8,0.8,0.707106781,{SPEC['data']},s~learning_rate=5.0"
+def test_an_unknown_metric_names_the_nearest():
+    with pytest.raises(FairflError, match=r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"):
+        tune.choose({**SPEC, "metric": "acuracy_mean"}, rows([0.1, 0.2, 0.3, 0.4]))
+
+
+def test_a_missing_seed_is_an_error():
+    with pytest.raises(FairflError, match=r"learning_rate=0.1: vred\(beta=1.0\): no run of some seed"):
+        tune.choose(SPEC, rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
+
+
+def test_command_line(tmp_path):
+    for rate in (0.1, 0.5):
+        own = [row for row in rows([0.2, 0.9, 0.4, 0.3]) if row["setting"].endswith(f"={rate}")]
+        with (tmp_path / f"{rate}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, own[0])
+            writer.writeheader()
+            writer.writerows(own)
+    files = [str(tmp_path / f"{rate}.csv") for rate in (0.1, 0.5)]
+    tune.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--out", str(tmp_path / "choice.json")])
+    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+
+
+RUN = {"setting": "s", "algorithm": "vred", "learning_rate": 9.0, "batch_size": None, "hyperparameters": {"beta": 9.0}}
+
+
+@pytest.mark.parametrize(("applies", "beta"), [("all", 2.0), ("rates", 9.0)])
+def test_a_tuned_run_takes_what_was_chosen(applies, beta):
+    choice = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+    spec = train.tuned({**RUN, "tuned": applies}, choice)
+    assert (spec["learning_rate"], spec["batch_size"], spec["hyperparameters"]) == (0.1, 8, {"beta": beta})
+
+
+def test_a_choice_for_another_run_is_refused():
+    choice = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+    with pytest.raises(FairflError, match="chosen for algorithm 'vred', the run has 'semi_vred'"):
+        train.tuned({**RUN, "algorithm": "semi_vred", "tuned": "all"}, choice)

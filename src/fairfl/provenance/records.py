@@ -6,6 +6,9 @@ from typing import Any
 
 from fairfl.errors import FairflError
 
+# What fairfl.tune writes and a tuned run takes.
+CHOICE = ("setting", "algorithm", "learning_rate", "batch_size", "hyperparameters")
+
 
 def read(path: Path, *keys: str) -> dict[str, Any]:
     """The record at `path`. Raises OSError if it cannot be read, FairflError if it lacks one of `keys`."""

@@ -59,11 +59,9 @@ def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[st
 
 
 def train(workload: Workload, run: Run) -> dict[str, Any]:
-    training = workload.settings[run.setting].training()
+    training = train_keys(workload.settings[run.setting].training(), run.algorithm)
     for key in ("local_optimum", "reported_part", "gap_part"):  # the first comes in as files (needs_optima),
         training.pop(key)  # the others matter after training only
-    rates = training.pop("learning_rates")
-    training["learning_rate"] = rates.get(run.algorithm, training["learning_rate"])
     return {
         "setting": run.setting,
         **training,
@@ -71,6 +69,7 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
         "algorithm": run.algorithm,
         "arm": run.arm,
         "hyperparameters": workload.hyperparameters(run),
+        **({"tuned": tuning.applies} if (tuning := workload.tuning_of(run)) else {}),
         "seed": run.seed,
         "code": closure(
             "fairfl.train",
@@ -78,6 +77,12 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
             f"fairfl.algorithms.{run.algorithm}",
         ),
     }
+
+
+def train_keys(training: dict[str, Any], algorithm: str) -> dict[str, Any]:
+    """What a setting says to one algorithm: its own learning rate, if it has one."""
+    rates = training.pop("learning_rates")
+    return {**training, "learning_rate": rates.get(algorithm, training["learning_rate"])}
 
 
 def needs_optima(algorithm: str) -> bool:
@@ -112,7 +117,10 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
 
 def _shown(workload: Workload, run: Run) -> str:
     """Hyper-parameters as the reported tables spell them: 'lambda=1.0', '' if none."""
-    row = workload.arms[run.setting][run.algorithm, run.arm]
+    return spelled(workload.arms[run.setting][run.algorithm, run.arm])
+
+
+def spelled(row: dict[str, Any]) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(row.items()))
 
 
@@ -169,6 +177,34 @@ def calibration(workload: Workload, paper: str, name: str) -> dict[str, Any]:
         "targets": [target.model_dump(mode="json") for target in spec.targets],
         "why": spec.why,
         "data": workload.settings[spec.setting].data.label,
+        "code": closure("fairfl.calibrate"),
+    }
+
+
+def tune(workload: Workload, setting: str, algorithm: str) -> dict[str, Any]:
+    """Spec of a choice: the points of the grid and how they are scored."""
+    base = workload.settings[setting]
+    points = []
+    for name in workload.tuning_grid(setting):
+        training = train_keys(workload.settings[name].training(), algorithm)
+        points += [
+            {
+                "setting": name,
+                "shown": spelled(row),
+                "learning_rate": training["learning_rate"],
+                "batch_size": training["batch_size"],
+                "hyperparameters": row,
+            }
+            for (tuned, _), row in workload.arms[name].items()
+            if tuned == algorithm
+        ]
+    assert base.tuning is not None  # tuning_grid has looked
+    return {
+        "setting": setting,
+        "algorithm": algorithm,
+        "data": base.data.label,
+        **base.tuning.model_dump(mode="json", include={"metric", "direction", "seeds"}),
+        "points": points,
         "code": closure("fairfl.tune"),
     }
 

@@ -5,6 +5,7 @@ results/<scale>/partitions/<setting>/seed<s>.*       who owns which sample
 results/<scale>/optima/<setting>/seed<s>/client<k>.json
 results/<scale>/runs/<run id>/                       metrics.parquet summary.json model.safetensors
 results/<scale>/tidy/<setting>.csv, .rounds.parquet
+results/<scale>/tuned/<setting>/<algorithm>.json     values chosen on validation data
 results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
 results/<scale>/comparison.csv claims.csv index.html
 """
@@ -81,6 +82,27 @@ class Layout:
     def optima_for(self, algorithm: str, setting: str, seed: int) -> list[str]:
         """The local optima that a run reads while it trains."""
         return self.optima(setting, seed) if jobs.needs_optima(algorithm) else []
+
+    def tuned(self, setting: str, algorithm: str) -> str:
+        """What the tuning chose."""
+        return f"{self.results}/tuned/{setting}/{algorithm}.json"
+
+    def tuned_for(self, setting: str, algorithm: str, arm: str) -> list[str]:
+        """The choice that a run reads."""
+        return [self.tuned(setting, algorithm)] if self.workload.tuning_of(Run(setting, algorithm, arm, 0)) else []
+
+    def tunings(self) -> list[str]:
+        """Every choice that can be made."""
+        return [
+            self.tuned(name, algorithm)
+            for name, setting in self._settings().items()
+            if setting.tuning
+            for algorithm in setting.tuning.algorithms
+        ]
+
+    def tune_inputs(self, setting: str) -> list[str]:
+        """Final metrics of the points of a tuning grid."""
+        return [f"{self.results}/tidy/{point}.csv" for point in self.workload.tuning_grid(setting)]
 
     def run_files(self, run: Run) -> list[str]:
         return [f"{self.results}/runs/{run.id}/{name}" for name in RUN_FILES]
@@ -164,12 +186,15 @@ class Layout:
     def tidy_spec(self, setting: str) -> str:
         return canonical(jobs.tidy(self.workload, setting))
 
+    def tune_spec(self, setting: str, algorithm: str) -> str:
+        return canonical(jobs.tune(self.workload, setting, algorithm))
+
     def calibration_spec(self, paper: str, name: str) -> str:
         return canonical(jobs.calibration(self.workload, paper, name))
 
     def config(self) -> str:
         """What to run, for cheap jobs that read papers/*.yaml themselves; not how (device, threads, folders)."""
-        what = {"scale", "papers", "artifacts", "algorithms", "seeds", "verdict"}
+        what = {"scale", "papers", "artifacts", "algorithms", "seeds", "tuned", "verdict"}
         return canonical(self.workload.config.model_dump(mode="json", include=what))
 
     def summary_spec(self, module: str) -> str:

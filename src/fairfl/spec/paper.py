@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from fairfl.metrics.origin import Origin, origins
 from fairfl.spec.base import Strict
 from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.spec.strict import nearest
@@ -70,9 +71,17 @@ class Artifact(Strict):
     settings: list[str] = Field(default_factory=list)
     rows: list[Row] = Field(default_factory=list)
     columns: list[str] = Field(default_factory=list, description="metric ids, in print order")
+    columns_of: dict[str, list[str]] = Field(
+        default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
+    )
+    layout: Literal["arms", "settings_by_arm", "arms_by_setting"] = Field(
+        "arms",
+        description="table: lines are arms, setting by setting, and columns metrics; or lines are settings and columns "
+        "arms; or lines are arms and columns settings, these two with one metric per cell",
+    )
     rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
     plot: str | None = Field(None, description="how a figure is drawn: fairfl.artifacts.plots.<plot>")
-    options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot")
+    options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot or table")
     header: list[str] = Field(default_factory=list, description="static table: column titles")
     content: list[list[str]] = Field(default_factory=list, description="static table: its rows")
     claims: list[Claim] = Field(default_factory=list)
@@ -80,12 +89,27 @@ class Artifact(Strict):
     assumed: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
+    def columns_for(self, algorithm: str) -> list[str]:
+        """Metric ids of the rows of an algorithm, in print order."""
+        return self.columns_of.get(algorithm, self.columns)
+
+    def rows_in(self, setting: str) -> list[Row]:
+        """The rows that one of the settings has."""
+        return [row for row in self.rows if row.setting in (None, setting)]
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Kinds of results that its numbers come from; 'tidy' says that its rows are runs."""
+        return origins(self.columns) if self.columns else ("tidy",)
+
     @model_validator(mode="after")
     def _shape(self) -> "Artifact":
         if self.kind in ("figure", "illustration") and not self.plot:
             raise ValueError("a figure needs `plot`")
-        if self.kind == "table" and not (self.settings and self.rows and self.columns):
-            raise ValueError("a table needs settings, rows and columns")
+        if self.kind == "table" and not (self.settings and self.columns):
+            raise ValueError("a table needs settings and columns")
+        if self.kind == "table" and not self.rows and self.origins != ("statistics",):
+            raise ValueError("a table needs rows, unless all of its columns count samples or clients")
         for number, row in enumerate(self.rows):
             if row.setting is not None and row.setting not in self.settings:
                 raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
@@ -94,6 +118,23 @@ class Artifact(Strict):
         for number, line in enumerate(self.content):
             if len(line) != len(self.header):
                 raise ValueError(f"content row {number} has {len(line)} cells, the header {len(self.header)}")
+        return self
+
+    @model_validator(mode="after")
+    def _cells(self) -> "Artifact":
+        algorithms = {row.algorithm for row in self.rows}
+        for algorithm, columns in self.columns_of.items():
+            if algorithm not in algorithms:
+                raise ValueError(f"columns_of: no row has algorithm {algorithm!r}{nearest(algorithm, algorithms)}")
+            for metric in columns:
+                if metric not in self.columns:
+                    raise ValueError(f"columns_of.{algorithm}: {metric!r} is no column{nearest(metric, self.columns)}")
+        if self.layout != "arms":
+            for row in self.rows:
+                if len(self.columns_for(row.algorithm)) != 1:
+                    raise ValueError(
+                        f"layout {self.layout} has one metric per cell; name that of {row.algorithm} in columns_of"
+                    )
         return self
 
 
@@ -207,6 +248,7 @@ class Config(Strict):
     precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
     warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
     checkpoint_seconds: float = Field(60.0, gt=0)
+    tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     verdict: Verdict = Verdict()
 
     @field_validator("papers", "seeds", "artifacts", "algorithms", "mirrors", mode="before")

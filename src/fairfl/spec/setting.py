@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from fairfl import data
 from fairfl.spec.base import Strict
 from fairfl.spec.declaration import declaration
-from fairfl.spec.strict import SpecError, explain
+from fairfl.spec.strict import SpecError, explain, nearest
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = ("paper", "public code", "recalled", "not stated: chosen because")
@@ -78,6 +78,41 @@ class LocalOptimum(Strict):
     flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
 
 
+class Tuning(Strict):
+    """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
+
+    grid: dict[Literal["learning_rate", "batch_size"], list[float | int | None]] = Field(
+        min_length=1, description="setting key -> values"
+    )
+    algorithms: dict[str, dict[str, list[bool | int | float | str]]] = Field(
+        min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
+    )
+    metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
+    direction: Literal["up", "down"] = "up"
+    seeds: list[int] = Field([0], min_length=1, description="selected by the mean over these")
+    hold_out: float = Field(
+        0.2, gt=0, lt=1, description="share of the training part to validate on, where the split has no validation part"
+    )
+    rounds: int | None = Field(None, gt=0, description="null: as many as the setting's runs")
+    applies: Literal["rates", "all"] = Field(
+        "all", description="with `tuned: true` runs take learning_rate and batch_size only, or hyper-parameters too"
+    )
+
+    @field_validator("algorithms")
+    @classmethod
+    def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
+        for algorithm, grid in value.items():
+            try:
+                fields = declaration("algorithms", algorithm).Config.model_fields
+            except SpecError as error:
+                raise ValueError(str(error)) from None
+            names = [field.alias or name for name, field in fields.items()]
+            for key in grid:
+                if key not in names:
+                    raise ValueError(f"{algorithm}: unknown hyper-parameter {key!r}{nearest(key, names)}")
+        return value
+
+
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
@@ -103,6 +138,7 @@ class Setting(Strict):
     reported_part: Literal["train", "validation", "test"] = "test"
     gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
     local_optimum: LocalOptimum | None = None
+    tuning: Tuning | None = None
     keep: Literal["nothing", "model", "path"] = "nothing"
     seeds: list[int] = Field(min_length=1)
     sources: dict[str, str] = Field(default_factory=dict)
@@ -173,7 +209,29 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds"})
+        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning"})
+
+    def tuned_at(self, point: dict[str, Any]) -> dict[str, Any]:
+        """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data."""
+        tuning = self.tuning
+        if tuning is None:
+            raise ValueError("the setting has no tuning")
+        split = self.split.model_dump(mode="json")
+        if not split["validation"]:
+            held = round(split["train"] * tuning.hold_out, 12)
+            split |= {"train": split["train"] - held, "validation": held}
+        return self.model_dump(mode="json") | {
+            "split": split,
+            "seeds": tuning.seeds,
+            "rounds": tuning.rounds or self.rounds,
+            "reported_part": "validation",
+            "gap_part": None,
+            "local_optimum": None,
+            "learning_rates": {} if "learning_rate" in point else self.learning_rates,
+            "tuning": None,
+            "keep": "nothing",
+            **point,
+        }
 
 
 # Hyper-parameters that must carry a source in papers/*.yaml ("a.b" is key b of a).

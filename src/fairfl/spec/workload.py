@@ -13,8 +13,11 @@ from typing import Any
 
 from fairfl.spec.declaration import declaration, parameters
 from fairfl.spec.paper import Artifact, Config, Paper, Scale
-from fairfl.spec.setting import Setting
+from fairfl.spec.setting import Setting, Tuning
 from fairfl.spec.strict import SpecError, check, load, merged, nearest
+
+# Ends the name of an arm that runs with what the tuning chose, so that both kinds of results can lie side by side.
+TUNED = "+tuned"
 
 
 @dataclass(frozen=True, order=True)
@@ -83,7 +86,8 @@ class Workload:
                         continue
                     if self.config.algorithms and row.algorithm not in self.config.algorithms:
                         continue
-                    arm = (row.algorithm, arm_name(row.hyperparameters))
+                    tuned = self.config.tuned and self.tunes(setting, row.algorithm)
+                    arm = (row.algorithm, arm_name(row.hyperparameters) + TUNED * tuned)
                     table.setdefault(setting, {})[arm] = dict(row.hyperparameters)
         return table
 
@@ -119,27 +123,62 @@ class Workload:
             f"{run.setting}: {run.algorithm}({run.arm})",
         )
 
-    # -- calibration --------------------------------------------------------------------------
+    # -- grids --------------------------------------------------------------------------------
     def calibration_grid(self, paper: str, name: str) -> list[str]:
         """Setting ids of a calibration grid; each is added to `settings` and `arms` on first use."""
         calibration = self.papers[paper].calibrations[name]
-        base = self.settings[calibration.setting]
-        keys = list(calibration.grid)
+        base = self.settings[calibration.setting].model_dump(mode="json")
         ids = []
-        for values in itertools.product(*calibration.grid.values()):
-            point = dict(zip(keys, values, strict=True))
+        for point in _grid(calibration.grid):
+            data = base
+            for key, value in point.items():
+                data = merged(data, _nested(key, value))
             setting = f"{calibration.setting}~{arm_name(point)}"
-            if setting not in self.settings:
-                data = base.model_dump(mode="json")
-                for key, value in point.items():
-                    data = merged(data, _nested(key, value))
-                where = f"calibrations.{name}"
-                self.settings[setting] = check(data, Setting, f"papers/{paper}.yaml", where)
-                self.paper_of[setting] = paper
-            self.arms.setdefault(setting, {})[calibration.algorithm, "default"] = {}
+            self._add(setting, data, paper, f"calibrations.{name}", {(calibration.algorithm, "default"): {}})
             ids.append(setting)
-        self.__dict__.pop("runs", None)
         return ids
+
+    def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
+        """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
+
+        Each is added to `settings` on first use, with the arms of all algorithms that are tuned.
+        """
+        base = self.settings[setting]
+        if base.tuning is None:
+            raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
+        arms = {
+            (algorithm, arm_name(row)): row
+            for algorithm, grid in base.tuning.algorithms.items()
+            if not self.config.algorithms or algorithm in self.config.algorithms
+            for row in _grid(grid)
+        }
+        points = {}
+        for point in _grid(base.tuning.grid):
+            name = f"{setting}~tuning,{arm_name(point)}"
+            self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", arms)
+            points[name] = point
+        return points
+
+    def tunes(self, setting: str, algorithm: str) -> bool:
+        """True if the algorithm is tuned in the setting."""
+        tuning = self.settings[setting].tuning
+        return tuning is not None and algorithm in tuning.algorithms
+
+    def tuning_of(self, run: Run) -> Tuning | None:
+        """The tuning whose choice a run takes; None if it runs with the reported values."""
+        return self.settings[run.setting].tuning if run.arm.endswith(TUNED) else None
+
+    def _add(self, name: str, data: dict[str, Any], paper: str, where: str, arms: dict) -> None:
+        if name not in self.settings:
+            self.settings[name] = check(data, Setting, f"papers/{paper}.yaml", where)
+            self.paper_of[name] = paper
+            self.arms.setdefault(name, {}).update(arms)
+            self.__dict__.pop("runs", None)
+
+
+def _grid(axes: dict[str, list]) -> list[dict[str, Any]]:
+    """Every point of a grid: {a: [1, 2], b: [3]} -> {a: 1, b: 3}, {a: 2, b: 3}."""
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
 def _nested(key: str, value: Any) -> dict[str, Any]:
