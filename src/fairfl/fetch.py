@@ -15,9 +15,10 @@ from fairfl.data.sources import find_all
 def main(argv: list[str] | None = None) -> None:
     """Bring every file into ``--folder``, then write the marker ``--out``.
 
-    The marker is JSON: {dataset, files: [{name, sha256, bytes, path, source}]} with ``path``
-    relative to the folder and ``source`` one of "local folder", "mirror", "upstream". A data set
-    without files gets an empty list. On failure no marker is written.
+    The marker is JSON: {dataset, files: [{name, sha256, bytes, path, source}]} with ``name`` and
+    ``path`` (relative to the folder) of the form that was found and ``source`` one of "local
+    folder", "mirror", "upstream". A data set without files gets an empty list. On failure no marker
+    is written.
 
     Raises:
         OptionError: unknown data set or option, or options that are not a JSON object.
@@ -37,13 +38,13 @@ def main(argv: list[str] | None = None) -> None:
     found = find_all(files, args.dataset, args.folder, args.mirror, args.offline)
     records = [
         {
-            "name": file.name,
+            "name": copy.path.name,
             "sha256": copy.sha256,
             "bytes": copy.size,
-            "path": file.relative(args.dataset),
+            "path": copy.path.relative_to(args.folder).as_posix(),
             "source": copy.source,
         }
-        for file, copy in zip(files, found, strict=True)
+        for copy in found
     ]
     marker = {"dataset": args.dataset, "files": records}
     atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")

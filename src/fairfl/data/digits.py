@@ -14,36 +14,46 @@ from typing import Any
 
 import numpy as np
 
+from fairfl.data import classes
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge
 from fairfl.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {}
+DEFAULTS: dict[str, Any] = {"classes": None}
 
 _IMAGES = 1797
 
 
 def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
     """None: the images come with scikit-learn."""
-    merge("digits", options, {})
+    _classes(options)
     return ()
 
 
 def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
-    """inputs uint8 [1797, 1, 8, 8]: pixel values 0..16 become ``round(255 * x / 16)``.
+    """inputs uint8 [N, 1, 8, 8], N = 1797: pixel values 0..16 become ``round(255 * x / 16)``.
 
-    No options.
+    Options:
+        classes: labels to keep, which become 0, 1, ... in the order given, or null for all
+            (default).
 
     Raises:
-        OptionError: any option.
+        OptionError: an unknown option or labels that are not there.
         DataError: scikit-learn is not installed or its copy is not as expected.
     """
-    merge("digits", options, {})
+    kept = _classes(options)
     images, labels = read()
     source = "optical recognition of handwritten digits (UCI) as shipped with scikit-learn"
-    return assemble("digits", CLASSES, source, images[:, None], labels)
+    if kept is not None:
+        images, labels = classes.keep(images, labels, kept, CLASSES)
+        source += f"; classes {kept} only"
+    return assemble("digits", CLASSES if kept is None else len(kept), source, images[:, None], labels)
+
+
+def _classes(options: dict[str, Any]) -> list[int] | None:
+    return classes.checked("digits", merge("digits", options, DEFAULTS)["classes"], CLASSES)
 
 
 def read() -> tuple[np.ndarray, np.ndarray]:

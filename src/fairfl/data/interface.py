@@ -6,8 +6,10 @@ Prepared data are one safetensors file. Its tensors (N rows):
 name        dtype   shape         meaning
 =========== ======= ============= ===========================================================
 inputs      uint8   [N, C, H, W]  images, 0..255; or
-            float32 [N, d]        features, used as they are
-labels      int64   [N]           class, 0..classes-1
+            float32 [N, d]        features, used as they are; or
+            int64   [N, T]        tokens of a text, 0 or more
+labels      int64   [N]           class, 0..classes-1; or, with tokens,
+                    [N, T]        the token that follows each, -1 where none is asked for
 groups      int64   [N]           rows of one distinct image share an id; a split must not
                                   cut a group
 ambiguous   uint8   [N]           optional: 1 where the true class is uncertain
@@ -16,13 +18,16 @@ client      int64   [N]           optional: owner of the row, where the data hav
 
 Its metadata, all strings: ``dataset``, ``classes``, ``source`` (a sentence), ``sha256`` (of the
 tensors' content) and ``scale_mean``, ``scale_std``: for images the engine computes
-``(x / 255 - scale_mean) / scale_std``; "0.0" and "1.0" mean no further scaling. For features both
-are "0.0" and "1.0".
+``(x / 255 - scale_mean) / scale_std``, where each is one number, or one per channel with commas
+between them ("0.4914,0.4822,0.4465"); "0.0" and "1.0" mean no further scaling. For features and
+tokens both are "0.0" and "1.0". Where tokens follow tokens, ``classes`` is the size of the
+vocabulary.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -45,6 +50,7 @@ class RemoteFile:
         why_no_sha256: the reason, required where ``sha256`` is empty.
         folder: subfolder of the data folder and of mirrors; "" means the data set's own name.
         max_bytes: a download that grows beyond this is refused.
+        instead: another form of the same content, asked for when no source has this one.
     """
 
     name: str
@@ -55,6 +61,7 @@ class RemoteFile:
     why_no_sha256: str = ""
     folder: str = ""
     max_bytes: int = 64 * 2**20
+    instead: RemoteFile | None = None
 
     def __post_init__(self) -> None:
         for part in (self.name, self.folder):
@@ -112,12 +119,12 @@ def assemble(
     groups: np.ndarray | None = None,
     ambiguous: np.ndarray | None = None,
     client: np.ndarray | None = None,
-    mean: float = 0.0,
-    std: float = 1.0,
+    mean: float | Sequence[float] = 0.0,
+    std: float | Sequence[float] = 1.0,
 ) -> Prepared:
     """Check the arrays, bring them to their documented dtypes and add the metadata.
 
-    ``groups`` defaults to one group per row.
+    ``groups`` defaults to one group per row; ``mean`` and ``std`` are one number or one per channel.
 
     Raises:
         DataError: a wrong dtype, shape or length, a label out of range or a value not finite.
@@ -125,7 +132,10 @@ def assemble(
     _check_inputs(dataset, inputs)
     rows = len(inputs)
     tensors = {"inputs": np.ascontiguousarray(inputs)}
-    tensors["labels"] = _column(dataset, "labels", labels, rows, np.int64, classes - 1)
+    if np.ndim(labels) == 2:
+        tensors["labels"] = _next_tokens(dataset, labels, inputs, classes)
+    else:
+        tensors["labels"] = _column(dataset, "labels", labels, rows, np.int64, classes - 1)
     groups = np.arange(rows) if groups is None else groups
     tensors["groups"] = _column(dataset, "groups", groups, rows, np.int64, None)
     if ambiguous is not None:
@@ -136,8 +146,8 @@ def assemble(
         "dataset": dataset,
         "classes": str(classes),
         "source": source,
-        "scale_mean": str(float(mean)),
-        "scale_std": str(float(std)),
+        "scale_mean": _scale(dataset, "mean", mean, inputs),
+        "scale_std": _scale(dataset, "std", std, inputs),
         "sha256": content_sha256(tensors),
     }
     return Prepared(tensors, metadata)
@@ -155,15 +165,48 @@ def content_sha256(tensors: dict[str, np.ndarray]) -> str:
 
 def _check_inputs(dataset: str, inputs: np.ndarray) -> None:
     form = (inputs.dtype, inputs.ndim)
-    if form not in ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2)):
+    if form not in ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2), (np.dtype(np.int64), 2)):
         raise DataError(
-            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; expected uint8 [N, C, H, W] or float32 [N, d]"
+            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; "
+            "expected uint8 [N, C, H, W], float32 [N, d] or int64 [N, T]"
         )
     if inputs.size == 0:
         raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
     if inputs.dtype == np.float32 and not np.isfinite(inputs).all():
         row = int(np.argwhere(~np.isfinite(inputs))[0, 0])
         raise DataError(f"{dataset}: inputs row {row} holds a value that is not finite")
+    if inputs.dtype == np.int64 and inputs.min() < 0:
+        row = int(np.argwhere(inputs < 0)[0, 0])
+        raise DataError(f"{dataset}: inputs row {row} holds the token {inputs[row].min()}; expected 0 or more")
+
+
+def _next_tokens(dataset: str, labels: np.ndarray, inputs: np.ndarray, classes: int) -> np.ndarray:
+    """int64 [N, T], for tokens [N, T] of the same vocabulary. Each row asks for a prediction."""
+    if inputs.dtype != np.int64 or labels.shape != inputs.shape:
+        raise DataError(
+            f"{dataset}: labels have shape {list(labels.shape)}; expected [{len(inputs)}], "
+            f"or the shape of the inputs if these are tokens (they are {inputs.dtype} {list(inputs.shape)})"
+        )
+    if labels.dtype.kind != "i":
+        raise DataError(f"{dataset}: labels are {labels.dtype}; expected whole numbers with a sign")
+    for name, tokens, lowest in (("inputs", inputs, 0), ("labels", labels, -1)):
+        wrong = ((tokens < lowest) | (tokens >= classes)).any(1)
+        if wrong.any():
+            raise DataError(f"{dataset}: {name} row {wrong.argmax()} is not within {lowest}..{classes - 1}")
+    idle = (labels < 0).all(1)
+    if idle.any():
+        raise DataError(f"{dataset}: labels row {idle.argmax()} asks for no prediction")
+    return np.ascontiguousarray(labels, dtype=np.int64)
+
+
+def _scale(dataset: str, name: str, value: float | Sequence[float], inputs: np.ndarray) -> str:
+    """One number, or one per channel with commas between them."""
+    values = np.atleast_1d(value).astype(float).tolist()
+    if len(values) not in (1, inputs.shape[1]):
+        raise DataError(f"{dataset}: {name} has {len(values)} values; expected 1 or {inputs.shape[1]} (channels)")
+    if not np.isfinite(values).all() or (name == "std" and min(values) <= 0):
+        raise DataError(f"{dataset}: {name} is {values}; expected finite numbers{' > 0' if name == 'std' else ''}")
+    return ",".join(map(str, values))
 
 
 def _column(dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None) -> np.ndarray:

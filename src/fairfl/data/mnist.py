@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import idx
-from fairfl.data.checks import usable
+from fairfl.data import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 
-CLASSES = 10
+CLASSES = mnist_files.CLASSES
 PER_SEED = False
 DEFAULTS: dict[str, Any] = {"part": "all"}
-_PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
 _HOSTS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -44,7 +42,7 @@ _SHA256 = {
 
 def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part: images, then labels, train before test."""
-    return tuple(_file(name) for prefix in _PARTS[_part(options)] for name in _pair_names(prefix))
+    return tuple(_file(name) for name in mnist_files.names(_part(options)))
 
 
 def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
@@ -64,19 +62,11 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
 
 def read(raw: Path | None, options: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [N, 28, 28] and labels int64 [N]; also for data sets built on MNIST."""
-    pairs = []
-    for prefix in _PARTS[_part(options)]:
-        images, labels = (usable(raw, _file(name), "mnist") for name in _pair_names(prefix))
-        pairs.append(idx.read_pair(images, labels, 28, 28, CLASSES))
-    return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
+    return mnist_files.read(raw, "mnist", _part(options), _file)
 
 
 def _part(options: dict[str, Any]) -> str:
-    return choice("mnist", "part", merge("mnist", options, DEFAULTS)["part"], _PARTS)
-
-
-def _pair_names(prefix: str) -> tuple[str, str]:
-    return f"{prefix}-images-idx3-ubyte.gz", f"{prefix}-labels-idx1-ubyte.gz"
+    return choice("mnist", "part", merge("mnist", options, DEFAULTS)["part"], mnist_files.PARTS)
 
 
 def _file(name: str) -> RemoteFile:

@@ -5,7 +5,8 @@ aside in the local folder as ``<name>.bad-<first 8 of its sha256>`` (a note besi
 added, names the source and the fault) and is never used. A source that has delivered a bad file
 is asked again on the next run, because it may have been repaired, but never silently: a message
 says what it did before, and the error of a failing run repeats it. A transfer that breaks off is
-tried again twice and leaves nothing behind.
+tried again twice and leaves nothing behind. Where no source has a good copy, the form that
+:class:`RemoteFile` names as ``instead`` is looked for in the same way, with a message.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _AGENT = "fairfl/1 (research data fetcher)"
 class Found:
     """A good file in the local folder and the kind of source it came from.
 
-    ``source`` is "local folder", "mirror" or "upstream"; ``size`` is in bytes.
+    The file is the one that was asked for or the form ``instead`` of it; ``source`` is "local
+    folder", "mirror" or "upstream"; ``size`` is in bytes.
     """
 
     path: Path
@@ -100,8 +102,17 @@ def find(
     Raises:
         SourceError: no source has a good copy, or the local folder cannot be written.
     """
-    search = _Search(file, dataset, Path(folder), offline, say, unreachable)
-    return search.run(mirrors)
+    unreachable = set() if unreachable is None else unreachable
+    try:
+        return _Search(file, dataset, Path(folder), offline, say, unreachable).run(mirrors)
+    except SourceError as error:
+        if file.instead is None:
+            raise
+        say(f"{dataset}: no usable copy of {file.name}; looking for {file.instead.name} instead")
+        try:
+            return find(file.instead, dataset, folder, mirrors, offline, say=say, unreachable=unreachable)
+        except SourceError as other:
+            raise SourceError(f"{error}. Instead of it: {other}") from other
 
 
 def find_all(
@@ -143,10 +154,10 @@ class _Search:
         folder: Path,
         offline: bool,
         say: Callable[[str], None],
-        unreachable: set[str] | None,
+        unreachable: set[str],
     ) -> None:
         self.file, self.dataset, self.offline, self.say = file, dataset, offline, say
-        self.unreachable = set() if unreachable is None else unreachable
+        self.unreachable = unreachable
         self.target = folder / file.relative(dataset)
         self.title = f"{dataset}: {file.relative(dataset)}"
         self.before = _read_notes(self.target)

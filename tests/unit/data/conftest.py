@@ -2,7 +2,9 @@
 
 import gzip
 import http.server
+import io
 import struct
+import tarfile
 import threading
 
 import numpy as np
@@ -25,22 +27,40 @@ class Small:
         return gzip.compress(data, mtime=0)
 
     @staticmethod
+    def tar(path, members, mode="w:gz"):
+        """Write a tar archive of (name, content)."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(path, mode) as archive:
+            for name, content in members:
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+
+    @staticmethod
+    def picture(pixels, kind, **options):
+        """A PNG or JPEG file of uint8 [H, W] (grey) or [H, W, 3 or 4]."""
+        image_module = pytest.importorskip("PIL.Image")
+        out = io.BytesIO()
+        image_module.fromarray(np.asarray(pixels, np.uint8)).save(out, kind, **options)
+        return out.getvalue()
+
+    @staticmethod
     def images(count, seed=0):
         return np.random.default_rng(seed).integers(0, 256, (count, 28, 28), dtype=np.uint8)
 
-    def mnist(self, folder, train=40, test=20):
-        """Write the four MNIST files into ``folder/mnist``; returns {prefix: (images, labels)}."""
-        (folder / "mnist").mkdir(parents=True, exist_ok=True)
+    def mnist(self, folder, train=40, test=20, dataset="mnist"):
+        """Write the four MNIST files into ``folder/<dataset>``; returns {prefix: (images, labels)}."""
         made = {}
         for seed, (prefix, count) in enumerate((("train", train), ("t10k", test))):
             images, labels = self.images(count, seed), np.arange(count) % 10
-            self.mnist_part(folder, prefix, images, labels)
+            self.mnist_part(folder, prefix, images, labels, dataset)
             made[prefix] = images, labels
         return made
 
-    def mnist_part(self, folder, prefix, images, labels):
+    def mnist_part(self, folder, prefix, images, labels, dataset="mnist"):
+        (folder / dataset).mkdir(parents=True, exist_ok=True)
         for name, array in (("images-idx3", images), ("labels-idx1", labels)):
-            path = folder / "mnist" / f"{prefix}-{name}-ubyte.gz"
+            path = folder / dataset / f"{prefix}-{name}-ubyte.gz"
             path.write_bytes(self.gz(idx_bytes(np.asarray(array))))
 
 

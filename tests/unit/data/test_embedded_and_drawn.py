@@ -24,6 +24,21 @@ def test_digits():
     assert digits.files({}) == ()
 
 
+def test_digits_of_some_classes_only():
+    some, every = (digits.prepare(None, {"classes": classes}, 0) for classes in ([8, 3], None))
+    labels = every.tensors["labels"]
+    kept = (labels == 8) | (labels == 3)
+    assert (some.tensors["inputs"] == every.tensors["inputs"][kept]).all()
+    assert (some.tensors["labels"] == np.where(labels[kept] == 8, 0, 1)).all()
+    assert some.metadata["classes"] == "2" and "classes [8, 3] only" in some.metadata["source"]
+
+
+@pytest.mark.parametrize("wrong", [[3], [3, 3], [3, 10], "38", [True, 3]])
+def test_digits_refuse_classes_that_cannot_be(wrong):
+    with pytest.raises(OptionError, match="option classes is .*expected null or two or more different labels of 0..9"):
+        digits.files({"classes": wrong})
+
+
 def test_digits_without_scikit_learn(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match="scikit-learn is not installed"):

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from fairfl import fetch, prepare
 from fairfl.data import ambiguous_digits, digits, mnist, synthetic_gaussian
-from fairfl.data.interface import content_sha256
+from fairfl.data.interface import RemoteFile, content_sha256
 from fairfl.errors import DataError, OptionError, SourceError
 
 
@@ -37,6 +37,20 @@ def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
     fetch.main(arguments)
     sources = [file["source"] for file in json.loads(out.read_text())["files"]]
     assert sources == ["local folder", "local folder"]
+
+
+def test_marker_names_the_form_that_was_found(tmp_path, monkeypatch):
+    data = b"the other form"
+    other = RemoteFile("other", (), sha256=(hashlib.sha256(data).hexdigest(),), folder="shared")
+    file = RemoteFile("first", (), sha256=("0" * 64,), instead=other)
+    monkeypatch.setattr(mnist, "files", lambda options: (file,))
+    (tmp_path / "m" / "shared").mkdir(parents=True)
+    (tmp_path / "m" / "shared" / "other").write_bytes(data)
+    out = tmp_path / "m.json"
+    arguments = ["--dataset", "mnist", "--mirror", str(tmp_path / "m"), "--folder", str(tmp_path / "data")]
+    fetch.main([*arguments, "--out", str(out)])
+    (record,) = json.loads(out.read_text())["files"]
+    assert (record["name"], record["path"], record["source"]) == ("other", "shared/other", "mirror")
 
 
 def test_fetch_without_files(tmp_path):

@@ -17,10 +17,16 @@ LABELS = np.array([0, 1, 2, 1])
 def test_names():
     assert DATASETS == (
         "ambiguous_digits",
+        "cifar10",
+        "cifar100",
+        "cinic10",
         "digits",
         "dirty_mnist",
         "emnist",
+        "fashion_mnist",
         "mnist",
+        "python_text",
+        "stackoverflow",
         "synthetic_gaussian",
     )
 
@@ -54,7 +60,7 @@ def test_imports_are_cheap():
     code = (
         "import sys, fairfl.data as d\n"
         "for n in d.DATASETS: d.load(n)\n"
-        "print([m for m in ('torch', 'sklearn', 'pandas', 'urllib.request') if m in sys.modules])"
+        "print([m for m in ('torch', 'sklearn', 'pandas', 'PIL', 'urllib.request') if m in sys.modules])"
     )
     env = {"PYTHONPATH": ":".join(sys.path)}
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, timeout=30)
@@ -91,9 +97,18 @@ def test_assemble_fills_in():
     }
 
 
+def test_assemble_takes_one_scale_per_channel():
+    colours = np.zeros((4, 3, 2, 2), np.uint8)
+    metadata = assemble("d", 3, "s", colours, LABELS, mean=(0.5, 0.25, 1), std=(1, 2, 0.125)).metadata
+    assert (metadata["scale_mean"], metadata["scale_std"]) == ("0.5,0.25,1.0", "1.0,2.0,0.125")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"mean": (0.1, 0.2)}, r"mean has 2 values; expected 1 or 1 \(channels\)"),
+        ({"mean": float("nan")}, r"mean is \[nan\]; expected finite numbers"),
+        ({"std": 0}, r"std is \[0.0\]; expected finite numbers > 0"),
         ({"labels": np.array([0, 1, 3, 1])}, "labels row 2 is 3; expected 0..2"),
         ({"labels": np.array([0, -1, 2, 1])}, "labels row 1 is -1"),
         ({"labels": LABELS[:3]}, r"labels have shape \[3\]; expected \[4\]"),

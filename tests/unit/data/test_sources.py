@@ -109,6 +109,41 @@ def test_a_pipe_in_a_mirror_is_not_read(folder, tmp_path):
         obtain(remote(), "d", folder, [str(tmp_path / "m")])
 
 
+# ---- another form
+
+
+def in_two_forms(urls=()):
+    digest = hashlib.sha256(OTHER).hexdigest()
+    return remote(urls, instead=RemoteFile("y.gz", (), sha256=(digest,)))
+
+
+def test_the_form_asked_for_comes_before_the_other_one(folder, tmp_path, server, capsys):
+    server.answers["/x.gz"] = [(200, {}, GOOD)]
+    mirror = put(tmp_path / "m", OTHER, name="y.gz")
+    found = find(in_two_forms([server.url + "/x.gz"]), "d", folder, [str(mirror)])
+    assert (found.path.name, found.source) == ("x.gz", "upstream")
+    assert names(folder) == ["x.gz"]
+    assert "instead" not in capsys.readouterr().err
+
+
+def test_the_other_form_is_taken_if_nobody_has_the_first(folder, tmp_path, capsys):
+    mirror = put(tmp_path / "m", OTHER, name="y.gz")
+    found = find(in_two_forms(), "d", folder, [str(mirror)])
+    assert (found.path, found.source) == (folder / "d" / "y.gz", "mirror")
+    assert "d: no usable copy of x.gz; looking for y.gz instead" in capsys.readouterr().err
+    again = find(in_two_forms(), "d", folder, [])
+    assert (again.path.name, again.source) == ("y.gz", "local folder")
+
+
+def test_neither_form_is_there(folder, tmp_path):
+    mirror = put(tmp_path / "m", GOOD, name="y.gz")
+    with pytest.raises(SourceError) as caught:
+        find(in_two_forms(), "d", folder, [str(mirror)])
+    assert "d: no usable copy of x.gz. Tried: " in str(caught.value)
+    assert "Instead of it: d: no usable copy of y.gz. Tried: " in str(caught.value)
+    assert "checksum mismatch" in str(caught.value)
+
+
 # ---- bad files
 
 

@@ -1,0 +1,120 @@
+"""CIFAR-10: 50000 + 10000 colour images of ten classes, 32x32 (Krizhevsky 2009).
+
+Two forms are read: the archive as published, and one of JPEG files that an offline mirror may carry
+(original images and parts, but lossy). The second is asked for when nobody has the first, and the
+``source`` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import archives, cifar_batches, pictures
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge
+from fairfl.errors import DataError
+
+CLASSES = 10
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {"part": "all", "normalise": "none", "form": "auto"}
+NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+"""Names of the classes 0 to 9; CINIC-10 has the same."""
+
+_PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
+_BATCHES = {
+    "train": {f"data_batch_{number}": 10_000 for number in range(1, 6)},
+    "test": {"test_batch": 10_000},
+}
+_JPEGS_PER_CLASS = {"train": 5000, "test": 1000}
+_MAX_JPEG_BYTES = 64 * 2**10
+_NORMALISE = {"none": (0.0, 1.0), "channels": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))}
+_JPEG = RemoteFile(
+    "cifar10_jpeg.tar.xz",
+    (),
+    sha256=("e07e0e30715fb42d2d644bc9d2516ff610c9f7afb891c5e29e2a428db7951aae",),
+)
+_PICKLE = RemoteFile(
+    "cifar-10-python.tar.gz",
+    ("https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",),
+    sha256=("6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",),
+    md5="c58f30108f718f92721af3b95e74349a",
+    magic="gzip",
+    max_bytes=256 * 2**20,
+)
+_FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _JPEG}
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The one archive that holds both parts."""
+    return (_FORMS[_checked(options)["form"]],)
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first.
+
+    Rows of the published archive are in published order (data_batch_1 to 5, test_batch), rows of the
+    JPEG archive in the order of part, class and file number.
+
+    Options:
+        part: "train", "test" or "all" (default).
+        normalise: "none" (default), or "channels": mean (0.4914, 0.4822, 0.4465) and standard
+            deviation (0.2023, 0.1994, 0.2010) of red, green and blue, as FedFV's released code does.
+        form: "pickle", the archive as published; "jpeg", the lossy copy; "auto" (default), the first
+            of the two that there is.
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: the archive is missing, damaged or not as expected.
+    """
+    chosen = _checked(options)
+    file = _present(raw, _FORMS[chosen["form"]])
+    path, parts = usable(raw, file, "cifar10"), _PARTS[chosen["part"]]
+    if file.name == _JPEG.name:
+        images, labels = _read_jpegs(path, parts)
+        origin = "JPEG-compressed copy, lossy"
+    else:
+        rows = {name: count for part in parts for name, count in _BATCHES[part].items()}
+        images, labels = cifar_batches.read(path, "cifar-10-batches-py", rows, "labels", CLASSES)
+        origin = "as published"
+    mean, std = _NORMALISE[chosen["normalise"]]
+    source = f"CIFAR-10, part {chosen['part']}, {origin}"
+    return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge("cifar10", options, DEFAULTS)
+    for name, valid in (("part", _PARTS), ("normalise", _NORMALISE), ("form", _FORMS)):
+        choice("cifar10", name, chosen[name], valid)
+    return chosen
+
+
+def _present(raw: Path | None, file: RemoteFile) -> RemoteFile:
+    """The form that the data folder has; ``file`` if it has both or none."""
+    if raw is None or file.instead is None:
+        return file
+    has, has_other = ((Path(raw) / form.relative("cifar10")).is_file() for form in (file, file.instead))
+    return file.instead if has_other and not has else file
+
+
+def _read_jpegs(path: Path, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Images uint8 [N, 3, 32, 32] and labels int64 [N] in the order of part, class and file number."""
+    names, labels = [], []
+    for part in parts:
+        for label, name in enumerate(NAMES):
+            names += [f"{part}/{name}/{number:04}.jpg" for number in range(_JPEGS_PER_CLASS[part])]
+            labels += [label] * _JPEGS_PER_CLASS[part]
+    rows = {name: row for row, name in enumerate(names)}
+    images = np.empty((len(names), 3, 32, 32), np.uint8)
+    for name, data in archives.members(path, rows.__contains__, _MAX_JPEG_BYTES):
+        # Taken out of the wanted names, so that what is left is missing.
+        images[rows.pop(name)], _ = pictures.decode(data, "JPEG", name, 32)
+        if not rows:
+            break
+    if rows:
+        raise DataError(f"{path.name}: has no file {next(iter(rows))} ({len(rows)} of {len(names)} are missing)")
+    return images, np.array(labels)

@@ -1,0 +1,147 @@
+"""Fashion-MNIST: 60000 + 10000 pictures of clothes, 28x28 (Xiao, Rasul, Vollgraf 2017).
+
+How FedFV prepares it (its released code, after that of q-FFL): classes 0, 2, 6 (T-shirt, pullover,
+shirt), each pixel standardised with its mean and standard deviation over the training images of all
+ten classes. That is ``part: all, classes: [0, 2, 6], standardise: pixel``.
+
+An offline mirror may carry a copy with the 70000 published images in another train/test cut (and a
+few dozen duplicates). It is taken, and the ``source`` says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import classes, mnist_files
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge
+from fairfl.errors import DataError
+
+CLASSES = mnist_files.CLASSES
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {"part": "all", "classes": None, "standardise": "none"}
+_STANDARDISE = ("none", "pixel", "global")
+_HOSTS = (
+    "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+    "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+)
+# Added to each standard deviation by the released code, in units of 0..255.
+_PIXEL_OFFSET = 0.001
+# First the digest of the published file, then that of a copy with a redrawn train/test cut.
+_SHA256 = {
+    "train-images-idx3-ubyte.gz": (
+        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "fb51381c2a787544c6f93c0b34f40f977d04bf47c370e052d062002ebec965b0",
+    ),
+    "train-labels-idx1-ubyte.gz": (
+        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "7aae7312bec13c4276ba4f508cb808236a247c7c5c5d603bcd44f9efd6debac4",
+    ),
+    "t10k-images-idx3-ubyte.gz": (
+        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "ce5807910b1ce24da10a7945e0c2a7b71952d43df92560efb01dc78c2457f3b6",
+    ),
+    "t10k-labels-idx1-ubyte.gz": (
+        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        "6bdc149cf8a23f9cae3b9494cbc09c26232a42dc6aac25f6d77a258f51ffda9a",
+    ),
+}
+_MD5 = {
+    "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+    "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
+    "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
+    "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
+}
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The IDX files of the chosen part, and of the training part if it sets the scale."""
+    return tuple(map(_file, _needed(_checked(options))))
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs uint8 [N, 1, 28, 28], or float32 [N, 784] if each pixel is standardised.
+
+    N = 70000 (60000, 10000 for the training and the test part), or a tenth of it for each class
+    that is kept. Train rows come first.
+
+    Options:
+        part: "train", "test" or "all" (default).
+        classes: labels to keep, which become 0, 1, ... in the order given, or null for all
+            (default).
+        standardise: with statistics of the training images of all ten classes: "none" (default);
+            "pixel", (x - mean) / (standard deviation + 0.001) for each pixel in units of 0..255,
+            as FedFV's released code does; "global", one mean and one standard deviation for all
+            pixels.
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: a file is missing, damaged or not as expected, or the files are
+            not all of one train/test cut.
+    """
+    chosen = _checked(options)
+    images, labels = mnist_files.read(raw, "fashion_mnist", chosen["part"], _file)
+    source = f"Fashion-MNIST, part {chosen['part']}, {_cut(raw, _needed(chosen))}"
+    count = CLASSES
+    if chosen["classes"] is not None:
+        images, labels = classes.keep(images, labels, chosen["classes"], CLASSES)
+        count = len(chosen["classes"])
+        source += f"; classes {chosen['classes']} only"
+    inputs, mean, std = images[:, None], 0.0, 1.0
+    if chosen["standardise"] != "none":
+        training, _ = mnist_files.read(raw, "fashion_mnist", "train", _file)
+        source += f"; {chosen['standardise']} standardisation by the training images of all classes"
+        if chosen["standardise"] == "global":
+            mean, std = training.mean() / 255, training.std() / 255
+        else:
+            inputs = _standardised_pixels(images, training)
+    return assemble("fashion_mnist", count, source, inputs, labels, mean=mean, std=std)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge("fashion_mnist", options, DEFAULTS)
+    choice("fashion_mnist", "part", chosen["part"], mnist_files.PARTS)
+    choice("fashion_mnist", "standardise", chosen["standardise"], _STANDARDISE)
+    classes.checked("fashion_mnist", chosen["classes"], CLASSES)
+    return chosen
+
+
+def _needed(chosen: dict[str, Any]) -> tuple[str, ...]:
+    training = () if chosen["standardise"] == "none" else mnist_files.names("train")
+    return tuple(dict.fromkeys((*training, *mnist_files.names(chosen["part"]))))
+
+
+def _file(name: str) -> RemoteFile:
+    urls = tuple(host + name for host in _HOSTS)
+    return RemoteFile(name, urls, sha256=_SHA256[name], md5=_MD5[name], magic="gzip")
+
+
+def _cut(raw: Path | None, needed: tuple[str, ...]) -> str:
+    """Says in words which train/test cut the files are of."""
+    paths = [usable(raw, _file(name), "fashion_mnist") for name in needed]
+    redrawn = []
+    for path in paths:
+        with path.open("rb") as stream:
+            redrawn.append(hashlib.file_digest(stream, "sha256").hexdigest() == _SHA256[path.name][1])
+    if all(redrawn):
+        return "copy with the published images in a redrawn train/test cut"
+    if any(redrawn):
+        # Images of one cut's training part may be in the other's test part.
+        one, other = paths[redrawn.index(True)], paths[redrawn.index(False)]
+        raise DataError(
+            f"fashion_mnist: {one.name} is of a redrawn train/test cut, {other.name} of the published one; "
+            f"delete the files in {one.parent} and run fairfl.fetch --dataset fashion_mnist"
+        )
+    return "as published"
+
+
+def _standardised_pixels(images: np.ndarray, training: np.ndarray) -> np.ndarray:
+    """float32 [N, 784]: (x - mean) / (standard deviation + 0.001) per pixel, in units of 0..255."""
+    mean = training.mean(axis=0).astype(np.float32)
+    std = training.std(axis=0).astype(np.float32)
+    return ((images.astype(np.float32) - mean) / (std + np.float32(_PIXEL_OFFSET))).reshape(len(images), -1)

@@ -1,0 +1,416 @@
+"""Data sets for next-word prediction: tokens, the text that ships with Python, Stack Overflow in a small copy."""
+
+import lzma
+import platform
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.data import python_text, stackoverflow, words
+from fairfl.data.interface import assemble
+from fairfl.errors import DataError, OptionError, SourceError
+
+# ---- tokens
+
+
+def test_a_short_sentence_by_hand():
+    """Specials 0..3 are padding, begin, end, unknown; "b" is not in the vocabulary."""
+    tokens = words.vocabulary(["a", "c"])
+    assert tokens == {"a": 4, "c": 5}
+    inputs, labels = words.encode([["a", "b", "c"]], tokens, 6, False)
+    assert inputs.tolist() == [[1, 4, 3, 5, 2, 0]]
+    assert labels.tolist() == [[4, 3, 5, 2, -1, -1]]
+    assert words.encode([["a", "b", "c"]], tokens, 6, True)[1].tolist() == [[4, 3, 5, 2, 0, 0]]
+
+
+@pytest.mark.parametrize(("sentence", "labels"), [("a c a", [4, 5, 4]), ("a c a a", [4, 5, 4]), ("a c", [4, 5, 2])])
+def test_a_sentence_as_long_as_the_row_has_no_end(sentence, labels):
+    inputs, found = words.encode([sentence.split()], words.vocabulary("ac"), 3, False)
+    assert inputs.tolist() == [[1, *labels[:2]]] and found.tolist() == [labels]
+
+
+def test_no_sentences():
+    inputs, labels = words.encode([], {}, 5, False)
+    assert inputs.shape == labels.shape == (0, 5)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=5), st.integers(1, 6))
+def test_labels_are_the_inputs_that_follow(sentences, length):
+    tokens = words.vocabulary("abcd")
+    inputs, labels = words.encode(sentences, tokens, length, False)
+    assert inputs.shape == labels.shape == (len(sentences), length)
+    assert (inputs[:, 0] == words.BEGIN).all()
+    asked = labels >= 0
+    np.testing.assert_array_equal(inputs[:, 1:][asked[:, 1:]], labels[:, :-1][asked[:, 1:]])
+    np.testing.assert_array_equal(asked.sum(1), [min(len(sentence) + 1, length) for sentence in sentences])
+
+
+# ---- the form of prepared data
+
+TOKENS = np.array([[1, 4, 2], [1, 2, 0]])
+NEXT = np.array([[4, 2, -1], [2, -1, -1]])
+
+
+def test_assemble_takes_tokens():
+    data = assemble("d", 5, "s", TOKENS, NEXT.astype(np.int32))
+    assert {name: tensor.dtype.name for name, tensor in data.tensors.items()} == dict.fromkeys(
+        ("inputs", "labels", "groups"), "int64"
+    )
+    assert data.tensors["labels"].tolist() == NEXT.tolist()
+    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
+
+
+def test_tokens_may_have_one_label_per_text():
+    assert assemble("d", 2, "s", TOKENS, np.array([0, 1])).tensors["labels"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"inputs": TOKENS - 2}, "inputs row 0 holds the token -1; expected 0 or more"),
+        ({"inputs": TOKENS + 1}, "inputs row 0 is not within 0..4"),
+        ({"inputs": TOKENS.astype(np.float32)}, r"labels have shape \[2, 3\]; expected \[2\], or the shape of the"),
+        ({"labels": NEXT[:, :2]}, r"labels have shape \[2, 2\]; expected \[2\], or the shape of the inputs"),
+        ({"labels": NEXT * 1.0}, "labels are float64; expected whole numbers"),
+        ({"labels": NEXT + 1}, "labels row 0 is not within -1..4"),
+        ({"labels": NEXT - 1}, "labels row 0 is not within -1..4"),
+        ({"labels": np.array([[4, 2, -1], [-1, -1, -1]])}, "labels row 1 asks for no prediction"),
+    ],
+)
+def test_assemble_refuses_tokens(change, message):
+    with pytest.raises(DataError, match=f"d: {message}"):
+        assemble("d", 5, "s", **{"inputs": TOKENS, "labels": NEXT, **change})
+
+
+# ---- python_text
+
+
+@pytest.fixture(scope="module")
+def text():
+    return python_text.prepare(None, {}, 0)
+
+
+def test_python_text_form(text):
+    tensors = text.tensors
+    sizes = np.bincount(tensors["client"])
+    assert len(sizes) == 10 and sizes.min() >= 150 and sizes.max() == 200
+    assert tensors["inputs"].shape == tensors["labels"].shape == (sizes.sum(), 10)
+    assert (np.diff(tensors["client"]) >= 0).all()
+    assert text.metadata["classes"] == "504" == str(python_text.CLASSES)
+    assert text.metadata["source"].startswith("stand-in for texts of many writers")
+    assert f"Python {platform.python_version()}," in text.metadata["source"]
+    assert python_text.files({}) == ()
+
+
+def test_python_text_is_the_same_every_time(text):
+    assert python_text.prepare(None, {}, 7).metadata == text.metadata
+
+
+def test_python_text_is_mostly_known_words_and_every_word_occurs(text):
+    labels = text.tensors["labels"]
+    assert (labels == words.UNKNOWN).sum() < 0.25 * (labels >= 0).sum()
+    assert (labels == words.PAD).sum() == 0
+    assert np.isin(np.arange(1, 504), text.tensors["inputs"]).mean() > 0.95
+
+
+def test_topics_differ_in_their_words(text):
+    """The distance between the word distributions of two topics is far above that of two halves of one."""
+    labels, client = text.tensors["labels"], text.tensors["client"]
+
+    def share(rows):
+        counts = np.bincount(labels[rows][labels[rows] >= 0], minlength=504)
+        return counts / counts.sum()
+
+    rows = [np.flatnonzero(client == k) for k in range(10)]
+    within = np.mean([np.abs(share(own[::2]) - share(own[1::2])).sum() for own in rows])
+    between = np.mean([np.abs(share(rows[k][::2]) - share(rows[k - 1][1::2])).sum() for k in range(10)])
+    assert between > 1.3 * within
+
+
+def test_every_topic_has_enough_sentences_for_two_halves():
+    tensors = python_text.prepare(None, {"topics": len(python_text.TOPICS), "sentences": 150}, 0).tensors
+    assert np.bincount(tensors["client"]).tolist() == [150] * len(python_text.TOPICS)
+
+
+def test_the_most_frequent_words_come_first():
+    options = {"topics": 2, "sentences": 40, "vocabulary": 30, "length": 200}
+    tensors = python_text.prepare(None, options, 0).tensors
+    counts = np.bincount(tensors["inputs"].ravel(), minlength=34)
+    assert (np.diff(counts[words.SPECIALS :]) <= 0).all() and counts[-1] > 0
+
+
+def test_counted_padding_is_a_label():
+    options = {"topics": 1, "sentences": 20, "vocabulary": 30, "length": 30}
+    plain, counted = (python_text.prepare(None, {**options, "count_pad": value}, 0).tensors for value in (False, True))
+    np.testing.assert_array_equal(plain["inputs"], counted["inputs"])
+    np.testing.assert_array_equal(np.where(plain["labels"] < 0, words.PAD, plain["labels"]), counted["labels"])
+    assert (plain["labels"] < 0).any()
+
+
+LIBRARY = '''"""A first line without an end
+
+Two lines that make one
+sentence here. Short one. It's the 2nd (real) sentence!
+
+    An indented list. It is not read at all.
+>>> a program is not read either.
+"""
+
+
+class Later:
+    """The class comes before its method."""
+
+    def method(self):
+        """The method comes after its class."""
+
+
+async def last():
+    """The method comes after its class."""
+'''
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """A standard library of two modules."""
+    monkeypatch.setattr(python_text.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(python_text, "TOPICS", {"one": ("single",), "two": ("package", "gone")})
+    (tmp_path / "single.py").write_text(LIBRARY)
+    (tmp_path / "package" / "test").mkdir(parents=True)
+    (tmp_path / "package" / "test" / "a.py").write_text('"""Tests of the library are not read."""')
+    (tmp_path / "package" / "b.py").write_text('"""A package is read with all its files."""')
+    return tmp_path
+
+
+def test_sentences_of_a_module_by_hand(library):
+    assert [" ".join(sentence) for sentence in python_text._sentences("one", 9)] == [
+        "two lines that make one sentence here .",
+        "it's the 2 nd ( real ) sentence !",
+        "the class comes before its method .",
+        "the method comes after its class .",
+    ]
+    assert len(python_text._sentences("one", 2)) == 2
+
+
+def test_packages_are_read_without_their_tests(library):
+    assert python_text._sentences("two", 9) == [("a", "package", "is", "read", "with", "all", "its", "files", ".")]
+
+
+def test_a_python_without_sources_is_an_error(library):
+    (library / "single.py").unlink()
+    with pytest.raises(DataError, match="holds no sources of single; use a Python"):
+        python_text.prepare(None, {"topics": 1}, 0)
+    (library / "single.py").write_text("def f(:")
+    with pytest.raises(DataError, match="single.py cannot be read"):
+        python_text.prepare(None, {"topics": 1}, 0)
+
+
+def test_more_words_than_the_text_has(library):
+    with pytest.raises(OptionError, match="option vocabulary is 50; the text has only 2[0-9] different words"):
+        python_text.prepare(None, {"topics": 2, "vocabulary": 50}, 0)
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "message"),
+    [
+        (python_text, {"topics": 0}, "option topics is 0; expected a whole number >= 1"),
+        (python_text, {"topics": 21}, "option topics is 21; expected at most 20"),
+        (python_text, {"sentences": 0}, "option sentences is 0"),
+        (python_text, {"vocabulary": 0}, "option vocabulary is 0"),
+        (python_text, {"length": 1.5}, "option length is 1.5"),
+        (python_text, {"count_pad": 1}, "option count_pad is 1; expected true or false"),
+        (stackoverflow, {"users": 0}, "option users is 0"),
+        (stackoverflow, {"min_samples": -1}, "option min_samples is -1"),
+        (stackoverflow, {"max_samples": 10_001}, "option max_samples is 10001; expected more than min_samples"),
+        (stackoverflow, {"order": "random"}, "option order is 'random'; nearest: 'drawn'"),
+        (stackoverflow, {"count_pad": None}, "option count_pad is None"),
+    ],
+)
+def test_bad_options(module, options, message):
+    with pytest.raises(OptionError, match=f"{module._NAME}: {message}"):
+        module.files(options)
+
+
+# ---- stackoverflow
+
+WORDS = ["the", "a", "sql", "page", "works"]
+# User, sentences by split. As text, "12" comes before "9".
+USERS = {
+    ("9", "train"): ["the sql works", "a page", "a page works", "the page"],
+    ("12", "train"): ["sql", "the café page <URL> works", "works"],
+    ("12", "test"): ["a", "a", "a", "a"],
+    ("3", "train"): ["the", "a"],
+    ("7", "train"): ["page"] * 9,
+    ("1", "heldout"): ["sql"] * 4,
+}
+
+
+def field(number, content):
+    """A length-delimited field of a protocol buffer message."""
+    length, head = len(content), bytes([number << 3 | 2])
+    while length >= 128:
+        head += bytes([length & 0x7F | 0x80])
+        length >>= 7
+    return head + bytes([length]) + content
+
+
+def example(tokens, name=b"tokens"):
+    """A tf.train.Example: a score (whole number), a title longer than 127 bytes and the tokens."""
+    score = field(3, field(1, bytes([0x96, 0x01])))
+    title, text = field(1, field(1, b"t" * 200)), field(1, field(1, tokens.encode()))
+    entries = ((b"score", score), (b"title", title), (name, text))
+    return field(1, b"".join(field(1, field(1, key) + field(2, value)) for key, value in entries))
+
+
+def pack(folder, users=USERS, message=example, statements=()):
+    """Write the database as upstream does, packed."""
+    path = folder / "plain.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
+        database.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
+        longest = max(map(len, users.values()))
+        for turn in range(longest):  # users take turns, so that their rows are not side by side
+            for (user, split), texts in users.items():
+                if turn < len(texts):
+                    database.execute("INSERT INTO examples VALUES (?, ?, ?)", (split, user, message(texts[turn])))
+        for (user, split), texts in users.items():
+            database.execute("INSERT INTO client_metadata VALUES (?, ?, ?)", (user, split, len(texts)))
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+    (folder / "stackoverflow").mkdir(exist_ok=True)
+    (folder / "stackoverflow" / "stackoverflow.sqlite.lzma").write_bytes(lzma.compress(path.read_bytes()))
+    path.unlink()
+
+
+OPTIONS = {"users": 100, "min_samples": 2, "max_samples": 9, "vocabulary": 5, "length": 4}
+
+
+@pytest.fixture
+def raw(tmp_path, small, any_checksum):
+    counts = "".join(f"{word} {10 - i}\n" for i, word in enumerate(WORDS)).encode()
+    small.tar(
+        tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2",
+        [("stackoverflow.word_count", counts + b"rare 1\n")],
+        "w:bz2",
+    )
+    pack(tmp_path)
+    return tmp_path
+
+
+def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
+    """Users 12 and 9 of the training split have more than 2 and fewer than 9 sentences."""
+    data = stackoverflow.prepare(raw, OPTIONS, 0)
+    assert data.metadata["classes"] == "9" and data.tensors["client"].tolist() == [0, 0, 0, 1, 1, 1, 1]
+    the, a, sql, page, works = range(4, 9)
+    assert data.tensors["inputs"].tolist() == [
+        [1, sql, 2, 0],
+        [1, the, 3, page],
+        [1, works, 2, 0],
+        [1, the, sql, works],
+        [1, a, page, 2],
+        [1, a, page, works],
+        [1, the, page, 2],
+    ]
+    assert data.tensors["labels"].tolist() == [
+        [sql, 2, -1, -1],
+        [the, 3, page, 3],
+        [works, 2, -1, -1],
+        [the, sql, works, 2],
+        [a, page, 2, -1],
+        [a, page, works, 2],
+        [the, page, 2, -1],
+    ]
+    assert "2 of the first 100 users, with more than 2 and fewer than 9 sentences" in data.metadata["source"]
+
+
+def test_nothing_is_left_beside_the_packed_database(raw):
+    stackoverflow.prepare(raw, OPTIONS, 0)
+    assert sorted(path.name for path in (raw / "stackoverflow").iterdir()) == [
+        "stackoverflow.sqlite.lzma",
+        "stackoverflow.word_count.tar.bz2",
+    ]
+
+
+def test_only_the_first_users_are_looked_at(raw):
+    """Sorted as text: 12, 3, 7, 9."""
+    assert stackoverflow.prepare(raw, {**OPTIONS, "users": 3}, 0).tensors["client"].tolist() == [0, 0, 0]
+    everybody = {**OPTIONS, "min_samples": 0, "max_samples": 10}
+    assert np.bincount(stackoverflow.prepare(raw, everybody, 0).tensors["client"]).tolist() == [3, 2, 9, 4]
+
+
+def test_counted_padding(raw):
+    labels = stackoverflow.prepare(raw, {**OPTIONS, "count_pad": True}, 0).tensors["labels"]
+    assert labels[0].tolist() == [6, 2, 0, 0] and labels.min() == 0
+
+
+def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
+    users = {("5", "train"): [f"{'a ' * n}" for n in range(60)]}
+    pack(raw, users)
+    options = {**OPTIONS, "max_samples": 61, "length": 60, "order": "drawn"}
+    drawn, again = (stackoverflow.prepare(raw, options, seed).tensors["inputs"] for seed in (0, 1))
+    np.testing.assert_array_equal(drawn, again)
+    lengths = (drawn == 5).sum(1)
+    assert len(lengths) == 60 and 30 <= len(set(lengths.tolist())) <= 45  # 60 (1 - 1/e) = 38 expected
+
+
+def test_nobody_of_the_wanted_size(raw):
+    with pytest.raises(DataError, match="none of 4 users has more than 20 and fewer than 30 sentences"):
+        stackoverflow.prepare(raw, {**OPTIONS, "min_samples": 20, "max_samples": 30}, 0)
+
+
+def test_a_vocabulary_beyond_the_published_words(raw):
+    with pytest.raises(DataError, match="stackoverflow.word_count has 6 words; option vocabulary asks for 7"):
+        stackoverflow.prepare(raw, {**OPTIONS, "vocabulary": 7}, 0)
+
+
+def refused(raw, message):
+    with pytest.raises(DataError, match=message):
+        stackoverflow.prepare(raw, OPTIONS, 0)
+    assert len(list((raw / "stackoverflow").iterdir())) == 2  # nothing half unpacked stays
+
+
+def test_damaged_databases(raw):
+    packed = raw / "stackoverflow" / "stackoverflow.sqlite.lzma"
+    whole = packed.read_bytes()
+    packed.write_bytes(whole[: len(whole) // 2])
+    refused(raw, "stackoverflow.sqlite.lzma: damaged LZMA file")
+    packed.write_bytes(b"not packed at all")
+    refused(raw, "damaged LZMA file")
+    packed.write_bytes(lzma.compress(b"not a database" * 100))
+    refused(raw, "not the database that is expected")
+    pack(raw, statements=["DROP TABLE client_metadata"])
+    refused(raw, "not the database that is expected .*client_metadata")
+    pack(raw, statements=["DELETE FROM examples WHERE rowid = 1"])
+    refused(raw, "user 9 has 3 sentences; expected 4")
+
+
+@pytest.mark.parametrize(
+    ("message", "problem"),
+    [
+        (lambda text: example(text, b"words"), "not stored as a tf.train.Example with 'tokens'"),
+        (lambda text: b"", "not stored as a tf.train.Example"),
+        (lambda text: example(text)[:-1], "not a protocol buffer message"),
+        (lambda text: b"\x0b" + example(text), "not a protocol buffer message"),
+        (lambda text: b"\xff", "not a protocol buffer message"),
+    ],
+)
+def test_sentences_in_another_form(raw, message, problem):
+    pack(raw, message=message)
+    refused(raw, problem)
+
+
+def test_numbers_beside_the_features_are_passed_over():
+    """Fields of other kinds: a varint, 64 bits, 32 bits."""
+    message = bytes([2 << 3, 0x80, 0x01, 3 << 3 | 1, *range(8), 4 << 3 | 5, *range(4)]) + example("a b")
+    assert stackoverflow._feature(message, b"tokens") == b"a b"
+
+
+def test_stackoverflow_without_files(tmp_path):
+    with pytest.raises(SourceError, match="run fairfl.fetch --dataset stackoverflow"):
+        stackoverflow.prepare(tmp_path, {}, 0)
+    names = [file.relative("stackoverflow") for file in stackoverflow.files({})]
+    assert names == ["stackoverflow/stackoverflow.sqlite.lzma", "stackoverflow/stackoverflow.word_count.tar.bz2"]
