@@ -2,5 +2,8 @@
 
 from fairfl.spec.declaration import declaration, names
 
-REQUIRED = {"eagle": {"lambda": 0.5, "norm": "l2_k"}}
+REQUIRED = {
+    "ditto": {"report": "global"},
+    "eagle": {"lambda": 0.5, "norm": "l2_k"},
+}
 FEDERATING = [name for name in names("algorithms") if declaration("algorithms", name).ROUNDS]

@@ -6,7 +6,11 @@
 
 `order` says whether x moves with the new lambda (ascent_first) or with the old one (descent_first).
 In a round with some of the clients, `sampled` says how lambda moves (no paper defines it): `mass` keeps
-their total mass s = sum_{k in S} lambda_k and weights by lambda_k / s; `unit` projects them onto sum 1.
+their total mass s = sum_{k in S} lambda_k and weights by lambda_k / s, by n_k where s is 0; `unit` projects them
+onto sum 1.
+
+`report` says which model is evaluated: the last one, or the mean of all models after a round, (1/t) sum_{i=1..t} x_i,
+as in the paper's Algorithm 1 and in the code released with FedFV. Clients always receive the last one.
 """
 
 from typing import Literal
@@ -15,7 +19,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Reports, State
 from fairfl.spec.base import Strict
 
 NEEDS = ("loss_received",)
@@ -27,19 +31,34 @@ class Config(Strict):
     start: Literal["size", "uniform"] = Field("size", description="first lambda: n_k / N or 1 / K")
     order: Literal["ascent_first", "descent_first"] = "ascent_first"
     sampled: Literal["mass", "unit"] = "mass"
+    report: Literal["last", "average"] = Field(
+        "last", description="model that is evaluated: x_t or mean of x_1 ... x_t"
+    )
 
 
 def project(y: Tensor, total: float | Tensor = 1.0) -> Tensor:
     """Euclidean projection of y, [m], onto {v >= 0, sum v = total}."""
     u = y.sort(descending=True).values
     excess = (u.cumsum(0) - total) / torch.arange(1, len(u) + 1, dtype=u.dtype, device=u.device)
-    rho = (u > excess).sum()  # u - excess is positive up to rho and never after it
-    return (y - excess[rho - 1]).clamp(min=0)
+    rho = (u > excess).sum()  # u - excess is positive up to rho and never after it; nowhere if total is 0
+    return (y - excess[(rho - 1).clamp(min=0)]).clamp(min=0)
 
 
 def init(federation: Federation, config: Config) -> State:
     n = federation.samples if config.start == "size" else torch.ones_like(federation.samples)
-    return {"lambda": n / n.sum()}
+    state = {"lambda": n / n.sum()}
+    if config.report == "average":
+        state |= {"mean": federation.x, "rounds": torch.zeros((), dtype=federation.x.dtype, device=federation.x.device)}
+    return state
+
+
+def averaged(state: State, x: Tensor) -> Tensor:
+    """Mean of x_1, ..., x_t, where x = x_t and the state holds the mean of those before; x_0 does not count."""
+    return torch.lerp(state["mean"], x, 1 / state["rounds"].clamp(min=1))
+
+
+def deploy(state: State, x: Tensor, config: Config) -> Deployed:
+    return Deployed((averaged(state, x) if config.report == "average" else x).unsqueeze(0))
 
 
 def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
@@ -48,4 +67,8 @@ def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate
     mass = old.sum() if config.sampled == "mass" else torch.ones_like(old.sum())
     new = project(old + config.eta_lambda * reports.loss_received, mass)
     w = new if config.order == "ascent_first" else old
-    return Aggregate(weights=w / mass), {"lambda": state["lambda"].index_copy(0, S, new)}
+    state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
+    if config.report == "average":
+        state |= {"mean": averaged(state, reports.x), "rounds": state["rounds"] + 1}
+    n = reports.samples
+    return Aggregate(weights=torch.where(mass < 1e-12, n / n.sum(), w / mass)), state

@@ -9,27 +9,40 @@
     x      <- x - sum_k Delta_k / sum_k h_k           sums over the round's clients, not weighted by p_k
 
 Written as weights of D_k:  w_k = L F_k^q / sum_j h_j.
+
+The p_k of the objective enter through sampling alone; `weights: size` puts them into both sums, p_k Delta_k and
+p_k h_k. `loss: after` takes the loss of the trained model for F_k, as the code released with FedFV does.
 """
 
+from typing import Literal
+
+import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State
 from fairfl.spec.base import Strict
 
-NEEDS = ("loss_received",)
+NEEDS = ("loss_received", "loss_after")
 ROUNDS = True
 
 
 class Config(Strict):
     q: float = Field(1.0, ge=0, description="fairness exponent; 0 is FedAvg with uniform weights")
     epsilon: float = Field(1e-10, gt=0, description="added to F_k: q < 1 and F_k = 0 would give 0^(q-1)")
+    loss: Literal["received", "after"] = Field("received", description="F_k at x (paper) or at x_k (FedFV's code)")
+    weights: Literal["none", "size"] = Field("none", description="p_k in both sums: equal, or by samples")
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    return (f"loss_{config.loss}",)
 
 
 def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
     q, L = config.q, 1 / reports.learning_rate
-    F = reports.loss_received + config.epsilon
+    F = (reports.loss_received if config.loss == "received" else reports.loss_after) + config.epsilon
+    p = reports.samples if config.weights == "size" else torch.ones_like(reports.samples)
     u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]
     # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
     F_q = (F / F.max()) ** q
-    h = q * F_q / F * u_squared + L * F_q
-    return Aggregate(weights=L * F_q / h.sum()), state
+    h = p * (q * F_q / F * u_squared + L * F_q)
+    return Aggregate(weights=p * L * F_q / h.sum()), state

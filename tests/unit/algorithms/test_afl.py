@@ -1,12 +1,17 @@
-"""AFL: projection, hand-computed examples, limiting cases, sampled rounds."""
+"""AFL: projection, hand-computed examples, limiting cases, sampled rounds, the mean of the iterates."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import F, close, reports, step
+from pydantic import ValidationError
+from toy import SAMPLES, F, X, close, reports, step
 
+from fairfl.algorithms import afl
 from fairfl.algorithms.afl import project
+from fairfl.algorithms.interface import Federation
 
 
 def vector(*values: float) -> torch.Tensor:
@@ -53,8 +58,40 @@ def test_sampled_unit():
     close(step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit")[1], [0.425, 0.575])
 
 
+def test_sampled_unit_leaves_the_others():
+    close(step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit")[2]["lambda"], [0.425, 0.5, 0.575])
+
+
+def test_uniform_start():
+    close(step("afl", start="uniform", order="descent_first")[1], [1 / 3] * 3)
+
+
+def test_projection_onto_nothing():
+    close(project(vector(0.9, 0.5), 0.0), [0.0, 0.0], 0)
+
+
+def test_clients_without_mass_are_averaged_by_size():
+    """lambda = (0, 0, 1) and only clients 0 and 1 take part."""
+    state = {"lambda": vector(0.0, 0.0, 1.0)}
+    result, state = afl.aggregate(state, reports(ids=(0, 1)), afl.Config(eta_lambda=0.7))
+    close(result.weights, [1 / 3, 2 / 3])
+    close(state["lambda"], [0.0, 0.0, 1.0], 0)
+
+
+def test_repeated_rounds_keep_lambda_in_the_simplex():
+    module, config = afl, afl.Config(eta_lambda=0.7)
+    state = module.init(Federation(SAMPLES, X), config)
+    for t in range(20):
+        ids = [(0, 1), (1, 2), (0, 1, 2), (2,)][t % 4]
+        result, state = module.aggregate(state, reports(ids=ids), config)
+        close(result.weights.sum(), 1.0, 1e-12)
+        assert (state["lambda"] >= 0).all()
+        close(state["lambda"].sum(), 1.0, 1e-12)
+
+
 def test_step_zero_is_fedavg():
     close(step("afl", eta_lambda=0.0)[0], step("fedavg")[0])
+    close(step("afl", eta_lambda=0.0, start="uniform")[0], step("fedavg", weighting="uniform")[0])
 
 
 def test_equal_losses_leave_lambda():
@@ -67,3 +104,62 @@ def test_huge_step_puts_all_weight_on_the_largest_loss():
 
 def test_a_constant_on_all_losses_changes_nothing():
     close(step("afl", reports(losses=F + 7.0))[1], step("afl")[1], 1e-12)
+
+
+# -- the mean of the iterates -------------------------------------------------------------------------------
+def average_path(*losses, report="average", skip=()):
+    """(evaluated models from before round 0 on, models) over rounds with these losses; x moves by the toy's updates."""
+    module, config = afl, afl.Config(eta_lambda=0.1, report=report)
+    state, x = module.init(Federation(SAMPLES, X), config), X
+    deployed, path = [module.deploy(state, x, config).models], [x]
+    for t, loss in enumerate(losses):
+        if t not in skip:
+            round = replace(reports(losses=vector(*loss)), x=x, round=t)
+            result, state = module.aggregate(state, round, config)
+            x = x - result.weights @ round.delta
+        deployed.append(module.deploy(state, x, config).models)
+        path.append(x)
+    assert all(models.shape == (1, 2) for models in deployed)
+    return torch.cat(deployed), torch.stack(path)
+
+
+LOSSES = [(0.5, 1.0, 2.0), (3.0, 0.1, 0.2), (0.0, 0.0, 5.0), (1.0, 2.0, 1.0)]
+
+
+def test_the_average_leaves_out_the_initial_model():
+    deployed, path = average_path(*LOSSES)
+    assert torch.equal(deployed[0], X)
+    assert torch.equal(deployed[1], path[1])
+    for t in range(1, 5):
+        close(deployed[t], path[1 : t + 1].mean(0), 1e-12)
+
+
+def test_the_average_follows_the_recursion_of_the_released_code():
+    deployed, path = average_path(*LOSSES)
+    mean = X
+    for t in range(4):
+        mean = (t * mean + path[t + 1]) / (t + 1)
+        close(deployed[t + 1], mean, 1e-12)
+
+
+def test_the_average_changes_neither_training_nor_the_last_model():
+    deployed, path = average_path(*LOSSES, report="last")
+    assert torch.equal(deployed, path)
+    assert torch.equal(path, average_path(*LOSSES)[1])
+
+
+def test_a_round_that_nobody_survived_does_not_count():
+    deployed, path = average_path(*LOSSES, skip=(1,))
+    close(deployed[-1], path[[1, 3, 4]].mean(0), 1e-12)
+
+
+def test_only_the_average_is_kept_in_the_state():
+    assert set(afl.init(Federation(SAMPLES, X), afl.Config())) == {"lambda"}
+    state = afl.init(Federation(SAMPLES, X.float()), afl.Config(report="average"))
+    assert state["mean"].dtype == torch.float32
+
+
+@pytest.mark.parametrize("bad", [{"report": "mean"}, {"eta_lambda": -0.1}, {"order": "both"}])
+def test_impossible_values_are_refused(bad):
+    with pytest.raises(ValidationError):
+        afl.Config(**bad)

@@ -4,11 +4,14 @@
 """
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
 from registered import FEDERATING, REQUIRED
 from toy import F, G, X, close, received, reports, start
+
+from fairfl.algorithms.interface import Federation
 
 BY_DESIGN = {
     "qffl": {
@@ -17,6 +20,15 @@ BY_DESIGN = {
         "constant_loss": "powers of the loss are not shift-invariant",
     },
     "eagle": {"weights_sum_to_one": "clients scale their steps; the server's weights do sum to 1"},
+    "fedfa": {
+        "equal_clients": "server momentum",
+        "constant_loss": "the toy's accuracies follow from its losses",
+    },
+    "fedfv": {"weights_sum_to_one": "projected and rescaled updates"},
+    "fedmgda_plus": {
+        "equal_clients": "a step has the length eta_global",
+        "weights_sum_to_one": "weights are divided by the lengths of the updates",
+    },
 }
 
 
@@ -30,16 +42,17 @@ def rounds(name: str, report, count: int = 2, state=None):
     module, config, fresh = start(name, **REQUIRED.get(name, {}))
     state = fresh if state is None else state
     x = X.clone()
-    for _ in range(count):
+    for t in range(count):
+        report = replace(report, x=x, round=t)
         plan = module.plan(state, received(report), config)
         delta = report.delta if plan.lr_scale is None else report.delta * plan.lr_scale[:, None]
-        result, state = module.aggregate(state, type(report)(**{**report.__dict__, "delta": delta}), config)
+        result, state = module.aggregate(state, replace(report, delta=delta), config)
         x = x - result.weights @ delta - (result.extra if result.extra is not None else 0)
     return x, result.weights, state
 
 
 def test_a_new_algorithm_is_found():
-    assert {"afl", "eagle", "fedavg", "qffl"} <= set(FEDERATING)
+    assert {"afl", "eagle", "fedavg", "fedfa", "fedfv", "fedmgda_plus", "qffl"} <= set(FEDERATING)
 
 
 @pytest.mark.parametrize("name", FEDERATING)
@@ -83,10 +96,8 @@ def test_one_client_alone_moves_to_its_own_model(name):
     needs(name, "equal_clients")
     alone = reports(ids=(1,))
     module, config, _ = start(name, **REQUIRED.get(name, {}))
-    from fairfl.algorithms.interface import Federation
-
-    state = module.init(Federation(torch.tensor([5.0], dtype=torch.float64)), config)
-    alone = type(alone)(**{**alone.__dict__, "clients": torch.tensor([0])})
+    state = module.init(Federation(torch.tensor([5.0], dtype=torch.float64), X), config)
+    alone = replace(alone, clients=torch.tensor([0]))
     result, _ = module.aggregate(state, alone, config)
     close(result.weights, [1.0])
 

@@ -1,9 +1,13 @@
 """q-FFL: hand-computed examples, limiting cases, guards."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from pydantic import ValidationError
-from toy import F, G, close, reports, step
+from toy import SAMPLES, F, G, close, reports, step
+
+from fairfl.algorithms import qffl
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,37 @@ def test_weights_sum_to_at_most_one():
 def test_negative_q_is_refused():
     with pytest.raises(ValidationError):
         step("qffl", q=-1)
+
+
+AFTER = torch.tensor([0.4, 0.1, 1.5], dtype=torch.float64)
+
+
+def test_the_loss_after_training_takes_the_place_of_the_received_one():
+    report = reports()
+    after = replace(report, loss_received=None, loss_after=AFTER)
+    close(step("qffl", after, q=2, loss="after")[1], step("qffl", reports(losses=AFTER), q=2)[1], 1e-15)
+    both = replace(report, loss_after=AFTER)
+    close(step("qffl", both, q=2)[1], step("qffl", q=2)[1], 0)
+
+
+@pytest.mark.parametrize(("loss", "needed"), [("received", "loss_received"), ("after", "loss_after")])
+def test_only_the_loss_in_use_is_measured(loss, needed):
+    assert qffl.needs(qffl.Config(loss=loss)) == (needed,)
+
+
+def test_size_weights_enter_both_sums():
+    L, q, p = 10.0, 2.0, SAMPLES / SAMPLES.sum()
+    h = q * F ** (q - 1) * G.square().sum(1) + L * F**q
+    delta = (p * F**q)[:, None] * G
+    x = torch.tensor([1.0, -2.0], dtype=torch.float64) - delta.sum(0) / (p * h).sum()
+    close(step("qffl", q=2, weights="size")[0], x)
+
+
+def test_q_zero_with_size_weights_is_fedavg_by_size():
+    close(step("qffl", q=0, weights="size")[0], step("fedavg", weighting="size")[0], 1e-15)
+
+
+@pytest.mark.parametrize("bad", [{"loss": "before"}, {"weights": "uniform"}, {"epsilon": 0.0}])
+def test_unknown_options_are_refused(bad):
+    with pytest.raises(ValidationError):
+        qffl.Config(**bad)

@@ -3,6 +3,8 @@
 x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F = (0.5, 1, 2)
 """
 
+from dataclasses import fields
+
 import torch
 
 from fairfl import algorithms
@@ -24,7 +26,11 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
         clients=ids,
         samples=SAMPLES[ids],
         learning_rate=ETA,
+        x=X,
         loss_received=losses[ids],
+        loss_after=losses[ids],
+        accuracy_received=torch.exp(-losses[ids]),
+        accuracy_after=torch.exp(-losses[ids]),
         val_received=losses[ids],
         val_best=torch.zeros(len(ids), dtype=torch.float64) if best is None else best[ids],
         delta=delta,
@@ -32,14 +38,13 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
 
 
 def received(report: Reports) -> Received:
-    fields = ("clients", "samples", "learning_rate", "loss_received", "val_received", "val_best")
-    return Received(**{name: getattr(report, name) for name in fields})
+    return Received(**{field.name: getattr(report, field.name) for field in fields(Received)})
 
 
 def start(name: str, **hyperparameters):
     module = algorithms.load(name)
     config = module.Config(**hyperparameters)
-    return module, config, module.init(Federation(SAMPLES), config)
+    return module, config, module.init(Federation(SAMPLES, X, clients_per_round=len(SAMPLES)), config)
 
 
 def step(name: str, report: Reports | None = None, **hyperparameters):
@@ -47,7 +52,7 @@ def step(name: str, report: Reports | None = None, **hyperparameters):
     module, config, state = start(name, **hyperparameters)
     report = report or reports()
     result, state = module.aggregate(state, report, config)
-    update = result.weights @ report.delta
+    update = result.weights @ report.delta + (0 if result.extra is None else result.extra)
     return X - update, result.weights, state
 
 

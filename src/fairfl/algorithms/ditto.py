@@ -1,0 +1,63 @@
+"""Ditto. Li, Hu, Beirami, Smith, Ditto: Fair and Robust Federated Learning Through Personalization, ICML 2021.
+
+    global      x* = argmin_x sum_k p_k F_k(x)                      FedAvg, whatever lambda is
+    personal    v_k = argmin_v F_k(v) + (lambda/2) ||v - x*||^2     one model per client, never sent
+
+In every local step both models take the same batch, and x is the received model, frozen for the round:
+
+    y   <- y   - eta grad F_k(y)                         y starts at x
+    v_k <- v_k - eta (grad F_k(v_k) + lambda (v_k - x))  v_k starts where it stood, at first at the initial model
+    x   <- x - sum_k p_k D_k                             D_k = x - y; clients that are not drawn keep v_k
+
+`report` says which models count. The global one does not depend on the personal ones, so with `global` these are not
+trained at all, and the run is FedAvg.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, deploy_received
+from fairfl.errors import OptionError
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    lam: float = Field(1.0, ge=0, alias="lambda", description="pull of v_k towards x; 0 is local training")
+    report: Literal["personal", "global"] = Field(description="models that clients are evaluated with")
+    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+
+
+def init(federation: Federation, config: Config) -> State:
+    return {"v": federation.x.repeat(federation.clients, 1)} if config.report == "personal" else {}
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    """Raises OptionError if the pull alone makes v_k diverge."""
+    if config.report == "global":
+        return Plan()
+    eta = received.learning_rate
+    if eta * config.lam >= 2:
+        raise OptionError(
+            f"ditto: lambda: {config.lam} diverges at learning_rate {eta}; it must stay below 2 / {eta} = {2 / eta:g}"
+        )
+    v = state["v"][received.clients]
+    prox = torch.tensor([0.0, config.lam], dtype=torch.float64)
+    return Plan(start=torch.stack([received.x.expand_as(v), v]), prox=prox)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
+    p = n / n.sum()
+    if config.report == "global":
+        return Aggregate(weights=p), state
+    v = state["v"].index_add(0, reports.clients, reports.delta[1], alpha=-1)
+    return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
+
+
+def deploy(state: State, x: torch.Tensor, config: Config) -> Deployed:
+    return Deployed(state["v"]) if config.report == "personal" else deploy_received(state, x, config)

@@ -1,0 +1,92 @@
+"""FedFa. Huang et al., Fairness and Accuracy in Federated Learning, 2020; as released with FedFV.
+
+    min_x  sum_k p_k F_k(x)
+
+    c_k   <- c_k + 1                                             rounds in which client k took part
+    A_k    = -log2( a_k / sum_j a_j + 1e-6 )                     divided by sum_j A_j
+    C_k    = -log2( 1 - c_k / sum_j c_j + 1e-5 )                 divided by sum_j C_j
+    w_k    = alpha A_k + beta C_k                                alpha + beta = 1
+    Delta  = - sum_k w_k D_k                                     what FedAvg with these weights would add to x
+    v     <- gamma_s v + (1 - gamma_s) Delta
+    x     <- x + Delta + sign eta v
+
+A low accuracy and many rounds raise the weight. Clients train with momentum gamma_c, from zero in every round.
+The paper describes v as an acceleration (sign 1); the released code subtracts it (sign -1), which slows down.
+It also averages models by its option --aggregate, by default `uniform`, and then leaves the w_k unused: w_k = 1/m.
+"""
+
+from math import isclose
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("accuracy_received", "accuracy_after")
+ROUNDS = True
+
+
+class Config(Strict):
+    alpha: float = Field(0.5, ge=0, le=1, description="share of accuracy in the weights")
+    beta: float = Field(0.5, ge=0, le=1, description="share of participation in the weights, 1 - alpha")
+    gamma_s: float = Field(0.5, ge=0, le=1, description="server momentum")
+    gamma_c: float = Field(0.9, ge=0, lt=1, description="client momentum")
+    acc_of: Literal["local", "global"] = Field(
+        "local", description="a_k of the trained model (released code) or of the received one"
+    )
+    weighting: Literal["information", "uniform"] = Field(
+        "information", description="w_k as above, or 1/m as the released code without options"
+    )
+    sign: Literal[-1, 1] = Field(-1, description="server momentum subtracted (released code) or added (paper)")
+
+    @model_validator(mode="after")
+    def _shares(self):
+        if not isclose(self.alpha + self.beta, 1, abs_tol=1e-9):
+            raise ValueError(f"alpha {self.alpha} and beta {self.beta} must sum to 1, e.g. beta {1 - self.alpha:g}")
+        return self
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    if config.weighting == "uniform":
+        return ()
+    return ("accuracy_after",) if config.acc_of == "local" else ("accuracy_received",)
+
+
+def init(federation: Federation, config: Config) -> State:
+    return {"momentum": torch.zeros_like(federation.x), "count": torch.zeros_like(federation.samples)}
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(momentum=config.gamma_c)
+
+
+def shares(information: Tensor) -> Tensor:
+    """Divided by their sum, [m]; negative ones, which stem from the small constants alone, count as 0."""
+    information = information.clamp(min=0)
+    total = information.sum()
+    return torch.where(total > 0, information / total, 1 / information.numel())
+
+
+def information_weights(accuracy: Tensor, count: Tensor, config: Config) -> Tensor:
+    """w_k of the clients of a round, [m], from their training accuracies (fractions) and numbers of rounds."""
+    total = accuracy.sum()
+    accuracy_share = torch.where(total > 0, accuracy / total, 1 / accuracy.numel())
+    A = shares(-torch.log2(accuracy_share + 1e-6))
+    C = shares(-torch.log2(1 - count / count.sum() + 1e-5))
+    return config.alpha * A + config.beta * C
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    count = state["count"][reports.clients] + 1
+    if config.weighting == "uniform":
+        w = torch.ones_like(count) / count.numel()
+    else:
+        accuracy = reports.accuracy_after if config.acc_of == "local" else reports.accuracy_received
+        w = information_weights(accuracy, count, config)
+    Delta = -(w.to(reports.delta.dtype) @ reports.delta)
+    v = config.gamma_s * state["momentum"] + (1 - config.gamma_s) * Delta
+    extra = -config.sign * reports.learning_rate * v
+    return Aggregate(w, extra), {"momentum": v, "count": state["count"].index_copy(0, reports.clients, count)}

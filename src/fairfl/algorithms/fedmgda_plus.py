@@ -1,0 +1,42 @@
+"""FedMGDA+. Hu et al., FedMGDA+: Federated Learning Meets Multi-objective Optimization, 2020.
+
+    min_x  (F_1(x), ..., F_K(x))                                          all objectives at once
+
+    u_k  = D_k / ||D_k||
+    lam  = argmin || sum_k lam_k u_k ||^2   s.t.  sum lam = 1, lam >= 0, |lam_k - lam0_k| <= epsilon
+    x   <- x - eta_global sum_k lam_k u_k
+
+Written as weights of D_k:  w_k = eta_global lam_k / ||D_k||.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Reports, State, gram
+from fairfl.algorithms.min_norm import min_norm
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    epsilon: float = Field(0.1, ge=0, description="how far lam may leave lam0; 0 is lam0, 1 is plain MGDA")
+    center: Literal["samples", "uniform"] = Field("samples", description="lam0: n_k over the round's samples, or 1/m")
+    eta_global: float | None = Field(
+        None, gt=0, description="length of the step for unit updates; null: the local rate, as in FedFV's released code"
+    )
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = (reports.samples if config.center == "samples" else torch.ones_like(reports.samples)).cpu()
+    lam0 = n / n.sum()
+    products = gram(reports.delta)
+    length = products.diagonal().sqrt()
+    inverse = torch.where(length < 1e-12, 0.0, 1 / length)  # a client that did not move has u_k = 0
+    Q = inverse[:, None] * products * inverse
+    lam = min_norm(Q, (lam0 - config.epsilon).clamp(min=0), (lam0 + config.epsilon).clamp(max=1), lam0)
+    eta = reports.learning_rate if config.eta_global is None else config.eta_global
+    return Aggregate(weights=(eta * lam * inverse).to(reports.delta.device)), state

@@ -1,0 +1,43 @@
+"""TERM. Li et al., Tilted Empirical Risk Minimization, ICLR 2021; clients are tilted, samples are not.
+
+    min_x  1/alpha log sum_k p_k exp(alpha F_k(x)),    p_k = n_k / sum_j n_j over the clients of the round
+
+softmax (public code FairFL):
+
+    w_k = p_k exp(alpha F_k) / sum_j p_j exp(alpha F_j)
+
+moving (public code litian96/TERM, which draws clients by size): p_k = 1/m, and a moving average z for the sum:
+
+    e_k = exp(alpha F_k - max_j alpha F_j),    z <- z/2 + mean(e)/2,    w_k = e_k / (m z)
+
+z starts at 0, so the first weights sum to 2; later ones sum to 1 only when the losses stand still.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received",)
+ROUNDS = True
+
+
+class Config(Strict):
+    alpha: float = Field(0.01, description="tilt; 0 is FedAvg, large follows the largest loss, negative the smallest")
+    mode: Literal["softmax", "moving"] = "softmax"
+
+
+def init(federation: Federation, config: Config) -> State:
+    return {"z": federation.samples.new_zeros(())} if config.mode == "moving" else {}
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    tilt = config.alpha * reports.loss_received
+    if config.mode == "softmax":
+        p = reports.samples / reports.samples.sum()
+        return Aggregate(weights=(p.log() + tilt).softmax(dim=0)), state
+    e = (tilt - tilt.max()).exp()
+    z = state["z"] / 2 + e.mean() / 2
+    return Aggregate(weights=e / (e.numel() * z)), {"z": z}

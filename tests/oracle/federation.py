@@ -1,0 +1,80 @@
+"""Rounds drawn at random, and an algorithm of fairfl run through them: clients sampled, float64, no training."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation, Reports
+
+K, P, ETA = 7, 6, 0.1
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round brings: ids of its clients, and per client of the federation update [K, P], loss, samples [K]."""
+
+    t: int
+    S: list[int]
+    update: np.ndarray
+    loss: np.ndarray
+    samples: np.ndarray
+
+
+def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
+    """Updates in a few dimensions: about half of all pairs conflict, within a round and across rounds."""
+    rng = np.random.default_rng(seed)
+    samples = rng.integers(5, 50, K).astype(float)
+    lengths = rng.uniform(0.2, 3, (K, 1))
+    return [
+        Round(
+            t,
+            sorted(rng.choice(K, m, replace=False).tolist()),
+            lengths * rng.normal(size=(K, P)),
+            rng.uniform(0.01, 3, K),
+            samples,
+        )
+        for t in range(count)
+    ]
+
+
+def reports(round: Round, x: torch.Tensor) -> Reports:
+    S = round.S
+    part = {name: torch.from_numpy(getattr(round, name)[S]) for name in ("update", "loss", "samples")}
+    return Reports(
+        clients=torch.tensor(S),
+        samples=part["samples"],
+        learning_rate=ETA,
+        x=x,
+        round=round.t,
+        seed=round.t,
+        loss_received=part["loss"],
+        accuracy_received=torch.exp(-part["loss"]),
+        delta=part["update"],
+    )
+
+
+def path(name: str, drawn: list[Round], **hyperparameters) -> tuple[list[np.ndarray], np.ndarray]:
+    """Models after every round, each [P], from x = 0, and the model that is evaluated at the end."""
+    module = algorithms.load(name)
+    config = module.Config(**hyperparameters)
+    x = torch.zeros(P, dtype=torch.float64)
+    samples = torch.from_numpy(drawn[0].samples)
+    state = module.init(Federation(samples, x, clients_per_round=len(drawn[0].S)), config)
+    found = []
+    for round in drawn:
+        report = reports(round, x)
+        result, state = module.aggregate(state, report, config)
+        x = x - result.weights @ report.delta - (0 if result.extra is None else result.extra)
+        found.append(x.numpy())
+    return found, module.deploy(state, x, config).models[0].numpy()
+
+
+def naive_path(algorithm, drawn: list[Round]) -> list[np.ndarray]:
+    """The same rounds by an algorithm of tests/oracle/naive.py."""
+    x, found = np.zeros(P), []
+    for round in drawn:
+        x = algorithm.round(x, round.t, round.S, round.update, round.loss, round.samples, ETA)
+        found.append(x)
+    return found

@@ -1,0 +1,61 @@
+"""fairfl.algorithms against the papers' boxes in plain NumPy (naive.py), round after round, with sampled clients."""
+
+import naive
+import numpy as np
+import pytest
+from federation import K, naive_path, path, rounds
+
+SEEDS = pytest.mark.parametrize("seed", range(4))
+
+
+def same(ours, theirs, tolerance=1e-10):
+    np.testing.assert_allclose(np.stack(ours), np.stack(theirs), rtol=0, atol=tolerance)
+
+
+@SEEDS
+@pytest.mark.parametrize("tau", [0, 1, 3])
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("order", ["loss", "reverse"])
+@pytest.mark.parametrize("m", [1, 3, K])
+def test_fedfv(seed, tau, alpha, order, m):
+    drawn = rounds(seed, m)
+    theirs = naive_path(naive.FedFV(alpha, tau, reverse=order == "reverse"), drawn)
+    same(path("fedfv", drawn, alpha=alpha, tau=tau, order=order)[0], theirs)
+
+
+def test_the_rounds_tell_values_of_tau_apart():
+    """Otherwise the comparison above would say nothing about former rounds."""
+    drawn = rounds(0, 3)
+    ends = [naive_path(naive.FedFV(0.1, tau), drawn)[-1] for tau in (0, 1, 3)]
+    assert min(np.abs(a - b).max() for a in ends for b in ends if a is not b) > 0.01
+
+
+@SEEDS
+@pytest.mark.parametrize("q", [0, 0.1, 1, 5, 15])
+@pytest.mark.parametrize("m", [1, 3, K])
+def test_qffl(seed, q, m):
+    drawn = rounds(seed, m)
+    same(path("qffl", drawn, q=q)[0], naive_path(naive.QFedAvg(q), drawn))
+
+
+@SEEDS
+@pytest.mark.parametrize("eta_lambda", [0.0, 0.01, 0.5])
+def test_afl(seed, eta_lambda):
+    drawn, algorithm = rounds(seed, K), naive.AFL(eta_lambda, K)
+    theirs = naive_path(algorithm, drawn)
+    chosen = {"eta_lambda": eta_lambda, "order": "descent_first", "start": "uniform"}
+    ours, result = path("afl", drawn, report="average", **chosen)
+    same(ours, theirs)
+    same([result], [algorithm.result()])
+    same([path("afl", drawn, report="last", **chosen)[1]], theirs[-1:])
+
+
+@SEEDS
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.1, 1.0])
+@pytest.mark.parametrize("center", ["samples", "uniform"])
+@pytest.mark.parametrize(("m", "eta_global"), [(1, 1.0), (3, None), (K, 0.5)])
+def test_fedmgda_plus(seed, epsilon, center, m, eta_global):
+    drawn = rounds(seed, m)
+    theirs = naive_path(naive.FedMGDA(epsilon, eta_global, uniform=center == "uniform"), drawn)
+    ours, _ = path("fedmgda_plus", drawn, epsilon=epsilon, center=center, eta_global=eta_global)
+    same(ours, theirs, 1e-6)

@@ -1,0 +1,169 @@
+"""Ditto: the hand-computed two rounds, both kinds of report, limits of lambda, the engine against a plain loop."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from engine.federations import image_clients, spec_of
+from pydantic import ValidationError
+from reweighting import vector
+from toy import close
+
+from fairfl.algorithms import ditto, fedavg
+from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+
+ETA, STEPS = 0.1, 2
+# f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2
+CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+CURVATURES = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+FIRST = vector(0.5, 0.5)
+
+
+def train(start, prox, x):
+    """D of [models, m, P], by the local steps that the interface promises."""
+    y = start
+    for _ in range(STEPS):
+        y = y - ETA * (CURVATURES * (y - CENTRES) + prox[:, None, None] * (y - x))
+    return start - y
+
+
+def rounds(count, samples=(5, 5), clients=(0, 1), **hyperparameters):
+    """(x, state) after `count` rounds of the two quadratics."""
+    config = ditto.Config(**{"report": "personal"} | hyperparameters)
+    n, ids = vector(*samples), torch.tensor(clients)
+    x, state = FIRST, ditto.init(Federation(n, FIRST), config)
+    for _ in range(count):
+        known = {"clients": ids, "samples": n[ids], "learning_rate": ETA, "x": x}
+        plan = ditto.plan(state, Received(**known), config)
+        everybody = plan.start.new_zeros(2, 2, 2).index_copy(1, ids, plan.start)
+        delta = train(everybody, plan.prox, x)[:, ids]
+        aggregate, state = ditto.aggregate(state, Reports(**known, delta=delta), config)
+        x = x - aggregate.weights.flatten() @ delta.flatten(0, 1)
+    return x, state
+
+
+@pytest.mark.parametrize(
+    ("count", "x", "v"),
+    [
+        (1, [0.4575, 0.7225], [[0.59, 0.41], [0.33, 1.01]]),
+        (2, [0.426688, 0.883812], [[0.639950, 0.392450], [0.239475, 1.297725]]),
+    ],
+)
+def test_example(count, x, v):
+    actual, state = rounds(count, **{"lambda": 1.0})
+    close(actual, x)
+    close(state["v"], v)
+
+
+def test_personal_models_start_at_the_initial_model():
+    close(rounds(0)[1]["v"], FIRST.expand(2, 2))
+
+
+def test_lambda_moves_personal_models_only():
+    x, state = rounds(3, **{"lambda": 0.0})
+    for lam in (0.5, 4.0):
+        y, other = rounds(3, **{"lambda": lam})
+        assert torch.equal(x, y)
+        assert not torch.equal(state["v"], other["v"])
+
+
+def test_no_pull_is_local_training():
+    _, state = rounds(3, **{"lambda": 0.0})
+    shrunk = (1 - ETA * CURVATURES) ** (3 * STEPS)
+    close(state["v"], CENTRES + shrunk * (FIRST - CENTRES), 1e-12)
+
+
+def test_a_strong_pull_keeps_personal_models_at_the_received_one():
+    """eta lambda = 0.99: a local step sets v to x, up to a hundredth, less eta times the gradient at x."""
+    distance = []
+    for lam in (0.1, 9.9):
+        received, _ = rounds(5, **{"lambda": lam})
+        _, state = rounds(6, **{"lambda": lam})
+        distance.append((state["v"] - received).norm())
+    assert distance[1] < distance[0] / 3
+
+
+def test_clients_that_are_not_drawn_keep_their_model():
+    x, state = rounds(2, clients=(1,))
+    assert torch.equal(state["v"][0], FIRST)
+    assert not torch.equal(state["v"][1], FIRST)
+    close(x, CENTRES[1] + 0.8**4 * (FIRST - CENTRES[1]))  # one client: plain SGD
+
+
+@pytest.mark.parametrize("weighting", ["size", "uniform"])
+def test_the_global_model_is_fedavg(weighting):
+    n, delta = vector(10, 30), torch.randn(2, 2, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    known = {"clients": torch.arange(2), "samples": n, "learning_rate": ETA}
+    config = ditto.Config(report="personal", weighting=weighting)
+    state = ditto.init(Federation(n, delta[0, 0]), config)
+    both = ditto.aggregate(state, Reports(**known, delta=delta), config)[0].weights
+    alone = fedavg.aggregate({}, Reports(**known, delta=delta[0]), fedavg.Config(weighting=weighting))[0].weights
+    assert torch.equal(both, torch.stack([alone, torch.zeros_like(alone)]))
+    config = ditto.Config(report="global", weighting=weighting)
+    assert torch.equal(ditto.aggregate({}, Reports(**known, delta=delta[0]), config)[0].weights, alone)
+
+
+def test_a_global_report_trains_no_personal_models():
+    config = ditto.Config(**{"lambda": 1e9}, report="global")
+    assert ditto.init(Federation(vector(5, 5), FIRST), config) == {}
+    received = Received(clients=torch.arange(2), samples=vector(5, 5), learning_rate=ETA, x=FIRST)
+    plan = ditto.plan({}, received, config)
+    assert plan.start is None and plan.prox == 0
+    close(ditto.deploy({}, FIRST, config).models, FIRST[None])
+
+
+def test_a_personal_report_deploys_one_model_per_client():
+    x, state = rounds(1)
+    assert torch.equal(ditto.deploy(state, x, ditto.Config(report="personal")).models, state["v"])
+
+
+def test_a_pull_that_diverges_is_refused():
+    rounds(1, **{"lambda": 19.9})
+    with pytest.raises(FairflError, match=r"lambda: 20.0 diverges at learning_rate 0.1; it must stay below .* = 20"):
+        rounds(1, **{"lambda": 20.0})
+
+
+@pytest.mark.parametrize("keys", [{"lambda": -0.1, "report": "personal"}, {"report": "both"}, {}])
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        ditto.Config(**keys)
+
+
+def simulation(hyperparameters, algorithm="ditto", backend="auto", **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_the_engine_against_a_plain_loop(backend):
+    lam = 0.7
+    run = simulation({"lambda": lam, "report": "personal"}, backend=backend)
+    x, v = run.x.clone(), run.x.repeat(3, 1)
+    run.run()
+
+    def gradient(w, k):
+        w = w.clone().requires_grad_()
+        inputs, labels = run.clients.parts["train"].of(k)
+        loss = F.cross_entropy(F.linear(inputs.flatten(1), w[:12].view(3, 4), w[12:]), labels)
+        return torch.autograd.grad(loss, w)[0]
+
+    for _ in range(3):
+        y = x.repeat(3, 1)
+        for k in range(3):
+            for _ in range(2):
+                y[k] -= 0.1 * gradient(y[k], k)
+                v[k] -= 0.1 * (gradient(v[k], k) + lam * (v[k] - x))
+        x = vector(4, 6, 9) @ y / 19
+    close(run.x, x, 1e-12)
+    close(run.state["v"], v, 1e-12)
+
+
+@pytest.mark.parametrize("report", ["personal", "global"])
+def test_in_the_engine_the_global_model_is_that_of_fedavg(report):
+    changes = {"batch_size": 3, "clients_per_round": 2}
+    plain = simulation({"weighting": "size"}, "fedavg", **changes).run()
+    run = simulation({"lambda": 3.0, "report": report}, **changes).run()
+    close(run.x, plain.x, 1e-12)
+    same = [bool((a["loss_test"] == b["loss_test"]).all()) for a, b in zip(run.history, plain.history, strict=True)]
+    assert all(same[1:]) is (report == "global"), "personal models are evaluated, if they are reported"

@@ -1,0 +1,322 @@
+"""FedFV: hand-computed examples, limiting cases, guards, the memory of former rounds."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from pydantic import ValidationError
+from toy import close
+
+from fairfl.algorithms import fedfv
+from fairfl.algorithms.interface import Federation, Reports, gram
+
+G = torch.tensor([[2.0, 0.0], [-1.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
+F = torch.tensor([0.9, 0.4, 1.3], dtype=torch.float64)
+ORDER = [1, 0, 2]
+# Rounds before the example's: ids and updates. Client 4 took part two rounds ago, clients 3 and 5 one round ago.
+HISTORY = [((4,), [[-2.0, -1.0]]), ((3, 5), [[-1.0, 0.5], [0.5, -3.0]])]
+
+
+def report(updates, losses=None, ids=None, t=0, seed=0) -> Reports:
+    updates = torch.as_tensor(updates)
+    m = len(updates)
+    return Reports(
+        clients=torch.arange(m) if ids is None else torch.tensor(ids),
+        samples=torch.full((m,), 10.0, dtype=torch.float64),
+        learning_rate=0.1,
+        round=t,
+        seed=seed,
+        loss_received=torch.zeros(m, dtype=torch.float64) if losses is None else torch.as_tensor(losses),
+        delta=updates,
+    )
+
+
+def start(clients=6, clients_per_round=3, parameters=2, dtype=torch.float64, **hyperparameters):
+    config = fedfv.Config(**hyperparameters)
+    samples = torch.ones(clients, dtype=torch.float64)
+    return config, fedfv.init(Federation(samples, torch.zeros(parameters, dtype=dtype), clients_per_round), config)
+
+
+def step(result, reports):
+    """The G of x <- x - G, as the engine forms it."""
+    return result.weights @ reports.delta.double() + (0 if result.extra is None else result.extra)
+
+
+def run(*rounds: Reports, **hyperparameters):
+    """(G of the last round, all results)."""
+    config, state = start(**hyperparameters)
+    results = []
+    for reports in rounds:
+        result, state = fedfv.aggregate(state, reports, config)
+        results.append(result)
+    return step(results[-1], rounds[-1]), results
+
+
+def only(updates, losses=None, **hyperparameters):
+    """G of one round without history."""
+    updates = torch.as_tensor(updates, dtype=torch.float64)
+    reports = report(updates, losses)
+    m, parameters = updates.shape
+    return run(reports, clients=m, clients_per_round=m, parameters=parameters, tau=0, **hyperparameters)[0]
+
+
+def example(**hyperparameters):
+    past = [report(torch.tensor(g, dtype=torch.float64), ids=ids, t=t) for t, (ids, g) in enumerate(HISTORY)]
+    return run(*past, report(G, F, t=2), **hyperparameters)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "tau", "order", "expected"),
+    [
+        (0.0, 0, "loss", [0.578481, -0.162698]),
+        (1 / 3, 0, "loss", [0.455266, -0.392229]),
+        (2 / 3, 0, "loss", [0.490059, -0.347784]),
+        (1.0, 0, "loss", [0.500000, -0.333333]),
+        (0.0, 1, "loss", [0.268742, 0.537484]),
+        (0.0, 2, "loss", [-0.268742, -0.537484]),
+        (0.0, 0, "reverse", [0.576507, 0.169561]),
+    ],
+)
+def test_example(alpha, tau, order, expected):
+    G_new, results = example(alpha=alpha, tau=tau, order=order)
+    close(G_new, expected)
+    assert (results[-1].extra is None) == (tau == 0)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "order", "expected"),
+    [
+        (0.0, ORDER, [0.470588, -0.132353]),
+        (1 / 3, ORDER, [0.637255, -0.549020]),
+        (2 / 3, ORDER, [0.911765, -0.647059]),
+        (1.0, ORDER, [0.500000, -0.333333]),
+        (0.0, ORDER[::-1], [0.083333, 0.024510]),
+    ],
+)
+def test_example_before_the_rescaling(alpha, order, expected):
+    h = fedfv.mitigate_internal_conflicts(gram(G), order, fedfv.kept(order, alpha))
+    close(h.mean(0) @ G, expected)
+
+
+def test_example_of_external_conflicts_before_the_rescaling():
+    stack = torch.cat([G, torch.tensor([[-2.0, -1.0], [-1.0, 0.5], [0.5, -3.0]], dtype=torch.float64)])
+    Q = gram(stack)
+    mean = torch.cat([fedfv.mitigate_internal_conflicts(Q[:3, :3], ORDER, []).mean(0), torch.zeros(3)])
+    close(fedfv.mitigate_external_conflicts(mean, Q, [[4, 5]]) @ stack, [0.041176, 0.082353])
+    close(fedfv.mitigate_external_conflicts(mean, Q, [[3], [4, 5]]) @ stack, [-0.088235, -0.176471])
+
+
+def test_projected_updates_of_the_example():
+    h = fedfv.mitigate_internal_conflicts(gram(G), ORDER, []) @ G
+    close(h, [[1.176471, 0.294118], [0.235294, 0.058824], [0.0, -0.75]])
+
+
+@pytest.mark.parametrize(
+    ("m", "alpha", "count"),
+    [
+        (10, 0.0, 0),
+        (10, 0.01, 1),
+        (10, 0.1, 1),
+        (10, 0.2, 2),
+        (10, 0.5, 5),
+        (10, 1.0, 10),
+        (3, 0.334, 1),
+        (3, 1 / 3, 1),
+        (3, 0.667, 2),
+        (1, 0.1, 1),
+    ],
+)
+def test_number_of_clients_that_keep_their_update(m, alpha, count):
+    order = list(range(m))
+    assert fedfv.kept(order, alpha) == order[m - count :]
+
+
+def test_alpha_one_is_uniform_fedavg():
+    config, state = start(alpha=1.0, tau=0)
+    close(fedfv.aggregate(state, report(G, F), config)[0].weights, [1 / 3] * 3, 1e-15)
+
+
+@pytest.mark.parametrize("order", ["loss", "random", "reverse"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_without_conflicts_it_is_uniform_fedavg(alpha, order):
+    close(only(G.abs(), F, alpha=alpha, order=order), G.abs().mean(0), 1e-12)
+
+
+def test_with_conflicts_the_order_matters():
+    found = [only(G, F, alpha=0.0, order=order) for order in ("loss", "reverse")]
+    assert (found[0] - found[1]).norm() > 0.1
+
+
+def test_one_client_alone_gives_its_update():
+    close(only(G[:1], F[:1], alpha=0.0), G[0], 1e-15)
+
+
+def test_opposite_updates_give_no_step():
+    close(only([[1.0, 2.0], [-1.0, -2.0]], alpha=0.0), [0.0, 0.0], 0)
+
+
+def test_opposite_updates_give_no_step_despite_rounding():
+    """What is left of float32 updates that cancel is noise; rescaling would blow it up."""
+    direction = torch.randn(500, generator=torch.Generator().manual_seed(0))
+    config, state = start(2, 2, 500, alpha=0.0, tau=0)
+    result, _ = fedfv.aggregate(state, report(torch.stack([direction, -1.7 * direction])), config)
+    close(result.weights, [0.0, 0.0], 0)
+
+
+def test_updates_of_zero_are_no_target():
+    close(only([[0.0, 0.0], [1.0, 1.0], [2.0, -1.0]], alpha=0.0), [1.0, 0.0])
+    close(only([[0.0, 0.0], [0.0, 0.0]], alpha=0.0), [0.0, 0.0], 0)
+
+
+UPDATES = st.integers(1, 6).flatmap(
+    lambda m: st.tuples(
+        arrays("float64", (m, 4), elements=st.floats(-2, 2).map(lambda v: round(v, 2))),
+        arrays("float64", (m,), elements=st.floats(0, 3)),
+    )
+)
+
+
+@settings(max_examples=50)
+@given(UPDATES, st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+def test_the_step_is_as_long_as_the_average(drawn, alpha):
+    updates, losses = map(torch.from_numpy, drawn)
+    found = only(updates, losses, alpha=alpha)
+    if found.any():
+        close(found.norm(), updates.mean(0).norm(), 1e-6)
+
+
+@settings(max_examples=50)
+@given(UPDATES)
+def test_no_other_update_conflicts_with_the_last_target(drawn):
+    """The last target's own update may: others were projected out of it one after the other."""
+    updates, losses = map(torch.from_numpy, drawn)
+    order = losses.argsort(stable=True).tolist()
+    h = fedfv.mitigate_internal_conflicts(gram(updates), order, []) @ updates
+    assert (h[order[:-1]] @ updates[order[-1]] > -1e-9).all()
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e3])
+def test_scaled_updates_scale_the_step(scale):
+    past = [report(torch.tensor(g, dtype=torch.float64), ids=ids, t=t) for t, (ids, g) in enumerate(HISTORY)]
+    rounds = [replace(r, delta=scale * r.delta) for r in (*past, report(G, F, t=2))]
+    close(run(*rounds, alpha=0.1, tau=2)[0] / scale, example(alpha=0.1, tau=2)[0], 1e-9)
+
+
+def test_ties_in_the_loss_go_by_client_id():
+    config = fedfv.Config(alpha=0.0, tau=0)
+    reports = report(G, [1.0, 0.5, 1.0], ids=(9, 4, 2))
+    assert fedfv.projection_order(reports, config) == [1, 2, 0]
+    assert fedfv.projection_order(reports, fedfv.Config(order="reverse")) == [2, 0, 1]
+
+
+def test_random_order_is_drawn_by_the_rounds_seed():
+    config = fedfv.Config(order="random")
+    orders = [tuple(fedfv.projection_order(report(G, F, seed=seed), config)) for seed in range(30)]
+    assert {*orders} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
+    assert orders[7] == tuple(fedfv.projection_order(report(G, F + 5, seed=7), config))
+    # The same clients in another place are drawn in the same order.
+    ids = (5, 3, 4)
+    turned = report(G[[1, 2, 0]], F, ids=[ids[i] for i in (1, 2, 0)], seed=7)
+    first = [ids[i] for i in fedfv.projection_order(report(G, F, ids=ids, seed=7), config)]
+    assert first == [int(turned.clients[i]) for i in fedfv.projection_order(turned, config)]
+
+
+@pytest.mark.parametrize(("order", "needed"), [("loss", ("loss_received",)), ("reverse", ("loss_received",))])
+def test_losses_are_needed_for_their_order(order, needed):
+    assert fedfv.needs(fedfv.Config(order=order)) == needed
+
+
+def test_a_random_order_needs_no_losses():
+    assert fedfv.needs(fedfv.Config(order="random")) == ()
+    only(G, order="random", alpha=0.1)
+
+
+# -- former rounds -------------------------------------------------------------------------------------------
+EAST, WEST, NORTH = ([[1.0, 0.0]], [[-1.0, 1.0]], [[0.0, 1.0]])
+
+
+def one(update, client, t):
+    return report(torch.tensor(update, dtype=torch.float64), ids=(client,), t=t)
+
+
+def last_step(*rounds, **hyperparameters):
+    return run(*rounds, **{"alpha": 1.0, "clients_per_round": 2} | hyperparameters)[0]
+
+
+def test_an_absent_client_is_no_longer_harmed():
+    """G = (1, 0) on the normal plane of (-1, 1): (1/2, 1/2), at length 1."""
+    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), tau=1), [0.5**0.5, 0.5**0.5])
+
+
+def test_nothing_external_before_round_tau():
+    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), tau=2), EAST[0])
+    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), one(EAST, 0, 2), tau=2), [0.5**0.5, 0.5**0.5])
+
+
+def test_rounds_older_than_tau_are_forgotten():
+    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), one(EAST, 0, 2), tau=1), EAST[0])
+
+
+def test_present_clients_are_no_targets():
+    close(last_step(one(WEST, 0, 0), one(EAST, 0, 1), tau=1), EAST[0])
+
+
+def test_only_the_latest_update_of_a_client_counts():
+    """Client 1 conflicted in round 0 and not in round 1."""
+    close(last_step(one(WEST, 1, 0), one(NORTH, 1, 1), one(EAST, 0, 2), tau=2), EAST[0])
+
+
+def test_an_update_without_conflict_is_no_target():
+    close(last_step(one(NORTH, 1, 0), one(EAST, 0, 1), tau=1), EAST[0])
+
+
+def test_conflicting_updates_of_a_round_are_one_target():
+    """(-1, 1) and (-1, -1) conflict with (1, 0); their sum (-2, 0) takes all of it."""
+    both = report(torch.tensor([[-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64), ids=(1, 2), t=0)
+    close(last_step(both, one(EAST, 0, 1), tau=1), [0.0, 0.0])
+
+
+def test_a_round_that_nobody_survived_leaves_nothing_behind():
+    """tau = 2. Round 3 is missing, so its place still holds round 1, which is three rounds old in round 4."""
+    close(last_step(one(WEST, 1, 1), one(EAST, 0, 2), one(EAST, 0, 4), tau=2), EAST[0])
+
+
+def test_the_state_has_a_fixed_shape_and_is_bounded():
+    config, state = start(clients=9, clients_per_round=3, alpha=0.1, tau=2, dtype=torch.float32)
+    shapes = {name: (value.shape, value.dtype) for name, value in state.items()}
+    stored = sum(value.numel() for value in state.values() if value.is_floating_point())
+    assert stored == 2 * 3 * 2
+    for t in range(5):
+        m = 3 - t % 2  # in some rounds a client fails to report
+        reports = report(torch.randn(m, 2, generator=torch.Generator().manual_seed(t)), ids=range(t, t + m), t=t)
+        _, state = fedfv.aggregate(state, reports, config)
+        assert {name: (value.shape, value.dtype) for name, value in state.items()} == shapes
+    assert state["clients_0"].tolist() == [4, 5, 6] and state["clients_1"].tolist() == [3, 4, -1]
+    assert state["last"].tolist() == [0, 1, 2, 3, 4, 4, 4, -1, -1]
+
+
+def test_all_clients_in_every_round_without_a_number_of_clients():
+    _, state = start(clients=4, clients_per_round=0, tau=1)
+    assert state["updates_0"].shape == (4, 2)
+
+
+def test_without_tau_there_is_no_state():
+    assert start(tau=0)[1] == {}
+
+
+def test_stored_updates_are_copies():
+    """The engine may use the memory of a round's updates again."""
+    config, state = start(alpha=0.1, tau=1)
+    reports = report(G.clone(), F)
+    _, state = fedfv.aggregate(state, reports, config)
+    reports.delta.zero_()
+    close(state["updates_0"], G)
+
+
+@pytest.mark.parametrize("bad", [{"alpha": -0.1}, {"alpha": 1.1}, {"tau": -1}, {"tau": 1.5}, {"order": "losses"}])
+def test_impossible_values_are_refused(bad):
+    with pytest.raises(ValidationError):
+        fedfv.Config(**bad)

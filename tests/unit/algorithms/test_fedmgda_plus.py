@@ -1,0 +1,175 @@
+"""FedMGDA+ and its solver: hand-computed examples, limiting cases, optimality, agreement with scipy."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from scipy.optimize import minimize
+from toy import close
+
+from fairfl.algorithms import fedmgda_plus
+from fairfl.algorithms.interface import Reports
+from fairfl.algorithms.min_norm import GAP, frank_wolfe_gap, min_norm
+
+G = torch.tensor([[3.0, 0.0], [-1.0, 2.0], [0.0, -0.5]], dtype=torch.float64)
+SAMPLES = torch.tensor([50.0, 30.0, 20.0], dtype=torch.float64)
+LENGTHS = G.norm(dim=1)
+
+
+def weights(updates=G, samples=SAMPLES, eta=1.0, **hyperparameters):
+    config = fedmgda_plus.Config(eta_global=eta, **hyperparameters)
+    report = Reports(clients=torch.arange(len(updates)), samples=samples, learning_rate=0.1, delta=updates)
+    return fedmgda_plus.aggregate({}, report, config)[0].weights
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "lam", "d"),
+    [
+        (0.0, [0.5, 0.3, 0.2], [0.365836, 0.068328]),
+        (0.05, [0.450000, 0.328115, 0.221885], [0.303262, 0.071591]),
+        (0.1, [0.400000, 0.347214, 0.252786], [0.244721, 0.057771]),
+        (0.5, [0.190983, 0.427051, 0.381966], [0.0, 0.0]),
+        (1.0, [0.190983, 0.427051, 0.381966], [0.0, 0.0]),
+    ],
+)
+def test_example(epsilon, lam, d):
+    w = weights(epsilon=epsilon)
+    close(w * LENGTHS, lam)
+    close(w @ G, d)
+
+
+def test_the_step_follows_the_local_rate_by_default():
+    close(weights(eta=None), 0.1 * weights(eta=1.0), 1e-12)
+    close(weights(eta=2.5), 2.5 * weights(eta=1.0), 1e-12)
+
+
+def test_epsilon_zero_is_the_centre():
+    close(weights(epsilon=0.0) * LENGTHS, [0.5, 0.3, 0.2])
+    close(weights(epsilon=0.0, center="uniform") * LENGTHS, [1 / 3] * 3)
+
+
+def test_the_centre_bounds_the_weights():
+    lam = weights(epsilon=0.1, center="uniform") * LENGTHS
+    assert ((lam - 1 / 3).abs() <= 0.1 + 1e-12).all()
+
+
+def test_one_client_alone_makes_a_step_of_length_eta():
+    close((weights(G[:1], SAMPLES[:1], eta=0.7) @ G[:1]).norm(), 0.7, 1e-12)
+
+
+def test_equal_updates_make_a_step_of_length_eta():
+    close((weights(G[:1].repeat(3, 1), epsilon=1.0) @ G[:1].repeat(3, 1)).norm(), 1.0, 1e-12)
+
+
+def test_opposite_updates_leave_the_model():
+    updates = torch.cat([G[:1], -7 * G[:1]])
+    close(weights(updates, SAMPLES[:2], epsilon=1.0) @ updates, [0.0, 0.0], 1e-12)
+
+
+def test_the_length_of_an_update_does_not_matter():
+    scaled = G * torch.tensor([[1e-4], [1.0], [1e4]], dtype=torch.float64)
+    close(weights(scaled, epsilon=0.1) @ scaled, weights(epsilon=0.1) @ G, 1e-9)
+
+
+def test_a_client_that_did_not_move_keeps_its_place_among_the_weights():
+    """u = 0 attracts weight up to lam0 + epsilon: the rest is shared by the others."""
+    updates = torch.cat([G[:2], torch.zeros(1, 2, dtype=torch.float64)])
+    w = weights(updates, epsilon=0.1)
+    assert w[2] == 0
+    close((w[:2] * LENGTHS[:2]).sum(), 0.7)
+    close(weights(torch.zeros_like(G)), [0.0, 0.0, 0.0], 0)
+
+
+@pytest.mark.parametrize("bad", [{"epsilon": -0.1}, {"center": "mean"}, {"eta_global": 0.0}, {"eta_global": -1.0}])
+def test_impossible_values_are_refused(bad):
+    with pytest.raises(ValidationError):
+        fedmgda_plus.Config(**bad)
+
+
+# -- the solver -----------------------------------------------------------------------------------------------
+def problem(seed: int, m: int, P: int, kind: str, epsilon: float):
+    """Inner products of unit vectors, bounds and centre: independent, alike, equal, or in pairs that differ by 1e-7."""
+    rng = np.random.default_rng(seed)
+    u = rng.normal(size=(m, P))
+    if kind == "alike":
+        u = u + 5 * rng.normal(size=P)
+    elif kind == "equal":
+        u = u[rng.integers(0, m, m)]
+    elif kind == "nearly equal":
+        u = u[rng.integers(0, m, m)] + 1e-7 * u
+    elif kind == "opposite":
+        u[-1], u[m // 2] = -u[0], 0
+    u = u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1e-12)
+    n = rng.uniform(0.1, 1, m)
+    lam0 = torch.from_numpy(n / n.sum())
+    return torch.from_numpy(u @ u.T), (lam0 - epsilon).clamp(min=0), (lam0 + epsilon).clamp(max=1), lam0
+
+
+PROBLEMS = st.builds(
+    problem,
+    st.integers(0, 10**6),
+    st.integers(1, 12),
+    st.integers(1, 15),
+    st.sampled_from(["independent", "alike", "equal", "nearly equal", "opposite"]),
+    st.sampled_from([0.0, 0.01, 0.1, 0.5, 1.0]),
+)
+
+
+@settings(max_examples=50)
+@given(PROBLEMS)
+def test_the_solution_is_feasible_and_optimal(given_problem):
+    Q, lower, upper, lam0 = given_problem
+    lam = min_norm(Q, lower, upper, lam0)
+    assert (lam >= lower).all() and (lam <= upper).all()
+    close(lam.sum(), 1.0, 1e-9)
+    assert frank_wolfe_gap(lam, Q, lower, upper) <= GAP
+    # Optimality: nobody who may grow has a smaller slope than somebody who may shrink.
+    slope = Q @ lam
+    may_grow, may_shrink = lam < upper - 1e-6, lam > lower + 1e-6
+    if may_grow.any() and may_shrink.any():
+        assert slope[may_grow].min() >= slope[may_shrink].max() - 1e-6
+
+
+@settings(max_examples=30)
+@given(PROBLEMS)
+def test_the_solution_is_as_short_as_scipys(given_problem):
+    Q, lower, upper, lam0 = given_problem
+    lam = min_norm(Q, lower, upper, lam0)
+    matrix = Q.numpy()
+    found = minimize(
+        lambda v: v @ matrix @ v,
+        lam0.numpy(),
+        jac=lambda v: 2 * matrix @ v,
+        bounds=list(zip(lower, upper, strict=True)),
+        constraints={"type": "eq", "fun": lambda v: v.sum() - 1, "jac": np.ones_like},
+        method="SLSQP",
+        options={"ftol": 1e-16, "maxiter": 500},
+    )
+    assert float(lam @ Q @ lam) <= found.fun + 1e-10
+
+
+def test_all_updates_with_weight_agree_equally_with_the_step():
+    """epsilon = 1, optimum inside: u_k . d is the same for all with weight and not smaller for the rest."""
+    rng = np.random.default_rng(3)
+    updates = torch.from_numpy(rng.normal(size=(6, 8)) + 1)
+    w = weights(updates, torch.ones(6, dtype=torch.float64), epsilon=1.0)
+    agreement = updates @ (w @ updates) / updates.norm(dim=1)
+    weighty = w > 1e-9
+    assert 0 < weighty.sum() < 6
+    close(agreement[weighty], torch.full_like(agreement[weighty], float(agreement[weighty][0])), 1e-9)
+    assert (agreement >= agreement[weighty][0] - 1e-9).all()
+
+
+def test_the_gap_is_the_best_first_order_gain():
+    Q = torch.diag(torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64))
+    lam = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+    # Slopes 0.5, 0.15, 0; the best point of the box is (0.3, 0.3, 0.4): 2 (0.5 - 0.3) 0.5.
+    assert frank_wolfe_gap(lam, Q, lam - 0.2, lam + 0.2) == pytest.approx(0.2)
+
+
+def test_products_that_belong_to_no_vectors_are_an_error():
+    Q = torch.tensor([[1.0, 3.0], [-3.0, float("nan")]], dtype=torch.float64)
+    with pytest.raises((ArithmeticError, torch.linalg.LinAlgError)):
+        min_norm(Q, torch.zeros(2, dtype=Q.dtype), torch.ones(2, dtype=Q.dtype), torch.full((2,), 0.5, dtype=Q.dtype))

@@ -1,0 +1,113 @@
+"""PropFair: slopes and steps computed by hand, the threshold, limiting cases, the engine against autograd."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import vector
+from toy import F, X, close, received, reports, start, step
+
+from fairfl.algorithms.propfair import Config, slope
+from fairfl.engine.rounds import Simulation
+
+
+def one_step(**hyperparameters):
+    """One full-batch step on the toy: clients descend phi, so their updates are scaled by its slope."""
+    module, config, state = start("propfair", **hyperparameters)
+    plain = reports()
+    plan = module.plan(state, received(plain), config)
+    report = reports(scale=plan.slope(plain.loss_received))
+    return X - module.aggregate(state, report, config)[0].weights @ report.delta
+
+
+@pytest.mark.parametrize(
+    ("huber", "slopes", "x"),
+    [
+        (False, [0.666667, 1.0, 0.5], [0.966667, -2.125000]),
+        (True, [0.666667, 1.0, 5.0], [0.516667, -1.900000]),
+    ],
+)
+def test_example(huber, slopes, x):
+    close(slope(F, Config(M=2, huber=huber)), slopes)
+    close(one_step(M=2, huber=huber), x)
+
+
+def test_large_M_is_fedavg_at_a_rate_over_M():
+    close(1000 * slope(F, Config(M=1000)), [1.000500, 1.001001, 1.002004])
+    close(X + 1e9 * (one_step(M=1e9) - X), step("fedavg")[0], 1e-6)
+
+
+@pytest.mark.parametrize(("huber", "factor"), [(False, 1 / 0.2), (True, 1 / 0.3)])
+def test_all_batches_beyond_the_threshold_are_fedavg_at_another_rate(huber, factor):
+    close(one_step(M=0.2, epsilon=0.3, huber=huber), X + factor * (step("fedavg")[0] - X), 1e-12)
+
+
+def phi(loss, M, epsilon, huber):
+    if M - loss >= epsilon:
+        return -torch.log(1 - loss / M)
+    return loss / (epsilon if huber else M)
+
+
+@settings(max_examples=40)
+@given(st.floats(0, 8), st.floats(0.1, 5), st.floats(0.05, 1), st.booleans())
+def test_slope_is_the_derivative_of_phi(loss, M, epsilon, huber):
+    loss = torch.tensor(loss, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(phi(loss, M, epsilon, huber), loss)
+    close(slope(loss.detach(), Config(M=M, epsilon=epsilon, huber=huber)), expected, 1e-9)
+
+
+def test_the_threshold_itself_belongs_to_the_logarithm():
+    close(slope(vector(1.5, 1.5 + 1e-9), Config(M=2, epsilon=0.5)), [2.0, 0.5])
+
+
+def test_the_official_slope_falls_at_the_threshold_and_the_huber_one_goes_on():
+    losses = torch.linspace(0, 4, 401, dtype=torch.float64)
+    assert (slope(losses, Config(huber=True)).diff() >= 0).all()
+    assert slope(losses, Config()).max() > 4 * slope(losses, Config())[-1]
+
+
+def test_no_loss_gives_an_infinite_slope():
+    assert torch.isfinite(slope(vector(2.0, 1.8, 1.9, 1e9), Config(M=2))).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_shape_and_type_are_kept(dtype):
+    for shape in ((), (3,), (2, 3)):
+        losses = torch.ones(shape, dtype=dtype)
+        assert slope(losses, Config()).shape == shape and slope(losses, Config()).dtype == dtype
+
+
+def test_the_server_is_fedavg():
+    close(step("propfair")[1], step("fedavg")[1], 1e-15)
+
+
+@pytest.mark.parametrize("key", [{"M": 0.0}, {"M": -1.0}, {"epsilon": 0.0}])
+def test_impossible_values_are_refused(key):
+    with pytest.raises(ValidationError):
+        Config(**key)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("M", [1.1, 3.0])
+def test_the_engine_descends_phi(backend, M):
+    """Against a plain loop with autograd; with the smaller M the threshold lies among the losses of the run."""
+    spec = spec_of(algorithm="propfair", hyperparameters={"M": M}, local_epochs=2, rounds=3)
+    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+    x = run.x.clone()
+    run.run()
+    beyond = []
+    for _ in range(3):
+        y = x.repeat(3, 1)
+        for k in range(3):
+            inputs, labels = run.clients.parts["train"].of(k)
+            for _ in range(2):
+                w = y[k].clone().requires_grad_()
+                outputs = torch.nn.functional.linear(inputs.flatten(1), w[:12].view(3, 4), w[12:])
+                loss = torch.nn.functional.cross_entropy(outputs, labels)
+                beyond.append(bool(M - loss < 0.2))
+                y[k] -= 0.1 * torch.autograd.grad(phi(loss, M, 0.2, False), w)[0]
+        x = vector(4, 6, 9) @ y / 19
+    assert any(beyond) is (M < 2) and not all(beyond)
+    close(run.x, x, 1e-12)

@@ -1,0 +1,78 @@
+"""TERM: hand-computed examples, limiting cases, agreement with the objective's gradient."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, weights
+from toy import SAMPLES, F, G, close, reports, start, step
+
+P = SAMPLES / SAMPLES.sum()
+
+
+def test_example():
+    x, w, state = step("term", alpha=0.5)
+    close(w, [0.175900, 0.451720, 0.372380])
+    close(x, [0.861040, -2.061040])
+    assert state == {}
+
+
+def test_example_of_the_moving_average():
+    module, config, state = start("term", alpha=0.5, mode="moving")
+    first, state = module.aggregate(state, reports(), config)
+    close(first.weights, [0.454440, 0.583512, 0.962049])
+    close(first.weights.sum(), 2.0, 1e-12)
+    second, state = module.aggregate(state, reports(), config)
+    close(second.weights, [0.302960, 0.389008, 0.641366])
+    close(second.weights.sum(), 4 / 3, 1e-12)
+    for _ in range(60):
+        last, state = module.aggregate(state, reports(), config)
+    close(last.weights, (0.5 * F).softmax(0), 1e-12)  # losses stand still: a softmax of uniform clients
+
+
+def test_the_moving_average_does_not_overflow_for_negative_tilts():
+    module, config, state = start("term", alpha=-2000.0, mode="moving")
+    close(module.aggregate(state, reports(), config)[0].weights, [2.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-12])
+def test_no_tilt_is_fedavg(alpha):
+    close(step("term", alpha=alpha)[0], step("fedavg")[0], 1e-10)
+
+
+def test_huge_tilt_follows_the_largest_losses_shared_by_size():
+    tied = torch.tensor([2.0, 2.0, 0.5], dtype=torch.float64)
+    close(weights("term", tied, SAMPLES, alpha=1e5), [1 / 3, 2 / 3, 0.0])
+
+
+def test_negative_tilt_favours_small_losses():
+    w = step("term", alpha=-0.5)[1] / P
+    assert w[0] > w[1] > w[2]
+
+
+def test_equal_sizes_give_the_softmax_of_losses_over_a_temperature():
+    """FedEBA's weights for the losses of the received model, tau = 1 / alpha."""
+    tau = 0.4
+    close(weights("term", F, torch.ones_like(F), alpha=1 / tau), (F / tau).softmax(0), 1e-12)
+
+
+@settings(max_examples=40)
+@given(CLIENTS, st.floats(-2, 2))
+def test_promises(clients, alpha):
+    keeps_the_promises("term", clients, alpha=alpha)
+
+
+@settings(max_examples=40)
+@given(CLIENTS, st.floats(-50, 50))
+def test_weights_are_not_negative_and_rise_with_the_tilted_loss(clients, alpha):
+    losses, samples = columns(clients)
+    w = weights("term", losses, samples, alpha=alpha)
+    assert (w >= 0).all()
+    ratio = (w / samples)[(alpha * losses).argsort()]
+    assert (ratio.diff() >= -1e-12).all()
+
+
+def test_weights_are_the_gradient_of_the_objective():
+    alpha = 0.5
+    numeric = gradient_at_zero(lambda losses: ((P.log() + alpha * losses).logsumexp(0)) / alpha)
+    close(step("term", alpha=alpha)[1] @ G, numeric, 1e-7)
