@@ -1,11 +1,11 @@
 """Multi-layer perceptron: dense layers with ReLU between them, logits out."""
 
-import itertools
 import math
 
 from pydantic import Field, field_validator
 from torch import nn
 
+from fairfl.models.layers import dense
 from fairfl.spec.base import Strict
 
 
@@ -21,8 +21,5 @@ class Config(Strict):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
-    sizes = [math.prod(shape), *config.hidden, outputs]
-    layers: list[nn.Module] = [nn.Flatten()]
-    for inputs, units in itertools.pairwise(sizes):
-        layers += [nn.Linear(inputs, units), nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
+    layers = dense([math.prod(shape), *config.hidden, outputs])
+    return nn.Sequential(nn.Flatten(), *layers[:-1])

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from fairfl import atomic, cli
 from fairfl.partition.cut import PARTS, cut
-from fairfl.partition.interface import PartitionError, Table
+from fairfl.partition.interface import Assignment, PartitionError, Table
 
 
 def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
@@ -32,38 +32,56 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
 
 
 def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Columns row, client, part of the partition, and remarks. One generator per purpose and seed."""
+    """Columns row, client, part of the partition, and remarks. One generator per purpose and seed.
+
+    With a partition_seed all runs share who owns which sample, and only the cut is the run's own.
+    """
+    dealing = spec["seed"] if spec["partition_seed"] is None else spec["partition_seed"]
+    seeds = {"subset": dealing, "deal": dealing, "cut": spec["seed"]}
     draw = {
-        purpose: np.random.default_rng(np.random.SeedSequence([spec["seed"], number]))
-        for number, purpose in enumerate(("subset", "deal", "cut"))
+        purpose: np.random.default_rng(np.random.SeedSequence([seed, number]))
+        for number, (purpose, seed) in enumerate(seeds.items())
     }
     table, rows = table_of(tensors, spec["samples"], draw["subset"])
     method = importlib.import_module(f"fairfl.partition.{spec['partition']['name']}")
     options = {key: value for key, value in spec["partition"].items() if key != "name"}
     assignment = method.assign(table, spec["clients"], method.Config(**options), draw["deal"])
-    for client, own in enumerate(assignment.rows):
-        if len(own) == 0:
-            raise PartitionError(f"client {client} of {spec['clients']} got no sample")
-    parts = [cut(own, table.groups, spec["split"], draw["cut"]) for own in assignment.rows]
     columns = {
         "row": rows[np.concatenate(assignment.rows)],
         "client": np.repeat(np.arange(spec["clients"]), [len(own) for own in assignment.rows]),
-        "part": np.concatenate(parts),
+        "part": np.concatenate(parts_of(assignment, table, spec["split"], draw["cut"])),
     }
     return columns, assignment.remarks
 
 
+def parts_of(assignment: Assignment, table: Table, split: dict, rng: np.random.Generator) -> list[np.ndarray]:
+    """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
+    parts = []
+    for client, own in enumerate(assignment.rows):
+        place = f"client {client} of {len(assignment.rows)}"
+        if len(own) == 0:
+            raise PartitionError(f"{place} got no sample")
+        parts.append(cut(own, table, split, rng))
+        if PARTS.index("train") not in parts[-1]:
+            raise PartitionError(
+                f"{place} got no training sample: its {len(own)} are too few "
+                f"for split.train {split['train']:g}, split.order {split['order']}"
+            )
+    return parts
+
+
 def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str) -> str:
-    """CSV: one line per client and part with its size and label counts, the data used and what happened."""
-    classes = int(labels.max()) + 1
-    lines = ["client,part,samples," + ",".join(f"label_{c}" for c in range(classes)) + ",data,remarks"]
-    tail = f'{data},"{"; ".join(remarks)}"'
-    own_labels = labels[columns["row"]]
+    """CSV: one line per client and part with its size and label counts, the data used and what happened.
+
+    Texts have a label at every position, from as many as there are words: no label counts.
+    """
+    classes = int(labels.max()) + 1 if labels.ndim == 1 else 0
+    lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
     for client in range(int(columns["client"].max()) + 1):
         for number, part in enumerate(PARTS):
-            mine = own_labels[(columns["client"] == client) & (columns["part"] == number)]
-            counts = np.bincount(mine, minlength=classes)
-            lines.append(f"{client},{part},{len(mine)}," + ",".join(map(str, counts)) + f",{tail}")
+            mine = columns["row"][(columns["client"] == client) & (columns["part"] == number)]
+            counts = np.bincount(labels[mine], minlength=classes) if classes else []
+            lines.append(",".join(map(str, [client, part, len(mine), *counts, data, f'"{"; ".join(remarks)}"'])))
     return "\n".join(lines) + "\n"
 
 

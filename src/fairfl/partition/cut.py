@@ -1,28 +1,68 @@
-"""Cut of one client's samples into training, validation and test parts."""
+"""Cut of one client's samples into training, validation and test parts, by the setting's `split`."""
+
+from typing import Any
 
 import numpy as np
+
+from fairfl.partition.interface import PartitionError, Table
+from fairfl.partition.labels import classes_of
 
 PARTS = ("train", "validation", "test")
 
 
-def cut(rows: np.ndarray, groups: np.ndarray, fractions: dict[str, float], rng: np.random.Generator) -> np.ndarray:
-    """Part (0 train, 1 validation, 2 test) of each row, [n] int8.
+def cut(rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+    """Part (0 train, 1 validation, 2 test) of each row, [n] int8; `rows` ascend.
+
+    split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), or stored_by_class.
+    Raises PartitionError if samples cannot be told by class.
+    """
+    if split["order"] == "stored_by_class":
+        return _class_by_class(rows, table, split)
+    names, place, first = np.unique(table.groups[rows], return_index=True, return_inverse=True)
+    order = rng.permutation(len(names)) if split["order"] == "shuffled" else np.argsort(place)
+    result = np.empty(len(names), dtype=np.int8)
+    result[order] = _whole_groups(np.bincount(first, minlength=len(names))[order], split)
+    return result[first]
+
+
+def _whole_groups(sizes: np.ndarray, split: dict[str, Any]) -> np.ndarray:
+    """Part of each group, training first; `sizes` are the numbers of rows.
 
     Rows of one group (copies of one image with other labels) stay in one part. Every part with a positive
     fraction gets at least one group if there are enough of them; training is served first.
     """
-    names, first = np.unique(groups[rows], return_inverse=True)
-    order = rng.permutation(len(names))
-    sizes = np.bincount(first, minlength=len(names))[order]
-    wanted = [part for part in range(len(PARTS)) if fractions[PARTS[part]] > 0]
+    wanted = [part for part in range(len(PARTS)) if split[PARTS[part]] > 0]
     # A group belongs to the part in which its middle row falls, so parts miss their share by half a group at most.
     middle = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
-    edges = np.cumsum([fractions[PARTS[part]] for part in wanted])[:-1]
+    edges = np.cumsum([split[PARTS[part]] for part in wanted])[:-1]
     chosen = np.array(wanted)[np.searchsorted(edges, middle, side="right")]
     for position, part in enumerate(wanted):
-        if len(names) >= len(wanted) and not (chosen == part).any():
+        if len(sizes) >= len(wanted) and not (chosen == part).any():
             # The part is so small that it got nothing: take the group at its border.
-            chosen[min(np.searchsorted(chosen, part), len(names) - len(wanted) + position)] = part
-    result = np.empty(len(names), dtype=np.int8)
-    result[order] = chosen
-    return result[first]
+            chosen[min(np.searchsorted(chosen, part), len(sizes) - len(wanted) + position)] = part
+    return chosen
+
+
+def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np.ndarray:
+    """Part of each row. The rule of VRed's data, by FairFL, the public code of the same group.
+
+    Of the client's n samples of a class, in stored order, the first floor((train + validation) n) are for training
+    and validation, the rest is for the test; of these m, the first floor(train / (train + validation) m) are for
+    training. A part may get nothing.
+    """
+    if len(np.unique(table.groups[rows])) < len(rows):
+        raise PartitionError("split.order: stored_by_class cuts row by row, and some images of the data have several")
+    labels = classes_of(table)[rows]
+    kept = split["train"] + split["validation"]
+    parts = np.empty(len(rows), dtype=np.int8)
+    for label in np.unique(labels):
+        piece = np.flatnonzero(labels == label)
+        seen = _floor(kept * len(piece))
+        train = _floor(split["train"] / kept * seen)
+        parts[piece] = np.repeat([0, 1, 2], [train, seen - train, len(piece) - seen])
+    return parts
+
+
+def _floor(value: float) -> int:
+    """1e-9: 0.29 x 100 is 28.999999999999996 in floating point."""
+    return int(value + 1e-9)

@@ -1,12 +1,14 @@
 """Label shards. McMahan et al. 2017: samples sorted by label, cut into equal shards, a few shards per client.
 
-The remainder at the end of the sorted list is dropped.
+A shard has floor(floor(N / K) / s) samples for K clients of s shards; the remainder at the end of the sorted list is
+dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards of 150 for 200 clients.
 """
 
 import numpy as np
 from pydantic import Field
 
 from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.partition.labels import classes_of
 from fairfl.spec.base import Strict
 
 
@@ -24,6 +26,11 @@ def shards(labels: np.ndarray, clients: int, per_client: int) -> list[np.ndarray
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
-    pieces = shards(table.labels, clients, config.shards_per_client)
+    labels = classes_of(table)
+    pieces = shards(labels, clients, config.shards_per_client)
     dealt = rng.permutation(len(pieces)).reshape(clients, config.shards_per_client)
-    return Assignment([np.sort(np.concatenate([pieces[i] for i in own])) for own in dealt])
+    dropped = len(labels) - sum(map(len, pieces))
+    return Assignment(
+        [np.sort(np.concatenate([pieces[i] for i in own])) for own in dealt],
+        [f"{dropped} samples of the highest labels fill no shard and are dropped"] if dropped else [],
+    )

@@ -6,7 +6,13 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
+from fairfl.engine import convolutional
 from fairfl.models import cnn, logistic_regression, mlp
+
+# FedFV's released model of MNIST, but for the softmax, which is the loss's.
+FEDFV = {
+    "name": "cnn", "kernel": 5, "hidden": 512, "activation": "none", "outputs": 62, "output_activation": "relu",
+}  # fmt: skip
 
 
 def size(model):
@@ -22,17 +28,33 @@ def size(model):
         ({"name": "mlp", "hidden": [7]}, (5,), 3, 5 * 7 + 7 + 7 * 3 + 3),
         ({"name": "cnn"}, (1, 28, 28), 62, 320 + 18_496 + 1600 * 128 + 128 + 128 * 62 + 62),
         ({"name": "cnn", "channels": [4], "hidden": 5}, (1, 8, 8), 10, 40 + 4 * 9 * 5 + 5 + 60),
+        # The models of FedFV's public code.
+        ({"name": "logistic_regression", "bias": "zero"}, (1, 28, 28), 3, 2_355),
+        (FEDFV, (1, 28, 28), 10, 608_702),
+        # Those of FLGo and LEAF.
+        ({"name": "cnn", "channels": [64, 64], "kernel": 5, "hidden": [384, 192]}, (3, 32, 32), 10, 797_962),
+        ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 512}, (1, 28, 28), 62, 1_690_046),
+        ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 2048}, (1, 28, 28), 62, 6_603_710),
     ],
 )
 def test_number_of_parameters(choice, shape, outputs, count):
     model = models.build(choice, shape, outputs)
     assert size(model) == count
-    assert model(torch.zeros(2, *shape)).shape == (2, outputs)
+    assert model(torch.zeros(2, *shape)).shape == (2, choice.get("outputs", outputs))
 
 
 def test_zeros_start_at_zero():
     model = models.build({"name": "logistic_regression", "init": "zeros"}, (4, 4), 3)
     assert all(not parameter.any() for parameter in model.parameters())
+
+
+def test_a_bias_may_start_at_zero_alone():
+    torch.manual_seed(0)
+    plain = models.build({"name": "logistic_regression"}, (2, 3), 4)[1]
+    torch.manual_seed(0)
+    zero = models.build({"name": "logistic_regression", "bias": "zero"}, (2, 3), 4)[1]
+    assert torch.equal(zero.weight, plain.weight)
+    assert not zero.bias.any() and plain.bias.all()
 
 
 def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
@@ -44,7 +66,7 @@ def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     assert weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn"])
+@pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn", "resnet"])
 def test_the_same_seed_gives_the_same_start(name):
     drawn = []
     for seed in (1, 1, 2):
@@ -61,6 +83,42 @@ def test_dense_models_keep_their_layers_in_order():
         nn.Flatten,
         nn.Linear,
     ]
+
+
+def kinds(**options):
+    return [type(layer) for layer in cnn.build(cnn.Config(channels=[2, 3], **options), (1, 12, 12), 5)]
+
+
+def test_a_cnn_has_relu_where_it_is_asked_for():
+    pooled, head = [nn.Conv2d, nn.MaxPool2d], [nn.Flatten, nn.Linear, nn.ReLU, nn.Linear]
+    assert kinds() == 2 * [*pooled, nn.ReLU] + head
+    assert kinds(activation="none") == 2 * pooled + head
+    assert kinds(activation="none", output_activation="relu") == [*2 * pooled, *head, nn.ReLU]
+    assert kinds(hidden=[6, 4]) == 2 * [*pooled, nn.ReLU] + [*head, nn.ReLU, nn.Linear]
+
+
+def test_a_list_of_one_hidden_layer_is_that_layer():
+    one, same = (cnn.build(cnn.Config(hidden=hidden), (1, 12, 12), 5) for hidden in (7, [7]))
+    assert [p.shape for p in one.parameters()] == [p.shape for p in same.parameters()]
+
+
+def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
+    built = {
+        "plain": cnn.Config(),
+        "no activation": cnn.Config(activation="none", hidden=[8, 4], outputs=62),
+        "relu at the end": cnn.Config(output_activation="relu"),
+    }
+    by_hand = {name: convolutional.supports(cnn.build(config, (1, 28, 28), 10)) for name, config in built.items()}
+    assert by_hand == {"plain": True, "no activation": True, "relu at the end": False}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "needed", "message"),
+    [(9, 10, "outputs is 9, less than the 10 classes"), (62, 1, "outputs is 62, the loss takes a single one")],
+)
+def test_outputs_that_do_not_fit(outputs, needed, message):
+    with pytest.raises(ValueError, match=message):
+        cnn.build(cnn.Config(outputs=outputs), (1, 28, 28), needed)
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 4, 5])
@@ -83,10 +141,11 @@ def test_one_short_side_makes_a_cnn_too_deep():
         cnn.build(cnn.Config(channels=[2]), (1, 28, 3), 10)
 
 
+@pytest.mark.parametrize("name", ["cnn", "resnet"])
 @pytest.mark.parametrize("shape", [(784,), (28, 28), (1, 1, 28, 28)])
-def test_cnn_refuses_data_that_are_no_images(shape):
-    with pytest.raises(ValueError, match="cnn needs images .channels, height, width., the data have shape"):
-        cnn.build(cnn.Config(), shape, 10)
+def test_models_of_images_refuse_other_data(name, shape):
+    with pytest.raises(ValueError, match=f"{name} needs images .channels, height, width., the data have shape"):
+        models.build({"name": name}, shape, 10)
 
 
 @pytest.mark.parametrize(
@@ -97,12 +156,25 @@ def test_cnn_refuses_data_that_are_no_images(shape):
         ("cnn", {"kernel": 0}),
         ("cnn", {"padding": -1}),
         ("cnn", {"hidden": 0}),
+        ("cnn", {"hidden": []}),
+        ("cnn", {"hidden": [3, 0]}),
         ("cnn", {"kernel": 2.5}),
+        ("cnn", {"outputs": 1}),
+        ("cnn", {"activation": "tanh"}),
+        ("cnn", {"output_activation": "softmax"}),
+        ("resnet", {"widths": []}),
+        ("resnet", {"widths": [8, 0, 8, 8]}),
+        ("resnet", {"blocks": [2, 2, 0, 2]}),
+        ("resnet", {"blocks": [2, 2]}),
+        ("resnet", {"groups": 0}),
+        ("resnet", {"groups": 3}),
+        ("resnet", {"stem": "none"}),
         ("mlp", {"hidden": []}),
         ("mlp", {"hidden": [200, -1]}),
         ("mlp", {"hidden": [float("nan")]}),
         ("logistic_regression", {"init": "ones"}),
         ("logistic_regression", {"bias": False}),
+        ("logistic_regression", {"bias": "none"}),
         ("mlp", {"hiden": [3]}),
     ],
 )

@@ -1,23 +1,14 @@
-"""Partitioners and the cut: invariants over random inputs, worked examples, impossible demands."""
+"""Partitioners and their job: invariants over random inputs, worked examples, impossible demands."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from partition_tables import rng, table
 
-from fairfl.partition import ambiguous_fraction, dirichlet_by_class, label_shards, plain
-from fairfl.partition.__main__ import partition, statistics
-from fairfl.partition.cut import cut
-from fairfl.partition.interface import PartitionError, Table
-
-
-def table(labels, groups=None, ambiguous=None, client=None):
-    labels = np.asarray(labels)
-    return Table(labels, np.arange(len(labels)) if groups is None else np.asarray(groups), ambiguous, client)
-
-
-def rng(seed=0):
-    return np.random.default_rng(seed)
+from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
+from fairfl.partition.__main__ import partition, parts_of, statistics
+from fairfl.partition.interface import Assignment, PartitionError
 
 
 def disjoint(rows, total=None):
@@ -27,11 +18,58 @@ def disjoint(rows, total=None):
         assert len(joined) == total
 
 
+FAIRFL = {"rounding": "per_share", "shuffle": False, "legacy_seed": 0, "min_samples": 1}
+RULES = {
+    "shards": (label_shards, {}),
+    "three_shards": (label_shards, {"shards_per_client": 3}),
+    "dirichlet": (dirichlet_by_class, {"alpha": 0.5, "min_samples": 1}),
+    "fairfl": (dirichlet_by_class, {"alpha": 0.5} | FAIRFL),
+    "by_class": (by_class, {}),
+    "plain": (plain, {}),
+}
+# by_class draws nothing, the public rule has a seed of its own.
+DRAWN = ["shards", "three_shards", "dirichlet", "plain"]
+
+
+def dealt(rule, labels, clients, seed):
+    module, options = RULES[rule]
+    return module.assign(table(labels), clients, module.Config(**options), rng(seed)).rows
+
+
+def same(one, other):
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=25, deadline=None)
+@given(clients=st.integers(1, 9), seed=st.integers(0, 2**31))
+def test_every_rule_deals_each_row_once_and_in_stored_order(rule, clients, seed):
+    draw = rng(seed)
+    count = int(draw.integers(40, 200))
+    labels = draw.permutation(np.arange(count) % clients)
+    rows = dealt(rule, labels, clients, seed)
+    shards = RULES[rule][1].get("shards_per_client", 2) * clients
+    disjoint(rows, count // shards * shards if "shards" in rule else count)
+    assert len(rows) == clients
+    assert all((np.diff(own) > 0).all() for own in rows)
+    assert same(rows, dealt(rule, labels, clients, seed))
+    assert same(rows, dealt(rule, labels, clients, seed + 1)) == (rule not in DRAWN or clients == 1)
+
+
+@pytest.mark.parametrize("rule", ["shards", "dirichlet", "fairfl", "by_class"])
+def test_rules_by_class_refuse_texts(rule):
+    with pytest.raises(PartitionError, match="texts, which have no class"):
+        dealt(rule, np.zeros((30, 4), int), 3, 0)
+
+
+@pytest.mark.parametrize("rounding", ["cumulative", "per_share"])
 @settings(max_examples=40, deadline=None)
-@given(st.floats(1e-6, 5000), st.integers(1, 12), st.integers(0, 2**31))
-def test_dirichlet_deals_every_sample_once_and_nobody_starves(alpha, clients, seed):
+@given(st.floats(1e-6, 5000), st.integers(1, 12), st.integers(0, 2**31), st.booleans())
+def test_dirichlet_deals_every_sample_once_and_nobody_starves(rounding, alpha, clients, seed, legacy):
     labels = rng(seed).integers(0, 10, 400)
-    config = dirichlet_by_class.Config(alpha=alpha, min_samples=5, max_draws=3)
+    config = dirichlet_by_class.Config(
+        alpha=alpha, min_samples=5, max_draws=3, rounding=rounding, legacy_seed=seed if legacy else None
+    )
     assignment = dirichlet_by_class.assign(table(labels), clients, config, rng(seed))
     disjoint(assignment.rows, 400)
     assert min(map(len, assignment.rows)) >= 5
@@ -47,14 +85,88 @@ def test_tiny_alpha_ends_and_says_what_it_did():
 
 def test_large_alpha_is_near_uniform():
     labels = np.repeat(np.arange(10), 500)
-    config = dirichlet_by_class.Config(alpha=2000)
+    config = dirichlet_by_class.Config(alpha=2000.0)
     sizes = [len(r) for r in dirichlet_by_class.assign(table(labels), 10, config, rng()).rows]
     assert max(sizes) < 1.1 * 500 and min(sizes) > 0.9 * 500
 
 
+Q = np.array([0.05, 0.35, 0.6])
+
+
 def test_cumulative_shares_are_floored_once():
-    rows = dirichlet_by_class.deal(np.zeros(10, int), {0: np.array([0.05, 0.35, 0.6])}, 3, rng())
-    assert [len(r) for r in rows] == [0, 4, 6]
+    assert list(dirichlet_by_class.cumulative(Q, 10, rng())) == [0, 4, 6]
+
+
+def test_each_share_is_floored_and_one_client_gets_what_is_left():
+    """Floors 0, 3, 6 of 10; whoever is drawn gets one more."""
+    seen = {tuple(dirichlet_by_class.per_share(Q, 10, rng(seed)).tolist()) for seed in range(50)}
+    assert seen == {(1, 3, 6), (0, 4, 6), (0, 3, 7)}
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_pieces_are_shuffled_or_consecutive(shuffle):
+    labels = np.tile([0, 1], 10)
+    rows = dirichlet_by_class.deal(labels, {0: np.array([0, 4, 6]), 1: np.array([3, 0, 7])}, rng() if shuffle else None)
+    assert [list(np.bincount(labels[own], minlength=2)) for own in rows] == [[0, 3], [4, 0], [6, 7]]
+    consecutive = [[1, 3, 5], [0, 2, 4, 6], [7, *range(8, 20)]]
+    assert [own.tolist() == expected for own, expected in zip(rows, consecutive, strict=True)] == [not shuffle] * 3
+
+
+@pytest.mark.parametrize(
+    ("classes", "train", "sizes", "smallest", "largest"),
+    [
+        (100, 0.8, [39_445, 10_555], 279, 2017),  # CIFAR-100, VRed table 2
+        (100, 0.6, [29_487, 20_513], 279, 2017),  # the split that VRed's text names
+        (10, 0.5, [24_957, 25_043], 11, 3850),  # CIFAR-10; table 2 has 24,959 and 25,041
+    ],
+)
+@pytest.mark.parametrize("stored", ["sorted", "mixed"])
+def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest, largest, stored):
+    labels = np.repeat(np.arange(classes), 50_000 // classes)
+    spec_of_vred = {
+        "data": {"name": "x", "stands_in_for": None},
+        "samples": None,
+        "clients": 50,
+        "partition": {"name": "dirichlet_by_class", "alpha": 0.05} | FAIRFL,
+        "partition_seed": None,
+        "split": {"train": train, "validation": 0.0, "test": 1 - train, "order": "stored_by_class"},
+        "seed": 2,
+    }
+    data = {"labels": labels if stored == "sorted" else rng().permutation(labels), "groups": np.arange(50_000)}
+    columns, remarks = partition(spec_of_vred, data)
+    assert [(columns["part"] == part).sum() for part in (0, 1, 2)] == [sizes[0], 0, sizes[1]]
+    of_clients = np.bincount(columns["client"])
+    assert (of_clients.min(), of_clients.max()) == (smallest, largest)
+    assert remarks == ["draw 1 gave every client 1 samples"]
+
+
+def test_the_public_rule_step_by_step():
+    """The recipe written out: the pieces of a class are consecutive, one client gets what the floors leave."""
+    labels = rng().integers(0, 5, 300)
+    legacy = np.random.RandomState(0)
+    expected = [[] for _ in range(4)]
+    for c in range(5):
+        rows = [int(row) for row in np.flatnonzero(labels == c)]
+        shares = legacy.dirichlet([0.5] * 4) * len(rows)
+        lucky = legacy.choice(4)
+        counts = [int(share) for share in shares]
+        counts[lucky] = len(rows) - sum(count for k, count in enumerate(counts) if k != lucky)
+        for k, count in enumerate(counts):
+            expected[k] += [rows.pop(0) for _ in range(count)]
+    assert [own.tolist() for own in dealt("fairfl", labels, 4, 0)] == [sorted(own) for own in expected]
+
+
+def test_a_legacy_seed_is_a_seed():
+    labels = rng().integers(0, 5, 300)
+    config = {"alpha": 0.5} | FAIRFL
+    rows = [
+        dirichlet_by_class.assign(
+            table(labels), 4, dirichlet_by_class.Config(**config | {"legacy_seed": s}), rng(r)
+        ).rows
+        for s, r in [(0, 0), (0, 1), (1, 0), (None, 0), (None, 1)]
+    ]
+    assert same(rows[0], rows[1])
+    assert not any(same(rows[i], rows[j]) for i, j in [(0, 2), (0, 3), (3, 4)])
 
 
 def test_dirichlet_with_too_few_samples():
@@ -128,33 +240,49 @@ def test_label_shards_give_few_labels_and_equal_sizes():
     assert max(len(np.unique(labels[r])) for r in rows) <= 2
 
 
+@pytest.mark.parametrize(
+    ("samples", "clients", "length"),
+    [(50_000, 100, 250), (60_000, 200, 150), (60_000, 100, 300), (100_000, 100, 500)],
+)
+def test_shards_have_the_lengths_of_the_papers(samples, clients, length):
+    pieces = label_shards.shards(np.arange(samples) % 10, clients, 2)
+    assert [len(piece) for piece in pieces] == [length] * (2 * clients)
+
+
+def test_the_end_of_the_sorted_list_is_dropped_and_told():
+    """Eleven samples, two clients of two shards: shards of two, the last three samples are left."""
+    labels = np.array([3, 0, 0, 1, 1, 1, 2, 2, 3, 3, 2])
+    assignment = label_shards.assign(table(labels), 2, label_shards.Config(), rng())
+    assert sorted(np.concatenate(assignment.rows)) == [1, 2, 3, 4, 5, 6, 7, 10]
+    assert assignment.remarks == ["3 samples of the highest labels fill no shard and are dropped"]
+    whole = label_shards.assign(table(labels[:8]), 2, label_shards.Config(), rng())
+    assert whole.remarks == []
+
+
+def test_one_class_per_client():
+    rows = by_class.assign(table([2, 0, 1, 0, 2]), 3, by_class.Config(), rng()).rows
+    assert [own.tolist() for own in rows] == [[1, 3], [2], [0, 4]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "clients", "found"),
+    [
+        ([0, 1, 2], 2, "3 classes from 0 to 2"),
+        ([0, 1], 3, "2 classes from 0 to 1"),
+        ([0, 2, 6], 3, "3 classes from 0 to 6"),
+    ],
+)
+def test_one_class_per_client_needs_as_many_clients(labels, clients, found):
+    with pytest.raises(PartitionError, match=rf"{clients} clients need .* 0 to {clients - 1}, the data have {found}"):
+        by_class.assign(table(labels), clients, by_class.Config(), rng())
+
+
 def test_more_shards_than_samples():
     with pytest.raises(PartitionError, match="20 shards are more than 19 samples"):
         label_shards.assign(table(np.zeros(19, int)), 10, label_shards.Config(shards_per_client=2), rng())
 
 
-SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2}
-
-
-@given(st.integers(3, 200), st.integers(0, 1000))
-def test_cut_serves_every_part(count, seed):
-    parts = cut(np.arange(count), np.arange(count), SPLIT, rng(seed))
-    sizes = np.bincount(parts, minlength=3)
-    assert sizes.sum() == count and sizes.min() >= 1
-    assert abs(sizes[0] - 0.6 * count) <= 2
-
-
-@given(st.integers(3, 40), st.integers(0, 1000))
-def test_cut_keeps_groups_together(images, seed):
-    groups = np.repeat(np.arange(images), 10)
-    parts = cut(np.arange(len(groups)), groups, SPLIT, rng(seed))
-    assert all(len(set(parts[groups == g])) == 1 for g in range(images))
-    assert set(parts) == {0, 1, 2}
-
-
-def test_cut_without_a_test_part():
-    parts = cut(np.arange(10), np.arange(10), {"train": 0.5, "validation": 0.5, "test": 0.0}, rng())
-    assert list(np.bincount(parts, minlength=3)) == [5, 5, 0]
+SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 
 
 def spec(**changes):
@@ -163,6 +291,7 @@ def spec(**changes):
         "samples": None,
         "clients": 4,
         "partition": {"name": "dirichlet_by_class", "alpha": 0.5},
+        "partition_seed": None,
         "split": SPLIT,
         "seed": 0,
     }
@@ -180,6 +309,42 @@ def test_same_seed_same_partition():
     assert not np.array_equal(first["row"], other["row"])
 
 
+def owned(columns):
+    """Rows of each client, whatever their part."""
+    return [columns["row"][columns["client"] == client] for client in range(4)]
+
+
+@pytest.mark.parametrize("dealing", [0, 5])
+@pytest.mark.parametrize("samples", [None, 150])
+def test_a_partition_seed_fixes_who_owns_what_and_the_run_seed_the_cut(dealing, samples):
+    shared = [partition(spec(partition_seed=dealing, seed=seed, samples=samples), tensors())[0] for seed in (1, 2)]
+    own = [partition(spec(seed=seed, samples=samples), tensors())[0] for seed in (1, dealing)]
+    assert same(owned(shared[0]), owned(shared[1]))
+    assert same(owned(shared[0]), owned(own[1]))
+    assert not same(owned(shared[0]), owned(own[0]))
+    assert not np.array_equal(shared[0]["part"], shared[1]["part"])
+
+
+def test_the_order_of_the_cut_is_that_of_the_setting():
+    columns, _ = partition(spec(split=SPLIT | {"order": "stored"}), tensors())
+    for client in range(4):
+        assert (np.diff(columns["part"][columns["client"] == client]) >= 0).all()
+
+
+def test_a_client_without_training_samples_is_refused():
+    """One sample of each class: by class, the floor of a half is nothing."""
+    split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_by_class"}
+    with pytest.raises(
+        PartitionError, match="client 1 of 2 got no training sample: its 3 are too few for split.train 0.5"
+    ):
+        parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), split, rng())
+
+
+def test_a_client_without_samples_is_refused():
+    with pytest.raises(PartitionError, match="client 1 of 2 got no sample"):
+        parts_of(Assignment([np.arange(3), np.empty(0, int)]), table([0, 1, 2]), SPLIT, rng())
+
+
 def test_subset_of_samples():
     columns, _ = partition(spec(samples=100), tensors())
     assert len(np.unique(columns["row"])) == len(columns["row"]) == 100
@@ -195,3 +360,10 @@ def test_statistics_count_labels():
     assert lines[0] == "client,part,samples,label_0,label_1,label_2,data,remarks"
     assert sum(int(line.split(",")[2]) for line in lines[1:]) == 300
     assert "digits (stand-in for emnist)" in lines[1]
+
+
+def test_statistics_of_texts_have_no_label_counts():
+    columns = {"row": np.arange(3), "client": np.array([0, 0, 1]), "part": np.array([0, 2, 0])}
+    lines = statistics(columns, np.array([[4, 9], [9, -1], [3, 3]]), [], "words").splitlines()
+    assert lines[:2] == ["client,part,samples,data,remarks", '0,train,1,words,""']
+    assert [line.split(",")[2] for line in lines[1:]] == ["1", "0", "1", "1", "0", "0"]

@@ -1,0 +1,21 @@
+"""What several model families are made of."""
+
+import itertools
+from collections.abc import Sequence
+
+from torch import nn
+
+
+def image_shape(shape: tuple[int, ...], model: str) -> tuple[int, int, int]:
+    """Channels, height and width of one sample. Raises ValueError, naming the model, if it is no image."""
+    if len(shape) != 3:
+        raise ValueError(f"{model} needs images [channels, height, width], the data have shape {list(shape)}")
+    return shape
+
+
+def dense(sizes: Sequence[int]) -> list[nn.Module]:
+    """Dense layers from each size to the next, with ReLU after each of them."""
+    layers: list[nn.Module] = []
+    for inputs, units in itertools.pairwise(sizes):
+        layers += [nn.Linear(inputs, units), nn.ReLU()]
+    return layers

@@ -1,0 +1,97 @@
+"""The next-word model: size, shape, what a position knows, steps in the sequential backend."""
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import nn
+
+from fairfl import models
+from fairfl.engine.federation import Part
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.sequential import Sequential
+
+SMALL = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
+
+
+def size(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def small(words=7):
+    torch.manual_seed(0)
+    return models.build(SMALL, (5,), words).double()
+
+
+def test_number_of_parameters():
+    """VRed: 10,000 words, padding, begin, end, unknown."""
+    assert size(models.build({"name": "lstm"}, (20,), 10_004)) == 4_053_428
+    embedding, lstm, projection, words = 7 * 3, 4 * 4 * (3 + 4 + 2), 4 * 2 + 2, 2 * 7 + 7
+    assert size(small()) == embedding + lstm + projection + words
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_a_word_for_each_position(dtype):
+    model, tokens = small(), torch.randint(7, (6, 5))
+    assert model(tokens.to(dtype)).shape == (6, 5, 7)
+    assert model(tokens[:0]).shape == (0, 5, 7)
+
+
+def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples():
+    model, tokens = small(), torch.randint(7, (6, 5))
+    changed = tokens.clone()
+    changed[2, 3] = (tokens[2, 3] + 1) % 7
+    same = (model(tokens) == model(changed)).all(-1)
+    assert not same[2, 3:].any()
+    same[2, 3:] = True
+    assert same.all()
+
+
+def test_the_default_start_is_that_of_the_framework():
+    torch.manual_seed(0)
+    model = models.build({"name": "lstm"}, (20,), 2000)
+    assert model.embedding.weight.std().item() == pytest.approx(1, rel=0.01)
+    for weight in (model.lstm.weight_ih_l0, model.lstm.weight_hh_l0, model.lstm.bias_ih_l0):
+        assert 0.95 / 670**0.5 < weight.abs().max().item() <= 1 / 670**0.5
+
+
+def test_its_lstm_lies_at_the_front_of_the_flat_vector():
+    """There cuDNN finds its weights in one piece; elsewhere it copies them in every step."""
+    assert [name for name, _ in small().named_parameters()][:5] == [
+        "lstm.weight_ih_l0",
+        "lstm.weight_hh_l0",
+        "lstm.bias_ih_l0",
+        "lstm.bias_hh_l0",
+        "embedding.weight",
+    ]
+
+
+def test_local_steps_are_those_of_plain_autograd():
+    """Two epochs of a client's only batch, padding included."""
+    model, loss = small(), LOSSES["next_word"]
+    tokens = torch.randint(7, (3, 5))
+    labels = torch.tensor([[1, 2, 3, 4, 5], [6, 2, -1, -1, -1], [0, -1, -1, -1, -1]])
+    plain = small()
+    for _ in range(2):
+        gradients = torch.autograd.grad(loss.value(plain(tokens), labels).mean(), list(plain.parameters()))
+        for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
+            parameter.data.sub_(0.5 * gradient)
+    backend = Sequential(model, "next_word", Part(tokens, labels, torch.tensor([3])))
+    start = backend.flat.clone()
+    rate = torch.tensor([0.5], dtype=torch.float64)
+    trained = backend.train(Work([0], start.unsqueeze(0), rate), LocalTraining(2, None, 0), 0, losses=True)
+    torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
+    torch.testing.assert_close(trained.loss[0], loss.value(small()(tokens), labels).mean().detach())
+    torch.testing.assert_close(backend.forward(start, tokens), small()(tokens).detach())
+
+
+@pytest.mark.parametrize("options", [{"embedding": 0}, {"hidden": 0}, {"projection": -1}, {"layers": 2}])
+def test_impossible_configurations_are_refused(options):
+    with pytest.raises(ValidationError, match=next(iter(options))):
+        models.build({"name": "lstm", **options}, (5,), 7)
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
+def test_lstm_refuses_data_that_are_no_sequences(shape):
+    with pytest.raises(ValueError, match="lstm needs tokens .length., the data have shape"):
+        models.build(SMALL, shape, 7)

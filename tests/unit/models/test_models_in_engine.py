@@ -1,0 +1,89 @@
+"""Convolutional models in the engine: steps against plain autograd, outputs beyond the classes. float64."""
+
+import pytest
+import torch
+
+from fairfl.algorithms.interface import Deployed
+from fairfl.engine.evaluation import client_losses, evaluate
+from fairfl.engine.federation import Clients, Part
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.parameters import bind
+from fairfl.engine.rounds import make_backend
+
+MODELS = {
+    "resnet": {"name": "resnet", "widths": [4, 6], "blocks": [1, 1]},
+    "no activation": {"name": "cnn", "channels": [3, 4], "padding": 1, "hidden": [6, 5], "activation": "none"},
+    "more outputs": {"name": "cnn", "channels": [3], "hidden": 5, "outputs": 7},
+    "relu at the end": {"name": "cnn", "channels": [3], "hidden": 5, "outputs": 7, "output_activation": "relu"},
+}
+CLASSES = 4
+CPU = torch.device("cpu")
+
+
+def clients(held_out):
+    """Two clients; only the first has anything in the test part, or nobody."""
+    torch.manual_seed(0)
+
+    def part(counts):
+        inputs = torch.randn(sum(counts), 1, 8, 8, dtype=torch.float64)
+        return Part(inputs, torch.arange(sum(counts)) % CLASSES, torch.tensor(counts))
+
+    return Clients({"train": part([9, 6]), "validation": part([0, 0]), "test": part(held_out)}, CLASSES, (1, 8, 8))
+
+
+def backend_of(model, loss, held_out=(5, 0)):
+    federation = clients(list(held_out))
+    spec = {"model": MODELS[model], "loss": loss, "seed": 0, "precision": "fp32"}
+    return *make_backend(spec, federation, "auto", CPU), federation
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "softmax_cross_entropy"])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_local_step_is_that_of_autograd(model, loss):
+    backend, x, federation = backend_of(model, loss)
+    work = Work([0, 1], x.expand(2, -1), torch.tensor([0.2, 0.3], dtype=torch.float64))
+    delta = backend.train(work, LocalTraining(1, None, 0), 0).delta
+    for client, rate in enumerate([0.2, 0.3]):
+        flat = x.clone()
+        parameters = bind(backend.model, flat)
+        inputs, labels = federation.parts["train"].of(client)
+        torch.autograd.backward(LOSSES[loss].value(backend.model(inputs), labels).mean())
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.sub_(rate * parameter.grad)
+                parameter.grad = None
+        torch.testing.assert_close(x - flat, delta[client])
+        assert delta[client].any()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_training_lowers_the_loss(model):
+    backend, x, federation = backend_of(model, "cross_entropy")
+    train = federation.parts["train"]
+    before = client_losses(backend.forward, backend.loss, x, train)[0]
+    work = Work([0], x.unsqueeze(0), torch.tensor([0.1], dtype=torch.float64))
+    x = x - backend.train(work, LocalTraining(30, 4, 0), 0).delta[0]
+    assert client_losses(backend.forward, backend.loss, x, train)[0] < before
+
+
+@pytest.mark.parametrize("held_out", [(5, 0), (0, 0)])
+@pytest.mark.parametrize("model", MODELS)
+def test_clients_without_samples_have_no_loss_and_no_hits(model, held_out):
+    backend, x, federation = backend_of(model, "cross_entropy", held_out)
+    part = federation.parts["test"]
+    found = evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES)
+    assert (found.loss.isnan() == (part.counts == 0)).all()
+    assert found.hits.shape == (2, CLASSES) and not found.hits[part.counts == 0].any()
+
+
+def test_a_prediction_beyond_the_classes_is_never_right():
+    backend, x, federation = backend_of("more outputs", "cross_entropy")
+    part = federation.parts["test"]
+    x = x.clone()
+    x[-1] = 100.0  # bias of output 6
+    assert (backend.forward(x, part.inputs).argmax(1) == 6).all()
+    assert not evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES).hits.any()
+    x[-7:] = torch.tensor([0, 0, 100.0, 0, 0, 0, 0])
+    hits = evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES).hits
+    assert hits.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]

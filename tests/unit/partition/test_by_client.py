@@ -1,0 +1,79 @@
+"""Clients that are owners of the data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.partition import by_client
+from fairfl.partition.interface import PartitionError, Table
+
+# Owner of each row: 7 has four rows and comes first, then 2 with two, 9 with three, 5 with one.
+OWNERS = np.array([7, 2, 7, 9, 9, 7, 2, 5, 9, 7])
+
+
+def assign(clients, owners=OWNERS, seed=0, **options):
+    owners = None if owners is None else np.asarray(owners)
+    table = Table(np.zeros(10, int), np.arange(10), client=owners)
+    return by_client.assign(table, clients, by_client.Config(**options), np.random.default_rng(seed))
+
+
+def rows(*arguments, **options):
+    return [own.tolist() for own in assign(*arguments, **options).rows]
+
+
+def test_the_first_owners_with_all_their_rows_in_stored_order():
+    assert rows(3) == [[0, 2, 5, 9], [1, 6], [3, 4, 8]]
+    assert rows(4) == [[0, 2, 5, 9], [1, 6], [3, 4, 8], [7]]
+    assert assign(3).remarks == ["3 of 4 owners: first"]
+
+
+def test_owners_of_another_size_are_passed_over():
+    assert rows(2, min_samples=3) == [[0, 2, 5, 9], [3, 4, 8]]
+    assert rows(2, min_samples=2, max_samples=3) == [[1, 6], [3, 4, 8]]
+
+
+def test_a_draw_keeps_the_stored_order_and_depends_on_the_seed():
+    drawn = [rows(2, choose="random", seed=seed) for seed in range(20)]
+    assert rows(2, choose="random", seed=3) == drawn[3]
+    assert all(own[0][0] < own[1][0] for own in drawn)
+    assert len({str(own) for own in drawn}) > 3
+    assert rows(4, choose="random") == rows(4)
+
+
+def test_too_few_owners():
+    with pytest.raises(PartitionError, match="4 of 4 owners have 1 or more samples, the setting asks for 5"):
+        assign(5)
+    with pytest.raises(PartitionError, match="2 of 4 owners have 3 or more samples, the setting asks for 3"):
+        assign(3, min_samples=3)
+    with pytest.raises(PartitionError, match="1 of 4 owners have 2 to 2 samples, the setting asks for 2"):
+        assign(2, min_samples=2, max_samples=2)
+
+
+def test_data_without_owners():
+    with pytest.raises(PartitionError, match="by_client needs data whose rows have owners"):
+        assign(2, owners=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"choose": "last"}, "choose"),
+        ({"min_samples": 0}, "min_samples"),
+        ({"min_samples": 5, "max_samples": 4}, "max_samples 4 is less than min_samples 5"),
+    ],
+)
+def test_impossible_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        by_client.Config(**options)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 6), min_size=10, max_size=10), st.sampled_from(["first", "random"]), st.integers(0, 9))
+def test_every_client_is_one_owner_with_all_its_rows(owners, choose, seed):
+    owners = np.array(owners)
+    clients = len(np.unique(owners))
+    found = assign(clients, owners, seed, choose=choose).rows
+    assert sorted(np.concatenate(found).tolist()) == list(range(10))
+    for own in found:
+        assert len(set(owners[own])) == 1 and (np.diff(own) > 0).all()

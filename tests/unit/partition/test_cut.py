@@ -1,0 +1,122 @@
+"""The cut of one client's samples: shares, whole groups, the three orders."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_tables import rng, table
+
+from fairfl.partition.cut import cut
+from fairfl.partition.interface import PartitionError
+
+SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
+
+
+def parts_of(data, split=SPLIT, seed=0, **changes):
+    return cut(np.arange(len(data.labels)), data, split | changes, rng(seed))
+
+
+def unlabelled(count):
+    return table(np.zeros(count, int))
+
+
+@pytest.mark.parametrize("order", ["shuffled", "stored"])
+@settings(max_examples=50, deadline=None)
+@given(st.integers(3, 200), st.integers(0, 1000))
+def test_cut_serves_every_part(order, count, seed):
+    sizes = np.bincount(parts_of(unlabelled(count), seed=seed, order=order), minlength=3)
+    assert sizes.sum() == count and sizes.min() >= 1
+    assert abs(sizes[0] - 0.6 * count) <= 2
+
+
+@pytest.mark.parametrize("order", ["shuffled", "stored"])
+@settings(max_examples=50, deadline=None)
+@given(st.integers(3, 40), st.integers(0, 1000))
+def test_cut_keeps_groups_together(order, images, seed):
+    groups = np.repeat(np.arange(images), 10)
+    parts = parts_of(table(np.zeros(len(groups), int), groups), seed=seed, order=order)
+    assert all(len(set(parts[groups == g])) == 1 for g in range(images))
+    assert set(parts) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("order", ["shuffled", "stored", "stored_by_class"])
+def test_cut_without_a_test_part(order):
+    parts = parts_of(unlabelled(10), train=0.5, validation=0.5, test=0.0, order=order)
+    assert list(np.bincount(parts, minlength=3)) == [5, 5, 0]
+
+
+def test_the_shuffled_cut_is_drawn():
+    a, again, b = (parts_of(unlabelled(50), seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(a, again) and not np.array_equal(a, b)
+    assert (np.diff(a) < 0).any()
+
+
+@pytest.mark.parametrize("order", ["stored", "stored_by_class"])
+def test_the_stored_cut_needs_no_draw(order):
+    generator = rng()
+    before = generator.bit_generator.state
+    cut(np.arange(50), table(np.arange(50) % 3), SPLIT | {"order": order}, generator)
+    assert generator.bit_generator.state == before
+
+
+def test_stored_is_train_then_validation_then_test():
+    assert list(parts_of(unlabelled(10), order="stored")) == [0] * 6 + [1] * 2 + [2] * 2
+
+
+def test_stored_halves_are_the_first_and_the_second():
+    split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored"}
+    assert list(parts_of(unlabelled(5), split)) == [0, 0, 2, 2, 2]
+
+
+def test_stored_takes_groups_where_they_first_appear():
+    """Groups have large numbers first: the order is that of the rows, not that of the names."""
+    data = table(np.zeros(5, int), [9, 7, 7, 3, 1])
+    assert list(parts_of(data, order="stored")) == [0, 0, 0, 1, 2]
+
+
+def test_the_cut_sees_only_the_rows_of_the_client():
+    data = table([0, 1] * 10)
+    parts = cut(np.arange(0, 20, 2), data, SPLIT | {"order": "stored_by_class"}, rng())
+    assert list(parts) == [0] * 6 + [1] * 2 + [2] * 2
+
+
+def test_by_class_each_piece_is_cut_by_itself():
+    """Class 0 has 5 rows, class 1 has 3, class 2 has 1: floor(0.8 n) are 4, 2, 0 and floor(0.75 of them) 3, 1, 0."""
+    data = table([0, 1, 0, 2, 0, 1, 0, 1, 0])
+    parts = parts_of(data, train=0.6, validation=0.2, order="stored_by_class")
+    assert list(parts[data.labels == 0]) == [0, 0, 0, 1, 2]
+    assert list(parts[data.labels == 1]) == [0, 1, 2]
+    assert list(parts[data.labels == 2]) == [2]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 99), st.integers(1, 3000))
+def test_by_class_the_floor_is_that_of_whole_numbers(percent, count):
+    split = {"train": percent / 100, "validation": 0.0, "test": 1 - percent / 100, "order": "stored_by_class"}
+    assert (parts_of(unlabelled(count), split) == 0).sum() == percent * count // 100
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=80), st.sampled_from([0.1, 0.2, 0.25, 0.5]))
+def test_by_class_a_validation_part_comes_out_of_training_and_the_test_stays(labels, share):
+    data = table(labels)
+    whole = {"train": 0.8, "validation": 0.0, "test": 0.2, "order": "stored_by_class"}
+    plain = parts_of(data, whole)
+    held = parts_of(data, whole, train=0.8 - 0.8 * share, validation=0.8 * share)
+    assert np.array_equal(plain == 2, held == 2)
+    for label in set(labels):
+        assert (np.diff(held[data.labels == label]) >= 0).all()
+
+
+def test_by_class_copies_of_an_image_are_refused():
+    with pytest.raises(PartitionError, match="stored_by_class cuts row by row"):
+        parts_of(table([0, 1, 1], [0, 0, 1]), order="stored_by_class")
+
+
+def test_by_class_texts_are_refused():
+    with pytest.raises(PartitionError, match="texts, which have no class"):
+        parts_of(table(np.zeros((4, 3), int)), order="stored_by_class")
+
+
+def test_texts_are_cut_as_whole_rows():
+    assert list(parts_of(table(np.zeros((5, 3), int)), order="stored")) == [0, 0, 0, 1, 2]
