@@ -13,7 +13,7 @@ from fairfl import atomic, cli
 from fairfl.algorithms.interface import Deployed
 from fairfl.algorithms.local_only import is_flat
 from fairfl.engine import device, federation
-from fairfl.engine.evaluation import client_losses, evaluate
+from fairfl.engine.evaluation import client_losses, count, evaluate
 from fairfl.engine.federation import PARTS, Clients
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
@@ -60,8 +60,8 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
         measured = evaluate(backend.forward, loss, Deployed(best.unsqueeze(0)), own, clients.classes)
         value = float(measured.loss[0])
         found[f"loss_{part}"] = value if math.isfinite(value) else None
-        samples = own.sizes[0]
-        found[f"accuracy_{part}"] = float(measured.hits.sum()) / samples if samples else None
+        asked = int(count(own, clients.classes).sum())
+        found[f"accuracy_{part}"] = float(measured.hits.sum()) / asked if asked else None
     return found
 
 

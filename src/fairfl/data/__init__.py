@@ -10,7 +10,20 @@ from typing import cast
 from fairfl.data.interface import Dataset
 from fairfl.errors import OptionError
 
-_HELPERS = {"__init__", "checks", "idx", "interface", "options", "sources"}
+_HELPERS = {
+    "__init__",
+    "archives",
+    "checks",
+    "cifar_batches",
+    "classes",
+    "idx",
+    "interface",
+    "mnist_files",
+    "options",
+    "pictures",
+    "sources",
+    "words",
+}
 
 DATASETS: tuple[str, ...] = tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in _HELPERS))
 """Names of all data sets: a new module in this folder is a new data set."""

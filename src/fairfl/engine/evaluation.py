@@ -1,5 +1,10 @@
-"""Losses and hits of models on all clients: one forward pass over all samples, then sums per client."""
+"""Losses and hits of models on all clients: one forward pass over all samples, then sums per client.
 
+A sample asks for one prediction, labels [N], or for one at each position of a sequence, labels [N, T]. Accuracy counts
+predictions: hits / asked. Loss counts samples: the mean of their values, as in training.
+"""
+
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -8,9 +13,9 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Deployed
 from fairfl.engine.federation import Part
-from fairfl.engine.losses import Loss, predictions
+from fairfl.engine.losses import NOT_ASKED, Loss, mean_of_asked, predictions
 
-# Samples in one forward pass. Bounds memory only.
+# Predictions in one forward pass. Bounds memory only: the outputs are that many rows as wide as there are classes.
 CHUNK = 2048
 
 Forward = Callable[[Tensor, Tensor], Tensor]
@@ -25,18 +30,15 @@ class Evaluation:
 
 
 def count(part: Part, classes: int, chosen: Tensor | None = None) -> Tensor:
-    """Samples per client and true class, [K, C] int64; `chosen` [N] bool counts only some."""
-    cells = part.owners * classes + part.labels
-    clients = len(part.sizes)
-    return torch.bincount(cells if chosen is None else cells[chosen], minlength=clients * classes).view(clients, -1)
+    """Predictions that are asked for per client and true class, [K, C] int64.
 
-
-def _mean_per_client(losses: Tensor, part: Part) -> Tensor:
-    """Mean [K] float64 of per-sample losses [N]; NaN for clients without samples.
-
-    segment_reduce and not index_add: the order of the sum is fixed on every device.
+    `chosen` bool, of the labels' shape, counts only some; padding must not be among them.
     """
-    return torch.segment_reduce(losses.double(), "mean", lengths=part.lengths, unsafe=True)
+    owners = part.owners.view(-1, *[1] * (part.labels.dim() - 1))
+    cells = owners * classes + part.labels
+    clients = len(part.sizes)
+    chosen = part.labels != NOT_ASKED if chosen is None else chosen
+    return torch.bincount(cells[chosen], minlength=clients * classes).view(clients, -1)
 
 
 def client_losses(forward: Forward, loss: Loss, x: Tensor, part: Part) -> Tensor:
@@ -44,11 +46,45 @@ def client_losses(forward: Forward, loss: Loss, x: Tensor, part: Part) -> Tensor
     if x.dim() == 2:
         return torch.stack([client_losses(forward, loss, model, part) for model in x])
     pieces = [losses for losses, _ in _chunks(forward, loss, x, part.inputs, part.labels)]
-    return _mean_per_client(pieces[0] if len(pieces) == 1 else torch.cat(pieces), part)
+    return _per_client(pieces[0] if len(pieces) == 1 else torch.cat(pieces), part, "mean")
+
+
+def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tuple[Tensor, Tensor]:
+    """Mean loss (nats) and accuracy (fraction) of each client with model x [P], both [K] float64, in one pass.
+
+    NaN for clients without samples.
+    """
+    losses, guesses = _measured(forward, loss, Deployed(x.unsqueeze(0)), part)
+    hits, asked = _per_sample(guesses == part.labels), _per_sample(part.labels != NOT_ASKED)
+    return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(asked, part, "sum")
 
 
 def evaluate(forward: Forward, loss: Loss, deployed: Deployed, part: Part, classes: int) -> Evaluation:
     """Losses and hits of every client with the model, or the mixture of models, that is deployed to it."""
+    losses, guesses = _measured(forward, loss, deployed, part)
+    return Evaluation(_per_client(losses, part, "mean"), count(part, classes, guesses == part.labels))
+
+
+def samples_at_once(labels: Tensor) -> int:
+    """Samples in one forward pass: as many as ask for CHUNK predictions, at least one."""
+    return max(1, CHUNK // math.prod(labels.shape[1:]))
+
+
+def _per_client(values: Tensor, part: Part, reduce: str) -> Tensor:
+    """Mean or sum [K] float64 of per-sample values [N]; the mean is NaN for clients without samples.
+
+    segment_reduce and not index_add: the order of the sum is fixed on every device.
+    """
+    return torch.segment_reduce(values.double(), reduce, lengths=part.lengths, unsafe=True)
+
+
+def _per_sample(flags: Tensor) -> Tensor:
+    """How many flags of a sample are set, [N], from [N] or [N, T]."""
+    return flags if flags.dim() == 1 else flags.sum(1)
+
+
+def _measured(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> tuple[Tensor, Tensor]:
+    """Loss [N] of each sample with what is deployed to its client, and the predictions, of the labels' shape."""
     if deployed.mixture is not None:
         measured = list(_mixed(forward, deployed, part))
     elif len(deployed.models) == 1:
@@ -58,25 +94,29 @@ def evaluate(forward: Forward, loss: Loss, deployed: Deployed, part: Part, class
         own = (_chunks(forward, loss, x, *part.of(k)) for k, x in enumerate(deployed.models))
         measured = [(losses, predictions(outputs)) for chunks in own for losses, outputs in chunks]
     losses, guesses = (torch.cat(values) for values in zip(*measured, strict=True))
-    return Evaluation(_mean_per_client(losses, part), count(part, classes, guesses == part.labels))
+    return losses, guesses
 
 
 def _chunks(forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under one model, and the outputs, piece by piece."""
-    for start in range(0, max(1, len(labels)), CHUNK):
-        outputs = forward(x, inputs[start : start + CHUNK])
-        yield loss.value(outputs, labels[start : start + CHUNK]), outputs
+    size = samples_at_once(labels)
+    for start in range(0, max(1, len(labels)), size):
+        outputs = forward(x, inputs[start : start + size])
+        yield loss.value(outputs, labels[start : start + size]), outputs
 
 
 def _mixed(forward: Forward, deployed: Deployed, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under its client's mixture, -log of the mixed probability, and the prediction."""
     assert deployed.mixture is not None
-    chunks = zip(part.inputs.split(CHUNK), part.labels.split(CHUNK), part.owners.split(CHUNK), strict=True)
+    size = samples_at_once(part.labels)
+    chunks = zip(part.inputs.split(size), part.labels.split(size), part.owners.split(size), strict=True)
     for inputs, labels, owners in chunks:
         mixed = torch.zeros((), device=labels.device)
         for model, share in zip(deployed.models, deployed.mixture[owners].T, strict=True):
-            mixed = mixed + share.unsqueeze(1) * _probabilities(forward(model, inputs).double())
-        yield -mixed.gather(1, labels.unsqueeze(1)).squeeze(1).clamp(min=1e-12).log(), mixed.argmax(1)
+            mixed = mixed + share.view(-1, *[1] * labels.dim()) * _probabilities(forward(model, inputs).double())
+        true = mixed.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        losses = -true.clamp(min=1e-12).log()
+        yield losses if labels.dim() == 1 else mean_of_asked(losses, labels), mixed.argmax(-1)
 
 
 def _probabilities(outputs: Tensor) -> Tensor:

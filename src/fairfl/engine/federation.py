@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairfl.errors import FairflError
 
@@ -21,8 +21,8 @@ PARTS = ("train", "validation", "test")
 class Part:
     """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
 
-    inputs: Tensor  # [N, ...] float
-    labels: Tensor  # [N] int64
+    inputs: Tensor  # [N, ...] float, or whole numbers [N, T]: tokens
+    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: none is asked for)
     counts: Tensor  # [K] int64, on the CPU
 
     @cached_property
@@ -71,14 +71,33 @@ class Clients:
     def count(self) -> int:
         return self.parts["train"].counts.numel()
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of a model for these data: that of the inputs; float32 if those are tokens."""
+        dtype = self.parts["train"].inputs.dtype
+        return dtype if dtype.is_floating_point else torch.float32
+
+    def check(self, model: nn.Module, loss: str) -> None:
+        """Raises ValueError if the loss or the model is made for another kind of data."""
+        part = self.parts["train"]
+        if loss == "next_word" and part.labels.dim() == 1:
+            raise ValueError("loss next_word is for text with a label at each position, the data have one per sample")
+        if loss != "next_word" and part.labels.dim() > 1:
+            raise ValueError(f"loss {loss} is for one label per sample, the data have one at each position")
+        reads_tokens = any(isinstance(layer, nn.Embedding) for layer in model.modules())
+        if reads_tokens and part.inputs.is_floating_point():
+            raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
+        if not reads_tokens and not part.inputs.is_floating_point():
+            raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
+
 
 def load(
     data: Path, partition: Path, device: torch.device, dtype: torch.dtype = torch.float32, only: int | None = None
 ) -> Clients:
     """Read prepared data and a partition; `only` loads a single client (as client 0).
 
-    Images become (x / 255 - scale_mean) / scale_std, constants from the file's metadata. Raises FairflError if a
-    file is damaged or the client does not exist.
+    Images become (x / 255 - scale_mean) / scale_std, constants (one, or one per channel) from the file's metadata;
+    tokens stay as they are. Raises FairflError if a file is damaged or the client does not exist.
     """
     try:
         with safe_open(str(data), framework="pt") as file:
@@ -97,14 +116,22 @@ def load(
             raise FairflError(f"{partition}: there is no client {only}")
         row, client, part = row[mine], np.zeros_like(client[mine]), part[mine]
     clients = int(client.max()) + 1
-    mean, std = float(metadata["scale_mean"]), float(metadata["scale_std"])
+    mean, std = (_per_channel(metadata[key], dtype) for key in ("scale_mean", "scale_std"))
     parts = {}
     for number, name in enumerate(PARTS):
         chosen = part == number
         order = np.flatnonzero(chosen)[np.argsort(client[chosen], kind="stable")]
         picked = torch.from_numpy(row[order])
         x = inputs[picked]
-        x = (x.to(dtype) / 255 - mean) / std if x.dtype == torch.uint8 else x.to(dtype)
+        if x.dtype == torch.uint8:
+            x = (x.to(dtype) / 255 - mean) / std
+        elif x.is_floating_point():
+            x = x.to(dtype)
         counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
         parts[name] = Part(x.to(device), labels[picked].to(device), counts)
     return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]))
+
+
+def _per_channel(numbers: str, dtype: torch.dtype) -> Tensor:
+    """[channels or 1, 1, 1] from one number, or from one per channel with commas between them."""
+    return torch.tensor([float(number) for number in numbers.split(",")], dtype=dtype).view(-1, 1, 1)

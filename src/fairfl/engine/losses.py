@@ -1,4 +1,4 @@
-"""Losses: per-sample value in nats, and its gradient with respect to the outputs in closed form."""
+"""Losses: per-sample value in nats and, for steps by hand, its gradient with respect to the outputs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,34 @@ from torch import Tensor
 class Loss:
     """One loss: `value(outputs [..., n, C], labels [..., n])` of each sample, [..., n].
 
-    `targets(labels [m, n], C, dtype)` [m, C, n] prepares labels once, so that `gradient(outputs, targets)` in the hot
-    loop is two kernels; it overwrites the outputs [m, C, n] with d value / d outputs and returns them.
-    `of_targets(outputs [m, C, n], targets)` is the value again, [m, n].
+    A loss of sequences has one position more: outputs [n, T, C], labels [n, T], value [n].
     """
 
     value: Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class ClosedForm(Loss):
+    """A loss that needs no autograd.
+
+    `targets(labels [m, n], C, dtype)` [m, C, n] prepares labels once, so that `gradient(outputs, targets)` in the hot
+    loop is a few kernels; it overwrites the outputs [m, C, n] with d value / d outputs and returns them.
+    `of_targets(outputs [m, C, n], targets)` is the value again, [m, n].
+    """
+
     targets: Callable[[Tensor, int, torch.dtype], Tensor]
     gradient: Callable[[Tensor, Tensor], Tensor]
     of_targets: Callable[[Tensor, Tensor], Tensor]
+
+
+# Label of a position of a sequence at which no prediction is asked for: padding.
+NOT_ASKED = -1
+
+
+def mean_of_asked(values: Tensor, labels: Tensor) -> Tensor:
+    """Mean of values [n, T] over the positions whose label asks for a prediction, [n]; 0 where none does."""
+    asked = labels != NOT_ASKED
+    return values.where(asked, 0).sum(1) / asked.sum(1).clamp(min=1)
 
 
 def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -45,6 +64,34 @@ def _cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
     return -(outputs.log_softmax(1) * targets).sum(1)
 
 
+def _softmax_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
+    """-log softmax(p)[label] for p = softmax(outputs), which is taken for logits: log(1 + (C-1)/e) to log(e + C-1).
+
+    FedFV's released models end in a softmax, and their loss applies log-softmax to it.
+    """
+    return _cross_entropy(outputs.mT.contiguous().softmax(-2).mT, labels)
+
+
+def _softmax_cross_entropy_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
+    """p (g - sum of g p) for p = softmax(outputs) and g = softmax(p) - one_hot(label)."""
+    p = torch.softmax(outputs, 1, out=outputs)
+    g = torch.softmax(p, 1).sub_(targets)
+    return p.mul_(g.sub_((g * p).sum(1, keepdim=True)))
+
+
+def _softmax_cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
+    return _cross_entropy_of_targets(outputs.softmax(1), targets)
+
+
+def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross-entropy over the positions of a sentence that ask for a word, outputs [n, T, C], labels [n, T].
+
+    That a sentence counts as one sample whatever its length is our reading; the papers do not say.
+    """
+    words = F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=NOT_ASKED, reduction="none")
+    return mean_of_asked(words.view_as(labels), labels)
+
+
 def _logistic(outputs: Tensor, labels: Tensor) -> Tensor:
     """log(1 + exp(-y z)) with one output z [..., n, 1] and y = +1 for label 1, -1 for label 0."""
     return F.binary_cross_entropy_with_logits(outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none")
@@ -63,9 +110,13 @@ def _logistic_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").squeeze(1)
 
 
-LOSSES = {
-    "cross_entropy": Loss(_cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets),
-    "logistic": Loss(_logistic, _zero_or_one, _logistic_gradient, _logistic_of_targets),
+LOSSES: dict[str, Loss] = {
+    "cross_entropy": ClosedForm(_cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets),
+    "softmax_cross_entropy": ClosedForm(
+        _softmax_cross_entropy, _one_hot, _softmax_cross_entropy_gradient, _softmax_cross_entropy_of_targets
+    ),
+    "logistic": ClosedForm(_logistic, _zero_or_one, _logistic_gradient, _logistic_of_targets),
+    "next_word": Loss(_next_word),
 }
 
 
@@ -79,7 +130,7 @@ def outputs_needed(loss: str, classes: int) -> int:
 
 
 def predictions(outputs: Tensor) -> Tensor:
-    """Predicted labels [..., n]; a single output is a score of label 1."""
+    """Predicted labels, [...] for outputs [..., C]; a single output is a score of label 1."""
     if outputs.shape[-1] == 1:
         return (outputs.squeeze(-1) > 0).long()
     return torch.argmax(outputs, dim=-1)

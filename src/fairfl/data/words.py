@@ -1,0 +1,53 @@
+"""Sentences as tokens, and which token is to be predicted after each: for next-word data sets.
+
+The preparation is that of TensorFlow Federated: a sentence is begin, its words, end; of this at most ``length`` + 1
+tokens are kept, so a long sentence has no end; inputs are all tokens but the last, labels all but the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairfl.data.options import whole
+from fairfl.errors import OptionError
+
+PAD, BEGIN, END, UNKNOWN = range(4)
+
+SPECIALS = 4
+"""Tokens before the first word: padding, begin and end of a sentence, any word outside the vocabulary."""
+
+
+def vocabulary(words: Iterable[str]) -> dict[str, int]:
+    """Token of each word, from SPECIALS on, in the order given."""
+    return {word: token for token, word in enumerate(words, SPECIALS)}
+
+
+def encode(
+    sentences: Iterable[Sequence[str]], tokens: Mapping[str, int], length: int, count_pad: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and labels, both int64 [N, length]; the label after the end of a sentence is -1 (nothing is asked).
+
+    Args:
+        tokens: token of each known word; other words are UNKNOWN.
+        count_pad: padding is to be predicted like a word: its label is PAD.
+    """
+    rows = []
+    for sentence in sentences:
+        row = [BEGIN, *(tokens.get(word, UNKNOWN) for word in sentence[:length]), END][: length + 1]
+        rows.append(row + [PAD] * (length + 1 - len(row)))
+    table = np.array(rows, dtype=np.int64).reshape(-1, length + 1)
+    inputs, labels = table[:, :-1].copy(), table[:, 1:].copy()
+    if not count_pad:
+        labels[labels == PAD] = -1
+    return inputs, labels
+
+
+def check(dataset: str, options: Mapping[str, Any]) -> None:
+    """Raises OptionError unless vocabulary and length are whole numbers >= 1 and count_pad is true or false."""
+    whole(dataset, "vocabulary", options["vocabulary"], 1)
+    whole(dataset, "length", options["length"], 1)
+    if not isinstance(options["count_pad"], bool):
+        raise OptionError(f"{dataset}: option count_pad is {options['count_pad']!r}; expected true or false")
