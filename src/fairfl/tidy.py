@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairfl import atomic, cli
 from fairfl.errors import FairflError
-from fairfl.metrics.registry import Vectors, evaluate, evaluate_local
+from fairfl.metrics.registry import Vectors, evaluate, evaluate_against, evaluate_local, measured
 from fairfl.provenance import records
 from fairfl.provenance.fingerprint import fingerprint
 
@@ -47,17 +47,25 @@ def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) 
     return curves, summary
 
 
-def final_rows(spec: dict[str, Any], curves: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Metrics of the last evaluated round (the papers report the final model)."""
-    last = curves[curves["round"] == curves["round"].max()].sort_values("client")
-    part, gap = spec["reported_part"], spec["gap_part"]
-    vectors = Vectors(
-        loss=last[f"loss_{part}"].to_numpy(),
-        accuracy=last[f"accuracy_{part}"].to_numpy(),
-        recall=last[f"recall_{part}"].to_numpy(),
-        gap=last[f"gap_{gap}"].to_numpy(),
+def final_vectors(spec: dict[str, Any], curves: pd.DataFrame, seed: int) -> Vectors:
+    """Values of the last evaluated round (the papers report the final model) by client id."""
+    last = curves[curves["round"] == curves["round"].max()].sort_values("client").set_index("client")
+    reported = measured(last, spec["reported_part"])
+    finite = measured(last, spec["gap_part"])["loss"].notna()
+    gap = last.loc[finite.index, f"gap_{spec['gap_part']}"].where(finite)
+    return Vectors(
+        clients=len(last),
+        loss=reported["loss"],
+        accuracy=reported["accuracy"],
+        recall=reported["recall"],
+        gap=gap if seed in spec["optima_seeds"] else gap[:0],
     )
-    return evaluate(vectors)
+
+
+def baseline_runs(spec: dict[str, Any]) -> dict[int, str]:
+    """seed -> id of the run that the others are held against; none unless the baseline has exactly one arm."""
+    runs = [run for run in spec["runs"] if run["algorithm"] == spec.get("baseline")]
+    return {run["seed"]: run["id"] for run in runs} if len({run["hyperparameters"] for run in runs}) == 1 else {}
 
 
 def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -66,11 +74,17 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
     curves: list[pd.DataFrame] = []
     common = {"setting": spec["setting"], "data": spec["data"], "rounds": spec["rounds"]}
     optima = {seed: local_optima(results, spec, seed) for seed in spec["seeds"]}
+    found = {run["id"]: read_run(results, run, optima[run["seed"]]) for run in spec["runs"]}
+    vectors = {run["id"]: final_vectors(spec, found[run["id"]][0], run["seed"]) for run in spec["runs"]}
+    baseline = baseline_runs(spec)
     for run in spec["runs"]:
-        table, summary = read_run(results, run, optima[run["seed"]])
+        table, summary = found[run["id"]]
         keys = {name: run[name] for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run["id"], "fingerprint": summary["fingerprint"]}
-        for metric, unit, value in final_rows(spec, table):
+        rows = evaluate(vectors[run["id"]])
+        if run["seed"] in baseline and run["algorithm"] != spec["baseline"]:
+            rows += evaluate_against(vectors[run["id"]].accuracy, vectors[baseline[run["seed"]]].accuracy)
+        for metric, unit, value in rows:
             finals.append({**common, **keys, "metric": metric, "value": value, "unit": unit, **source})
         table.insert(0, "setting", spec["setting"])
         for position, (name, value) in enumerate(keys.items(), start=1):

@@ -56,9 +56,7 @@ def choose(spec: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.tune", description=__doc__)
     parser.add_argument("--spec", required=True, help="job spec (JSON)")
-    parser.add_argument(
-        "--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)"
-    )
+    parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
     rows: list[dict[str, str]] = []

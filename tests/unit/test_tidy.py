@@ -157,7 +157,82 @@ def test_a_setting_without_local_optima_has_losses_and_no_gaps(tmp_path):
     write_run(tmp_path, SPEC["runs"][0])
     final, _ = tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)
     found = values(final)
-    assert np.isnan(found["gap_max"]) and found["loss_mean"] == 0.625
+    assert not [name for name in found if name.startswith("gap")] and found["loss_mean"] == 0.625
+
+
+def edit_run(results, change, run=SPEC["runs"][0]["id"]):
+    path = results / "runs" / run / "metrics.parquet"
+    change(table := pd.read_parquet(path))
+    table.to_parquet(path, index=False)
+
+
+def test_a_client_without_samples_is_left_out_of_the_part_that_it_lacks(results):
+    def change(table):
+        table.loc[table["client"] == 1, ["loss_test", "accuracy_test", "recall_test"]] = np.nan
+
+    edit_run(results, change)
+    found = values(tidy.tidy(SPEC | {"gap_part": "validation"}, results)[0])
+    assert (found["loss_mean"], found["accuracy_mean"], found["accuracy_std"]) == (0.75, 0.75, 0)
+    assert "accuracy_client_1" not in found and found["n_skipped"] == 1
+    assert (found["gap_max"], found["gap_min"]) == (0.25, 0.125)  # both have validation samples
+    whole = values(tidy.tidy(SPEC | {"reported_part": "train"}, results)[0])
+    assert whole["n_skipped"] == 0 and "gap_client_1" not in whole and whole["gap_max"] == 0.5
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(results, loss):
+    def change(table):
+        table.loc[(table["client"] == 1) & (table["round"] == 4), "loss_test"] = loss
+
+    edit_run(results, change)
+    found = values(tidy.tidy(SPEC, results)[0])
+    assert found["n_skipped"] == 0 and found["accuracy_client_0"] == 0.75
+    wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std")
+    assert all(np.isnan(found[name]) for name in (*wanted, "accuracy_client_1", "gap_max", "gap_client_1"))
+
+
+# -- beside a baseline ------------------------------------------------------------------------
+def against(tmp_path, *arms):
+    """Final metrics with baseline fedavg, of runs (algorithm, hyper-parameters) with seeds 7 and 8."""
+    runs = [
+        {
+            "id": f"s/{algorithm}/{shown or 'default'}/seed{seed}",
+            "algorithm": algorithm,
+            "hyperparameters": shown,
+            "seed": seed,
+        }
+        for algorithm, shown in arms
+        for seed in (7, 8)
+    ]
+    for run in runs:
+        write_run(tmp_path, run)
+        if run["algorithm"] != "fedavg":
+            edit_run(tmp_path, lambda table, run=run: rise(table, run["seed"]), run["id"])
+    spec = SPEC | {"runs": runs, "seeds": [7, 8], "optima_seeds": [], "baseline": "fedavg"}
+    return tidy.tidy(spec, tmp_path)[0]
+
+
+def rise(table, seed):
+    """Client 1, of accuracy 0.25, gains 0.25; with seed 8 it loses as much."""
+    table.loc[table["client"] == 1, "accuracy_test"] += 0.25 if seed == 7 else -0.25
+
+
+def test_runs_are_held_against_the_baselines_run_of_the_same_seed(tmp_path):
+    final = against(tmp_path, ("fedavg", ""), ("qffl", "q=1.0"))
+    of_seed = {seed: values(final[final["seed"] == seed], "qffl") for seed in (7, 8)}
+    assert (of_seed[7]["accuracy_gain"], of_seed[7]["improved_suffering_pct"]) == (0.125, 100)
+    assert (of_seed[8]["accuracy_gain"], of_seed[8]["improved_suffering_pct"]) == (-0.125, 0)
+    assert of_seed[7]["improved_suffering_gain"] == 0.25 and of_seed[7]["degraded_well_pct"] == 0
+    assert "accuracy_gain" not in values(final, "fedavg")
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [(("qffl", "q=1.0"),), (("fedavg", "a=1"), ("fedavg", "a=2"), ("qffl", "q=1.0"))],
+    ids=["none", "several"],
+)
+def test_without_one_baseline_there_is_nothing_to_hold_against(tmp_path, arms):
+    assert "accuracy_gain" not in set(against(tmp_path, *arms)["metric"])
 
 
 def test_a_forged_summary_is_refused_by_name(results):

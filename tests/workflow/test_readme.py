@@ -14,13 +14,14 @@ CHECK = """
 import torch
 from fairfl import algorithms
 from fairfl.algorithms.interface import Reports
-term = algorithms.load("term")
+rule = algorithms.load("power_of_choice")
 reports = Reports(
     clients=torch.arange(3), samples=torch.tensor([100.0, 200.0, 100.0]).double(), learning_rate=0.1,
     loss_received=torch.tensor([0.5, 1.0, 2.0]).double(), delta=torch.zeros(3, 2),
 )
-w = term.aggregate({}, reports, term.Config(alpha=0.5))[0].weights
-torch.testing.assert_close(w, torch.tensor([0.175900, 0.451720, 0.372380]).double(), rtol=0, atol=1e-6)
+for m, expected in {1: [0, 0, 1], 2: [0, 0.5, 0.5], 9: [1 / 3, 1 / 3, 1 / 3]}.items():
+    w = rule.aggregate({}, reports, rule.Config(m=m))[0].weights
+    torch.testing.assert_close(w, torch.tensor(expected, dtype=torch.float64))
 """
 
 
@@ -33,19 +34,21 @@ def laid_over(base, patch):
 
 def test_adding_an_algorithm(project, root):
     blocks = dict(BLOCK.findall((root / "README.md").read_text()))
-    assert set(blocks) == {"src/fairfl/algorithms/term.py", "papers/eagle.yaml"}
-    (project.folder / "src/fairfl/algorithms/term.py").write_text(blocks["src/fairfl/algorithms/term.py"])
+    file = "src/fairfl/algorithms/power_of_choice.py"
+    assert set(blocks) == {file, "papers/eagle.yaml"}
+    assert not (root / file).exists(), "the example shows how to add a file: it must be a new one"
+    (project.folder / file).write_text(blocks[file])
     paper = project.folder / "papers/eagle.yaml"
     merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/eagle.yaml"]))
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
     planned = {name for name in project.planned() if "/runs/" in name or "/optima/" in name or "/partitions/" in name}
-    assert planned == {"tiny/logs/runs/eagle_emnist_linear_a0.1/term/default/seed0.log"}
+    assert planned == {"tiny/logs/runs/eagle_emnist_linear_a0.1/power_of_choice/default/seed0.log"}
     project.snakemake("eagle_table1")
     table = (project.folder / "results/tiny/eagle/table1.md").read_text()
-    assert "| TERM |" in table
+    assert "| Power-of-choice |" in table
 
-    # The numbers of the specification's example, on the file as the README has it.
+    # Weights computed by hand, on the file as the README has it.
     environment = {"PYTHONPATH": str(project.folder / "src")}
     subprocess.run([sys.executable, "-c", CHECK], check=True, env=environment)
 

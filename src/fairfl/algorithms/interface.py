@@ -86,7 +86,8 @@ class Plan:
     with v = 0 at the start of each round.
 
     `slope` is phi'(l) for clients that descend phi(l) instead of l; it maps the losses of several models at once,
-    [models] -> [models], with tensor operations only. `start` [models, m, P] lets each client train several models,
+    [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
+    the module or a `functools.partial` of it: a lambda made anew in each round is captured anew on a GPU. `start` [models, m, P] lets each client train several models,
     each from its own start; `prox` may then be a tensor [models], one factor for each. A client's models see the same
     batches.
     """
@@ -94,7 +95,7 @@ class Plan:
     lr_scale: Tensor | None = None  # [m]
     prox: float | Tensor = 0.0
     start: Tensor | None = None
-    momentum: float = 0.0
+    momentum: float = 0.0  # in [0, 1)
     slope: Slope | None = None
 
 

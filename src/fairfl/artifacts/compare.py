@@ -5,6 +5,7 @@
 
 An empty reported spread counts as 0. Spreads are taken as printed, ours is the population standard deviation over
 seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
+A run that diverged agrees with a paper that says so, and with nothing else.
 """
 
 import csv
@@ -16,22 +17,23 @@ from pathlib import Path
 from typing import Literal
 
 from fairfl import atomic, cli
+from fairfl.artifacts.arms import Arm, arm, arm_text, spelled
+from fairfl.artifacts.changes import changed_keys
+from fairfl.artifacts.units import half_unit
 from fairfl.artifacts.values import (
     MEASURED_KINDS,
-    Arm,
     Cell,
     Values,
-    arm,
-    arm_text,
     command,
     digits_of,
     expanded,
+    key_of,
     metric_of,
     number_text,
     ours,
     reported,
-    spelled,
 )
+from fairfl.metrics.origin import origin
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact
 from fairfl.spec.workload import Workload
@@ -46,9 +48,6 @@ Verdict = Literal[
     "not run",
     "diverged",
 ]
-
-# Changes that leave the experiment what it is: other seeds are other draws of it, `keep` stores more files.
-_HARMLESS = ("seeds", "keep")
 
 
 @dataclass(frozen=True)
@@ -79,28 +78,29 @@ class Line:
 def obstacle(workload: Workload, setting: str) -> Verdict | None:
     """Why numbers of this setting cannot be held against the paper's; None if they can."""
     stands_in = workload.settings[setting].data.stands_in_for is not None
-    changed = {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, setting)}
-    rest = changed - set(_HARMLESS) - ({"data"} if stands_in else set())
+    rest = changed_keys(changed_by_scale(workload, setting)) - ({"data"} if stands_in else set())
     if stands_in:
         return "not comparable: stand-in and scale" if rest else "not comparable: stand-in"
     return "not comparable: scale" if rest else None
 
 
-def joint_spread(reported_spread: float | None, ours_std: float | None, digits: int) -> float:
-    """Root of the summed squares, at least half a unit of the last printed digit (rounding alone makes that)."""
-    return max(math.hypot(reported_spread or 0.0, ours_std or 0.0), 0.5 * 10.0**-digits)
+def joint_spread(reported_spread: float | None, ours_std: float | None, rounding: float) -> float:
+    """Root of the summed squares, at least `rounding`: half a unit of the last printed digit."""
+    return max(math.hypot(reported_spread or 0.0, ours_std or 0.0), rounding)
 
 
 def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spreads: float | None) -> Verdict:
     """The verdict on one number; `spreads` is |difference| / (agree_within * joint spread)."""
-    if paper is None or paper.mean is None:
+    if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
     if here is None:
         return "not run"
-    if here.mean is None:
+    if here.mean is None and not paper.diverged:
         return "diverged"
     if blocked:
         return blocked
+    if paper.diverged:
+        return "agrees" if here.mean is None else "differs"
     # A difference of exactly the limit agrees; the last bits of the arithmetic must not decide.
     return "agrees" if spreads is not None and spreads <= 1 + 1e-9 else "differs"
 
@@ -120,14 +120,20 @@ class _Table:
         """The artifact's own cells, then reported numbers that it has no cell for."""
         done = set()
         for setting in self.artifact.settings:
-            for row in self.artifact.rows:
-                for column in self.artifact.columns:
+            for algorithm, hyperparameters in self.rows_in(setting):
+                for column in self.artifact.columns_for(algorithm):
                     for metric in expanded(column, (self.here, setting), (self.printed, setting)):
-                        done.add((setting, row.algorithm, arm(row.hyperparameters), metric))
-                        yield self.line(setting, row.algorithm, spelled(row.hyperparameters), metric)
+                        done.add(key_of(setting, algorithm, arm(hyperparameters), metric))
+                        yield self.line(setting, algorithm, hyperparameters, metric)
         for setting, algorithm, levels, metric in self.printed.cells:
             if (setting, algorithm, levels, metric) not in done:
                 yield self.line(setting, algorithm, _level_text(levels), metric)
+
+    def rows_in(self, setting: str) -> list[tuple[str, str]]:
+        """(algorithm, hyper-parameters) of the setting's rows; a nameless one where numbers belong to no algorithm."""
+        if not self.artifact.rows and self.artifact.origins == ("statistics",):
+            return [("", "")]
+        return [(row.algorithm, spelled(row.hyperparameters)) for row in self.artifact.rows_in(setting)]
 
     def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str) -> Line:
         levels = arm(hyperparameters)
@@ -135,20 +141,22 @@ class _Table:
         here = self.here.find(setting, algorithm, levels, metric)
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
+        paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
+        unit = described.unit if described else here_or_none.unit
         difference = over = None
-        spread = joint_spread(paper and paper.std, here and here.std, digits_of(metrics)(metric))
         if paper and here and paper.mean is not None and here.mean is not None:
             difference = here.mean - paper.mean
-            over = difference / spread
+            over = difference / joint_spread(
+                paper.std, here.std, half_unit(paper.mean, unit, digits_of(metrics)(metric))
+            )
         limit = self.workload.config.verdict.agree_within
-        paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
         return Line(
             artifact=self.name,
             setting=setting,
             algorithm=algorithm,
             hyperparameters=hyperparameters,
             metric=metric,
-            unit=described.unit if described else here_or_none.unit,
+            unit=unit,
             reported=number_text(paper_or_none.mean),
             reported_spread=number_text(paper_or_none.std),
             ours=number_text(here_or_none.mean),
@@ -157,7 +165,7 @@ class _Table:
             difference=number_text(difference),
             difference_over_spread=number_text(over),
             verdict=verdict(paper, here, obstacle(self.workload, setting), None if over is None else abs(over) / limit),
-            note=_note(paper, here, arm_text(algorithm, levels)),
+            note=_note(paper, here, metric, arm_text(algorithm, levels)),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
             runs=";".join(here_or_none.runs),
@@ -169,12 +177,21 @@ def _level_text(levels: Arm) -> str:
     return ",".join(f"{key}={value}" for key, value in levels)
 
 
-def _note(paper: Cell | None, here: Cell | None, row: str) -> str:
+# Why there is no number of ours, by where it would come from: nothing there, diverged.
+_NOTHING = {
+    "tidy": ("no run of {row} measured this", "{diverged} of {seeds} seeds diverged"),
+    "tuned": ("nothing was tuned for {row}", "every point of the grid diverged"),
+    "statistics": ("no partition was counted", "not defined for this partition"),
+}
+
+
+def _note(paper: Cell | None, here: Cell | None, metric: str, row: str) -> str:
     parts = [paper.note] if paper and paper.note else []
+    absent, diverged = _NOTHING[origin(metric)]
     if here is None:
-        parts.append(f"no run of {row} measured this")
+        parts.append(absent.format(row=row))
     elif here.diverged:
-        parts.append(f"{here.diverged} of {here.seeds} seeds diverged")
+        parts.append(diverged.format(diverged=here.diverged, seeds=here.seeds))
     return "; ".join(parts)
 
 

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairfl.artifacts import measured
+from fairfl.artifacts.arms import arm
+from fairfl.artifacts.changes import changed_keys
+from fairfl.artifacts.units import factor
 from fairfl.errors import FairflError
+from fairfl.metrics.origin import origin
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {
@@ -22,16 +27,13 @@ TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 
 _TIDY = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "run")
 _ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
-_FILES = {"tidy": ("tidy",), "rounds": ("rounds",), "data": ("data", "partition"), "model": ("model",)}
-# (unit of the tidy file, unit that the paper prints) -> factor
-_FACTORS = {
-    ("fraction", "percent"): 1e2,
-    ("fraction", "percent_points"): 1e2,
-    ("percent", "fraction"): 1e-2,
-    ("percent", "percent_points"): 1.0,
-    ("percent_points", "percent"): 1.0,
-    ("fraction^2", "percent^2"): 1e4,
-    ("percent^2", "fraction^2"): 1e-4,
+_REPORTED = ("artifact", "setting", "algorithm", "hyperparameters", "metric", "value", "spread", "unit", "note")
+_FILES = {
+    "tidy": ("tidy",),
+    "rounds": ("rounds",),
+    "data": ("data", "partition"),
+    "model": ("model",),
+    "reported": ("reported",),
 }
 
 
@@ -46,6 +48,8 @@ class Row:
     algorithm: str
     title: str
     values: tuple[tuple[str, Any], ...]
+    setting: str | None = None  # the only one that has it; None: all
+    printed: str | None = None  # what the paper prints in place of title and values
 
     @property
     def hyperparameters(self) -> str:
@@ -55,13 +59,15 @@ class Row:
     @property
     def label(self) -> str:
         """As the papers print it: 'EAGLE λ = 0.1'."""
+        if self.printed is not None:
+            return self.printed
         shown = ", ".join(f"{symbol(key)} = {value}" for key, value in self.values)
         return f"{self.title} {shown}".rstrip()
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The lines of a tidy or rounds frame that belong to this row."""
         mine = (frame["algorithm"] == self.algorithm) & (frame["hyperparameters"] == self.hyperparameters)
-        return frame[mine]
+        return frame[mine if self.setting is None else mine & (frame["setting"] == self.setting)]
 
 
 def symbol(key: str) -> str:
@@ -97,16 +103,71 @@ class Inputs:
     def rows(self) -> list[Row]:
         titles = self.spec["algorithms"]
         return [
-            Row(row["algorithm"], titles[row["algorithm"]], tuple(sorted(row["hyperparameters"].items())))
+            Row(
+                row["algorithm"],
+                titles[row["algorithm"]],
+                tuple(sorted(row["hyperparameters"].items())),
+                row["setting"],
+                row["title"],
+            )
             for row in self.spec["artifact"]["rows"]
         ]
+
+    def rows_in(self, setting: str) -> list[Row]:
+        """The rows that one of the settings has."""
+        return [row for row in self.rows if row.setting in (None, setting)]
 
     @cached_property
     def tidy(self) -> pd.DataFrame:
         """All tidy files, values in the units that the paper prints."""
-        frames = [_tidy(Path(path)) for path in self._files("tidy").values()]
+        frames = [_csv(Path(path), _TIDY, ("value",)) for path in self._files("tidy").values()]
         frame = pd.concat(frames, ignore_index=True)
-        return in_units(frame, {name: metric["unit"] for name, metric in self.spec["metrics"].items()})
+        return in_units(frame, self.units)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """metric -> unit that the paper prints."""
+        return {name: metric["unit"] for name, metric in self.spec["metrics"].items()}
+
+    @cached_property
+    def reported(self) -> pd.DataFrame:
+        """The paper's own numbers, those of this artifact first, in the units that it prints; `arm` tells rows apart.
+
+        Empty cells are left out. Curves have metric <metric>_curve and a column `round`.
+        """
+        files = self._files("reported")
+        own_first = sorted(files, key=lambda name: (name != self.spec["id"], name))
+        frames = [_csv(Path(files[name]), _REPORTED, ("value", "spread")) for name in own_first]
+        frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(_REPORTED))
+        frame = frame[frame["value"].notna()]
+        rounds = frame["note"].astype(str).str.extract(r"^round=(\d+)")[0].astype("Int64")
+        arms = frame["hyperparameters"].map(lambda text: str(arm(text)))
+        units = self.units | {f"{name}_curve": unit for name, unit in self.units.items()}
+        return in_units(frame.assign(round=rounds, arm=arms), units)
+
+    def reported_for(self, setting: str, row: Row, metric: str) -> pd.DataFrame:
+        """The paper's number (at most one line) or, for <metric>_curve, its points for one row."""
+        frame, kind = self.reported, origin(metric)
+        mine = (frame["setting"] == setting) & (frame["metric"] == metric)
+        if kind != "statistics":  # a count belongs to the setting
+            mine &= frame["algorithm"] == row.algorithm
+        if kind == "tidy":  # a choice belongs to the algorithm
+            mine &= frame["arm"] == str(arm(row.hyperparameters))
+        own = frame[mine]
+        return own[own["artifact"] == own["artifact"].iloc[0]] if len(own) else own
+
+    def chosen(self, setting: str, algorithm: str) -> dict[str, float]:
+        """What tuning chose, by metric id; {} if the algorithm was not tuned in the setting."""
+        path = self._files("tuned").get(f"{setting}/{algorithm}")
+        return measured.chosen(Path(path)) if path else {}
+
+    def counted(self, setting: str) -> dict[str, float]:
+        """Clients and samples of a setting's partition (first seed), by metric id."""
+        return measured.statistics(Path(self._file("statistics", setting)))
+
+    def comparable(self, setting: str) -> bool:
+        """True if nothing but the seeds differs from the paper's setting: only then is it drawn beside ours."""
+        return not changed_keys(self.spec["settings"][setting]["changed"])
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
@@ -147,10 +208,10 @@ class Inputs:
 
     def model(self, setting: str, row: Row) -> tuple[int, dict[str, np.ndarray]] | None:
         """(seed, tensors) of the first model that the spec lists for a row, None if it was not run."""
-        arm = row.hyperparameters.lower() or "default"
+        wanted = row.hyperparameters.lower() or "default"
         for run, path in self.spec.get("files", {}).get("model", {}).items():
             *parts, seed = run.split("/")
-            if parts[:2] == [setting, row.algorithm] and parts[2].lower() == arm:
+            if parts[:2] == [setting, row.algorithm] and parts[2].lower() == wanted:
                 return int(seed.removeprefix("seed")), tensors_of(Path(path))
         return None
 
@@ -167,9 +228,9 @@ class Inputs:
         """
         found = [row for row in self.rows if not row.of(frame).empty]
         if not found:
-            wanted = ", ".join(row.label for row in self.rows)
+            wanted = ", ".join(dict.fromkeys(row.label for row in self.rows))
             raise NothingRun(f"None of its rows was run: {wanted}.")
-        self.remark("Not run", [row.label for row in self.rows if row not in found])
+        self.remark("Not run", list(dict.fromkeys(row.label for row in self.rows if row not in found)))
         return found
 
     def remark(self, what: str, names: list[str]) -> None:
@@ -211,19 +272,19 @@ def read_spec(text: str) -> dict[str, Any]:
 
 
 def in_units(frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
-    """Convert `value` to the unit of each metric; members of a family (gap_client_3) follow gap_client_k.
+    """Convert `value`, and `spread` if there is one, to the unit of each metric.
 
-    Raises FairflError if a unit cannot be converted.
+    Members of a family (gap_client_3) follow gap_client_k. Raises FairflError if a unit cannot be converted.
     """
     wanted = frame["metric"].map(lambda name: units.get(name, units.get(re.sub(r"_\d+$", "_k", name))))
     factors = np.ones(len(frame))
     for index, (metric, unit, target) in enumerate(zip(frame["metric"], frame["unit"], wanted, strict=True)):
-        if not isinstance(target, str) or target == unit:
-            continue
-        if (unit, target) not in _FACTORS:
-            raise FairflError(f"metric {metric}: measured in {unit!r}, the paper prints {target!r}")
-        factors[index] = _FACTORS[unit, target]
-    return frame.assign(value=frame["value"] * factors, unit=wanted.where(wanted.notna(), frame["unit"]))
+        try:
+            factors[index] = factor(unit, target) if isinstance(target, str) else 1.0
+        except FairflError:
+            raise FairflError(f"metric {metric}: measured in {unit!r}, the paper prints {target!r}") from None
+    converted = {name: frame[name] * factors for name in ("value", "spread") if name in frame}
+    return frame.assign(**converted, unit=wanted.where(wanted.notna(), frame["unit"]))
 
 
 def tensors_of(path: Path) -> dict[str, np.ndarray]:
@@ -237,13 +298,15 @@ def tensors_of(path: Path) -> dict[str, np.ndarray]:
         raise FairflError(f"{path}: cannot be read as safetensors: {error}") from None
 
 
-def _tidy(path: Path) -> pd.DataFrame:
-    text = dict.fromkeys(("setting", "algorithm", "hyperparameters", "metric", "unit", "data", "run"), str)
+def _csv(path: Path, columns: tuple[str, ...], numbers: tuple[str, ...]) -> pd.DataFrame:
+    """A CSV file: `numbers` may be empty, `seed` is a whole number, everything else is text."""
+    text = {name: str for name in columns if name not in (*numbers, "seed")}
+    empty = dict.fromkeys(numbers, ["", "nan", "NaN"])
     try:
-        frame = pd.read_csv(path, dtype=text, keep_default_na=False, na_values={"value": ["", "nan", "NaN"]})
+        frame = pd.read_csv(path, dtype=text, keep_default_na=False, na_values=empty)
     except (ValueError, OSError) as error:
         raise FairflError(f"{path}: cannot be read as CSV: {error}") from None
-    return _with_columns(frame, _TIDY, path)
+    return _with_columns(frame, columns, path)
 
 
 def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
@@ -273,6 +336,8 @@ def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> s
     groups: dict[str, list[str]] = {}
     for key, setting in spec["settings"].items():
         facts = f"Data: {setting['data']}; {_count(setting['rounds'], 'round')}; {_count(setting['seeds'], 'seed')}"
+        if setting.get("tuned"):
+            facts += ". Learning rates, batch sizes and hyper-parameters: what tuning chose here"
         if changes and setting["changed"]:
             facts += f". Changed by the scale: {'; '.join(setting['changed'])}"
         groups.setdefault(facts, []).append(names.get(key, key))
@@ -286,12 +351,6 @@ def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> s
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
-
-
-def fixed(value: float, digits: int) -> str:
-    """Fixed-point text without a negative zero."""
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text
 
 
 def finite(value: float | None) -> bool:

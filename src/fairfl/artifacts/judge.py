@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Literal
 
 from fairfl import atomic, cli
-from fairfl.artifacts.claims import ClaimError, Judgement, Statement, evaluate, nodes, parse
+from fairfl.artifacts.claims import ClaimError, Statement, nodes, parse
 from fairfl.artifacts.compare import csv_text
+from fairfl.artifacts.evaluation import Judgement, evaluate
 from fairfl.artifacts.values import Values, command, digits_of, number_text, ours, reported
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact, Claim
@@ -33,8 +34,13 @@ class Line:
     basis: str
 
 
-def setting_of(claim: Claim, artifact: Artifact) -> str | None:
-    """The claim's own setting, else the only one of its artifact, else None."""
+def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
+    """The claim's own setting, else the only one of its artifact, else None.
+
+    An illustration has no setting: its claims speak of what it draws, which is kept under its own name.
+    """
+    if artifact.kind == "illustration" and not artifact.settings:
+        return name
     only = artifact.settings[0] if len(artifact.settings) == 1 else None
     return claim.setting or only
 
@@ -46,7 +52,12 @@ def settings_of(statement: Statement, setting: str | None) -> list[str]:
 
 
 def basis(workload: Workload, settings: list[str]) -> str:
-    """What the claim was judged on here: 'paper scale', or data and number of changes for each setting."""
+    """What the claim was judged on here: 'paper scale', or data and number of changes for each setting.
+
+    'the drawing' where `settings` is the name of an illustration.
+    """
+    if any(name in workload.artifacts for name in settings):
+        return "the drawing"
     changed = {name: len(changed_by_scale(workload, name)) for name in settings}
     if not any(changed.values()):
         return "paper scale"
@@ -82,8 +93,8 @@ def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
             statement = parse(claim.expr, claim.id)
         except ClaimError as error:
             raise ClaimError(f"papers/{paper}.yaml: {name}: {error}") from None
-        for setting in settings_of(statement, setting_of(claim, artifact)):
-            if setting not in workload.settings:
+        for setting in settings_of(statement, setting_of(claim, name, artifact)):
+            if setting not in workload.settings and setting != name:
                 hint = nearest(setting, workload.settings)
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: no setting {setting!r}{hint}")
         found.append((claim, statement))
@@ -99,7 +110,7 @@ def lines(workload: Workload, root: Path, results: Path) -> list[Line]:
         printed = pooled(paper, name, tables)
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
-            setting = setting_of(claim, artifact)
+            setting = setting_of(claim, name, artifact)
             measured = evaluate(statement, here, setting, artifact.rows, digits)
             theirs = evaluate(statement, printed, setting, artifact.rows, digits)
             settings = settings_of(statement, setting)

@@ -5,25 +5,21 @@ artifacts beside it; a file that is not there is named as missing. No dates: sam
 """
 
 import csv
-import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl import atomic, cli
-from fairfl.artifacts.values import command, digits_of, metric_of
+from fairfl.artifacts.page_numbers import Files, Record, plain, provenance, table_views
+from fairfl.artifacts.values import command
 from fairfl.errors import FairflError
 from fairfl.spec.jobs import changed_by_scale
-from fairfl.spec.paper import Algorithm, Artifact, Metric, Paper
+from fairfl.spec.paper import Algorithm, Artifact
 from fairfl.spec.setting import Setting
 from fairfl.spec.workload import Workload
-
-Record = dict[str, str]
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
 VERDICTS = {
@@ -45,24 +41,6 @@ FILES = {
     "illustration": ("pdf", "png", "csv"),
 }
 
-_GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "eta": "η", "theta": "θ",
-    "kappa": "κ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
-}  # fmt: skip
-_SYMBOLS = {
-    "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "uparrow": "↑",
-    "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈", "sqrt": "√",
-    "Gamma": "Γ", "Delta": "Δ", "text": "", "mathrm": "", "mathbf": "", "mathcal": "", "textbf": "", "left": "",
-    "right": "", "quad": " ",
-}  # fmt: skip
-
-
-def plain(text: str) -> str:
-    """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
-    text = re.sub(r"\\([%&#$_{}])", r"\1", text.replace("$", "").replace("^2", "²").replace("^*", "*"))
-    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: (_GREEK | _SYMBOLS).get(m[1], m[1]), text)
-    return re.sub(r"[{}]", "", text).replace("\\,", " ").strip()
-
 
 # -- reading ----------------------------------------------------------------------------------
 def records(path: Path, made_by: str) -> list[Record]:
@@ -71,10 +49,6 @@ def records(path: Path, made_by: str) -> list[Record]:
         raise FairflError(f"{path}: no such file; write it with `python -m fairfl.artifacts.{made_by}`")
     with path.open(encoding="utf-8", newline="") as handle:
         return list(csv.DictReader(handle))
-
-
-def _shown(value: str, digits: int) -> str:
-    return f"{float(value):.{digits}f}" if value else ""
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -116,22 +90,8 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
 
 
 # -- artifacts --------------------------------------------------------------------------------
-class _Files:
-    """Links from the page to files of the results folder."""
-
-    def __init__(self, results: Path, page: Path) -> None:
-        self.results, self.folder = results, page.parent
-
-    def link(self, path: str) -> str:
-        """Relative URL, '' if nothing is there."""
-        target = self.results / path
-        if not target.exists():
-            return ""
-        return quote(Path(os.path.relpath(target, self.folder)).as_posix())
-
-
 def artifact_view(
-    name: str, workload: Workload, lines: list[Record], claims: list[Record], files: _Files
+    name: str, workload: Workload, lines: list[Record], claims: list[Record], files: Files
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact."""
     paper, key, artifact = workload.artifacts[name]
@@ -154,92 +114,10 @@ def artifact_view(
             for setting in artifact.settings
         ],
         "verdicts": Counter(line["verdict"] for line in lines),
-        "tables": [
-            table_view(setting, [line for line in lines if line["setting"] == setting], source, artifact, groups)
-            for setting in dict.fromkeys(line["setting"] for line in lines)
-        ],
+        "tables": table_views(lines, source, artifact, groups),
         "claims": claims,
         "provenance": list(groups.values()),
     }
-
-
-def table_view(
-    setting: str, lines: list[Record], paper: Paper, artifact: Artifact, groups: dict[tuple, dict[str, Any]]
-) -> dict[str, Any]:
-    """One setting's numbers in the paper's layout: rows are algorithms, columns are metrics."""
-    columns = list(dict.fromkeys(line["metric"] for line in lines))
-    digits = digits_of(paper.metrics)
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for line in lines:
-        row = (line["algorithm"], line["hyperparameters"])
-        cells = rows.setdefault(row, {})
-        cells[line["metric"]] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"])
-    return {
-        "setting": setting,
-        "columns": [column_view(metric, metric_of(paper.metrics, metric)) for metric in columns],
-        "rows": [
-            {
-                "title": paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm,
-                "hyperparameters": hyperparameters.replace(",", ", "),
-                "rule": number in artifact.rules,
-                "cells": [cells.get(metric) for metric in columns],
-            }
-            for number, ((algorithm, hyperparameters), cells) in enumerate(rows.items())
-        ],
-    }
-
-
-def column_view(name: str, metric: Metric | None) -> dict[str, str]:
-    if metric is None:
-        return {"name": name, "unit": "", "meaning": "", "better": ""}
-    better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
-    # A member of a family carries its number: the family's title would stand over every column.
-    family = re.search(r"_(\d+)$", name) and "_k" in metric.name
-    return {
-        "name": name if family else metric.name,
-        "unit": metric.unit,
-        "meaning": metric.meaning,
-        "better": better,
-    }
-
-
-def cell_view(line: Record, digits: int, anchor: str) -> dict[str, Any]:
-    over = line["difference_over_spread"]
-    return {
-        "ours": _shown(line["ours"], digits),
-        "ours_std": _shown(line["ours_std"], digits) if line["seeds"] not in ("0", "1") else "",
-        "reported": _shown(line["reported"], digits),
-        "reported_std": _shown(line["reported_spread"], digits),
-        "verdict": line["verdict"],
-        "distance": f"{float(over):+.1f} joint spreads" if over else "",
-        "note": line["note"],
-        "anchor": anchor,
-    }
-
-
-def _group(line: Record) -> tuple[str, ...]:
-    return tuple(line[key] for key in ("setting", "algorithm", "hyperparameters", "runs", "fingerprints"))
-
-
-def provenance(name: str, lines: list[Record], files: _Files) -> dict[tuple, dict[str, Any]]:
-    """Numbers that stem from the same runs, with the runs' folders and fingerprints."""
-    groups: dict[tuple, dict[str, Any]] = {}
-    for line in lines:
-        key = _group(line)
-        runs = list(zip(line["runs"].split(";"), line["fingerprints"].split(";"), strict=False)) if line["runs"] else []
-        group = groups.setdefault(key, {
-            "id": f"prov-{name}-{len(groups) + 1}",
-            "setting": line["setting"],
-            "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
-            "data": line["data"],
-            "metrics": [],
-            # A training lies below runs/, a local optimum names its folder itself.
-            "runs": [
-                {"id": run, "code": code, "url": files.link(f"runs/{run}") or files.link(run)} for run, code in runs
-            ],
-        })  # fmt: skip
-        group["metrics"].append(line["metric"])
-    return groups
 
 
 # -- settings ---------------------------------------------------------------------------------
@@ -327,7 +205,7 @@ def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written."""
     lines = records(results / "comparison.csv", "compare")
     claims = records(results / "claims.csv", "judge")
-    files = _Files(results, out)
+    files = Files(results, out)
     views = {
         name: artifact_view(
             name,
@@ -338,11 +216,17 @@ def render(workload: Workload, results: Path, out: Path) -> str:
         )
         for name in workload.artifacts
     }
+    owner = {name: paper for name, (paper, _, _) in workload.artifacts.items()}
     papers = [
         {
             "id": key,
             "spec": paper,
-            "artifacts": [view for name, view in views.items() if workload.artifacts[name][0] == key],
+            "artifacts": [view for name, view in views.items() if owner[name] == key],
+            "tiles": tiles(
+                [view for name, view in views.items() if owner[name] == key],
+                [line for line in lines if owner[line["artifact"]] == key],
+                [claim for claim in claims if claim["paper"] == key],
+            ),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
             "algorithms": [
                 algorithm_view(name, algorithm, paper.artifacts.values())

@@ -1,15 +1,14 @@
 """python -m fairfl.artifacts.table: one table as CSV (tidy), Markdown and LaTeX (booktabs).
 
 Rows, columns, order and precision are the paper's. A cell reads "mean (± std)" over seeds (population
-standard deviation, as the papers aggregate a fixed list of seeds); one seed has no ±. The best value of
-a column, ties at the printed precision included, is bold.
+standard deviation, as the papers aggregate a fixed list of seeds); one seed has no ±. What was chosen by tuning or
+counted in a partition is one number, with the paper's own behind it. The best value of a metric over the rows of a
+setting, ties at the printed precision included, is bold.
 """
 
 import argparse
 import math
-import re
 import statistics
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,21 @@ import pandas as pd
 from pydantic import Field
 
 from fairfl import atomic, cli
-from fairfl.artifacts.inputs import GREEK, Inputs, Row, finite, fixed, labels, note, read_spec
+from fairfl.artifacts.inputs import Inputs, Row, finite, labels, note, read_spec
+from fairfl.artifacts.markup import (
+    latex,
+    latex_page,
+    latex_row,
+    latex_table,
+    markdown,
+    markdown_page,
+    markdown_table,
+)
+from fairfl.artifacts.units import printed
 from fairfl.errors import FairflError
+from fairfl.metrics.origin import origin
 from fairfl.spec.base import Strict
-from fairfl.spec.strict import check
+from fairfl.spec.strict import check, nearest
 
 MISSING, DIVERGED = "–", "diverged"
 ARROWS = {"up": " ↑", "down": " ↓", None: ""}
@@ -31,10 +41,19 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
+class Words(Strict):
+    """A column of words about the settings, between the numbers."""
+
+    title: str
+    after: str = Field(description="metric id of the column before it")
+    texts: dict[str, str] = Field(description="setting id -> words")
+
+
 class Config(Strict):
     """Options of a table."""
 
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> name in column Setting")
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> how the paper calls it")
+    words: list[Words] = Field(default_factory=list, description="more columns, in layout arms")
 
 
 @dataclass(frozen=True)
@@ -46,21 +65,24 @@ class Cell:
     seeds: int
     unit: str
     runs: tuple[str, ...]
+    reported: float | None = None  # printed beside it
 
-    def text(self, digits: int) -> str:
+    def number(self, digits: int) -> str:
         """'0.152', 'diverged' or '–'."""
         if self.mean is None:
             return MISSING
-        return fixed(self.mean, digits) if finite(self.mean) else DIVERGED
+        return printed(self.mean, self.unit, digits) if finite(self.mean) else DIVERGED
 
-    def spread(self, digits: int) -> str:
-        """'(± 0.207)', '' if there is none."""
-        return f"(± {fixed(self.std, digits)})" if finite(self.mean) and finite(self.std) else ""
+    def beside(self, digits: int) -> str:
+        """'(± 0.207)', '(paper: 0.01)', '' if there is none."""
+        if self.reported is not None:
+            return f"(paper: {printed(self.reported, self.unit, digits)})"
+        return f"(± {printed(self.std, self.unit, digits)})" if finite(self.mean) and finite(self.std) else ""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One printed row; `rule` says that the paper draws a rule above it."""
+    """One row in one setting; `rule` says that the paper draws a rule above it."""
 
     setting: str
     row: Row
@@ -85,14 +107,32 @@ def cell(tidy: pd.DataFrame, setting: str, row: Row, metric: str, unit: str) -> 
     return Cell(statistics.fmean(values), std, len(values), unit, runs)
 
 
+def single(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
+    """A choice or a count: one number without seeds, with the paper's."""
+    chosen = origin(metric) == "tuned"
+    values = inputs.chosen(setting, row.algorithm) if chosen else inputs.counted(setting)
+    paper = inputs.reported_for(setting, row, metric)["value"].tolist()
+    runs = (f"tuned/{setting}/{row.algorithm}" if chosen else f"partitions/{setting}",) if metric in values else ()
+    return Cell(values.get(metric), None, len(runs), unit, runs, paper[0] if paper else None)
+
+
 def lines_of(inputs: Inputs) -> list[Line]:
-    """The table's rows, setting by setting."""
+    """The table's rows, setting by setting; one without a name where numbers belong to no algorithm."""
     spec, metrics = inputs.spec["artifact"], inputs.spec["metrics"]
     lines = []
     for setting in inputs.settings:
-        for number, row in enumerate(inputs.rows):
-            cells = {m: cell(inputs.tidy, setting, row, m, metrics[m]["unit"]) for m in spec["columns"]}
-            first_of_next = number == 0 and bool(lines)
+        rows = [(number, row) for number, row in enumerate(inputs.rows) if row.setting in (None, setting)]
+        for place, (number, row) in enumerate(rows or [(0, Row("", "", ()))]):
+            cells = {}
+            for metric in spec["columns_of"].get(row.algorithm, spec["columns"]):
+                unit = metrics[metric]["unit"]
+                measured = origin(metric) == "tidy"
+                cells[metric] = (
+                    cell(inputs.tidy, setting, row, metric, unit)
+                    if measured
+                    else single(inputs, setting, row, metric, unit)
+                )
+            first_of_next = place == 0 and bool(lines and rows)
             lines.append(Line(setting, row, cells, first_of_next or number in spec["rules"]))
     return lines
 
@@ -102,9 +142,9 @@ def best(lines: list[Line], metric: str, direction: str | None, digits: int) -> 
     winners: set[tuple[str, Row]] = set()
     for setting in {line.setting for line in lines} if direction else ():
         shown = {
-            line.row: float(line.cells[metric].text(digits))
+            line.row: float(line.cells[metric].number(digits))
             for line in lines
-            if line.setting == setting and finite(line.cells[metric].mean)
+            if line.setting == setting and metric in line.cells and finite(line.cells[metric].mean)
         }
         if len(shown) > 1:
             top = (max if direction == "up" else min)(shown.values())
@@ -118,16 +158,19 @@ def remarks(inputs: Inputs, lines: list[Line], names: dict[str, str]) -> None:
     def called(line: Line) -> str:
         return line.row.label if len(names) == 1 else f"{line.row.label} ({names[line.setting]})"
 
+    def of(line: Line, kind: str) -> list[Cell]:
+        return [own for metric, own in line.cells.items() if origin(metric) == kind]
+
     absent = [line for line in lines if not any(c.seeds for c in line.cells.values())]
-    inputs.remark(f"{MISSING} Not run", [called(line) for line in absent])
+    inputs.remark(f"{MISSING} Not run", [called(line) for line in absent if of(line, "tidy")])
+    inputs.remark(f"{MISSING} Not tuned", [called(line) for line in absent if not of(line, "tidy")])
     empty = [f"{m} of {called(x)}" for x in lines if x not in absent for m, c in x.cells.items() if not c.seeds]
     inputs.remark(f"{MISSING} No value", empty)
-    inputs.remark(
-        "Diverged (a seed ended without a finite value)",
-        [called(x) for x in lines if any(c.text(0) == DIVERGED for c in x.cells.values())],
-    )
+    for kind, what in (("tidy", "a seed ended without a finite value"), ("tuned", "at every point of the grid")):
+        diverged = [called(x) for x in lines if any(c.mean is not None and not finite(c.mean) for c in of(x, kind))]
+        inputs.remark(f"Diverged ({what})", diverged)
     asked = inputs.spec["settings"]
-    ran = [(x, max(c.seeds for c in x.cells.values())) for x in lines if x not in absent]
+    ran = [(x, max(c.seeds for c in of(x, "tidy"))) for x in lines if x not in absent and of(x, "tidy")]
     fewer = [f"{called(x)} ({seeds})" for x, seeds in ran if seeds < asked[x.setting]["seeds"]]
     inputs.remark("Fewer seeds", fewer)
 
@@ -145,116 +188,85 @@ def csv(inputs: Inputs, lines: list[Line]) -> str:
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
 
 
-# -- Markdown ---------------------------------------------------------------------------------------
-def _outside_math(text: str, plain: Callable[[str], str], math: Callable[[str], str]) -> str:
-    """Apply one function to text and another to inline math between $...$ (dollars stay)."""
-    parts = re.split(r"(?<!\\)\$", text)
-    if len(parts) % 2 == 0:  # a lone dollar is not math
-        return plain(text)
-    return "".join(f"${math(part)}$" if n % 2 else plain(part) for n, part in enumerate(parts))
+# -- layout -----------------------------------------------------------------------------------------
+Head = str | Row
 
 
-def markdown(text: str) -> str:
-    """Escape what Markdown would read as mark-up. A bar inside math would end the cell: \\vert."""
-    return _outside_math(
-        " ".join(text.split()),
-        lambda part: re.sub(r"([*|<\\`])", r"\\\1", part),
-        lambda part: part.replace(r"\|", r"\Vert ").replace("|", r"\vert "),
+@dataclass(frozen=True)
+class Grid:
+    """What stands where on paper. A place is a number (line, metric), words, or empty."""
+
+    corner: list[str]  # titles of the columns that name the lines
+    columns: list[Head]
+    heads: list[list[Head]]  # names of each line, as many as `corner`
+    places: list[list[tuple[Line, str] | str]]  # of each line, as many as `columns`
+    rules: set[int]  # lines with a rule above
+    align: str  # "l" or "r" for each column
+
+
+def grid_of(inputs: Inputs, lines: list[Line], names: dict[str, str], config: Config) -> Grid:
+    """The lines in the layout that the artifact asks for. Raises FairflError if that has no place for an option."""
+    layout = inputs.spec["artifact"]["layout"]
+    if layout == "arms":
+        return _arms(inputs, lines, names, config)
+    if config.words:
+        raise FairflError(f"{inputs.name}: options.words: layout {layout} has no place for words; use layout arms")
+    rows: dict[str, Row] = {line.row.label: line.row for line in lines}
+    found: dict[tuple[str, str], tuple[Line, str]] = {}
+    for line in lines:
+        if (line.setting, line.row.label) in found:
+            raise FairflError(f"{inputs.name}: two rows are called {line.row.label!r}; give them a `title` each")
+        (metric,) = line.cells
+        found[line.setting, line.row.label] = (line, metric)
+    if layout == "settings_by_arm":
+        return Grid(
+            corner=["Setting"],
+            columns=list(rows.values()),
+            heads=[[name] for name in names.values()],
+            places=[[found.get((setting, label), "") for label in rows] for setting in names],
+            rules=set(),
+            align="r" * len(rows),
+        )
+    return Grid(
+        corner=["Algorithm"],
+        columns=list(names.values()),
+        heads=[[row] for row in rows.values()],
+        places=[[found.get((setting, label), "") for setting in names] for label in rows],
+        rules={list(rows).index(inputs.rows[number].label) for number in inputs.spec["artifact"]["rules"]},
+        align="r" * len(names),
     )
 
 
-def markdown_table(header: list[str], body: list[list[str]], numbers_from: int) -> str:
-    """A pipe table; columns from `numbers_from` on are right-aligned."""
-    marks = [":---" if n < numbers_from else "---:" for n in range(len(header))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, marks, *body])
+def _arms(inputs: Inputs, lines: list[Line], names: dict[str, str], config: Config) -> Grid:
+    spec, metrics = inputs.spec["artifact"], inputs.spec["metrics"]
+    unknown = [words.after for words in config.words if words.after not in spec["columns"]]
+    if unknown:
+        hint = nearest(unknown[0], spec["columns"])
+        raise FairflError(f"{inputs.name}: options.words: no column {unknown[0]!r}{hint}")
+    columns: list[str | Words] = []
+    for metric in spec["columns"]:
+        columns += [metric, *(words for words in config.words if words.after == metric)]
+    titles = [_title(metrics[column]) if isinstance(column, str) else column.title for column in columns]
+    named = bool(inputs.rows)
+    several = len(names) > 1 or not named
+    return Grid(
+        corner=["Setting"] * several + ["Algorithm"] * named,
+        columns=titles,
+        heads=[[names[line.setting]] * several + [line.row] * named for line in lines],
+        places=[[_place(line, column) for column in columns] for line in lines],
+        rules={number for number, line in enumerate(lines) if line.rule},
+        align="".join("r" if isinstance(column, str) else "l" for column in columns),
+    )
 
 
-def markdown_page(spec: dict[str, Any], table: str, note_text: str) -> str:
-    head = f"**{markdown(spec['artifact']['title'])}.** {markdown(spec['artifact']['caption'])}"
-    return "\n\n".join(part for part in (head, table, markdown(note_text)) if part) + "\n"
+def _place(line: Line, column: str | Words) -> tuple[Line, str] | str:
+    if isinstance(column, Words):
+        return column.texts.get(line.setting, "")
+    return (line, column) if column in line.cells else ""
 
 
-# -- LaTeX ------------------------------------------------------------------------------------------
-_LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
-    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
-    "–": "--", "—": "---", "“": "``", "”": "''", "’": "'", "‘": "`", "…": r"\dots{}", "\u00a0": "~",
-}  # fmt: skip
-_LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
-    "±": r"\pm", "×": r"\times", "≤": r"\le", "≥": r"\ge", "≠": r"\neq", "≈": r"\approx", "→": r"\to",
-    "↑": r"\uparrow", "↓": r"\downarrow", "∞": r"\infty", "·": r"\cdot", "−": "-", "∈": r"\in", "∑": r"\sum",
-    "ϵ": r"\epsilon", "κ": r"\kappa", "π": r"\pi", "φ": r"\phi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
-    "µ": r"\mu", "ζ": r"\zeta", "Δ": r"\Delta", "Σ": r"\Sigma", "Λ": r"\Lambda", "Θ": r"\Theta", "Ω": r"\Omega",
-    "²": "^{2}", "³": "^{3}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
-    "✓": r"\surd",  # \checkmark needs amssymb
-}  # fmt: skip
-
-
-def latex(text: str) -> str:
-    """Escape text for LaTeX; inline math between $...$ stays. Raises FairflError for an unknown character."""
-    return _outside_math(" ".join(text.split()), _latex_plain, _latex_math)
-
-
-def _latex_plain(text: str) -> str:
-    return "".join(_latex_character(character) for character in text.replace("->", "→"))
-
-
-def _latex_character(character: str) -> str:
-    if character in _LATEX:
-        return _LATEX[character]
-    if character in _LATEX_MATH:
-        return f"${_LATEX_MATH[character]}$"
-    if character.isascii() or unicodedata.category(character)[0] == "L" and ord(character) < 0x180:
-        return character  # accented Latin letters: LaTeX reads UTF-8
-    plain = unicodedata.normalize("NFKD", character)
-    if not plain.isascii():
-        raise FairflError(f"character {character!r} (U+{ord(character):04X}) cannot be written in LaTeX; use $...$")
-    return plain
-
-
-def _latex_math(text: str) -> str:
-    return "".join(f"{_LATEX_MATH[c]} " if c in _LATEX_MATH else c for c in text).rstrip()
-
-
-def latex_row(row: Row) -> str:
-    """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
-    shown = []
-    for key, value in row.values:
-        parts = [f"\\{part}" if part in GREEK else part for part in key.split("_")]
-        if all(part[0] == "\\" or len(part) == 1 for part in parts):
-            name = parts[0] + "".join(f"_{{{part}}}" for part in parts[1:])
-            shown.append(f"${name} = {value}$" if isinstance(value, int | float) else f"${name}$ = {latex(str(value))}")
-        else:
-            shown.append(latex(f"{key} = {value}"))
-    return f"{latex(row.title)} {', '.join(shown)}".rstrip()
-
-
-def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:
-    """A tabular with booktabs rules; `rules` are the row numbers that get a \\midrule above."""
-    text = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", " & ".join(header) + r" \\", "\\midrule"]
-    for number, cells in enumerate(body):
-        if number in rules and number > 0:
-            text.append("\\midrule")
-        # After a line break LaTeX would take a leading [ or * for an argument.
-        guard = "{}" if cells[0][:1] in ("[", "*") else ""
-        text.append(guard + " & ".join(cells) + r" \\")
-    return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
-
-
-def latex_page(spec: dict[str, Any], tabular: str, note_text: str) -> str:
-    """A float to \\input; needs \\usepackage{booktabs} and nothing else."""
-    artifact = spec["artifact"]
-    label = f"tab:{spec['paper']}-{spec['id']}".replace("_", "-")
-    text = [
-        "\\begin{table}[htbp]",
-        "\\centering\\small",
-        f"\\caption{{{latex(artifact['title'])} ({latex(spec['paper'])}). {latex(artifact['caption'])}}}",
-        f"\\label{{{label}}}",
-        tabular,
-    ]
-    if note_text:
-        text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
-    return "\n".join([*text, "\\end{table}"]) + "\n"
+def _title(metric: dict[str, Any]) -> str:
+    return metric["name"] + ARROWS[metric["direction"]]
 
 
 # -- the three files --------------------------------------------------------------------------------
@@ -262,40 +274,45 @@ def results_table(spec: dict[str, Any]) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
     artifact, metrics = spec["artifact"], spec["metrics"]
-    options = check(artifact["options"], Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
-    names = labels(inputs.settings, options.labels)
+    config = check(artifact["options"], Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
+    names = labels(inputs.settings, config.labels)
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
-    columns = artifact["columns"]
-    winners = {m: best(lines, m, metrics[m]["direction"], metrics[m]["digits"]) for m in columns}
-    several = len(names) > 1
+    winners = {m: best(lines, m, metrics[m]["direction"], metrics[m]["digits"]) for m in artifact["columns"]}
+    grid = grid_of(inputs, lines, names, config)
+    if artifact["layout"] != "arms" and len(artifact["columns"]) == 1:
+        inputs.say(f"Cells: {_title(metrics[artifact['columns'][0]])}.")
 
-    def cells(line: Line, bold: str, escape: Callable[[str], str]) -> list[str]:
-        texts = []
-        for metric in columns:
-            digits = metrics[metric]["digits"]
-            mean, spread = (escape(t) for t in (line.cells[metric].text(digits), line.cells[metric].spread(digits)))
-            mean = bold % mean if (line.setting, line.row) in winners[metric] else mean
-            texts.append(f"{mean} {spread}".rstrip())
-        return texts
+    def shown(
+        place: tuple[Line, str] | str, bold: str, words: Callable[[str], str], number: Callable[[str], str]
+    ) -> str:
+        if isinstance(place, str):
+            return words(place)
+        line, metric = place
+        digits = metrics[metric]["digits"]
+        mean, beside = (number(t) for t in (line.cells[metric].number(digits), line.cells[metric].beside(digits)))
+        mean = bold % mean if (line.setting, line.row) in winners[metric] else mean
+        return f"{mean} {beside}".rstrip()
 
-    titles = ["Setting"] * several + ["Algorithm"]
-    titles += [metrics[m]["name"] + ARROWS[metrics[m]["direction"]] for m in columns]
-    left = [[names[x.setting]] * several for x in lines]
+    def body(head: Callable[[Head], str], *style: Any) -> list[list[str]]:
+        return [
+            [*map(head, heads), *(shown(place, *style) for place in places)]
+            for heads, places in zip(grid.heads, grid.places, strict=True)
+        ]
+
+    def in_markdown(head: Head) -> str:
+        return markdown(head.label if isinstance(head, Row) else head)
+
+    def in_latex(head: Head) -> str:
+        return latex_row(head) if isinstance(head, Row) else latex(head)
+
     note_text = " ".join([note(spec, names), *inputs.remarks])
-    md_body = [
-        [markdown(t) for t in (*start, x.row.label)] + cells(x, "**%s**", markdown)
-        for start, x in zip(left, lines, strict=True)
-    ]
-    tex_body = [
-        [*map(latex, start), latex_row(x.row)] + cells(x, r"\textbf{%s}", _number)
-        for start, x in zip(left, lines, strict=True)
-    ]
-    rules = {number for number, line in enumerate(lines) if line.rule}
-    layout = "l" * (several + 1) + "r" * len(columns)
-    md = markdown_page(spec, markdown_table([markdown(t) for t in titles], md_body, several + 1), note_text)
-    tex = latex_page(spec, latex_table([latex(t) for t in titles], tex_body, rules, layout), note_text)
-    return csv(inputs, lines), md, tex
+    left = len(grid.corner)
+    titles = [*grid.corner, *grid.columns]
+    md = markdown_table([*map(in_markdown, titles)], body(in_markdown, "**%s**", markdown, markdown), left)
+    tex_body = body(in_latex, r"\textbf{%s}", latex, _number)
+    tex = latex_table([*map(in_latex, titles)], tex_body, grid.rules, "l" * left + grid.align)
+    return csv(inputs, lines), markdown_page(spec, md, note_text), latex_page(spec, tex, note_text)
 
 
 def _number(text: str) -> str:

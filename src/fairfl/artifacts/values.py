@@ -15,71 +15,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairfl.artifacts import measured
+from fairfl.artifacts.arms import Arm, arm, arm_text
+from fairfl.artifacts.units import factor
 from fairfl.errors import FairflError, OptionError
+from fairfl.metrics.origin import origin
 from fairfl.spec.paper import Metric, Paper
 from fairfl.spec.strict import nearest
 from fairfl.spec.workload import Workload, load_workload
 
-Arm = tuple[tuple[str, float | str], ...]
 Key = tuple[str, str, Arm, str]
 
 TIDY_COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "run", "fingerprint")
 REPORTED_COLUMNS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "value", "spread", "spread_kind", "unit", "note",
 )  # fmt: skip
-# Kinds of artifacts whose numbers come from runs; the others print text or drawings.
+# Kinds of artifacts whose numbers are held against the paper's; the others print text or drawings.
 MEASURED_KINDS = ("table", "figure")
-
-_FACTORS = {
-    ("fraction", "percent"): 100.0,
-    ("fraction", "percent_points"): 100.0,
-    ("percent", "fraction"): 0.01,
-    ("percent", "percent_points"): 1.0,
-    ("percent_points", "percent"): 1.0,
-}
-
-
-# -- hyper-parameters -------------------------------------------------------------------------
-def _level(value: object) -> float | str:
-    """A value to compare by: a number if it reads as one (true is 1), else the word."""
-    text = str(value).strip()
-    if text.lower() in ("true", "false"):
-        return float(text.lower() == "true")
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def arm(hyperparameters: str | Mapping[str, Any]) -> Arm:
-    """Comparable form of 'q=1.0' or {'q': 1}: sorted by key, values numeric where they can be.
-
-    Pairs in a text are separated by ',' or ';'. Raises FairflError on a pair without '=' or a doubled key.
-    """
-    if isinstance(hyperparameters, Mapping):
-        return tuple(sorted((key, _level(value)) for key, value in hyperparameters.items()))
-    pairs: dict[str, float | str] = {}
-    for part in re.split("[,;]", hyperparameters):
-        if not part.strip():
-            continue
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (key and equals and value):
-            raise FairflError(f"hyperparameters {hyperparameters!r}: {part.strip()!r} is not key=value")
-        if key in pairs:
-            raise FairflError(f"hyperparameters {hyperparameters!r}: {key!r} stands twice")
-        pairs[key] = _level(value)
-    return tuple(sorted(pairs.items()))
-
-
-def spelled(hyperparameters: Mapping[str, Any]) -> str:
-    """Text form used in all CSV files: 'alpha=0.1,tau=10', sorted by key."""
-    return ",".join(f"{key}={value}" for key, value in sorted(hyperparameters.items()))
-
-
-def arm_text(algorithm: str, levels: Arm) -> str:
-    """Readable form for messages: 'eagle(lambda=1)', 'fedavg'."""
-    inner = ", ".join(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in levels)
-    return f"{algorithm}({inner})" if inner else algorithm
+# How the note of a reported cell without a number begins if the paper says that its runs diverged.
+DIVERGED = "diverged"
 
 
 # -- metrics ----------------------------------------------------------------------------------
@@ -98,23 +52,20 @@ def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
     return digits
 
 
-def in_unit(value: float, unit: str, wanted: str) -> float:
-    """`value` in another unit. Raises FairflError if the units do not measure the same thing."""
-    if not unit or not wanted or unit == wanted:
-        return value
-    factor = _FACTORS.get((unit, wanted))
-    if factor is None:
-        raise FairflError(f"unit {unit!r} cannot be shown as {wanted!r}")
-    return value * factor
-
-
 # -- values -----------------------------------------------------------------------------------
+def key_of(setting: str, algorithm: str, levels: Arm, metric: str) -> Key:
+    """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to an arm."""
+    kind = origin(metric)
+    return (setting, algorithm if kind != "statistics" else "", levels if kind == "tidy" else (), metric)
+
+
 @dataclass(frozen=True)
 class Cell:
     """One number. For ours: mean and population standard deviation (divide by n) over seeds.
 
     `mean` is None if there is no number: an empty cell of the paper, or at least one seed diverged
-    (a mean over the surviving seeds would flatter the algorithm).
+    (a mean over the surviving seeds would flatter the algorithm). `diverged` counts those seeds; it is 1 where the
+    paper says that its runs did.
     """
 
     mean: float | None
@@ -139,16 +90,16 @@ class Values:
     skip_empty: bool = False
 
     def find(self, setting: str, algorithm: str, levels: Arm, metric: str) -> Cell | None:
-        return self.cells.get((setting, algorithm, levels, metric))
+        return self.cells.get(key_of(setting, algorithm, levels, metric))
 
     def missing(self, setting: str, algorithm: str, levels: Arm, metric: str) -> str:
         """Say what stands in the way of a number."""
-        where = f"{metric} of {arm_text(algorithm, levels)} in {setting}"
+        where = f"{metric} of {arm_text(algorithm, levels)} in {setting}" if algorithm else f"{metric} in {setting}"
         cell = self.find(setting, algorithm, levels, metric)
         if cell is None:
             return f"no value for {where}"
         if cell.diverged:
-            return f"{where}: {cell.diverged} of {cell.seeds} seeds diverged"
+            return f"{where}: {cell.diverged} of {cell.seeds} seeds diverged" if cell.seeds else f"{where}: diverged"
         return f"empty cell: {where}"
 
     def members(self, setting: str, family: str) -> set[str]:
@@ -212,7 +163,7 @@ def read_tidy(paths: Iterable[Path], unit_of: Callable[[str, str], str] = lambda
             value = _number(row["value"], where, "value")
             wanted = unit_of(row["setting"], row["metric"])
             if value is not None:
-                value = _located(where, in_unit, value, row["unit"], wanted)
+                value *= _located(where, factor, row["unit"], wanted)
             of_seed = samples.setdefault(key, {})
             if row["seed"] in of_seed:
                 raise FairflError(f"{where}: seed {row['seed']!r} of {row['metric']} stands twice")
@@ -239,7 +190,8 @@ def _over_seeds(of_seed: dict[str, tuple[float | None, dict[str, str]]]) -> Cell
 def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
     """The paper's numbers for one artifact; nothing if it has no file.
 
-    Points along a curve (note 'round=...') are not final values and are left out.
+    Points along a curve (note 'round=...') are not final values and are left out. An empty cell whose note begins
+    with 'diverged' is a run that diverged; any other empty cell is a number that is not known.
     Raises FairflError with file, line and value on an unknown artifact, setting, algorithm or metric.
     """
     cells: dict[Key, Cell] = {}
@@ -247,15 +199,18 @@ def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
         _check_known(where, row, paper, artifact)
         if row["note"].startswith("round="):
             continue
-        key = (row["setting"], row["algorithm"], _located(where, arm, row["hyperparameters"]), row["metric"])
+        levels = _located(where, arm, row["hyperparameters"])
+        key = key_of(row["setting"], row["algorithm"], levels, row["metric"])
         if key in cells:
             raise FairflError(f"{where}: {row['metric']} of {arm_text(key[1], key[2])} stands twice")
         described = metric_of(paper.metrics, row["metric"])
         wanted = described.unit if described else row["unit"]
+        scale = _located(where, factor, row["unit"], wanted)
         value, spread = (_number(row[column], where, column) for column in ("value", "spread"))
         cells[key] = Cell(
-            mean=None if value is None else _located(where, in_unit, value, row["unit"], wanted),
-            std=None if spread is None else _located(where, in_unit, spread, row["unit"], wanted),
+            mean=None if value is None else value * scale,
+            std=None if spread is None else spread * scale,
+            diverged=int(value is None and row["note"].startswith(DIVERGED)),
             unit=wanted,
             note=row["note"],
         )
@@ -265,7 +220,9 @@ def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
 def _check_known(where: str, row: dict[str, str], paper: Paper, artifact: str) -> None:
     if row["artifact"] != artifact:
         raise FairflError(f"{where}: artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
-    for column, known in (("setting", paper.settings), ("algorithm", paper.algorithms)):
+    counted = origin(row["metric"]) == "statistics" and not row["algorithm"]
+    names = {"setting": paper.settings} | ({} if counted else {"algorithm": paper.algorithms})
+    for column, known in names.items():
         if row[column] not in known:
             raise FairflError(f"{where}: {column}: unknown {row[column]!r}{nearest(row[column], known)}")
     metric = row["metric"]
@@ -274,14 +231,45 @@ def _check_known(where: str, row: dict[str, str], paper: Paper, artifact: str) -
 
 
 def ours(workload: Workload, results: Path) -> Values:
-    """Everything that was measured for the selected artifacts, in the units of each paper."""
+    """Everything that was measured, chosen, counted or drawn for the selected artifacts, in the units of each paper."""
     settings = {name: None for _, _, artifact in workload.artifacts.values() for name in artifact.settings}
 
     def unit_of(setting: str, metric: str) -> str:
         described = metric_of(workload.papers[workload.paper_of[setting]].metrics, metric)
         return described.unit if described else ""
 
-    return read_tidy((results / "tidy" / f"{name}.csv" for name in settings), unit_of)
+    cells = dict(read_tidy((results / "tidy" / f"{name}.csv" for name in settings), unit_of).cells)
+    for file, (setting, algorithm), read in _files_of_one_value(workload):
+        for metric, value in read(results / file).items() if (results / file).is_file() else ():
+            whole = math.isfinite(value)
+            cells[setting, algorithm, (), metric] = Cell(
+                mean=value if whole else None,
+                seeds=1,
+                diverged=int(not whole),
+                unit=unit_of(setting, metric),
+                runs=(file,),
+                fingerprints=("",),
+            )
+    for name, (paper, key, artifact) in workload.artifacts.items():
+        file = f"{paper}/{key}.csv"
+        if artifact.kind == "illustration" and artifact.claims and (results / file).is_file():
+            drawn = measured.drawn(results / file)
+            cells |= {(name, algorithm, (), metric): Cell(value) for (algorithm, metric), value in drawn.items()}
+    return Values(cells)
+
+
+def _files_of_one_value(
+    workload: Workload,
+) -> Iterator[tuple[str, tuple[str, str], Callable[[Path], dict[str, float]]]]:
+    """(file below results, (setting, algorithm) that its numbers belong to, reader) of choices and counts."""
+    for _, _, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if "statistics" in artifact.origins:
+                seed = workload.settings[setting].seeds[0]
+                yield f"partitions/{setting}/seed{seed}.csv", (setting, ""), measured.statistics
+            if "tuned" in artifact.origins:
+                for algorithm in dict.fromkeys(row.algorithm for row in artifact.rows_in(setting)):
+                    yield f"tuned/{setting}/{algorithm}.json", (setting, algorithm), measured.chosen
 
 
 def reported(workload: Workload, root: Path) -> dict[str, Values]:

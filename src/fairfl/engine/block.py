@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairfl.algorithms.interface import Slope
 from fairfl.engine.dense import Chain
 from fairfl.engine.federation import Part
 from fairfl.engine.local import LocalTraining, Work, dropout_seed, order
@@ -20,6 +21,7 @@ class Shape:
     batch: int
     once: bool  # a single step on a full batch
     pulled: bool  # proximal term
+    heavy: bool  # momentum
     measured: bool  # losses at the start
 
 
@@ -35,17 +37,26 @@ class Block:
         self.inputs = like.new_empty(0 if self.alone else models, width, self.flat.shape[1], dtype=chain.product)
         self.targets = like.new_empty(models, chain.classes, width)
         self.weights = like.new_empty(models, 1, width)
-        self.pull = like.new_zeros(-(-width // shape.batch), models, 1, 1) if shape.pulled else None
+        steps = -(-width // shape.batch)
+        self.pull = like.new_zeros(steps, models, 1, 1) if shape.pulled else None
+        self.follow = like.new_zeros(steps, models, 1, 1) if shape.heavy else None
         self.losses = like.new_empty(models, width) if shape.measured else None
         own = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
         self.bytes = own + chain.bytes(shape.batch)
         self.counts: list[int] = []
         self.holds: list[int] | None = None  # the clients whose samples lie here, if another epoch may use them again
         self.generators: list[torch.Generator] = []
-        # The one step of `once` reads the models where they are, in another place each round.
-        self.program = Program(self._epoch, chain.parameters, like.device, graph=not (chain.dropouts or shape.once))
+        self.slope: Slope | None = None
+        self.program = self._program()
 
-    def _epoch(self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None) -> None:
+    def _program(self) -> Program:
+        # The one step of `once` reads the models where they are, in another place each round.
+        fixed = not (self.chain.dropouts or self.shape.once)
+        return Program(self._epoch, self.chain.state, self.weights.device, graph=fixed)
+
+    def _epoch(
+        self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None, follow: Tensor | None
+    ) -> None:
         for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
             window = slice(first, first + self.shape.batch)
             if self.chain.dropouts:
@@ -56,11 +67,16 @@ class Block:
                 targets[..., window],
                 weights[..., window],
                 None if pull is None else pull[step],
+                None if follow is None else follow[step],
+                self.slope,
                 self.losses if first == 0 else None,
             )
 
     def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
         """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
+        if work.slope is not self.slope:  # a captured graph holds the slope
+            self.slope = work.slope
+            self.program = self._program()
         self._weigh(work, counts)
         if self.chain.dropouts:
             seeds = [dropout_seed(local, round, client) for client in work.clients]
@@ -71,7 +87,7 @@ class Block:
             self.chain.load(work.start, work.anchor)
         for epoch in range(local.epochs):
             self._gather(work.clients, local, round, epoch)
-            self.program(self.inputs, self.targets, self.weights, self.pull)
+            self.program(self.inputs, self.targets, self.weights, self.pull, self.follow)
             if epoch == 0 and self.losses is not None:
                 self.start_loss = (self.shares.to(self.losses.device) * self.losses).sum(1)
         if not self.shape.once:
@@ -79,7 +95,10 @@ class Block:
         self.chain.release()
 
     def _weigh(self, work: Work, counts: list[int]) -> None:
-        """Weight of each sample: rate / size of its batch; 0 for padding. Pull of each step: rate x prox."""
+        """Weight of each sample: rate / size of its batch; 0 for padding. Pull of each step: rate x prox.
+
+        With momentum both are those of z, see Work, and y follows z.
+        """
         if counts != self.counts:
             self.counts = counts
             n = torch.tensor(counts, dtype=torch.float64).unsqueeze(1)  # [m, 1]
@@ -88,11 +107,15 @@ class Block:
             # 1 / size on a client's samples, 0 on padding; without any sample NaN, the mean loss of nothing.
             self.shares = torch.where(place < n, 1 / size, 0.0 / n)
             self.portions = self.shares.nan_to_num(0).unsqueeze(1)
-        self.weights.copy_(self.portions * work.rate[:, None, None])
-        if self.pull is not None and work.prox is not None:
             # A client whose epoch is over must stand still.
-            begun = torch.arange(len(self.pull)).unsqueeze(1) * self.shape.batch < torch.tensor(counts)
-            self.pull.copy_((begun * (work.rate * work.prox))[:, :, None, None])
+            self.begun = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
+        rate = work.rate
+        if self.follow is not None:
+            rate = rate / (1 - work.momentum)
+            self.follow.copy_((self.begun * (1 - work.momentum))[:, :, None, None])
+        self.weights.copy_(self.portions * rate[:, None, None])
+        if self.pull is not None and work.prox is not None:
+            self.pull.copy_((self.begun * (rate * work.prox))[:, :, None, None])
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""

@@ -3,12 +3,15 @@
 Saves an eighth of a step on images of 8 x 8. On large ones the kernels are all that counts.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fairfl.engine.losses import Loss
+from fairfl.algorithms.interface import Slope
+from fairfl.engine.local import steepness
+from fairfl.engine.losses import ClosedForm
 
 aten = torch.ops.aten
 
@@ -32,10 +35,11 @@ def _plain(layer: nn.Module) -> bool:
 
 
 class Conv2d:
-    """[n, c, h, w] -> [n, c', h', w'], both channels last."""
+    """[n, c, h, w] -> [n, c', h', w'], both channels last. Its step goes into `moved`, weight and bias."""
 
-    def __init__(self, layer: nn.Conv2d) -> None:
+    def __init__(self, layer: nn.Conv2d, *moved: Tensor) -> None:
         self.weight, self.bias = layer.weight.data, layer.bias.data  # type: ignore[union-attr]
+        self.moved = moved
         self.geometry = layer.stride, layer.padding, layer.dilation
 
     def forward(self, value: Tensor) -> Tensor:
@@ -54,8 +58,8 @@ class Conv2d:
             1,
             [not first, True, True],
         )
-        self.weight.sub_(weight)
-        self.bias.sub_(bias)
+        self.moved[0].sub_(weight)
+        self.moved[1].sub_(bias)
         return below
 
 
@@ -102,8 +106,9 @@ class Flatten:
 
 
 class Linear:
-    def __init__(self, layer: nn.Linear) -> None:
+    def __init__(self, layer: nn.Linear, *moved: Tensor) -> None:
         self.weight, self.bias = layer.weight.data, layer.bias.data
+        self.moved = moved
 
     def forward(self, value: Tensor) -> Tensor:
         self.value = value
@@ -116,32 +121,43 @@ class Linear:
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor:
         below = gradient @ self.weight
-        self.weight.addmm_(gradient.T, self.value, alpha=-1)
-        self.bias.sub_(gradient.sum(0))
+        self.moved[0].addmm_(gradient.T, self.value, alpha=-1)
+        self.moved[1].sub_(gradient.sum(0))
         return below
 
 
 class Chain:
-    """The layers of a bound model (fairfl.engine.parameters.bind): a step changes its flat vector."""
+    """The layers of a bound model (fairfl.engine.parameters.bind).
+
+    A step changes `moved`, tensors in the order of the model's parameters; by default these themselves.
+    """
 
     KINDS: dict[type, Any] = {
         nn.Conv2d: Conv2d, nn.MaxPool2d: MaxPool2d, nn.ReLU: ReLU, nn.Flatten: Flatten, nn.Linear: Linear
     }  # fmt: skip
 
-    def __init__(self, model: nn.Sequential, loss: Loss) -> None:
+    def __init__(self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor] | None = None) -> None:
         self.loss = loss
-        *self.layers, self.last = (self.KINDS[type(layer)](layer) for layer in model)
+        into = iter([parameter.data for parameter in model.parameters()] if moved is None else moved)
+        layers = [self.KINDS[type(layer)](layer, *(next(into) for _ in layer.parameters())) for layer in model]
+        *self.layers, self.last = layers
 
-    def step(self, inputs: Tensor, targets: Tensor, weight: Tensor, measured: bool) -> Tensor | None:
+    def step(
+        self, inputs: Tensor, targets: Tensor, weight: Tensor, measured: bool, slope: Slope | None = None
+    ) -> Tensor | None:
         """One step on inputs [n, c, h, w], targets [C, n]; `weight` is rate / n.
 
-        Returns the sum of the samples' losses before the step, if it is to be measured.
+        Returns the sum of the samples' losses before the step, if it is to be measured or has a slope.
         """
         value = inputs
         for layer in self.layers:
             value = layer.forward(value)
         outputs, targets = self.last.outputs(value).unsqueeze(0), targets.unsqueeze(0)
-        total = self.loss.of_targets(outputs, targets).sum() if measured else None
+        total = None
+        if measured or slope is not None:
+            total = self.loss.of_targets(outputs, targets).sum()
+        if slope is not None:
+            weight = weight * steepness(slope, total, len(inputs)).to(weight.dtype)
         gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight)[0].T, False)
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.layers[0])

@@ -6,7 +6,8 @@ softmax over a short last dimension takes 20 times as long on a CPU. A step is
 
     w <- w - (sum of the weighted sample gradients),    weight of a sample = rate / batch size, 0 for padding
 
-so the rate, its scale per client and the padding of unequal batches are all in the weights of the samples.
+so the rate, its scale per client and the padding of unequal batches are all in the weights of the samples. With
+momentum it is z that takes the step, and w follows z (fairfl.engine.local.Work).
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fairfl.engine.losses import Loss
+from fairfl.algorithms.interface import Slope
+from fairfl.engine.losses import ClosedForm
 
 
 def supports(model: nn.Module) -> bool:
@@ -56,12 +58,22 @@ class Linear:
         self.outputs, self.below = _Buffers(low, models, outputs, outputs=last), _Buffers(low, models, inputs)
         self.sum = like.new_empty(self.shapes[1])
         self.anchors: tuple[Tensor, Tensor] | None = None
+        self.leaders: tuple[Tensor, Tensor] | None = None
         self.into: tuple[Tensor, Tensor] | None = None
 
     def own(self) -> tuple[Tensor, Tensor]:
         """Parameters to be trained in place."""
-        self.weight, self.bias = (self.sum.new_empty(shape) for shape in self.shapes)
+        self.weight, self.bias = self._pair()
         return self.weight, self.bias
+
+    def lead(self) -> tuple[Tensor, Tensor]:
+        """With momentum: z of both parameters, see Work."""
+        self.leaders = self._pair()
+        return self.leaders
+
+    def _pair(self) -> tuple[Tensor, Tensor]:
+        weight, bias = (self.sum.new_empty(shape) for shape in self.shapes)
+        return weight, bias
 
     def borrow(self, weight: Tensor, bias: Tensor, into: tuple[Tensor, Tensor]) -> None:
         """Parameters that stay as they are: the one step that is taken from them is written to `into`."""
@@ -77,31 +89,47 @@ class Linear:
             return torch.baddbmm(bias.mT, weight, value.mT, out=out)
         return torch.baddbmm(bias, value, weight.mT, out=out)
 
-    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor | None:
-        """Step on `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
-        below = None
-        if self.last:
-            gradient = gradient.mT
-        if not first:
-            weight = self.weight if self.low is None else self.low
-            below = torch.bmm(gradient, weight, out=self.below[gradient.shape[1]])
-        if pull is not None:  # proximal term: a share of the way back to the anchor
-            assert self.anchors is not None
-            self.weight.lerp_(self.anchors[0], pull)
-            self.bias.lerp_(self.anchors[1], pull)
+    def backward(self, gradient: Tensor, first: bool) -> Tensor | None:
+        """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
+        self.gradient = gradient.mT if self.last else gradient
+        if first:
+            return None
+        weight = self.weight if self.low is None else self.low
+        return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
+
+    def step(self, pull: Tensor | None, follow: Tensor | None) -> None:
+        """Step on the gradient of `backward`."""
+        gradient = self.gradient.mT
+        bias_step = torch.sum(self.gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum)
         if self.into is not None:
             if self.low is None:
-                torch.bmm(gradient.mT, self.value, out=self.into[0])
+                torch.bmm(gradient, self.value, out=self.into[0])
             else:
-                self.into[0].copy_(torch.bmm(gradient.mT, self.value))
-            self.into[1].copy_(torch.sum(gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum))
-            return below
+                self.into[0].copy_(torch.bmm(gradient, self.value))
+            self.into[1].copy_(bias_step)
+            return
+        if pull is not None:
+            self._pull(pull)
+        weight, bias = self.leaders or (self.weight, self.bias)
         if self.low is None:
-            self.weight.baddbmm_(gradient.mT, self.value, alpha=-1)
+            weight.baddbmm_(gradient, self.value, alpha=-1)
         else:
-            self.weight.sub_(torch.bmm(gradient.mT, self.value))
-        self.bias.sub_(torch.sum(gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum))
-        return below
+            weight.sub_(torch.bmm(gradient, self.value))
+        bias.sub_(bias_step)
+        if follow is not None:
+            self.weight.lerp_(weight, follow)
+            self.bias.lerp_(bias, follow)
+
+    def _pull(self, pull: Tensor) -> None:
+        """Proximal term: a share of the way back to the anchor."""
+        assert self.anchors is not None
+        pairs = zip((self.weight, self.bias), self.anchors, strict=True)
+        if self.leaders is None:
+            for own, anchor in pairs:
+                own.lerp_(anchor, pull)
+        else:
+            for leader, (own, anchor) in zip(self.leaders, pairs, strict=True):
+                leader.addcmul_(anchor - own, pull)
 
 
 class ReLU:
@@ -111,7 +139,7 @@ class ReLU:
         self.value = value.clamp_min_(0)
         return self.value
 
-    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor:
+    def backward(self, gradient: Tensor, first: bool) -> Tensor:
         return torch.ops.aten.threshold_backward.grad_input(gradient, self.value, 0, grad_input=gradient)
 
 
@@ -134,7 +162,7 @@ class Dropout:
                 mask[:n] = drawn.div_(1 - self.p)
         return value.mul_(self.mask)
 
-    def backward(self, gradient: Tensor, pull: Tensor | None, first: bool) -> Tensor:
+    def backward(self, gradient: Tensor, first: bool) -> Tensor:
         return gradient.mul_(self.mask)
 
 
@@ -146,7 +174,14 @@ class Chain:
     """
 
     def __init__(
-        self, model: nn.Sequential, models: int, loss: Loss, like: Tensor, product: torch.dtype, once: bool
+        self,
+        model: nn.Sequential,
+        models: int,
+        loss: ClosedForm,
+        like: Tensor,
+        product: torch.dtype,
+        once: bool,
+        heavy: bool,
     ) -> None:
         self.loss, self.product = loss, product
         self.layers: list[Any] = []
@@ -162,6 +197,8 @@ class Chain:
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.classes = self.dense[-1].shapes[0][1]
         self.parameters = [] if once else [parameter for layer in self.dense for parameter in layer.own()]
+        self.leaders = [leader for layer in self.dense for leader in layer.lead()] if heavy else []
+        self.state = [*self.parameters, *self.leaders]  # what a step changes
 
     def draw_from(self, draws: Sequence[tuple[torch.Generator, int]]) -> None:
         """Generator and number of samples of each model in the batch that comes next."""
@@ -189,6 +226,8 @@ class Chain:
         self.begun = self._places(flat)
         for parameter, place in zip(self.parameters, self.begun, strict=True):
             parameter.copy_(place)
+        if self.leaders:
+            torch._foreach_copy_(self.leaders, self.begun)
         if anchors is not None:
             places = self._places(anchors)
             for layer, weight, bias in zip(self.dense, places[::2], places[1::2], strict=True):
@@ -209,7 +248,7 @@ class Chain:
     def bytes(self, batch: int) -> int:
         """Memory of the models and of the values of a batch."""
         values = sum(sum(layer.shapes[0][1:]) for layer in self.dense) * self.dense[0].shapes[0][0] * batch
-        return values * self.product.itemsize + sum(parameter.nbytes for parameter in self.parameters)
+        return values * self.product.itemsize + sum(tensor.nbytes for tensor in self.state)
 
     def moved(self, out: Tensor) -> None:
         """Write what was loaded minus the models as they are into `out` [m, P]."""
@@ -217,9 +256,16 @@ class Chain:
             torch.sub(begun, parameter, out=place)
 
     def step(
-        self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None, losses: Tensor | None = None
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        pull: Tensor | None = None,
+        follow: Tensor | None = None,
+        slope: Slope | None = None,
+        losses: Tensor | None = None,
     ) -> None:
-        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull [m, 1, 1].
+        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull and follow [m, 1, 1].
 
         The losses of the samples before the step are written to `losses` [m, n] if it is given.
         """
@@ -227,9 +273,25 @@ class Chain:
         for layer in self.layers:
             value = layer.forward(value)
         outputs = value.to(weights.dtype)
-        if losses is not None:
-            losses.copy_(self.loss.of_targets(outputs, targets))
+        if losses is not None or slope is not None:
+            measured = self.loss.of_targets(outputs, targets)
+            if losses is not None:
+                losses.copy_(measured)
+            if slope is not None:
+                weights = sloped(weights, measured, slope)
         gradient: Any = self.loss.gradient(outputs, targets).mul_(weights).to(value.dtype)
         first = self.layers[0]
         for layer in reversed(self.layers):
-            gradient = layer.backward(gradient, pull, layer is first)
+            gradient = layer.backward(gradient, layer is first)
+            if isinstance(layer, Linear):
+                layer.step(pull, follow)  # at once, while the caches hold its weights
+
+
+def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:
+    """Weights [m, 1, n] of samples times slope(l), with l the mean of each model's losses [m, n].
+
+    A mean by weight, so that padding has no part in it. Where all weights are 0 there is no l, and they stay 0.
+    """
+    total = (weights.double() @ losses.double().unsqueeze(2)).flatten()
+    factors = slope(total / weights.sum((1, 2), dtype=torch.float64))
+    return torch.where(weights == 0, 0, weights * factors.to(weights.dtype).view(-1, 1, 1))

@@ -6,6 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from fairfl.algorithms.interface import Slope
 from fairfl.engine.seeds import generator, seed_of
 
 
@@ -21,12 +22,25 @@ class LocalTraining:
         """Size of a full batch of a client with `count` samples."""
         return max(1, count if self.batch_size is None else min(count, self.batch_size))
 
+    def steps(self, count: int) -> int:
+        """Steps of a client with `count` samples in a round."""
+        return self.epochs * -(-count // self.batch(count))
+
 
 @dataclass(frozen=True)
 class Work:
     """The models to train in a round, e of them: one per client, or several.
 
-    Every step of model i is  y <- y - rate_i (grad F(y) + prox_i (y - anchor_i)).
+    Every step of model i, on a batch of mean loss l before the step, is
+
+        v <- momentum v + slope(l) grad l(y) + prox_i (y - anchor_i),    y <- y - rate_i v,    v = 0 at the start
+
+    Backends take it without v, with z = y at the start (the averaging form of the heavy ball),
+
+        z <- z - rate_i / (1 - momentum) (slope(l) grad l(y) + prox_i (y - anchor_i)),
+        y <- y + (1 - momentum) (z - y)
+
+    which is one pass over the parameters more than plain SGD. A client without a step to take just does not follow z.
     """
 
     clients: list[int]  # [e], whose data
@@ -34,6 +48,8 @@ class Work:
     rate: Tensor  # [e] float64, on the CPU
     prox: Tensor | None = None  # [e] float64, on the CPU
     anchor: Tensor | None = None  # [e, P]
+    momentum: float = 0.0  # in [0, 1)
+    slope: Slope | None = None  # None: 1
 
     def of(self, chosen: list[int] | slice) -> "Work":
         """The work of some places, in that order."""
@@ -52,6 +68,8 @@ class Work:
             rate=self.rate[chosen],
             prox=None if self.prox is None else self.prox[chosen],
             anchor=None if self.anchor is None else models(self.anchor),
+            momentum=self.momentum,
+            slope=self.slope,
         )
 
 
@@ -73,6 +91,11 @@ class Backend(Protocol):
 
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
         """Outputs [n, C] of one model x [P], in evaluation mode."""
+
+
+def steepness(slope: Slope, total: Tensor, count: int) -> Tensor:
+    """slope(l), [] float64, where the losses of a batch of `count` samples sum to `total`, []."""
+    return slope(total.double().view(1) / count)[0]
 
 
 def order(count: int, local: LocalTraining, round: int, client: int, epoch: int) -> Tensor:

@@ -1,6 +1,8 @@
 """A fixed sequence of kernels."""
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -9,12 +11,24 @@ from torch import Tensor
 WARM_UP = 3
 
 
+def same(one: Callable | None, other: Callable | None) -> bool:
+    """True if two functions are one, so that what was captured of the first serves for the second.
+
+    A `functools.partial` made anew is the same if it is made of the same objects.
+    """
+    if not (isinstance(one, partial) and isinstance(other, partial)):
+        return one == other
+    values = [(p.func, *p.args, *p.keywords.values()) for p in (one, other)]
+    equal = len(one.args) == len(other.args) and list(one.keywords) == list(other.keywords)
+    return equal and all(map(operator.is_, *values))
+
+
 class Program:
     """`body(*tensors)`, which changes the tensors of `state` in place.
 
     On a GPU the first call captures it as a CUDA graph and every call replays that, one launch instead of hundreds.
-    Elsewhere the body is called. Shapes must be the same in every call; a Python number is frozen at the capture, so
-    what varies must lie in tensors.
+    Elsewhere the body is called. Shapes must be the same in every call; a Python number is frozen at the capture, and
+    so is a function that the body calls: what varies must lie in tensors.
     """
 
     def __init__(

@@ -1,5 +1,6 @@
 """The simulator: rounds of local training and aggregation, evaluation, resume."""
 
+import itertools
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,15 +9,16 @@ import torch
 from torch import Tensor
 
 from fairfl import algorithms, models
-from fairfl.algorithms.interface import Federation, Plan, Received, Reports, plain_plan
+from fairfl.algorithms.interface import Federation, Plan, Received, Reports, Slope, plain_plan
 from fairfl.engine import parameters
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.dense import supports
 from fairfl.engine.device import product_dtype
-from fairfl.engine.evaluation import Evaluation, client_losses, count, evaluate
-from fairfl.engine.federation import PARTS, Clients
+from fairfl.engine.evaluation import Evaluation, client_losses, client_measures, count, evaluate
+from fairfl.engine.federation import PARTS, Clients, Part
 from fairfl.engine.local import Backend, LocalTraining, Work
-from fairfl.engine.losses import LOSSES, outputs_needed
+from fairfl.engine.losses import LOSSES, ClosedForm, outputs_needed
+from fairfl.engine.program import same
 from fairfl.engine.progress import Progress
 from fairfl.engine.seeds import generator, seed_of
 from fairfl.engine.sequential import Sequential
@@ -25,6 +27,8 @@ from fairfl.metrics.fairness import recall
 
 # Evaluations that wait on the device before they are fetched together.
 PENDING = 32
+# The numbers of the clients in a Reports.
+NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
 
 
 def make_backend(
@@ -37,15 +41,17 @@ def make_backend(
     def built(*purpose: str | int) -> torch.nn.Module:
         seed = seed_of(spec["seed"], *purpose)
         model = parameters.initial(lambda: models.build(spec["model"], clients.shape, outputs), seed)
-        return model.to(device=device, dtype=train.inputs.dtype)
+        return model.to(device=device, dtype=clients.dtype)
 
     model = built("init")
+    clients.check(model, spec["loss"])
     x = parameters.flatten(model)
     if count is not None:
         x = torch.stack([x, *(parameters.flatten(built("init", number)) for number in range(1, count))])
-    if name == "stacked" and not supports(model):
+    stackable = supports(model) and isinstance(LOSSES[spec["loss"]], ClosedForm)
+    if name == "stacked" and not stackable:
         raise ValueError(f"backend stacked cannot run model {spec['model']['name']}; use auto or sequential")
-    kind = Stacked if supports(model) and name != "sequential" else Sequential
+    kind = Stacked if stackable and name != "sequential" else Sequential
     return kind(model, spec["loss"], train, product_dtype(spec["precision"])), x
 
 
@@ -68,6 +74,7 @@ class Simulation:
         self.spec, self.clients, self.device = spec, clients, device
         self.algorithm = algorithms.load(spec["algorithm"])
         self.config = self.algorithm.Config(**spec["hyperparameters"])
+        self.needs = self.algorithm.needs(self.config)
         self.best = best.to(device) if best is not None else None
         self.backend, self.x = make_backend(spec, clients, backend, device, self.algorithm.models(self.config))
         self.loss = LOSSES[spec["loss"]]
@@ -75,7 +82,9 @@ class Simulation:
         self.local = LocalTraining(spec["local_epochs"], spec["batch_size"], spec["seed"])
         self.rate = torch.full((clients.count,), spec["learning_rate"], dtype=torch.float64)
         self.everybody = torch.arange(clients.count, device=device)
-        self.state = self.algorithm.init(Federation(self.samples, self.x), self.config)
+        federation = Federation(self.samples, self.x, spec["clients_per_round"])
+        self.state = self.algorithm.init(federation, self.config)
+        self.slope: Slope | None = None
         self.result = Result(self.x, [])
         self.round = 0
         self.pending: list[tuple[int, dict[str, Evaluation]]] = []
@@ -90,35 +99,54 @@ class Simulation:
         return client_losses(self.backend.forward, self.loss, self.x, self.clients.parts[part].of_clients(ids))
 
     def first_step_tells(self, ids: list[int]) -> bool:
-        """True if F_k falls off local training: its first step is on all samples, and nobody needs F_k earlier."""
+        """True if F_k falls off local training.
+
+        Its first step is on all samples and from x, nobody needs F_k earlier, and a_k asks for no pass of its own.
+        """
         sizes = self.clients.parts["train"].sizes
         return (
             self.algorithm.plan is plain_plan
+            and "accuracy_received" not in self.needs
             and not self.backend.stochastic
             and all(self.local.batch(sizes[k]) >= sizes[k] for k in ids)
         )
 
     def received(self, ids: list[int], later: bool = False) -> Received:
-        """Only what the algorithm NEEDS is measured, on the clients of the round only; F_k not if it comes later."""
-        needs = self.algorithm.NEEDS
+        """Only what the algorithm needs is measured, on the clients of the round only; F_k not if it comes later."""
+        needs, measured = self.needs, self.asked("received") and not later
         clients = self.everybody if len(ids) == len(self.everybody) else torch.tensor(ids, device=self.device)
         return Received(
             clients=clients,
             samples=self.samples[clients],
             learning_rate=self.spec["learning_rate"],
             x=self.x,
-            loss_received=self.losses("train", ids) if "loss_received" in needs and not later else None,
+            round=self.round,
+            seed=seed_of(self.spec["seed"], "server", self.round),
+            **(self.on_training_data("received", self.x.unsqueeze(-2), ids) if measured else {}),
             val_received=self.losses("validation", ids) if "val_received" in needs else None,
             val_best=self.best[clients] if self.best is not None and "val_best" in needs else None,
         )
 
-    def loss_after(self, ids: list[int], start: Tensor, delta: Tensor) -> Tensor:
-        """A_k: mean training loss of each client's trained model, same shape as `delta` without parameters."""
-        part = self.clients.parts["train"]
-        own = [part.of_clients([k]) for k in ids]
-        trained = (start - delta).reshape(-1, delta.shape[-1])
-        values = [client_losses(self.backend.forward, self.loss, x, own[i % len(ids)]) for i, x in enumerate(trained)]
-        return torch.cat(values).view(delta.shape[:-1])
+    def asked(self, when: str) -> list[str]:
+        """Those of loss_<when> and accuracy_<when> that the algorithm needs; `when` is received or after."""
+        return [name for name in (f"loss_{when}", f"accuracy_{when}") if name in self.needs]
+
+    def on_training_data(self, when: str, models: Tensor, ids: list[int]) -> dict[str, Tensor]:
+        """What is `asked` for, loss in nats, accuracy as fraction, both in one pass.
+
+        Models [1, P], one for all clients, or [m, P], one for each, give [m]; with M of these in front, [M, m].
+        """
+        train, (loss, accuracy) = self.clients.parts["train"], (f"loss_{when}", f"accuracy_{when}")
+
+        def measured(x: Tensor, part: Part) -> dict[str, Tensor]:
+            if accuracy not in self.needs:
+                return {loss: client_losses(self.backend.forward, self.loss, x, part)}
+            return dict(zip((loss, accuracy), client_measures(self.backend.forward, self.loss, x, part), strict=True))
+
+        parts = [train.of_clients(own) for own in ([ids] if models.shape[-2] == 1 else [[k] for k in ids])]
+        found = [measured(x, part) for x, part in zip(models.flatten(0, -2), itertools.cycle(parts), strict=False)]
+        shape = (*models.shape[:-2], len(ids))
+        return {name: torch.cat([own[name] for own in found]).view(shape) for name in self.asked(when)}
 
     @torch.no_grad()
     def record(self) -> None:
@@ -159,7 +187,9 @@ class Simulation:
         rate = self.rate[:m] if plan.lr_scale is None else self.rate[:m] * plan.lr_scale.cpu()
         if models > 1:
             rate = rate.repeat(models)
-        work = Work(ids * models, start.reshape(-1, P), rate)
+        if not same(plan.slope, self.slope):  # one object for a slope that algorithms write anew in each round
+            self.slope = plan.slope
+        work = Work(ids * models, start.reshape(-1, P), rate, momentum=plan.momentum, slope=self.slope)
         if isinstance(plan.prox, Tensor) or plan.prox:
             prox = torch.as_tensor(plan.prox, dtype=torch.float64).cpu()
             anchor = x.expand_as(start).reshape(-1, P)
@@ -168,8 +198,8 @@ class Simulation:
 
     @torch.no_grad()
     def step(self) -> None:
-        ids, needs = self.sampled(), self.algorithm.NEEDS
-        later = "loss_received" in needs and self.first_step_tells(ids)
+        ids = self.sampled()
+        later = "loss_received" in self.needs and self.first_step_tells(ids)
         received = self.received(ids, later)
         plan = self.algorithm.plan(self.state, received, self.config)
         work, start = self.work(ids, plan)
@@ -177,8 +207,8 @@ class Simulation:
         delta = trained.delta.view(start.shape)
         if later and trained.loss is not None:
             received = replace(received, loss_received=trained.loss.view(start.shape[:-1]))
-        after = self.loss_after(ids, start, delta) if "loss_after" in needs else None
-        reports = _finite(Reports(**received.__dict__, delta=delta, loss_after=after))
+        after = self.on_training_data("after", start - delta, ids) if self.asked("after") else {}
+        reports = _finite(Reports(**received.__dict__, delta=delta, **after))
         self.result.dropped += len(ids) - len(reports.clients)
         if len(reports.clients):
             aggregate, self.state = self.algorithm.aggregate(self.state, reports, self.config)
@@ -243,19 +273,20 @@ def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
     weights = weights.to(delta.dtype)
     if several:
         return torch.bmm(weights.unsqueeze(1), delta).squeeze(1)
-    return weights.flatten() @ delta.flatten(0, -2)
+    m, P = delta.shape[-2:]
+    # A product for each model that clients train: those of weight 0 must not change how the others are summed.
+    return sum(w @ D for w, D in zip(weights.reshape(-1, m), delta.reshape(-1, m, P), strict=True))
 
 
 def _finite(reports: Reports) -> Reports:
     """Leave out clients that sent a NaN or an infinity; perhaps nobody is left."""
-    losses = {name: getattr(reports, name) for name in ("loss_received", "loss_after", "val_received", "val_best")}
-    losses = {name: value for name, value in losses.items() if value is not None}
-    total = sum((value.sum() for value in losses.values()), reports.delta.sum())
+    numbers = {name: value for name in NUMBERS if (value := getattr(reports, name)) is not None}
+    total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
     if math.isfinite(total):  # a sum is not, if one of its terms is not
         return reports
     # A NaN or an infinity shows in the largest or the smallest entry.
     probe = reports.delta.amax(-1).double() - reports.delta.amin(-1)
-    for value in losses.values():
+    for value in numbers.values():
         probe = probe + value
     good = probe.abs() < float("inf")
     good = good if good.dim() == 1 else good.all(0)
@@ -266,5 +297,5 @@ def _finite(reports: Reports) -> Reports:
         clients=reports.clients[good],
         samples=reports.samples[good],
         delta=reports.delta[..., good, :],
-        **{name: value[..., good] for name, value in losses.items()},
+        **{name: value[..., good] for name, value in numbers.items()},
     )

@@ -3,21 +3,21 @@
 Steps are by autograd, or by hand for plain chains of convolutions (fairfl.engine.convolutional).
 """
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from fairfl.algorithms.interface import Slope
 from fairfl.engine import convolutional
+from fairfl.engine.evaluation import samples_at_once
 from fairfl.engine.federation import Part
-from fairfl.engine.local import LocalTraining, Trained, Work, dropout_seed, order
-from fairfl.engine.losses import LOSSES
+from fairfl.engine.local import LocalTraining, Trained, Work, dropout_seed, order, steepness
+from fairfl.engine.losses import LOSSES, ClosedForm
 from fairfl.engine.parameters import bind, flatten
 from fairfl.engine.program import Program
 
-# Samples in one forward or backward pass. Bounds memory only: gradients of a larger batch are summed over pieces.
-CHUNK = 2048
 # Captured steps kept at once, one per batch size.
 PROGRAMS = 64
 # Layers known to act alike in training and in evaluation.
@@ -51,13 +51,36 @@ class Sequential:
         self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
         self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)  # loss of the newest batch, summed
-        by_hand = self.product == self.flat.dtype and convolutional.supports(model)
-        self.chain = convolutional.Chain(model, self.loss) if by_hand else None  # type: ignore[arg-type]
+        self.chain = self._by_hand(self.parameters)
         self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
         if self.chain:
             classes = len(self.chain.last.bias)
-            self.targets = self.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)[0].T.contiguous()
-        self.programs: dict[tuple[int, bool, bool], Program] = {}
+            targets = self.chain.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
+            self.targets = targets[0].T.contiguous()
+        self.slope: Slope | None = None
+        self.programs: dict[tuple[int, bool, bool, bool], Program] = {}
+
+    def _by_hand(self, moved: list[Tensor]) -> convolutional.Chain | None:
+        """The model as a chain whose steps change `moved`, if there are steps by hand for it."""
+        if self.product != self.flat.dtype or not isinstance(self.loss, ClosedForm):
+            return None
+        return convolutional.Chain(self.model, self.loss, moved) if convolutional.supports(self.model) else None
+
+    # -- with momentum only: z of Work -----------------------------------------------------------
+    @cached_property
+    def leader(self) -> Tensor:
+        """z, laid out as `flat`."""
+        return torch.empty_like(self.flat)
+
+    @cached_property
+    def leaders(self) -> list[Tensor]:
+        """z of each parameter, views of `leader`."""
+        return [self.leader.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters]
+
+    @cached_property
+    def leading(self) -> convolutional.Chain | None:
+        """The chain that steps on y and changes z."""
+        return self._by_hand(self.leaders)
 
     def outputs(self, inputs: Tensor) -> Tensor:
         """Outputs of the model as it stands; products in the precision that was asked for."""
@@ -73,9 +96,11 @@ class Sequential:
         return self.outputs(channels_last(inputs))
 
     @torch.no_grad()
-    @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
+        if work.slope is not self.slope:  # captured steps hold the slope
+            self.slope = work.slope
+            self.programs.clear()
         self.model.train()
         gpu = [self.flat.device] if self.flat.device.type == "cuda" else []
         measured = []
@@ -94,8 +119,12 @@ class Sequential:
         count, offset = self.sizes[client], self.offsets[client]
         batch = local.batch(count)
         self.flat.copy_(work.start[place])
-        pull = None
-        if work.prox is not None and work.anchor is not None:
+        pull = follow = None
+        if work.momentum and local.steps(count) > 1:  # a single step does not know of momentum
+            self.leader.copy_(self.flat)
+            follow = self.flat.new_tensor(1 - work.momentum)
+            rate /= 1 - work.momentum
+        if work.prox is not None and work.anchor is not None and work.prox[place]:
             self.anchor.copy_(work.anchor[place])
             pull = self.flat.new_tensor(rate * float(work.prox[place]))
         first = None
@@ -108,7 +137,8 @@ class Sequential:
                 x, y, targets = self.inputs[window], self.labels[window], self.targets[window]
                 weight = self.flat.new_tensor(rate / len(y))
                 measured = losses and first is None
-                self._program(len(y), pull is not None, measured)(x, y, targets, weight, pull)
+                program = self._program(len(y), pull is not None, follow is not None, measured)
+                program(x, y, targets, weight, pull, follow)
                 if measured:
                     first = self.total / len(y)
         return self.total.new_tensor(float("nan")) if first is None else first
@@ -119,13 +149,13 @@ class Sequential:
         if self.flat.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _program(self, size: int, pulled: bool, measured: bool) -> Program:
+    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool) -> Program:
         """The step on a batch of `size`; `measured` leaves the sum of its losses in `total`."""
-        key = (size, pulled, measured)
+        key = (size, pulled, heavy, measured)
         if key not in self.programs:
             while len(self.programs) >= PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
-            state = [self.flat, *self.model.buffers()]
+            state = [self.flat, *([self.leader] if heavy else []), *self.model.buffers()]
             self.programs[key] = Program(partial(_step, self, measured), state, self.flat.device)
         return self.programs[key]
 
@@ -138,16 +168,28 @@ def _step(
     targets: Tensor,
     weight: Tensor,
     pull: Tensor | None,
+    follow: Tensor | None,
 ) -> None:
-    """One local step; `weight` is rate / batch size, `pull` is rate x prox."""
-    if backend.chain and pull is None and len(labels) <= CHUNK:
-        total = backend.chain.step(inputs, targets.T, weight, measured)
+    """One local step; `weight` is rate / batch size, `pull` is rate x prox. With momentum they are those of z."""
+    chain = backend.chain if follow is None else backend.leading
+    if chain and pull is None and len(labels) <= samples_at_once(labels):
+        total = chain.step(inputs, targets.T, weight, measured, backend.slope)
         if total is not None:
             backend.total.copy_(total)
-        return
+    else:
+        _step_by_autograd(backend, inputs, labels, weight, pull, follow)
+    if follow is not None:
+        backend.flat.lerp_(backend.leader, follow)
+
+
+def _step_by_autograd(
+    backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor, pull: Tensor | None, follow: Tensor | None
+) -> None:
+    """The step of y or, with momentum, of z. Gradients of a batch too large for one pass are summed over pieces."""
+    size = samples_at_once(labels)
     gradients: list[Tensor] = []
     backend.total.zero_()
-    for x, y in zip(inputs.split(CHUNK), labels.split(CHUNK), strict=True):
+    for x, y in zip(inputs.split(size), labels.split(size), strict=True):
         with torch.enable_grad():
             loss = backend.loss.value(backend.outputs(x), y).sum()
             objective = loss * weight  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
@@ -156,6 +198,10 @@ def _step(
         if gradients:
             torch._foreach_add_(gradients, new)
         gradients = gradients or new
-    if pull is not None:
+    if backend.slope is not None:
+        torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, len(labels)).to(weight.dtype))
+    if pull is not None and follow is None:
         backend.flat.lerp_(backend.anchor, pull)
-    torch._foreach_sub_(backend.parameters, gradients)
+    elif pull is not None:
+        backend.leader.addcmul_(backend.anchor - backend.flat, pull)
+    torch._foreach_sub_(backend.parameters if follow is None else backend.leaders, gradients)

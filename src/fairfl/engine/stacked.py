@@ -57,7 +57,7 @@ class Stacked:
         delta = work.start.new_empty(len(counts), self.size)
         measured = []
         for first, last in self._cuts(counts, local):
-            block = self._block(counts[first:last], local, work.prox is not None, losses)
+            block = self._block(counts[first:last], local, work, losses)
             own = work if last - first == len(counts) else work.of(slice(first, last))
             block.train(own, counts[first:last], local, round, delta[first:last])
             if losses:
@@ -85,19 +85,21 @@ class Stacked:
                 yield first, place
                 first = place
 
-    def _block(self, counts: list[int], local: LocalTraining, pulled: bool, measured: bool) -> Block:
+    def _block(self, counts: list[int], local: LocalTraining, work: Work, measured: bool) -> Block:
         width = max(1, counts[0])
         if self.kind != "cpu" and len(set(counts)) > 1:
             # A captured graph serves one width. Few widths mean few captures.
             unit = local.batch(width) if local.batch(width) < width else 64
             width = -(-width // unit) * unit
         batch = local.batch(width)
-        once = self.kind == "cpu" and batch == width and local.epochs == 1 and not pulled
-        shape = Shape(len(counts), width, batch, once, pulled, measured)
+        pulled, single = work.prox is not None, local.steps(width) == 1
+        once = self.kind == "cpu" and single and not pulled
+        heavy = work.momentum != 0 and not single  # a single step does not know of momentum
+        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured)
         if shape not in self.blocks:
             while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
                 self.blocks.pop(next(iter(self.blocks)))
             like = self.part.inputs.new_empty(0)
-            chain = Chain(self.model, len(counts), self.loss, like, self.product, once)
+            chain = Chain(self.model, len(counts), self.loss, like, self.product, once, heavy)
             self.blocks[shape] = Block(shape, chain, self.part)
         return self.blocks[shape]

@@ -97,6 +97,7 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
         "data": spec.data.label,
         "rounds": spec.rounds,
         "reported_part": spec.reported_part,
+        "baseline": "fedavg",  # of the metrics that compare each client with what a plain average gives it
         "gap_part": spec.gap_part or spec.reported_part,
         "runs": [
             {
@@ -144,7 +145,8 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
                 "data": workload.settings[name].data.label,
                 "rounds": workload.settings[name].rounds,
                 "seeds": len(workload.settings[name].seeds),
-                "changed": changed_by_scale(workload, name),
+                "changed": changed_by_scale(workload, name, "tuned" in spec.origins),
+                "tuned": workload.config.tuned and workload.settings[name].tuning is not None,
             }
             for name in spec.settings
         },
@@ -152,14 +154,17 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
     }
 
 
-def changed_by_scale(workload: Workload, setting: str) -> list[str]:
-    """What the scale replaced in a setting, in words; empty at paper scale."""
+def changed_by_scale(workload: Workload, setting: str, tuned: bool = False) -> list[str]:
+    """What the scale replaced in a setting, in words; empty at paper scale. `tuned` counts the tuning's grid in."""
     paper = workload.papers[workload.paper_of[setting]].settings.get(setting)
     if paper is None:  # a calibration point
         return []
     old = paper.training() | {"seeds": paper.seeds}
     new = workload.settings[setting].training() | {"seeds": workload.settings[setting].seeds}
     old["data"].pop("stands_in_for"), new["data"].pop("stands_in_for")
+    if tuned:
+        for spec, values in ((paper, old), (workload.settings[setting], new)):
+            values["tuning"] = spec.tuning.model_dump(mode="json") if spec.tuning else None
     return list(differences(old, new))
 
 

@@ -19,6 +19,7 @@ from fairfl.provenance.code import closure
 from fairfl.provenance.fingerprint import canonical, fingerprint
 from fairfl.spec import jobs
 from fairfl.spec.declaration import declaration
+from fairfl.spec.paper import Artifact
 from fairfl.spec.setting import Setting
 from fairfl.spec.workload import Run, Workload
 
@@ -71,6 +72,9 @@ class Layout:
     def partition(self, setting: str, seed: int) -> str:
         return f"{self.results}/partitions/{setting}/seed{seed}.parquet"
 
+    def statistics(self, setting: str, seed: int) -> str:
+        return self.partition(setting, seed).removesuffix("parquet") + "csv"
+
     # -- runs ---------------------------------------------------------------------------------
     def optima(self, setting: str, seed: int) -> list[str]:
         spec = self._settings()[setting]
@@ -114,11 +118,11 @@ class Layout:
 
     # -- artifacts ----------------------------------------------------------------------------
     def artifact_inputs(self, name: str) -> dict[str, dict[str, str]]:
-        """Files that an artifact is made from, by kind, then by setting or run id."""
-        _, _, spec = self.workload.artifacts[name]
+        """Files that an artifact is made from, by kind, then by setting, run id or choice."""
+        paper, _, spec = self.workload.artifacts[name]
         if spec.kind == "static_table":
             return {}
-        needs = declaration("artifacts/plots", spec.plot).NEEDS if spec.plot else ("tidy",)
+        needs = declaration("artifacts/plots", spec.plot).NEEDS if spec.plot else spec.needs
         files: dict[str, dict[str, str]] = {kind: {} for kind in needs}
         for setting in spec.settings:
             seed = self._settings()[setting].seeds[0]
@@ -129,11 +133,26 @@ class Layout:
             if "data" in needs:
                 files["data"][setting] = self.data(setting, seed)
                 files.setdefault("partition", {})[setting] = self.partition(setting, seed)
+            if "statistics" in needs:
+                files["statistics"][setting] = self.statistics(setting, seed)
+            if "tuned" in needs:
+                files["tuned"] |= self.choices(spec, setting)
             if "model" in needs:
                 for run in self.workload.runs_of(setting):
                     if run.seed == seed:
                         files["model"][run.id] = self.run_files(run)[2]
+        if "reported" in needs:
+            files["reported"] = {path.stem: str(path) for path in sorted(Path("papers/reported", paper).glob("*.csv"))}
         return files
+
+    def choices(self, artifact: Artifact, setting: str) -> dict[str, str]:
+        """The choices that an artifact prints for a setting, by <setting>/<algorithm>."""
+        wanted = self.workload.config.algorithms
+        return {
+            f"{setting}/{row.algorithm}": self.tuned(setting, row.algorithm)
+            for row in artifact.rows_in(setting)
+            if self.workload.tunes(setting, row.algorithm) and (not wanted or row.algorithm in wanted)
+        }
 
     def artifact_input_list(self, name: str) -> list[str]:
         return sorted({path for kind in self.artifact_inputs(name).values() for path in kind.values()})
@@ -155,9 +174,19 @@ class Layout:
         return canonical(jobs.artifact(self.workload, name) | {"files": self.artifact_inputs(name)})
 
     def compared(self) -> list[str]:
-        """Tidy tables of every setting that an artifact with rows uses."""
-        used = {s for _, _, a in self.workload.artifacts.values() if a.rows for s in a.settings}
-        return sorted(f"{self.results}/tidy/{setting}.csv" for setting in used)
+        """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
+        found: set[str] = set()
+        for paper, key, artifact in self.workload.artifacts.values():
+            for setting in artifact.settings:
+                if artifact.rows and "tidy" in artifact.origins:
+                    found.add(f"{self.results}/tidy/{setting}.csv")
+                if "statistics" in artifact.origins:
+                    found.add(self.statistics(setting, self._settings()[setting].seeds[0]))
+                if "tuned" in artifact.origins:
+                    found |= set(self.choices(artifact, setting).values())
+            if artifact.kind == "illustration" and not artifact.settings and artifact.claims:
+                found.add(f"{self.results}/{paper}/{key}.csv")
+        return sorted(found)
 
     def outputs(self) -> list[str]:
         """Everything of `snakemake all`."""

@@ -47,7 +47,7 @@ class Row(Strict):
     algorithm: str
     hyperparameters: dict[str, Value] = Field(default_factory=dict)
     setting: str | None = Field(None, description="null: every setting of the artifact")
-    title: str | None = Field(None, description="null: the algorithm's own")
+    title: str | None = Field(None, description="printed in place of title and hyper-parameters; null: those")
 
 
 class Claim(Strict):
@@ -102,6 +102,11 @@ class Artifact(Strict):
         """Kinds of results that its numbers come from; 'tidy' says that its rows are runs."""
         return origins(self.columns) if self.columns else ("tidy",)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Kinds of files that a table is made from: choices and counts are printed with the paper's beside them."""
+        return self.origins if self.origins == ("tidy",) else (*self.origins, "reported")
+
     @model_validator(mode="after")
     def _shape(self) -> "Artifact":
         if self.kind in ("figure", "illustration") and not self.plot:
@@ -113,6 +118,8 @@ class Artifact(Strict):
         for number, row in enumerate(self.rows):
             if row.setting is not None and row.setting not in self.settings:
                 raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
+        if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
+            raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
         if self.kind == "static_table" and not (self.header and self.content):
             raise ValueError("a static table needs header and content")
         for number, line in enumerate(self.content):
@@ -130,6 +137,8 @@ class Artifact(Strict):
                 if metric not in self.columns:
                     raise ValueError(f"columns_of.{algorithm}: {metric!r} is no column{nearest(metric, self.columns)}")
         if self.layout != "arms":
+            if not self.rows:
+                raise ValueError(f"layout {self.layout} needs rows")
             for row in self.rows:
                 if len(self.columns_for(row.algorithm)) != 1:
                     raise ValueError(

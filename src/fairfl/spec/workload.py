@@ -80,10 +80,10 @@ class Workload:
         """setting -> {(algorithm, arm): row hyper-parameters}, over the selected artifacts."""
         table: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
         for _, _, artifact in self.artifacts.values():
+            if "tidy" not in artifact.origins:
+                continue
             for setting in artifact.settings:
-                for row in artifact.rows:
-                    if row.setting not in (None, setting):
-                        continue
+                for row in artifact.rows_in(setting):
                     if self.config.algorithms and row.algorithm not in self.config.algorithms:
                         continue
                     tuned = self.config.tuned and self.tunes(setting, row.algorithm)

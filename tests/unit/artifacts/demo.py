@@ -1,5 +1,8 @@
-"""A small valid setting that the tests of comparison, claims and page share."""
+"""What the tests of artifacts share: a small valid setting, the spec of an artifact as its job gets it."""
 
+from typing import Any
+
+from fairfl.spec.paper import Artifact
 from fairfl.spec.setting import SOURCED
 
 SETTING = {
@@ -15,3 +18,8 @@ SETTING = {
     "seeds": [0, 1],
     "sources": dict.fromkeys(SOURCED, "paper section 4"),
 }
+
+
+def artifact(**given: Any) -> dict[str, Any]:
+    """An artifact with its defaults filled in, as a job spec holds it."""
+    return Artifact(**given).model_dump(mode="json", exclude={"claims", "assumed", "notes"})

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairfl.artifacts.claims import Argopt, Binary, CellOf, ClaimError, Comparison, Group, evaluate, parse
-from fairfl.artifacts.values import Cell, Values, arm
+from fairfl.artifacts.arms import arm
+from fairfl.artifacts.claims import Argopt, Binary, CellOf, ClaimError, Comparison, Group, parse
+from fairfl.artifacts.evaluation import evaluate
+from fairfl.artifacts.values import Cell, Values
 from fairfl.spec.paper import Row
 
 NUMBERS = {
@@ -104,6 +106,16 @@ def test_trend_with_a_fixed_parameter() -> None:
     values = Values({("s", "f", arm(row.hyperparameters), "m"): Cell(float(n)) for n, row in enumerate(rows)})
     assert judged("monotone(m, f, t, up, a=1)", values, rows).status == "holds"
     assert "other hyper-parameters change" in judged("monotone(m, f, t, up)", values, rows).reason
+
+
+def test_rows_of_another_setting_take_no_part() -> None:
+    rows = [*ROWS, Row(algorithm="afl", setting="t.0"), Row(algorithm="fedprox", setting="s")]
+    values = Values({**table().cells, ("t.0", "afl", (), "gap"): Cell(0.0), ("s", "fedprox", (), "gap"): Cell(0.5)})
+    assert judged("min_over(gap, *) == 0.1", values, rows).status == "holds"
+    assert judged("argmax gap == fedprox", values, rows).status == "holds"
+    assert judged("min_over(gap, afl)@t.0 == 0", values, rows).status == "holds"
+    assert "no row for fedprox" in judged("min_over(gap, fedprox)@t.0 < 1", values, rows).reason
+    assert "no row afl" in judged("argmin gap == afl", values, rows).reason
 
 
 def test_another_setting() -> None:

@@ -10,6 +10,7 @@ import pytest
 from demo import SETTING
 
 from fairfl.artifacts.compare import Line, joint_spread, lines, main, verdict
+from fairfl.artifacts.units import half_unit
 from fairfl.artifacts.values import Cell
 from fairfl.errors import FairflError, OptionError
 from fairfl.spec.workload import load_workload
@@ -53,11 +54,12 @@ TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run
 REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
-def build(root: Path, reported: str = "", **config):
+def build(root: Path, reported: str = "", artifacts: dict | None = None, metrics: dict | None = None, **config):
     """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
     (root / "papers/reported/demo").mkdir(parents=True)
     (root / "scales").mkdir()
-    (root / "papers/demo.yaml").write_text(json.dumps(PAPER))
+    paper = {**PAPER, "artifacts": artifacts or PAPER["artifacts"], "metrics": PAPER["metrics"] | (metrics or {})}
+    (root / "papers/demo.yaml").write_text(json.dumps(paper))
     (root / "scales/tiny.yaml").write_text(json.dumps(SCALE))
     if reported:
         (root / "papers/reported/demo/table1.csv").write_text(REPORTED + reported)
@@ -137,19 +139,145 @@ def test_limit_comes_from_config(tmp_path) -> None:
 
 
 def test_spread_is_at_least_half_a_printed_unit() -> None:
-    assert joint_spread(None, None, 2) == 0.005
-    assert joint_spread(0.0, 0.0, 0) == 0.5
-    assert joint_spread(3.0, 4.0, 3) == 5.0
+    assert joint_spread(None, None, 0.005) == 0.005
+    assert joint_spread(0.0, 0.0, 0.5) == 0.5
+    assert joint_spread(3.0, 4.0, 0.0005) == 5.0
+
+
+def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
+    assert half_unit(2.6e-4, "", 2) == pytest.approx(5e-6)
+    assert half_unit(3, "", 2) == pytest.approx(0.05)
+    assert half_unit(0.0, "", 2) == half_unit(7.0, "nats", 2) == 0.005
 
 
 def test_order_of_verdicts() -> None:
-    number, empty = Cell(1.0), Cell(None, seeds=2, diverged=1)
+    number, empty = Cell(1.0), Cell(None, note="illegible")
+    bad = Cell(None, seeds=2, diverged=1)
     assert verdict(None, None, None, None) == "not reported"
     assert verdict(empty, number, None, None) == "not reported"
     assert verdict(number, None, "not comparable: scale", None) == "not run"
-    assert verdict(number, empty, "not comparable: scale", None) == "diverged"
+    assert verdict(number, bad, "not comparable: scale", None) == "diverged"
     assert verdict(number, number, None, 1.0) == "agrees"
     assert verdict(number, number, None, 1.1) == "differs"
+
+
+def test_a_run_that_diverged_agrees_with_a_paper_that_says_so() -> None:
+    number, bad, said = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
+    assert verdict(said, bad, None, None) == "agrees"
+    assert verdict(said, number, None, None) == "differs"
+    assert verdict(said, bad, "not comparable: scale", None) == "not comparable: scale"
+    assert verdict(said, None, None, None) == "not run"
+    assert verdict(number, bad, None, None) == "diverged"
+
+
+def test_divergence_on_both_sides_is_said(tmp_path) -> None:
+    reported = "table1,same,fedavg,,loss,,,,nats,diverged\ntable1,same,qffl,q=1,loss,,,,nats,diverged after round 3\n"
+    workload = build(tmp_path, reported)
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    both, only = one(rows, "same"), one(rows, "same", "qffl")
+    assert (both.verdict, both.note) == ("agrees", "diverged; 1 of 2 seeds diverged")
+    assert (only.verdict, only.note, only.ours) == ("differs", "diverged after round 3", "1.1")
+
+
+# -- rows of one setting, choices, counts -----------------------------------------------------
+MORE = {
+    "learning_rate": {"name": "rate", "meaning": "", "unit": "", "digits": 2},
+    "hp_q": {"name": "q", "meaning": "", "unit": "", "digits": 2},
+    "num_clients": {"name": "clients", "meaning": "", "unit": "count", "digits": 0},
+    "samples_train": {"name": "train", "meaning": "", "unit": "count", "digits": 0},
+}
+TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["same", "fewer_seeds"]}
+
+
+def test_a_row_of_one_setting_has_no_line_in_another(tmp_path) -> None:
+    rows = [{"algorithm": "fedavg", "setting": "same"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
+    workload = build(tmp_path, artifacts={"table1": {**TABLE, "rows": rows, "columns": ["loss"]}})
+    found = [(line.setting, line.algorithm) for line in lines(workload, tmp_path, tmp_path / "results")]
+    assert found == [("same", "fedavg"), ("same", "qffl"), ("fewer_seeds", "qffl")]
+
+
+def choose(root: Path, setting: str, algorithm: str, rate: float, value: float | None = 0.5, **hyperparameters) -> None:
+    path = root / f"results/tuned/{setting}/{algorithm}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {"setting": setting, "algorithm": algorithm, "learning_rate": rate, "batch_size": 64}
+    path.write_text(json.dumps({**record, "hyperparameters": hyperparameters, "value": value, "points": []}))
+
+
+def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
+    table = {
+        **TABLE,
+        "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}],
+        "columns": ["learning_rate", "hp_q"],
+        "columns_of": {"fedavg": ["learning_rate"]},
+    }
+    printed = [
+        ("same,fedavg,,learning_rate,0.01", ""),
+        ("same,qffl,q=3,learning_rate,0.01", ""),
+        ("same,qffl,,hp_q,1", ""),
+    ]
+    reported = "".join(f"table1,{text},,,,{note}\n" for text, note in printed)
+    workload = build(tmp_path, reported, {"table1": table}, MORE)
+    choose(tmp_path, "same", "fedavg", 0.01)
+    choose(tmp_path, "same", "qffl", 0.02, q=1, order="loss")
+    choose(tmp_path, "fewer_seeds", "fedavg", 0.01, value=None)
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    verdicts = {(row.setting, row.algorithm, row.metric): (row.ours, row.verdict, row.note) for row in rows}
+    assert verdicts == {
+        ("same", "fedavg", "learning_rate"): ("0.01", "agrees", ""),
+        ("same", "qffl", "learning_rate"): ("0.02", "differs", ""),
+        ("same", "qffl", "hp_q"): ("1", "agrees", ""),
+        ("fewer_seeds", "fedavg", "learning_rate"): ("", "not reported", "every point of the grid diverged"),
+        ("fewer_seeds", "qffl", "learning_rate"): ("", "not reported", "nothing was tuned for qffl"),
+        ("fewer_seeds", "qffl", "hp_q"): ("", "not reported", "nothing was tuned for qffl"),
+    }
+    assert one(rows, "same", "qffl", "hp_q").runs == "tuned/same/qffl.json"
+
+
+def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
+    reported = "".join(
+        f"table1,same,,,{metric},{n},,,count,\n" for metric, n in (("num_clients", 2), ("samples_train", 10))
+    )
+    table = {**TABLE, "columns": ["num_clients", "samples_train"]}
+    workload = build(tmp_path, reported, {"table1": table}, MORE)
+    path = tmp_path / "results/partitions/same/seed0.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        'client,part,samples,label_0,data,remarks\n0,train,3,3,d,""\n0,validation,1,1,d,""\n0,test,1,1,d,""\n'
+        '1,train,5,5,d,"a, b"\n1,validation,0,0,d,""\n1,test,2,2,d,""\n'
+    )
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    found = [(row.setting, row.algorithm, row.metric, row.ours, row.verdict) for row in rows]
+    assert found == [
+        ("same", "", "num_clients", "2", "agrees"),
+        ("same", "", "samples_train", "8", "differs"),
+        ("fewer_seeds", "", "num_clients", "", "not reported"),
+        ("fewer_seeds", "", "samples_train", "", "not reported"),
+    ]
+    assert (rows[0].runs, rows[3].note) == ("partitions/same/seed0.csv", "no partition was counted")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("tuned/same/fedavg.json", "{}", "fedavg.json: damaged"),
+        ("partitions/same/seed0.csv", "client,part\n0,train\n", "seed0.csv: not the statistics of a partition"),
+        (
+            "partitions/same/seed0.csv",
+            "client,part,samples\n0,train,x\n",
+            "seed0.csv: not the statistics of a partition",
+        ),
+    ],
+)
+def test_damaged_choices_and_counts_are_named(tmp_path, name, text, message) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["learning_rate", "num_clients"]}
+    workload = build(tmp_path, "", {"table1": table}, MORE)
+    path = tmp_path / "results" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(FairflError, match=message):
+        lines(workload, tmp_path, tmp_path / "results")
 
 
 def test_restricted_config_leaves_not_run(tmp_path) -> None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import demo
 import matplotlib
 import pandas as pd
 import pytest
@@ -30,11 +31,10 @@ def spec(tmp_path):
     return {
         "paper": "eagle",
         "id": "figure4",
-        "artifact": {
-            "kind": "figure", "title": "Figure 4", "caption": "", "settings": ["toy"], "columns": [], "rules": [],
-            "rows": [{"algorithm": a, "hyperparameters": h} for a, h in rows], "plot": "gap_boxes", "options": {},
-            "header": [], "content": [], "spread": "",
-        },
+        "artifact": demo.artifact(
+            kind="figure", title="Figure 4", caption="", settings=["toy"], plot="gap_boxes",
+            rows=[{"algorithm": a, "hyperparameters": h} for a, h in rows],
+        ),
         "metrics": {}, "algorithms": {"afl": "AFL", "fedavg": "FedAvg", "eagle": "EAGLE"}, "scale": "quick",
         "settings": {"toy": {"data": "blobs (stand-in for emnist)", "rounds": 1, "seeds": 2, "changed": ["x: 1 -> 2"]}},
         "code": {}, "files": {"tidy": {"toy": str(tmp_path / "toy.csv")}},

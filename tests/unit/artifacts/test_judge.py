@@ -7,7 +7,8 @@ from pathlib import Path
 import demo
 import pytest
 
-from fairfl.artifacts.claims import ClaimError, evaluate, parse
+from fairfl.artifacts.claims import ClaimError, parse
+from fairfl.artifacts.evaluation import evaluate
 from fairfl.artifacts.judge import lines, main, pooled, setting_of, settings_of
 from fairfl.artifacts.values import MEASURED_KINDS, Cell, Values, digits_of, read_reported
 from fairfl.spec.paper import Artifact
@@ -73,6 +74,29 @@ def test_without_reported_numbers_a_claim_is_untestable(tmp_path) -> None:
     assert (line.here, line.reported) == ("holds", "untestable")
 
 
+def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
+    build(tmp_path)
+    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "projected_gradients"}
+    claims = [
+        claim("cosine_c(projected) > cosine_c(plain)", None),
+        claim("cosine_c(projected) < 0", None) | {"id": "c2"},
+    ]
+    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
+    paper["artifacts"]["figure0"] = {**drawing, "claims": claims}
+    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]})
+    assert {line.here for line in lines(workload, tmp_path, tmp_path / "results")} == {"undecidable"}
+    path = tmp_path / "results/demo/figure0.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "artifact,algorithm,metric,value,vector,x,y\nd,,,nan,g_a,3,0\nd,plain,cosine_c,-0.5,,nan,nan\n"
+        "d,projected,cosine_c,0.25,,nan,nan\n"
+    )
+    first, second = lines(workload, tmp_path, tmp_path / "results")
+    assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
+    assert (second.here, second.reported) == ("fails", "untestable")
+
+
 def test_printed_digits_decide_ties(tmp_path) -> None:
     (line,) = lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
     assert line.here == "holds"  # the paper prints no digit after the point
@@ -124,7 +148,7 @@ def test_settings_of_a_claim() -> None:
     assert settings_of(parse("argmin m == a", "c"), "s") == ["s"]
     assert settings_of(parse("1 < 2", "c"), None) == []
     bare = Artifact(**{**TABLE, "claims": [claim("1 < 2", None)]})
-    assert setting_of(bare.claims[0], bare) == "full"
+    assert setting_of(bare.claims[0], "p_table1", bare) == "full"
 
 
 def test_command(tmp_path) -> None:
@@ -159,7 +183,9 @@ def test_eagles_claims_come_out_on_its_own_numbers_as_its_file_says() -> None:
     for key, artifact in paper.artifacts.items():
         values = pooled("eagle", f"eagle_{key}", tables)
         for one in artifact.claims:
-            judged = evaluate(parse(one.expr, one.id), values, setting_of(one, artifact), artifact.rows, digits)
+            judged = evaluate(
+                parse(one.expr, one.id), values, setting_of(one, f"eagle_{key}", artifact), artifact.rows, digits
+            )
             status = "untestable" if judged.status == "undecidable" else judged.status
             count += 1
             if status != one.reference:

@@ -11,7 +11,8 @@ import demo
 import pytest
 
 from fairfl.artifacts import compare, judge
-from fairfl.artifacts.page import main, plain, render, substitutions
+from fairfl.artifacts.page import main, render, substitutions
+from fairfl.artifacts.page_numbers import plain
 from fairfl.errors import FairflError
 from fairfl.spec.workload import load_workload
 
@@ -43,6 +44,7 @@ ARTIFACTS = {
         "title": "Table 3",
         "caption": "Words",
         "header": ["a", "b"],
+        "rules": [0],
         "content": [["$\\lambda$", HOSTILE]],
     },
 }
@@ -257,6 +259,104 @@ def test_missing_comparison_names_the_command(tmp_path) -> None:
 )
 def test_latex_becomes_readable(latex, text) -> None:
     assert plain(latex) == text
+
+
+# -- several papers, other layouts --------------------------------------------------------------
+COUNT = {"name": "clients", "meaning": "", "unit": "count", "digits": 0}
+SECOND = {
+    **PAPER,
+    "paper": "second",
+    "title": "Another paper",
+    "metrics": {
+        "loss": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
+        "learning_rate": {"name": "rate", "meaning": "", "unit": "", "digits": 2},
+        "num_clients": COUNT,
+    },
+    "settings": {"x_cifar": SETTING, "x_text": SETTING},
+    "artifacts": {
+        key: {"kind": "table", "title": title, "caption": "c", "settings": ["x_cifar", "x_text"], **more}
+        for key, title, more in (
+            ("table2", "T2", {"columns": ["num_clients"]}),
+            (
+                "table4",
+                "T4",
+                {"columns": ["loss"], "layout": "settings_by_arm", "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}]},
+            ),
+            (
+                "table5",
+                "T5",
+                {"columns": ["learning_rate"], "layout": "arms_by_setting", "rows": [{"algorithm": "qffl"}]},
+            ),
+        )
+    },
+}
+
+
+@pytest.fixture
+def two(tmp_path) -> Elements:
+    """The page of two papers; the second has numbers in other layouts, one run that diverged, one reported as such."""
+    build(tmp_path, patches=())
+    results = tmp_path / "results/tiny"
+    (tmp_path / "papers/second.yaml").write_text(json.dumps(SECOND))
+    (tmp_path / "papers/reported/second").mkdir()
+    (tmp_path / "papers/reported/second/table4.csv").write_text(
+        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        "table4,x_cifar,fedavg,,loss,1.1,0.1,std,nats,\ntable4,x_text,fedavg,,loss,,,,nats,diverged\n"
+    )
+    for setting, last in (("x_cifar", "1.2"), ("x_text", "")):
+        (results / f"tidy/{setting}.csv").write_text(
+            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            + "".join(
+                f"{setting},fedavg,,{seed},loss,{value},nats,d,10,r{seed},f\n" for seed, value in ((0, 1), (1, last))
+            )
+        )
+    (results / "tuned/x_text").mkdir(parents=True)
+    record = {"setting": "x_text", "algorithm": "qffl", "learning_rate": 0.00026, "batch_size": 1, "value": 1}
+    (results / "tuned/x_text/qffl.json").write_text(json.dumps(record | {"hyperparameters": {}}))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo", "second"]})
+    compared = compare.csv_text(compare.lines(workload, tmp_path, results), compare.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(compare.csv_text(judge.lines(workload, tmp_path, results), judge.Line))
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def part(page: Elements, start: str, end: str) -> str:
+    text = " ".join(page.text.split())
+    return text[text.index(start) : text.index(end, text.index(start))]
+
+
+def test_papers_are_reached_from_one_bar_and_counted_one_by_one(two) -> None:
+    assert {"paper-demo", "paper-second"} <= set(two.values("id"))
+    bar = [a["href"] for a in two.all("a")][2:5]
+    assert bar == ["#top", "#paper-demo", "#paper-second"] and "papers" in two.values("class")
+    assert "Artifacts 0 of 3 built Numbers beside the paper's 2 of" in part(two, "Another paper Nobody", "T2 T4")
+    assert {"Summary", "Summary of demo", "Summary of second"} <= set(two.values("aria-label"))
+
+
+def test_one_paper_needs_no_bar(page) -> None:
+    assert "papers" not in page.values("class") and "Summary of demo" not in page.values("aria-label")
+
+
+def test_links_lead_somewhere_with_two_papers(two) -> None:
+    assert {link[1:] for link in two.values("href") if link.startswith("#")} <= set(two.values("id"))
+
+
+def test_lines_may_be_settings(two) -> None:
+    shown = part(two, "mean loss: ours, mean", "Provenance")
+    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Setting", "FedAvg", "Q", "q=1.0", "x_cifar"]
+    assert "x_cifar ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees" in shown
+    assert "x_text ours diverged paper diverged ✓ agrees" in shown
+
+
+def test_lines_may_be_arms_and_columns_settings(two) -> None:
+    shown = part(two, "rate: ours, mean", "Provenance")
+    assert "Algorithm x_cifar x_text q-FFL ours none paper none" in shown
+    assert "ours 0.00026 paper none – not reported" in shown
+
+
+def test_counts_have_settings_as_lines(two) -> None:
+    shown = part(two, "clients: ours, mean", "Provenance")
+    assert "Setting clients count x_cifar ours none" in shown
 
 
 # -- in a browser -----------------------------------------------------------------------------

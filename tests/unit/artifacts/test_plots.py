@@ -1,17 +1,20 @@
 """Every plot, drawn from small generated results: the CSV says what was put in, the files are valid and stable."""
 
+import importlib
 import io
 import json
 import os
 import subprocess
 import sys
 
+import demo
 import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from fairfl.artifacts import figure
+from fairfl.artifacts import figure, measured, style
+from fairfl.artifacts.inputs import Inputs
 from fairfl.artifacts.plots.separators import line_in_frame
 from fairfl.artifacts.plots.weight_paths import mean_loss
 from fairfl.errors import FairflError
@@ -26,8 +29,12 @@ ROWS = [
 ]
 TITLES = {"afl": "AFL", "qffl": "q-FFL", "eagle": "EAGLE", "fedavg": "FedAvg", "local_only": "Local training"}
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
+METRIC_PLOTS = ["metric_curves", "metric_scatter", "projected_gradients"]
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
+
+
+VECTORS = {"a": [3.0, 0.0], "b": [-1.06, 1.06], "c": [-0.57, -0.82]}
 
 
 def arm(row):
@@ -141,11 +148,10 @@ def spec_of(results, plot, options=None, rows=None):
     return {
         "paper": "eagle",
         "id": "figure9",
-        "artifact": {
-            "kind": "figure", "title": "Figure 9", "caption": "A toy", "settings": settings, "rows": rows,
-            "columns": [], "rules": [], "plot": plot, "options": options or {}, "header": [], "content": [],
-            "spread": "",
-        },
+        "artifact": demo.artifact(
+            kind="figure", title="Figure 9", caption="A toy", settings=settings, rows=rows, plot=plot,
+            options=options or {},
+        ),
         "metrics": {},
         "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
         "scale": "quick",
@@ -176,15 +182,16 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
     assert set(frame["artifact"]) == {"eagle_figure9"}
 
 
-@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
 def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("artifacts/plots", plot)
-    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "model"}
-    declared.Config()
+    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "model", "reported"}
+    given = {"metric_scatter": {"x": "a", "y": "b"}, "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]}}
+    declared.Config(**given.get(plot, {}))
 
 
 def test_all_plots_are_tested():
-    assert names("artifacts/plots") >= sorted(PLOTS) and set(PLOTS) <= set(names("artifacts/plots"))
+    assert sorted(names("artifacts/plots")) == sorted([*PLOTS, *METRIC_PLOTS])
 
 
 def test_gap_boxes_shows_every_client_of_every_seed(results):
@@ -328,3 +335,193 @@ def test_equal_under_another_hash_seed(results, tmp_path):
         subprocess.run(command, check=True, env=environment)
         contents.append([path.read_bytes() for path in files])
     assert contents[0] == contents[1]
+
+
+# -- metrics over the clients -----------------------------------------------------------------
+ROUND = [0, 50, 100]
+DESCRIBED = {
+    "accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
+    "accuracy_worst10": {"name": "worst 10%", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
+}
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def metric_spec(plot, folder, settings=(SETTING,), rows=None, changed=(), **options):
+    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}] if rows is None else rows
+    return {
+        "paper": "fedfv",
+        "id": "figure2",
+        "artifact": demo.artifact(
+            kind="figure", title="Figure 2", caption="", settings=list(settings), rows=rows, plot=plot,
+            columns=list(DESCRIBED), options=options,
+        ),
+        "metrics": DESCRIBED,
+        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
+        "scale": "paper",
+        "settings": {name: {"data": "d", "rounds": 100, "seeds": 2, "changed": list(changed)} for name in settings},
+        "code": {},
+        "files": {
+            "rounds": {SETTING: str(folder / "rounds.parquet")},
+            "tidy": {name: str(folder / f"{name}.csv") for name in settings},
+            "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture
+def accuracies(tmp_path):
+    """Ten clients, the last one without samples, at three rounds with two seeds; the paper's curve and its table."""
+    lines = []
+    for algorithm, hyper, shift in (("fedavg", "", 0.0), ("qffl", "q=5.0", 0.1)):
+        for seed in (0, 1):
+            for at in ROUND:
+                for k in range(10):
+                    value = np.nan if k == 9 else shift + at / 250 + k / 50 + seed / 20
+                    lines.append((SETTING, algorithm, hyper, seed, at, k, 1.0 if k < 9 else np.nan, value, value))
+    columns = [*ARM, "round", "client", "loss_test", "accuracy_test", "recall_test"]
+    pd.DataFrame(lines, columns=columns).to_parquet(tmp_path / "rounds.parquet")
+    curve = "".join(
+        f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{10 + at},1,std,percent,"round={at}; from logs"\n'
+        for at in (100, 0)
+    )
+    (tmp_path / "figure2.csv").write_text(REPORTED + curve)
+    (tmp_path / "table6.csv").write_text(
+        f"{REPORTED}table6,{SETTING},fedavg,,accuracy_mean,40,,,percent,\n"
+        f"table6,{SETTING},fedavg,,accuracy_worst10,20,,,percent,\n"
+        f"table6,{SETTING},qffl,q=5,accuracy_mean,,,,percent,illegible\n"
+    )
+    head = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    text = "".join(
+        f"{SETTING},{a},{h},{seed},{metric},{value + seed / 10},fraction,d,9,r,f\n"
+        for a, h, base in (("fedavg", "", 0.3), ("qffl", "q=5.0", 0.4))
+        for seed in (0, 1)
+        for metric, value in (("accuracy_mean", base), ("accuracy_worst10", base - 0.2))
+    )
+    (tmp_path / f"{SETTING}.csv").write_text(head + text)
+    return tmp_path
+
+
+def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(accuracies):
+    *_, frame = drawn(metric_spec("metric_curves", accuracies))
+    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
+    assert ours.index.tolist() == ROUND and set(ours["metric"]) == {"accuracy_mean"}
+    # Mean over the nine clients that have samples: 0.1 + 0.4 + 4/50, seeds 0.05 apart, in percent.
+    assert ours.loc[100, ["mean", "low", "high"]].tolist() == pytest.approx([60.5, 58, 63])
+    assert ours.loc[100, "seeds"] == 2
+    paper = frame[frame["kind"] == "paper"]
+    assert paper[["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
+
+
+def test_the_papers_curve_is_not_drawn_beside_another_experiment(accuracies):
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["rounds: 2000 -> 100"]))
+    assert set(frame["kind"]) == {"ours"}
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["seeds: [0] -> [0, 1]"]))
+    assert set(frame["kind"]) == {"ours", "paper"}
+
+
+def test_metric_curves_end_where_a_seed_diverges(accuracies):
+    rounds = pd.read_parquet(accuracies / "rounds.parquet")
+    bad = (rounds["algorithm"] == "qffl") & (rounds["seed"] == 1) & (rounds["round"] == 100) & (rounds["client"] == 3)
+    rounds.loc[bad, "loss_test"] = np.nan  # its accuracy is still a number
+    rounds.to_parquet(accuracies / "rounds.parquet")
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, band="std"))
+    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
+    assert ours["mean"].isna().tolist() == [False, False, True]
+    assert ours.loc[50, ["low", "high"]].tolist() == pytest.approx([38, 43])
+
+
+def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
+    spec = metric_spec("metric_curves", accuracies)
+    spec["artifact"]["columns"] = ["accuracy_gain"]
+    spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
+    with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
+        figure.build(spec)
+
+
+def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
+    *_, frame = drawn(metric_spec("metric_scatter", accuracies, x="accuracy_worst10", y="accuracy_mean"))
+    ours = frame[frame["kind"] == "ours"].set_index("algorithm")
+    assert ours.loc["fedavg", ["x", "x_std", "y", "y_std", "seeds"]].tolist() == pytest.approx([15, 5, 35, 5, 2])
+    paper = frame[frame["kind"] == "paper"]
+    assert paper[["algorithm", "x", "y"]].to_numpy().tolist() == [["fedavg", 20, 40]]  # q-FFL's mean is illegible
+
+
+def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
+    rows = [
+        {"algorithm": "fedavg"},
+        {"algorithm": "qffl", "hyperparameters": {"q": 5.0}, "setting": SETTING},
+        {"algorithm": "afl", "setting": "other"},
+    ]
+    text = (accuracies / f"{SETTING}.csv").read_text()
+    (accuracies / "other.csv").write_text(text.replace(f"{SETTING},", "other,").replace(",0.3,", ",nan,"))
+    options = {"x": "accuracy_worst10", "y": "accuracy_mean", "labels": {"other": "Other"}}
+    spec = metric_spec("metric_scatter", accuracies, (SETTING, "other"), rows, ["rounds: 9 -> 1"], **options)
+    *_, frame = drawn(spec)
+    assert frame[["setting", "algorithm"]].to_numpy().tolist() == [[SETTING, "fedavg"], [SETTING, "qffl"]]
+    inputs = Inputs(spec)
+    plot = importlib.import_module("fairfl.artifacts.plots.metric_scatter")
+    with style.applied():
+        plot.draw(inputs, plot.Config(**options))
+    assert inputs.remarks[:2] == ["Not run: AFL.", "Diverged, not drawn: FedAvg (Other)."]
+
+
+def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
+    with pytest.raises(
+        FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"
+    ):
+        figure.build(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean"))
+
+
+@pytest.mark.parametrize("plot", ["metric_curves", "metric_scatter"])
+def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
+    options = {"x": "accuracy_worst10", "y": "accuracy_mean"} if plot == "metric_scatter" else {}
+    spec = metric_spec(plot, accuracies, **options)
+    assert figure.build(spec) == figure.build(spec)
+
+
+# -- an illustration --------------------------------------------------------------------------
+def gradients_spec(vectors=VECTORS, losses=(0.5, 1.0, 1.5)):
+    options = {"vectors": vectors, "losses": list(losses)}
+    drawing = demo.artifact(
+        kind="illustration", title="Figure 1", caption="", plot="projected_gradients", options=options
+    )
+    empty = {"metrics": {}, "algorithms": {}, "settings": {}, "code": {}, "files": {}}
+    return {"paper": "fedfv", "id": "figure1", "artifact": drawing, "scale": "quick", **empty}
+
+
+def test_projected_gradients_are_those_of_algorithm_2():
+    *_, frame = drawn(gradients_spec())
+    vectors = frame[frame["vector"].notna()].set_index(["algorithm", "vector"])[["x", "y"]]
+    h = vectors.xs("h_b", level="vector").iloc[0].to_numpy()
+    g = {name: np.array(value) for name, value in VECTORS.items()}
+    expected = g["b"] - (g["b"] @ g["a"]) / (g["a"] @ g["a"]) * g["a"]
+    expected -= min(expected @ g["c"], 0) / (g["c"] @ g["c"]) * g["c"]
+    assert h == pytest.approx(expected)
+    plain, projected = (vectors.loc[(way, "average")].to_numpy() for way in ("plain", "projected"))
+    assert plain == pytest.approx(np.mean(list(g.values()), axis=0))
+    assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
+
+
+def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
+    *_, text = figure.build(gradients_spec())
+    (tmp_path / "figure1.csv").write_text(text)
+    cosines = measured.drawn(tmp_path / "figure1.csv")
+    assert set(cosines) == {(way, f"cosine_{name}") for way in ("plain", "projected", "equal_say") for name in VECTORS}
+    assert cosines["projected", "cosine_c"] > 0 > cosines["plain", "cosine_c"]
+    g = np.array(VECTORS["c"])
+    mean = np.mean(list(VECTORS.values()), axis=0)
+    assert cosines["plain", "cosine_c"] == pytest.approx(mean @ g / np.linalg.norm(mean) / np.linalg.norm(g))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "losses", "message"),
+    [
+        ({"a": [1.0, 0.0], "b": [0.5, 0.5]}, (1, 2), "a and b are not in conflict"),
+        ({"a": [1.0, 0.0], "b": [-2.0, 0.1]}, (1, 2), "a is not longer than b"),
+        ({"a": [1.0, 0.0], "b": [-0.5, 0.1]}, (1,), "losses: 1 numbers for 2 vectors"),
+        ({"a": [1.0, 0.0], "b": [-0.5]}, (1, 2), "options.vectors.b"),
+    ],
+)
+def test_vectors_that_illustrate_nothing_are_refused(vectors, losses, message):
+    with pytest.raises(FairflError, match=message):
+        figure.build(gradients_spec(vectors, losses))

@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 
+import demo
 import pytest
 
-from fairfl.artifacts.inputs import fixed
-from fairfl.artifacts.table import latex, latex_table, markdown, results_table, static_table
+from fairfl.artifacts.markup import latex, latex_table, markdown
+from fairfl.artifacts.table import results_table, static_table
+from fairfl.artifacts.units import fixed
 from fairfl.errors import FairflError
 
 METRICS = {
@@ -44,12 +46,11 @@ def spec(tmp_path):
     return {
         "paper": "eagle",
         "id": "table1",
-        "artifact": {
-            "kind": "table", "title": "Table 1", "caption": r"Gaps for Dir($\alpha = 0.1$), L*_k & 50% of all",
-            "settings": ["emnist_a0.1"], "rows": [{"algorithm": a, "hyperparameters": h} for a, h in ROWS],
-            "columns": list(METRICS), "rules": [4], "plot": None, "options": {}, "header": [], "content": [],
-            "spread": "",
-        },
+        "artifact": demo.artifact(
+            kind="table", title="Table 1", caption=r"Gaps for Dir($\alpha = 0.1$), L*_k & 50% of all",
+            settings=["emnist_a0.1"], rows=[{"algorithm": a, "hyperparameters": h} for a, h in ROWS],
+            columns=list(METRICS), rules=[4],
+        ),
         "metrics": METRICS,
         "algorithms": {"afl": "AFL", "fedavg": "FedAvg", "qffl": "q-FFL", "eagle": "EAGLE"},
         "scale": "quick",
@@ -204,17 +205,178 @@ def test_metric_without_direction_has_no_best(spec):
     assert "**-0" not in md and "textbf" not in tex and "↓" not in md and "arrow" not in tex
 
 
+# -- other layouts ----------------------------------------------------------------------------
+ORDERS = [("fedfv", {"order": order}) for order in ("loss", "random")]
+
+
+@pytest.fixture
+def orders(spec, tmp_path):
+    """Gaps of two projection orders on two data sets."""
+    numbers = {("fedfv", f"order={order}", seed): (base + seed / 10, 0.5) for (order, base) in
+               (("loss", 0.1), ("random", 0.3)) for seed in (0, 1)}  # fmt: skip
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 4", caption="Orders", settings=["cifar", "fmnist"], columns=["gap_max"],
+        rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
+        layout="settings_by_arm", options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
+    )  # fmt: skip
+    spec["algorithms"] = {"fedfv": "FedFV"}
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 2, "changed": []} for name in ("cifar", "fmnist")}
+    halves = {key: values for key, values in numbers.items() if key[1] == "order=loss"}
+    spec["files"]["tidy"] = {
+        "cifar": tidy(tmp_path / "c.csv", numbers, "cifar"),
+        "fmnist": tidy(tmp_path / "f.csv", halves, "fmnist"),
+    }
+    return spec
+
+
+def test_lines_may_be_settings_and_columns_arms(orders):
+    csv, md, tex = results_table(orders)
+    assert "| Setting | loss | random |\n| :--- | ---: | ---: |\n" in md
+    assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
+    assert "| Fashion-MNIST | 0.150 (± 0.050) | – |\n" in md
+    assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "– Not run: random (Fashion-MNIST)." in md
+    assert "Setting & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
+    assert_compiles(tex)
+    assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
+
+
+def test_lines_may_be_arms_and_columns_settings(orders):
+    orders["artifact"] |= {"layout": "arms_by_setting", "rules": [1]}
+    csv, md, tex = results_table(orders)
+    assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
+    assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
+    assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
+    assert_compiles(tex)
+    orders["artifact"]["layout"] = "settings_by_arm"
+    assert results_table(orders)[0] == csv  # numbers do not depend on the layout
+
+
+def test_rows_that_look_alike_are_refused(orders):
+    for row in orders["artifact"]["rows"]:
+        row["title"] = "FedFV"
+    with pytest.raises(FairflError, match="two rows are called 'FedFV'; give them a `title` each"):
+        results_table(orders)
+
+
+def test_rows_of_one_setting_stand_only_there(orders):
+    orders["artifact"] |= {"layout": "arms", "rules": []}
+    orders["artifact"]["rows"][0]["setting"] = "cifar"
+    orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
+    csv, md, tex = results_table(orders)
+    assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | – |\n" in md
+    assert len(csv.splitlines()) == 3
+    assert "\\midrule\nFashion-MNIST & FedFV order = random & --" in tex
+
+
+CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
+CHOSEN |= {f"hp_{name}": {**CHOSEN["learning_rate"], "name": name} for name in ("q", "beta")}
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def choice(path, algorithm, rate, value=0.5, **hyperparameters):
+    record = {"setting": "cifar", "algorithm": algorithm, "learning_rate": rate, "batch_size": 64, "value": value}
+    path.write_text(json.dumps(record | {"hyperparameters": hyperparameters}))
+    return str(path)
+
+
+@pytest.fixture
+def chosen(spec, tmp_path):
+    """Best hyper-parameters of three algorithms; one was not tuned on CIFAR-100, one diverged there."""
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 5", caption="Best", settings=["cifar", "cifar100"], columns=["hp_q", "hp_beta"],
+        rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
+        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="arms_by_setting",
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = CHOSEN, {"qffl": "q-FFL", "vred": "VRed", "semi_vred": "Semi-VRed"}
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("cifar", "cifar100")}
+    (tmp_path / "table5.csv").write_text(
+        f"{REPORTED}table5,cifar,qffl,q=0.1,hp_q,0.1,,,,\ntable5,cifar,vred,,hp_beta,1e-4,,,,\n"
+    )
+    spec["files"] = {
+        "tuned": {
+            "cifar/qffl": choice(tmp_path / "q.json", "qffl", 0.005, q=0.1),
+            "cifar/vred": choice(tmp_path / "v.json", "vred", 0.01, beta=0.00026, order="loss"),
+            "cifar/semi_vred": choice(tmp_path / "s.json", "semi_vred", 0.01, beta=1),
+            "cifar100/qffl": choice(tmp_path / "d.json", "qffl", 0.01, value=None, q=1),
+        },
+        "reported": {"table5": str(tmp_path / "table5.csv")},
+    }
+    return spec
+
+
+def test_choices_stand_beside_the_papers(chosen):
+    csv, md, tex = results_table(chosen)
+    assert "| q-FFL | 0.1 (paper: 0.1) | diverged |\n" in md
+    assert "| VRed | 0.00026 (paper: 0.0001) | – |\n| Semi-VRed | 1 | – |\n" in md
+    assert "– Not tuned: VRed (cifar100), Semi-VRed (cifar100)." in md and "Fewer seeds" not in md
+    assert "Diverged (at every point of the grid): q-FFL (cifar100)." in md
+    assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred\n" in csv
+    assert "VRed & 0.00026 (paper: 0.0001) & --" in tex
+    assert_compiles(tex)
+
+
+def test_choices_without_the_papers_numbers(chosen):
+    chosen["files"]["reported"] = {}
+    assert "| q-FFL | 0.1 | diverged |\n" in results_table(chosen)[1]
+
+
+@pytest.fixture
+def counted(spec, tmp_path):
+    """Two data sets with words between the counts."""
+    metric = {"meaning": "", "unit": "count", "direction": None, "digits": 0}
+    spec["metrics"] = {name: {**metric, "name": name} for name in ("num_clients", "samples_test")}
+    words = [{"title": "Model", "after": "num_clients", "texts": {"a": "ResNet_18", "b": "LSTM"}}]
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="Data", settings=["a", "b"], columns=["num_clients", "samples_test"],
+        options={"labels": {"a": "CIFAR-10"}, "words": words},
+    )  # fmt: skip
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("a", "b")}
+    head = "client,part,samples,data,remarks\n"
+    (tmp_path / "a.csv").write_text(head + "".join(f"{k},{p},7,d,\n" for k in (0, 1) for p in ("train", "test")))
+    (tmp_path / "b.csv").write_text(f"{head}0,train,5,d,\n0,test,25041,d,\n")
+    (tmp_path / "r.csv").write_text(f"{REPORTED}table2,a,,,samples_test,10555,,,count,\n")
+    spec["files"] = {
+        "statistics": {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")},
+        "reported": {"table2": str(tmp_path / "r.csv")},
+    }
+    return spec
+
+
+def test_counts_belong_to_settings_and_words_stand_between_them(counted):
+    csv, md, tex = results_table(counted)
+    assert md.splitlines()[2:6] == [
+        "| Setting | num_clients | Model | samples_test |",
+        "| :--- | ---: | ---: | ---: |",
+        "| CIFAR-10 | 2 | ResNet_18 | 14 (paper: 10555) |",
+        "| b | 1 | LSTM | 25041 |",
+    ]
+    assert "\\begin{tabular}{lrlr}" in tex and "CIFAR-10 & 2 & ResNet\\_18 & 14 (paper: 10555) \\\\\nb & 1" in tex
+    assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a\n" in csv
+    assert_compiles(tex)
+
+
+def test_words_need_a_column_before_them(counted):
+    counted["artifact"]["options"]["words"][0]["after"] = "samples_tests"
+    with pytest.raises(FairflError, match="options.words: no column 'samples_tests'; did you mean 'samples_test'"):
+        results_table(counted)
+
+
+def test_words_have_no_place_in_other_layouts(orders):
+    orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
+    with pytest.raises(FairflError, match="layout settings_by_arm has no place for words; use layout arms"):
+        results_table(orders)
+
+
 STATIC = {
     "paper": "eagle", "id": "table3", "metrics": {}, "algorithms": {}, "scale": "quick", "settings": {}, "code": {},
-    "artifact": {
-        "kind": "static_table", "title": "Table 3", "caption": "Notation", "settings": [], "rows": [], "columns": [],
-        "rules": [2], "plot": None, "options": {}, "header": ["Symbol", "Meaning"], "spread": "",
-        "content": [
+    "artifact": demo.artifact(
+        kind="static_table", title="Table 3", caption="Notation", rules=[2], header=["Symbol", "Meaning"],
+        content=[
             ["$w_k$", "weight of client k, 100% & more"],
             ["$|S|$", "size_of a|b {set}"],
             ["λ", "trade-off ≥ 0, a price of $5"],
         ],
-    },
+    ),
 }  # fmt: skip
 
 

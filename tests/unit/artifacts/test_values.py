@@ -7,17 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairfl.artifacts.values import (
-    Values,
-    arm,
-    arm_text,
-    expanded,
-    in_unit,
-    number_text,
-    read_reported,
-    read_tidy,
-    spelled,
-)
+from fairfl.artifacts.arms import arm, arm_text, spelled
+from fairfl.artifacts.units import factor, printed
+from fairfl.artifacts.values import Cell, Values, expanded, number_text, read_reported, read_tidy
 from fairfl.errors import FairflError
 from fairfl.spec.paper import Metric, Paper
 
@@ -99,7 +91,7 @@ def test_units_are_those_of_the_paper(tmp_path) -> None:
     assert (cell.mean, cell.unit) == (25.0, "percent")
     with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
         read_tidy([path], lambda setting, metric: "nats")
-    assert in_unit(1.0, "", "nats") == 1.0
+    assert factor("", "nats") == 1.0
 
 
 @pytest.mark.parametrize(
@@ -171,3 +163,62 @@ def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None
 )
 def test_number_text_is_stable(value, text) -> None:
     assert number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "digits", "text"),
+    [
+        (0.00026, "", 2, "0.00026"),
+        (6e-5, "", 2, "6e-05"),
+        (0.2, "", 2, "0.2"),
+        (3.0, "", 2, "3"),
+        (12.345, "percent", 2, "12.35"),
+        (-0.001, "percent", 2, "0.00"),
+        (24959.0, "count", 0, "24959"),
+    ],
+)
+def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, text) -> None:
+    assert printed(value, unit, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "wanted", "expected"),
+    [("fraction", "percent", 100), ("fraction^2", "percent^2", 1e4), ("percent^2", "fraction^2", 1e-4),
+     ("percent", "percent_points", 1), ("nats", "nats", 1), ("nats", "", 1)],
+)  # fmt: skip
+def test_factors_between_units(unit, wanted, expected) -> None:
+    assert factor(unit, wanted) == expected
+
+
+def test_a_variance_is_not_shown_in_the_unit_of_its_root() -> None:
+    with pytest.raises(FairflError, match=r"unit 'fraction\^2' cannot be shown as 'percent'"):
+        factor("fraction^2", "percent")
+
+
+def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "t,s,fedavg,,loss,,,,nats,diverged\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
+    values = read_reported(path, paper(), "t")
+    assert values.find("s", "fedavg", (), "loss").diverged == 1
+    assert values.find("s", "fedavg", arm("q=2"), "loss").diverged == 0
+    assert values.missing("s", "fedavg", (), "loss") == "loss of fedavg in s: diverged"
+
+
+def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
+    cells = {("s", "qffl", (), "hp_q"): Cell(1.0), ("s", "", (), "num_clients"): Cell(3.0)}
+    values = Values(cells)
+    assert values.find("s", "qffl", arm("q=5"), "hp_q").mean == 1
+    assert values.find("s", "qffl", arm("q=5"), "num_clients").mean == 3
+    assert values.find("s", "afl", (), "hp_q") is None
+    assert values.missing("t", "", (), "num_clients") == "no value for num_clients in t"
+
+
+def test_reported_counts_name_no_algorithm(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,,,num_clients,50,,,count,\n")
+    described = Metric(name="clients", meaning="", unit="count", digits=0)
+    known = paper().model_copy(update={"metrics": {"num_clients": described, "loss": described}})
+    assert read_reported(path, known, "t").find("s", "", (), "num_clients").mean == 50
+    path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
+    with pytest.raises(FairflError, match="algorithm: unknown ''"):
+        read_reported(path, known, "t")

@@ -37,10 +37,11 @@ def federation(name: str) -> Clients:
         tensors = {key: value[:58] for key, value in tensors.items()}
     spec = {
         "seed": 3,
+        "partition_seed": None,
         "samples": None,
         "partition": {"name": name, **REQUIRED_PARTITION.get(name, {})},
         "clients": CLIENTS,
-        "split": {"train": 0.6, "validation": 0.2, "test": 0.2},
+        "split": {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"},
     }
     columns, _ = partition(spec, tensors)
     inputs = torch.from_numpy(draw.normal(size=(60, 1, 2, 3)))

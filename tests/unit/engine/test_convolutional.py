@@ -21,19 +21,23 @@ CHAINS = {
 }
 
 
-def check(layers, inputs, labels, loss="cross_entropy"):
+def check(layers, inputs, labels, loss="cross_entropy", slope=None):
     """The step of a chain is that of plain autograd; the inputs stay as they are."""
     model = nn.Sequential(*layers).double()
     assert convolutional.supports(model)
     losses = LOSSES[loss].value(model(inputs), labels)
-    gradients = torch.autograd.grad(0.3 * losses.sum(), list(model.parameters()))
+    factor = 1 if slope is None else slope(losses.detach().mean())
+    gradients = torch.autograd.grad(0.3 * factor * losses.sum(), list(model.parameters()))
     expected = [p.detach() - g for p, g in zip(model.parameters(), gradients, strict=True)]
     before = inputs.clone()
     targets = LOSSES[loss].targets(labels[None], model[-1].out_features, torch.float64)[0]
-    total = convolutional.Chain(model, LOSSES[loss]).step(inputs, targets, torch.tensor(0.3).double(), measured=True)
-    torch.testing.assert_close(total, losses.detach().sum())
-    for a, b in zip(model.parameters(), expected, strict=True):
-        torch.testing.assert_close(a.detach(), b)
+    apart = [p.detach().clone() for p in model.parameters()]
+    for moved in (apart, None):  # elsewhere, and in the model itself
+        chain = convolutional.Chain(model, LOSSES[loss], moved)
+        total = chain.step(inputs, targets, torch.tensor(0.3).double(), measured=True, slope=slope)
+        torch.testing.assert_close(total, losses.detach().sum())
+        for a, b in zip(moved or model.parameters(), expected, strict=True):
+            torch.testing.assert_close(a.detach(), b)
     assert torch.equal(inputs, before)
 
 
@@ -48,6 +52,11 @@ def test_ties_in_a_pool_go_where_torch_sends_them():
     """Equal pixels, as in the background of a digit: the gradient belongs to one of them."""
     torch.manual_seed(0)
     check(CHAINS["small"](), torch.zeros(3, 2, 8, 8).double(), torch.tensor([0, 1, 2]))
+
+
+def test_a_slope_multiplies_the_step():
+    torch.manual_seed(0)
+    check(CHAINS["small"](), torch.randn(7, 2, 8, 8).double(), torch.randint(4, (7,)), slope=torch.exp)
 
 
 def test_logistic_loss():

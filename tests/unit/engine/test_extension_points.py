@@ -1,9 +1,12 @@
 """What an algorithm may ask of the engine, on small algorithms that exist only here.
 
-Proximal terms (FedProx), several models on the server (clustered), a personal model per client (Ditto), losses after
-local training. The same engine loop runs them all; none has a case of its own in it.
+Proximal terms (FedProx), several models on the server (clustered), a personal model per client (Ditto), momentum and
+slopes of local steps, losses and accuracies before and after training. The same engine loop runs them all; none has a
+case of its own in it.
 """
 
+import dataclasses
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -12,7 +15,9 @@ from federations import image_clients, spec_of
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.rounds import Simulation
+from fairfl.engine.seeds import seed_of
 from fairfl.spec.base import Strict
 
 CPU = torch.device("cpu")
@@ -218,8 +223,6 @@ def test_every_client_is_evaluated_with_its_own_model(monkeypatch):
 
 
 def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
-    from fairfl.engine.checkpoint import Checkpoint
-
     register(monkeypatch, "toy", **ditto(0.5))
     whole = simulation("toy", clients_per_round=2)
     whole.run()
@@ -228,6 +231,220 @@ def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
     resumed = simulation("toy", clients_per_round=2)
     resumed.run(checkpoint)
     assert torch.equal(resumed.x, whole.x) and torch.equal(resumed.state["v"], whole.state["v"])
+
+
+# -- momentum and slope -------------------------------------------------------------------------------------
+def power(loss, q):
+    """phi'(l) for phi(l) = l^(q+1) / (q+1)."""
+    return loss**q
+
+
+def walked(run, k, start, momentum, q):
+    """Two full-batch steps of client k of a linear model, by autograd."""
+    inputs, labels = run.clients.parts["train"].of(k)
+    y, v = start.clone().requires_grad_(), 0
+    for _ in range(2):
+        with torch.enable_grad():
+            outputs = inputs.flatten(1) @ y[:12].view(3, 4).T + y[12:]
+            objective = torch.nn.functional.cross_entropy(outputs, labels) ** (q + 1) / (q + 1)
+        v = momentum * v + torch.autograd.grad(objective, y)[0]
+        y = (y - 0.1 * v).detach().requires_grad_()
+    return y.detach()
+
+
+@BOTH
+def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
+    """Another plan in each round. A slope that is written anew is one object as long as it is the same."""
+    plans, q = [(0.9, 2), (0.9, 2), (0.0, 1), (0.5, 0)], {q: float(q) for q in range(3)}
+
+    def plan(state, received: Received, config):
+        momentum, exponent = plans[received.round]
+        return Plan(momentum=momentum, slope=partial(power, q=q[exponent]))
+
+    register(monkeypatch, "toy", plan=plan)
+    run, slopes = simulation("toy", backend=backend), []
+    for momentum, exponent in plans:
+        expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
+        run.step()
+        close(run.x, expected)
+        slopes.append(run.slope)
+    assert slopes[0] is slopes[1] and len(set(map(id, slopes))) == 3
+
+
+@BOTH
+def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, backend):
+    """Models of the server, and beside each a start of the client's own."""
+    own = {"plan": lambda state, received, config: Plan(momentum=0.9, slope=partial(power, q=2.0))}
+    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership) | own)
+    run = simulation("toy", backend=backend)
+    first = run.x
+    run.step()
+    close(run.x[0], walked(run, 0, first[0], 0.9, 2))
+    close(run.x[1], (walked(run, 1, first[1], 0.9, 2) + walked(run, 2, first[1], 0.9, 2)) / 2)
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4])
+def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(monkeypatch, tmp_path, stop):
+    plan = partial(Plan, momentum=0.9, slope=partial(power, q=1.0))
+    register(monkeypatch, "toy", plan=lambda state, received, config: plan())
+    changes = {"batch_size": 4, "clients_per_round": 2, "model": {"name": "mlp", "hidden": [5]}}
+    whole = simulation("toy", **changes)
+    whole.run()
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    stopped = simulation("toy", **changes)
+    while stopped.round < stop:
+        stopped.step()
+    checkpoint.save(stopped._saved())
+    resumed = simulation("toy", **changes)
+    resumed.run(checkpoint)
+    assert torch.equal(resumed.x, whole.x)
+
+
+def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports.loss_received)
+        return uniform(state, reports, config)
+
+    plan = Plan(slope=partial(power, q=2.0))
+    toy = {"NEEDS": ("loss_received",), "aggregate": aggregate, "plan": lambda state, received, config: plan}
+    register(monkeypatch, "toy", **toy)
+    run = simulation("toy")
+    expected = run.losses("train", [0, 1, 2])
+    run.step()
+    close(seen[0], expected)
+
+
+# -- losses and accuracies on training data ------------------------------------------------------------------
+ALL = ("loss_received", "accuracy_received", "loss_after", "accuracy_after")
+
+
+def recorder(numbers, seen, **functions):
+    """An algorithm that needs these numbers and keeps its reports in `seen`."""
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports)
+        weights = torch.ones(reports.delta.shape[:-1], dtype=torch.float64) / reports.samples.numel()
+        return Aggregate(weights), state
+
+    return {"NEEDS": numbers, "aggregate": aggregate} | functions
+
+
+def measured(run, x, k):
+    """Loss and accuracy of a linear model on the training samples of client k, by hand."""
+    inputs, labels = run.clients.parts["train"].of(k)
+    outputs = inputs.flatten(1) @ x[:12].view(3, 4).T + x[12:]
+    right = sum(int(row.argmax() == label) for row, label in zip(outputs, labels, strict=True))
+    return torch.nn.functional.cross_entropy(outputs, labels), torch.tensor(right / len(labels), dtype=torch.float64)
+
+
+@BOTH
+@pytest.mark.parametrize("ids", [[0, 1, 2], [2, 0], [1]])
+@pytest.mark.parametrize("models", [None, 2])
+def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids, models):
+    seen = []
+    register(monkeypatch, "toy", **recorder(ALL, seen, models=lambda config: models))
+    run = simulation("toy", backend=backend, learning_rate=2.0)
+    monkeypatch.setattr(run, "sampled", lambda: ids)
+    received = run.x.view(-1, 15)
+    run.step()
+    (reports,) = seen
+    numbers = {name: getattr(reports, name) for name in ALL}
+    assert {tuple(value.shape) for value in numbers.values()} == {(len(ids),) if models is None else (2, len(ids))}
+    assert {value.dtype for value in numbers.values()} == {torch.float64}
+    changed = False
+    for model, x in enumerate(received):
+        delta = reports.delta.view(-1, len(ids), 15)[model]
+        row = {name: value.view(-1, len(ids))[model] for name, value in numbers.items()}
+        for place, k in enumerate(ids):
+            for when, y in (("received", x), ("after", x - delta[place])):
+                loss, accuracy = measured(run, y, k)
+                close(row[f"loss_{when}"][place], loss)
+                close(row[f"accuracy_{when}"][place], accuracy)
+            changed |= bool(row["accuracy_after"][place] != row["accuracy_received"][place])
+    assert changed, "local training changes some accuracy"
+
+
+@pytest.mark.parametrize("needs", [(name,) for name in ALL] + [("loss_after", "accuracy_after"), ALL, ()])
+def test_numbers_are_measured_only_if_asked_for_and_both_in_one_pass(monkeypatch, needs):
+    """Small batches, so that the first local step tells nothing."""
+    seen, passes = [], []
+    register(monkeypatch, "toy", **recorder(needs, seen))
+    run = simulation("toy", batch_size=2)
+    forward = run.backend.forward
+    monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (passes.append(len(inputs)), forward(x, inputs))[1])
+    run.step()
+    (reports,) = seen
+    assert {name for name in ALL if getattr(reports, name) is not None} == set(needs)
+    before, after = (any(name.endswith(when) for name in needs) for when in ("received", "after"))
+    assert passes == [19] * before + [4, 6, 9] * after
+
+
+def test_the_configuration_says_what_is_needed(monkeypatch):
+    class Config(Strict):
+        accuracy: bool
+
+    def needs(config):
+        return ("accuracy_after",) if config.accuracy else ("val_best",)
+
+    for accuracy in (True, False):
+        seen = []
+        register(monkeypatch, "toy", **recorder(("accuracy_after", "val_best"), seen, Config=Config, needs=needs))
+        run = simulation("toy", {"accuracy": accuracy})
+        run.best = torch.ones(3, dtype=torch.float64)
+        run.step()
+        assert (seen[0].accuracy_after is not None, seen[0].val_best is None) == (accuracy, accuracy)
+
+
+def test_the_first_step_does_not_tell_the_loss_where_the_accuracy_asks_for_a_pass_anyway(monkeypatch):
+    seen = []
+    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_received"), seen))
+    run = simulation("toy")
+    assert not run.first_step_tells([0, 1, 2])
+    expected = run.losses("train", [0, 1, 2])
+    run.step()
+    assert torch.equal(seen[0].loss_received, expected)
+    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_after"), seen))
+    assert simulation("toy").first_step_tells([0, 1, 2])
+
+
+def test_a_client_without_training_samples_has_no_accuracy_and_is_left_out(monkeypatch):
+    seen = []
+    register(monkeypatch, "toy", **recorder(("accuracy_received", "accuracy_after"), seen))
+    run = simulation("toy", counts=(4, 0, 9))
+    run.step()
+    assert seen[0].clients.tolist() == [0, 2] and run.result.dropped == 1
+    assert seen[0].accuracy_received.shape == seen[0].accuracy_after.shape == (2,)
+    close(seen[0].accuracy_after[1], measured(run, seen[0].x - seen[0].delta[1], 2)[1])
+
+
+# -- what an algorithm knows -------------------------------------------------------------------------------
+def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
+    seen, planned = [], []
+
+    def plan(state, received: Received, config):
+        planned.append((received.round, received.seed))
+        return Plan()
+
+    register(monkeypatch, "toy", **recorder((), seen, plan=plan))
+    simulation("toy", rounds=3, seed=7).run()
+    assert planned == [(reports.round, reports.seed) for reports in seen]
+    assert planned == [(t, seed_of(7, "server", t)) for t in range(3)]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_an_algorithm_knows_how_many_clients_a_round_has(monkeypatch, m):
+    told = []
+
+    def init(federation: Federation, config):
+        told.append(dataclasses.asdict(federation))
+        return {}
+
+    register(monkeypatch, "toy", init=init)
+    simulation("toy", clients_per_round=m)
+    assert told[0]["clients_per_round"] == m and told[0]["samples"].tolist() == [4.0, 6.0, 9.0]
 
 
 # -- only what is asked for --------------------------------------------------------------------------------

@@ -1,13 +1,17 @@
 """Programs: called on a CPU; on a GPU captured once and replayed on tensors that stay. The GPU is played by a fake."""
 
 import contextlib
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
+from federations import image_clients, spec_of
 
-from fairfl.engine import program
-from fairfl.engine.program import WARM_UP, Program
+from fairfl.engine import block, program, sequential
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.program import WARM_UP, Program, same
+from fairfl.engine.rounds import make_backend
 
 
 @pytest.fixture
@@ -78,3 +82,51 @@ def test_a_body_that_cannot_be_captured_is_called(gpu):
     state, calls = torch.zeros(1), []
     Program(adder(state, calls), [state], torch.device("cuda"), graph=False)(torch.ones(1), None)
     assert (gpu.captured, len(calls)) == (0, 1)
+
+
+def scaled(loss, factor):
+    return factor * loss
+
+
+def test_a_partial_made_anew_of_the_same_objects_is_the_same():
+    config = object()
+    assert same(None, None) and same(scaled, scaled)
+    assert same(partial(scaled, factor=config), partial(scaled, factor=config))
+    assert same(partial(scaled, config), partial(scaled, config))
+    assert same("x".join, "x".join), "bound methods"
+    others = [None, scaled, partial(scaled), partial(scaled, config), partial(scaled, loss=config)]
+    others += [partial(scaled, factor=object()), partial(print, factor=config)]
+    for other in others:
+        assert not same(partial(scaled, factor=config), other) and not same(other, partial(scaled, factor=config))
+    # Equal tensors may become unequal, and comparing them would wait for a GPU.
+    assert not same(partial(scaled, torch.ones(1)), partial(scaled, torch.ones(1)))
+
+
+@pytest.mark.parametrize("name", ["stacked", "sequential"])
+def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(gpu, monkeypatch, name):
+    """Rounds as a GPU runs them give what a CPU gives; only another slope is captured anew."""
+
+    class OnGpu(Program):
+        def __init__(self, body, state, device, graph=True):
+            super().__init__(body, state, torch.device("cuda"), graph)
+
+        def __call__(self, *tensors):
+            gpu.owner = self
+            super().__call__(*tensors)
+
+    clients = image_clients([8, 8])
+    spec = spec_of(model={"name": "mlp", "hidden": [5]})
+    plain, x = make_backend(spec, clients, name, torch.device("cpu"))
+    captured, _ = make_backend(spec, clients, name, torch.device("cpu"))
+    captured.kind = "cuda"
+    double, triple, local = partial(scaled, factor=2.0), partial(scaled, factor=3.0), LocalTraining(2, 4, 3)
+    captures = []
+    for slope in (double, double, triple, None):
+        work = Work([0, 1], x.expand(2, -1), torch.tensor([0.1, 0.2]).double(), momentum=0.9, slope=slope)
+        with monkeypatch.context() as patch:
+            patch.setattr(block, "Program", OnGpu)
+            patch.setattr(sequential, "Program", OnGpu)
+            delta = captured.train(work, local, 0).delta
+        assert torch.equal(delta, plain.train(work, local, 0).delta)
+        captures.append(gpu.captured)
+    assert captures == [1, 1, 2, 3]

@@ -8,7 +8,6 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score
 
 from fairfl.metrics import fairness
-from fairfl.metrics.registry import Vectors, evaluate, evaluate_local
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 
@@ -73,22 +72,3 @@ def test_pooled_recall_differs_from_the_mean_over_clients():
 
 def test_a_client_without_samples_has_no_recall():
     assert np.isnan(fairness.recall([[0, 0]], [[0, 0]])[0])
-
-
-def test_registry_rows():
-    vectors = Vectors(
-        loss=np.array(LOSS), accuracy=np.array([0.5, 0.75, 1.0]), recall=np.array([0.4, 0.6, 0.8]),
-        gap=fairness.gaps(LOSS, BEST),
-    )  # fmt: skip
-    rows = {metric: (unit, value) for metric, unit, value in evaluate(vectors)}
-    assert rows["accuracy_balanced"] == ("fraction", 0.75)
-    assert rows["accuracy_balanced_recall"] == ("fraction", pytest.approx(0.6))
-    assert rows["gap_max"] == ("nats", pytest.approx(0.5))
-    assert rows["gap_var"][0] == "nats^2"
-    assert rows["loss_client_2"] == ("nats", 1.2)
-    assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
-
-
-def test_registry_of_local_optima():
-    rows = {metric: value for metric, _, value in evaluate_local(np.array(BEST))}
-    assert rows["local_loss_min"] == 0.4 and rows["local_loss_max"] == 0.9

@@ -4,7 +4,7 @@ A line is the mean over seeds, the band the smallest to the largest seed (or mea
 in nats, accuracies as fractions. A seed that diverges ends the line instead of leaving the mean.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -18,6 +18,7 @@ from fairfl.spec.base import Strict
 
 NEEDS = ("rounds",)
 COLUMNS = ("setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds")
+BANDS = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
 TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy"}
 
 
@@ -58,8 +59,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         raise FairflError(f"{inputs.name}: no finite value of {' or '.join(quantities)} in {setting}")
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
-        bands = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
-        inputs.say(f"Line: mean over seeds{bands[config.band]}.")
+        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
     return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 
@@ -67,15 +67,19 @@ def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.Da
     """Mean and band of one quantity per client and round. Raises FairflError if it was not measured."""
     if quantity not in frame:
         raise FairflError(f"the rounds file has no column {quantity!r}; there is {list(frame.columns)}")
-    groups = frame.groupby(["setting", "client", "round"], sort=True)[quantity]
+    result = mean_and_band(frame.groupby(["setting", "client", "round"], sort=True)[quantity], band).reset_index()
+    return result.assign(algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity)
+
+
+def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
+    """Columns mean, low, high, seeds of grouped values, one value per seed in each group; NaN if a seed has none."""
     mean = groups.mean(skipna=False)
     if band == "range":
         low, high = groups.min(skipna=False), groups.max(skipna=False)
     else:
         std = groups.std(ddof=0, skipna=False) if band == "std" else 0.0
         low, high = mean - std, mean + std
-    result = pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()}).reset_index()
-    return result.assign(algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity)
+    return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
 
 
 def curves(axes: Axes, frame: pd.DataFrame, clients: int) -> None:

@@ -1,0 +1,202 @@
+"""Claims evaluated on a table of values.
+
+Ties: `==` and argopt hold when both sides print alike (`Metric.digits`); `<=`, `>=` and trends forgive
+rounding errors of the arithmetic only, and `<`, `>` ask for more than such an error.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fairfl.artifacts.arms import Arm, arm, arm_text
+from fairfl.artifacts.claims import (
+    Argopt,
+    Binary,
+    Call,
+    CellOf,
+    Comparison,
+    Expression,
+    Group,
+    Monotone,
+    Statement,
+    nodes,
+)
+from fairfl.artifacts.values import Values
+from fairfl.spec.paper import Row
+
+_PICK: dict[str, Callable[..., Any]] = {"min": min, "max": max}
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+
+Line = tuple[str, Arm]  # a row of the artifact: algorithm and hyper-parameters
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`left`, `right`: both sides; argopt: the best and the named row; trend: where it breaks, or both ends."""
+
+    status: Literal["holds", "fails", "undecidable"]
+    left: float | None
+    right: float | None
+    reason: str
+
+
+class _Undecidable(Exception):
+    """No verdict; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What names in a claim refer to."""
+
+    values: Values
+    setting: str | None
+    rows: tuple[Row, ...]
+    digits: Callable[[str], int]
+
+    def value(self, metric: str, algorithm: str, levels: Arm, setting: str | None) -> float:
+        where = self.where(setting)
+        cell = self.values.find(where, algorithm, levels, metric)
+        if cell is None or cell.mean is None:
+            raise _Undecidable(self.values.missing(where, algorithm, levels, metric))
+        return cell.mean
+
+    def where(self, setting: str | None) -> str:
+        if setting or self.setting:
+            return setting or self.setting
+        raise _Undecidable("the claim names no setting and its artifact has several")
+
+    def lines(self, setting: str | None) -> list[Line]:
+        """The artifact's rows in a setting."""
+        where = self.where(setting)
+        return [(row.algorithm, arm(row.hyperparameters)) for row in self.rows if row.setting in (None, where)]
+
+    def present(self, metric: str, rows: Iterable[Line], setting: str | None) -> list[tuple[str, Arm, float]]:
+        """Values of some rows; empty cells are an obstacle unless the table allows to skip them."""
+        found = []
+        for algorithm, levels in rows:
+            try:
+                found.append((algorithm, levels, self.value(metric, algorithm, levels, setting)))
+            except _Undecidable:
+                if not self.values.skip_empty:
+                    raise
+        if not found:
+            raise _Undecidable(f"no value for {metric} in {self.where(setting)}")
+        return found
+
+
+def evaluate(
+    statement: Statement,
+    values: Values,
+    setting: str | None,
+    rows: Iterable[Row],
+    digits: Callable[[str], int] = lambda metric: 3,
+) -> Judgement:
+    """Judge a claim on a table of values.
+
+    `setting` is where cells without '@' lie, `rows` are the artifact's rows (groups and argopt range over
+    them), `digits(metric)` is the printed precision. Never raises on missing values: the judgement is then
+    'undecidable' and its reason names what is missing.
+    """
+    scope = _Scope(values, setting, tuple(rows), digits)
+    judge = {Comparison: _comparison, Argopt: _argopt, Monotone: _monotone}[type(statement)]
+    try:
+        return judge(statement, scope)
+    except _Undecidable as error:
+        return Judgement("undecidable", None, None, str(error))
+
+
+def _equal(left: float, right: float) -> bool:
+    """Equal but for rounding errors of a few float operations."""
+    return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _judgement(holds: bool, left: float, right: float, reason: str) -> Judgement:
+    return Judgement("holds" if holds else "fails", left, right, reason)
+
+
+def _comparison(statement: Comparison, scope: _Scope) -> Judgement:
+    left, right = _evaluated(statement.left, scope), _evaluated(statement.right, scope)
+    relation, equal = statement.relation, _equal(left, right)
+    if relation == "==":
+        used = [scope.digits(node.metric) for node, _ in nodes(statement) if hasattr(node, "metric")]
+        holds = equal or bool(used) and round(left, min(used)) == round(right, min(used))
+    else:
+        ahead = left < right if relation[0] == "<" else left > right
+        holds = (equal or ahead) if relation.endswith("=") else (ahead and not equal)
+    return _judgement(holds, left, right, f"{left:.6g} {relation} {right:.6g} is {'true' if holds else 'false'}")
+
+
+def _evaluated(node: Expression, scope: _Scope) -> float:
+    match node:
+        case CellOf():
+            value = scope.value(node.metric, node.algorithm, node.arm, node.setting)
+        case Group():
+            value = _group(node, scope)
+        case Call():
+            numbers = [_evaluated(argument, scope) for argument in node.arguments]
+            value = abs(numbers[0]) if node.function == "abs" else _PICK[node.function](numbers)
+        case Binary():
+            left, right = _evaluated(node.left, scope), _evaluated(node.right, scope)
+            if node.operator == "/" and right == 0:
+                raise _Undecidable("division by zero")
+            value = _ARITHMETIC[node.operator](left, right)
+        case _:
+            value = node
+    if not math.isfinite(value):
+        raise _Undecidable("the arithmetic leaves the range of numbers")
+    return value
+
+
+def _group(node: Group, scope: _Scope) -> float:
+    rows = [
+        line
+        for line in scope.lines(node.setting)
+        if node.algorithm is None or (line[0] == node.algorithm) != node.excluded
+    ]
+    if not rows:
+        raise _Undecidable(f"the artifact has no row for {'!' * node.excluded}{node.algorithm or '*'}")
+    return _PICK[node.function](value for _, _, value in scope.present(node.metric, rows, node.setting))
+
+
+def _argopt(statement: Argopt, scope: _Scope) -> Judgement:
+    named = (statement.algorithm, statement.arm)
+    rows = scope.lines(None)
+    if named not in rows:
+        raise _Undecidable(f"the artifact has no row {arm_text(*named)}")
+    value = scope.value(statement.metric, *named, None)
+    found = scope.present(statement.metric, rows, None)
+    best = _PICK[statement.function](found, key=lambda item: item[2])
+    digits = scope.digits(statement.metric)
+    holds = round(best[2], digits) == round(value, digits)
+    return _judgement(holds, best[2], value, f"arg{statement.function} is {arm_text(*best[:2])}")
+
+
+def _monotone(statement: Monotone, scope: _Scope) -> Judgement:
+    key, rows = statement.key, [(statement.algorithm, levels) for _, levels in _points(statement, scope)]
+    found = scope.present(statement.metric, rows, statement.setting)
+    if len(found) < 2:
+        raise _Undecidable(f"a trend needs two values of {key}, found {len(found)}")
+    for (_, before, left), (_, after, right) in zip(found, found[1:], strict=False):
+        wrong = left > right if statement.direction == "up" else left < right
+        if wrong and not _equal(left, right):
+            start, end = dict(before)[key], dict(after)[key]
+            return _judgement(False, left, right, f"not {statement.direction} from {key}={start:g} to {end:g}")
+    return _judgement(True, found[0][2], found[-1][2], f"{statement.direction} over {len(found)} values of {key}")
+
+
+def _points(statement: Monotone, scope: _Scope) -> list[tuple[float, Arm]]:
+    """Rows along the hyper-parameter, sorted by it; the others must be fixed or equal."""
+    fixed, key = set(statement.fixed), statement.key
+    points = [
+        (dict(levels)[key], levels)
+        for algorithm, levels in scope.lines(statement.setting)
+        if algorithm == statement.algorithm and key in dict(levels) and fixed <= set(levels)
+    ]
+    words = [value for value, _ in points if isinstance(value, str)]
+    if words:
+        raise _Undecidable(f"{key}={words[0]} is not a number")
+    if len({tuple(pair for pair in levels if pair[0] != key) for _, levels in points}) > 1:
+        raise _Undecidable(f"other hyper-parameters change along {key}")
+    return sorted(points)

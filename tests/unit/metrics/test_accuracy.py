@@ -1,0 +1,59 @@
+"""Accuracies of the clients: worked numbers, tails, limits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.metrics.accuracy import accuracy_highest, accuracy_lowest, accuracy_std, accuracy_worst, tail
+from fairfl.metrics.fairness import accuracy_mean
+
+TEN = np.array([80, 90, 60, 70, 100, 50, 85, 95, 75, 65]) / 100
+ACCURACIES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+
+def test_worked_numbers():
+    assert accuracy_mean(TEN) == pytest.approx(0.77)
+    assert accuracy_std(TEN) == pytest.approx(0.15198684)  # the sample standard deviation is 0.16020820
+    assert accuracy_worst(TEN) == 0.5
+    assert accuracy_lowest(TEN, 5) == accuracy_lowest(TEN, 10) == 0.5
+    assert accuracy_lowest(TEN, 20) == pytest.approx(0.55)
+    assert accuracy_highest(TEN, 10) == 1.0
+    assert accuracy_highest(TEN, 20) == pytest.approx(0.975)
+
+
+def test_fedfv_prints_the_standard_deviation_over_clients_under_var():
+    # FedFV table 3, FedAvg: shirt, pullover and T-shirt 64.26, 87.03, 89.97, "Var." 11.50 (mean over five seeds).
+    assert accuracy_std([64.26, 87.03, 89.97]) == pytest.approx(11.5, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("clients", "percent", "expected"),
+    [(100, 5, 5), (50, 10, 5), (50, 20, 10), (20, 10, 2), (20, 20, 4), (200, 5, 10), (10, 5, 1), (1, 10, 1), (39, 5, 1),
+     (100, 29, 29), (100, 7, 7)],
+)  # fmt: skip
+def test_tail_is_rounded_down_and_never_empty(clients, percent, expected):
+    assert tail(clients, percent) == expected
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_a_diverged_client_leaves_no_number(position):
+    accuracy = [0.1, 0.5, 0.9]
+    accuracy[position] = np.nan
+    for metric in (accuracy_std, accuracy_worst, lambda a: accuracy_lowest(a, 10), lambda a: accuracy_highest(a, 10)):
+        assert np.isnan(metric(accuracy))
+
+
+@settings(max_examples=50, deadline=None)
+@given(ACCURACIES, st.sampled_from([5, 10, 20, 50]))
+def test_tails_enclose_the_mean(accuracy, percent):
+    low, high = accuracy_lowest(accuracy, percent), accuracy_highest(accuracy, percent)
+    assert accuracy_worst(accuracy) <= low + 1e-12
+    assert low <= accuracy_mean(accuracy) + 1e-12 <= high + 2e-12
+    assert low == pytest.approx(1 - accuracy_highest([1 - a for a in accuracy], percent))
+    assert accuracy_lowest(accuracy, 100) == pytest.approx(accuracy_mean(accuracy))
+
+
+def test_one_client_is_worst_and_best():
+    assert (accuracy_std([0.3]), accuracy_worst([0.3])) == (0, 0.3)
+    assert accuracy_lowest([0.3], 5) == accuracy_highest([0.3], 5) == 0.3

@@ -1,0 +1,48 @@
+"""A run beside a baseline: VRed table 1."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.metrics import baseline
+
+B = np.array([50, 60, 70, 80]) / 100
+A = np.array([55, 58, 72, 79]) / 100
+
+
+def test_worked_numbers():
+    assert baseline.suffering(B).tolist() == [True, True, False, False]
+    assert baseline.improved_suffering(A, B) == 50
+    assert baseline.improved_suffering_gain(A, B) == pytest.approx(0.015)
+    assert baseline.degraded_well(A, B) == 50
+    assert baseline.degraded_well_gain(A, B) == pytest.approx(0.005)
+
+
+def test_a_client_at_the_mean_is_in_no_group():
+    b = np.array([0.25, 0.5, 0.75])
+    assert baseline.suffering(b).tolist() == [True, False, False]
+    assert baseline.well(b).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
+@pytest.mark.parametrize("clients", [3, 7, 50])
+def test_equal_clients_form_no_groups_whatever_the_last_bits_of_their_mean(value, clients):
+    b = np.full(clients, value)
+    assert baseline.improved_suffering(b + 0.1, b) == 0
+    assert baseline.degraded_well(b - 0.1, b) == 0
+    assert np.isnan(baseline.improved_suffering_gain(b, b)) and np.isnan(baseline.degraded_well_gain(b, b))
+
+
+def test_a_client_that_stays_is_neither_improved_nor_degraded():
+    assert baseline.improved_suffering(B, B) == baseline.degraded_well(B, B) == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30))
+def test_the_groups_gains_add_up_to_the_gain_of_the_mean(pairs):
+    a, b = np.array(pairs).T
+    groups = [baseline.suffering(b), baseline.well(b)]
+    rest = ~(groups[0] | groups[1])
+    total = sum(np.nan_to_num(baseline.gain(a, b, group)) * group.sum() for group in (*groups, rest))
+    assert total / len(a) == pytest.approx(a.mean() - b.mean(), abs=1e-12)

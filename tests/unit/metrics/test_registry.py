@@ -1,0 +1,131 @@
+"""Metrics by id: which vector, which unit, who is left out; where other numbers come from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfl.errors import FairflError
+from fairfl.metrics import fairness
+from fairfl.metrics.origin import origin, origins
+from fairfl.metrics.registry import Vectors, evaluate, evaluate_against, evaluate_local, measured
+from fairfl.metrics.statistics import STATISTICS, lambda_bound
+
+LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
+
+
+def vectors(**given):
+    plain = {
+        "loss": LOSS,
+        "accuracy": [0.5, 0.75, 1.0],
+        "recall": [0.4, 0.6, 0.8],
+        "gap": fairness.gaps(LOSS, BEST),
+    }
+    series = {
+        name: value if isinstance(value, pd.Series) else pd.Series(value) for name, value in (plain | given).items()
+    }
+    return Vectors(clients=3, **series)
+
+
+def rows_of(result):
+    return {metric: (unit, value) for metric, unit, value in result}
+
+
+def test_registry_rows():
+    rows = rows_of(evaluate(vectors()))
+    assert rows["accuracy_balanced"] == rows["accuracy_mean"] == ("fraction", 0.75)
+    assert rows["accuracy_balanced_recall"] == ("fraction", pytest.approx(0.6))
+    assert rows["accuracy_std"] == ("fraction", pytest.approx(np.std([0.5, 0.75, 1.0])))
+    assert rows["loss_std"] == ("nats", pytest.approx(np.std(LOSS)))
+    assert rows["gap_max"] == ("nats", pytest.approx(0.5))
+    assert rows["gap_var"][0] == "nats^2"
+    assert rows["loss_client_2"] == ("nats", 1.2)
+    assert rows["gap_client_1"] == ("nats", pytest.approx(-0.1))
+    assert rows["n_skipped"] == ("count", 0)
+
+
+def test_tails_have_the_number_in_their_name():
+    rows = rows_of(evaluate(vectors(accuracy=np.arange(40) / 40)))
+    for percent, clients in ((5, 2), (10, 4), (20, 8)):
+        assert rows[f"accuracy_worst{percent}"][1] == pytest.approx(np.arange(clients).mean() / 40)
+        assert rows[f"accuracy_best{percent}"][1] == pytest.approx((39 - np.arange(clients)).mean() / 40)
+    assert rows["accuracy_worst"][1] == 0
+
+
+def test_a_client_without_samples_is_left_out_and_counted():
+    rows = rows_of(evaluate(vectors(loss=pd.Series({0: 0.5, 2: 1.5}), accuracy=pd.Series({0: 0.5, 2: 1.0}))))
+    assert rows["accuracy_mean"][1] == 0.75 and rows["loss_mean"][1] == 1.0
+    assert "accuracy_client_1" not in rows and rows["accuracy_client_2"][1] == 1.0
+    assert rows["n_skipped"] == ("count", 1)
+
+
+def test_nobody_measured_is_no_number():
+    rows = rows_of(evaluate(vectors(gap=pd.Series(dtype=float))))
+    assert not [name for name in rows if name.startswith("gap")]
+
+
+def test_a_client_without_samples_differs_from_one_that_diverged():
+    # 0 of 0 is NaN; a model full of NaN still predicts the first class.
+    rounds = pd.DataFrame({
+        "loss_test": [0.5, np.nan, np.nan, np.inf],
+        "accuracy_test": [0.75, np.nan, 0.1, 0.2],
+        "recall_test": [0.5, np.nan, 0.1, 0.2],
+    })  # fmt: skip
+    found = measured(rounds, "test")
+    assert found.index.tolist() == [0, 2, 3]
+    assert found.loc[0].tolist() == [0.5, 0.75, 0.5]
+    assert found.loc[[2, 3]].isna().all(axis=None)
+
+
+def test_against_a_baseline():
+    a, b = pd.Series([0.55, 0.58, 0.72, 0.79]), pd.Series([0.5, 0.6, 0.7, 0.8])
+    rows = rows_of(evaluate_against(a, b))
+    assert rows["improved_suffering_pct"] == ("percent", 50)
+    assert rows["improved_suffering_gain"] == ("fraction", pytest.approx(0.015))
+    assert rows["degraded_well_pct"] == ("percent", 50)
+    assert rows["degraded_well_gain"] == ("fraction", pytest.approx(0.005))
+    assert rows["accuracy_gain"] == ("fraction", pytest.approx(0.01))
+    assert rows["accuracy_worst10_gain"] == ("fraction", pytest.approx(0.05))
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_client_that_diverged_on_either_side_leaves_nothing_to_compare(side):
+    pair = [pd.Series([0.5, 0.6]), pd.Series([0.4, 0.7])]
+    pair[side] = pd.Series([0.5, np.nan])
+    assert all(np.isnan(value) for _, _, value in evaluate_against(*pair))
+
+
+def test_a_baseline_of_other_clients_is_refused():
+    with pytest.raises(FairflError, match="same clients"):
+        evaluate_against(pd.Series({0: 0.5, 1: 0.5}), pd.Series({0: 0.5, 2: 0.5}))
+
+
+def test_registry_of_local_optima():
+    rows = {metric: value for metric, _, value in evaluate_local(np.array(BEST))}
+    assert rows["local_loss_min"] == 0.4 and rows["local_loss_max"] == 0.9
+
+
+# -- other numbers ----------------------------------------------------------------------------
+def test_statistics_of_a_partition():
+    sizes = {"train": [3, 5, 12], "validation": [0, 0, 0], "test": [1, 0, 4]}
+    assert {name: function(sizes) for name, function in STATISTICS.items()} == {
+        "num_clients": 3, "samples_train": 20, "samples_validation": 0, "samples_test": 5, "lambda_bound": 3 / 20 / 2,
+    }  # fmt: skip
+
+
+def test_the_bound_on_gifairs_lambda_is_the_one_that_vred_prints():
+    # VRed table 5, CIFAR-10: 6e-5 with 50 clients and 24,959 samples; its smallest client has about 73.
+    assert lambda_bound([73] + [508] * 49) == pytest.approx(6e-5, rel=0.01)
+    assert np.isnan(lambda_bound([7]))
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [("accuracy_mean", "tidy"), ("gap_client_k", "tidy"), ("learning_rate", "tuned"), ("hp_q", "tuned"),
+     ("num_clients", "statistics"), ("lambda_bound", "statistics")],
+)  # fmt: skip
+def test_origin(metric, expected):
+    assert origin(metric) == expected
+
+
+def test_origins_name_each_kind_once():
+    assert origins(["hp_q", "accuracy_mean", "hp_beta"]) == ("tuned", "tidy")
