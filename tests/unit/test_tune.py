@@ -15,8 +15,8 @@ POINTS = [
     for beta in (1.0, 2.0)
 ]  # fmt: skip
 SPEC = {
-    "setting": "s", "algorithm": "vred", "data": "digits", "metric": "accuracy_mean", "direction": "up", "seeds": [0, 1],
-    "points": POINTS, "code": {},
+    "setting": "s", "algorithm": "vred", "data": "digits", "metric": "accuracy_mean", "direction": "up",
+    "seeds": [0, 1], "points": POINTS, "code": {},
 }  # fmt: skip
 
 

@@ -87,9 +87,10 @@ class Plan:
 
     `slope` is phi'(l) for clients that descend phi(l) instead of l; it maps the losses of several models at once,
     [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
-    the module or a `functools.partial` of it: a lambda made anew in each round is captured anew on a GPU. `start` [models, m, P] lets each client train several models,
-    each from its own start; `prox` may then be a tensor [models], one factor for each. A client's models see the same
-    batches.
+    the module or a `functools.partial` of it: a lambda made anew in each round is captured anew on a GPU.
+
+    `start` [models, m, P] lets each client train several models, each from its own start; `prox` may then be a tensor
+    [models], one factor for each. A client's models see the same batches.
     """
 
     lr_scale: Tensor | None = None  # [m]

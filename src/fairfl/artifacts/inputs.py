@@ -13,7 +13,7 @@ import pandas as pd
 
 from fairfl.artifacts import measured
 from fairfl.artifacts.arms import arm
-from fairfl.artifacts.changes import changed_keys
+from fairfl.artifacts.changes import changed_keys, summary
 from fairfl.artifacts.units import factor
 from fairfl.errors import FairflError
 from fairfl.metrics.origin import origin
@@ -339,7 +339,7 @@ def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> s
         if setting.get("tuned"):
             facts += ". Learning rates, batch sizes and hyper-parameters: what tuning chose here"
         if changes and setting["changed"]:
-            facts += f". Changed by the scale: {'; '.join(setting['changed'])}"
+            facts += f". Changed by the scale: {'; '.join(summary(setting['changed']))}"
         groups.setdefault(facts, []).append(names.get(key, key))
     sentences = [f"Scale: {spec['scale']}."]
     if replaced := stand_ins(spec):
