@@ -112,6 +112,8 @@ def torch_warning(summaries: list[dict[str, Any] | None]) -> str:
 def lines(workload: Workload) -> list[str]:
     """The plan as text, one line per run and a sum."""
     layout = Layout(workload)
+    for setting in workload.tuned_settings():
+        workload.tuning_grid(setting)
     text, planned = [], 0
     for run in workload.runs:
         why = reason(layout, run)

@@ -11,7 +11,10 @@ scale: tiny
 description: Smallest thing that exercises every rule.
 patches:
   - match: ["*"]
-    set: {rounds: 3, evaluate_every: 1, seeds: [0], local_optimum.max_steps: 3}
+    set: {rounds: 3, evaluate_every: 1, seeds: [0]}
+    why: test
+  - match: ["eagle_*"]
+    set: {local_optimum.max_steps: 3}
     why: test
   - match: ["eagle_emnist_*"]
     set: {data: {name: digits}, samples: 120, clients: 2, clients_per_round: 2}

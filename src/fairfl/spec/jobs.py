@@ -97,7 +97,7 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
         "data": spec.data.label,
         "rounds": spec.rounds,
         "reported_part": spec.reported_part,
-        "baseline": "fedavg",  # of the metrics that compare each client with what a plain average gives it
+        "baseline": workload.baseline(setting),
         "gap_part": spec.gap_part or spec.reported_part,
         "runs": [
             {

@@ -74,6 +74,9 @@ class Artifact(Strict):
     columns_of: dict[str, list[str]] = Field(
         default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
     )
+    baseline: Row | None = Field(
+        None, description="arm that runs are held against, client by client (accuracy_gain); runs even if it has no row"
+    )
     layout: Literal["arms", "settings_by_arm", "arms_by_setting"] = Field(
         "arms",
         description="table: lines are arms, setting by setting, and columns metrics; or lines are settings and columns "
@@ -88,6 +91,10 @@ class Artifact(Strict):
     spread: str = ""
     assumed: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
+
+    def arms_in(self, setting: str) -> list[Row]:
+        """The arms that must run in a setting: its rows and the baseline."""
+        return self.rows_in(setting) + ([self.baseline] if self.baseline else [])
 
     def columns_for(self, algorithm: str) -> list[str]:
         """Metric ids of the rows of an algorithm, in print order."""
@@ -194,7 +201,7 @@ class Paper(Strict):
     @model_validator(mode="after")
     def _consistent(self) -> "Paper":
         for name, artifact in self.artifacts.items():
-            for row in artifact.rows:
+            for row in [*artifact.rows, *([artifact.baseline] if artifact.baseline else [])]:
                 if row.algorithm not in self.algorithms:
                     raise ValueError(
                         f"artifacts.{name}: algorithm {row.algorithm!r} is not described under "

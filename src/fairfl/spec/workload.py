@@ -83,8 +83,9 @@ class Workload:
             if "tidy" not in artifact.origins:
                 continue
             for setting in artifact.settings:
-                for row in artifact.rows_in(setting):
-                    if self.config.algorithms and row.algorithm not in self.config.algorithms:
+                for row in artifact.arms_in(setting):
+                    unwanted = self.config.algorithms and row.algorithm not in self.config.algorithms
+                    if unwanted and row != artifact.baseline:
                         continue
                     tuned = self.config.tuned and self.tunes(setting, row.algorithm)
                     arm = (row.algorithm, arm_name(row.hyperparameters) + TUNED * tuned)
@@ -101,6 +102,11 @@ class Workload:
             if self.declared(algorithm).ROUNDS
             for seed in self.settings[setting].seeds
         ]
+
+    def baseline(self, setting: str) -> str | None:
+        """Algorithm that the runs of a setting are held against, if an artifact asks for that."""
+        named = {a.baseline.algorithm for _, _, a in self.artifacts.values() if a.baseline and setting in a.settings}
+        return next(iter(named), None)
 
     def runs_of(self, setting: str) -> list[Run]:
         return [run for run in self.runs if run.setting == setting]
@@ -158,6 +164,12 @@ class Workload:
             self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", arms)
             points[name] = point
         return points
+
+    def tuned_settings(self) -> list[str]:
+        """Settings whose tuning grid must run: an artifact prints what was chosen, or a run takes it."""
+        printed = {s for _, _, a in self.artifacts.values() if "tuned" in a.origins for s in a.settings}
+        taken = {run.setting for run in self.runs if self.tuning_of(run)}
+        return [name for name in self.settings if name in printed | taken]
 
     def tunes(self, setting: str, algorithm: str) -> bool:
         """True if the algorithm is tuned in the setting."""
@@ -285,7 +297,7 @@ def _check_references(workload: Workload) -> None:
             if setting not in workload.settings:
                 hint = nearest(setting, workload.settings)
                 raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
-    known = {row.algorithm for _, _, a in workload.artifacts.values() for row in a.rows}
+    known = {row.algorithm for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)}
     for wanted in workload.config.algorithms or []:
         if wanted not in known:
             raise SpecError(f"config.yaml: algorithms: no artifact uses {wanted!r}{nearest(wanted, known)}")

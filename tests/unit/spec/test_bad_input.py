@@ -126,6 +126,33 @@ PAPER_CASES = [
 ]
 
 
+VRED_CASES = [
+    ("templates/base/tuning/algorithms/vred/betta", [1.0], ["tuning.algorithms", "'betta'", "did you mean 'beta'"]),
+    ("templates/base/tuning/algorithms/vredd", {}, ["tuning.algorithms", "'vredd'", "did you mean 'vred'"]),
+    ("templates/base/tuning/grid/learning_rat", [1.0], ["tuning.grid", "learning_rat"]),
+    ("templates/base/tuning/hold_out", 1.0, ["tuning.hold_out", "1.0"]),
+    ("templates/base/tuning/direction", "upp", ["tuning.direction", "'upp'"]),
+    ("settings/vred_cifar10/learning_rates/fedavgg", 0.1, ["learning_rates", "'fedavgg'", "did you mean 'fedavg'"]),
+    ("settings/vred_cifar10/learning_rates/vred", 0.0, ["learning_rates", "vred: 0.0"]),
+    ("templates/base/partition_seed", -1, ["partition_seed", "-1"]),
+    ("templates/image/split/order", "sorted", ["split.order", "'sorted'"]),
+    ("artifacts/table6/rows/0/setting", "vred_cifar", ["row 0", "'vred_cifar'"]),
+    ("artifacts/table4/layout", "arm", ["layout", "'arm'"]),
+    ("artifacts/table5/columns_of/vred", ["hp_betta"], ["columns_of.vred", "'hp_betta'", "did you mean 'hp_beta'"]),
+    ("artifacts/table1/baseline/algorithm", "fedavgg", ["'fedavgg'", "did you mean 'fedavg'"]),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "words"), VRED_CASES, ids=lambda v: str(v)[:40])
+def test_paper_with_tuning(project, root, keys, value, words):
+    edit(project / "papers" / "vred.yaml", keys, value)
+    with pytest.raises(SpecError) as error:
+        load_workload(project, config(root, scale="paper"))
+    message = str(error.value)
+    assert "papers/vred.yaml" in message
+    assert [word for word in words if word not in message] == [], message
+
+
 @pytest.mark.parametrize(("keys", "value", "words"), PAPER_CASES, ids=lambda v: str(v)[:40])
 def test_paper(project, root, keys, value, words):
     edit(project / "papers" / "eagle.yaml", keys, value)

@@ -12,6 +12,7 @@ from fairfl.spec import jobs
 from fairfl.spec.declaration import declaration, names
 from fairfl.spec.layout import Layout
 from fairfl.spec.schemas import schemas
+from fairfl.spec.strict import SpecError
 from fairfl.spec.workload import Run, arm_name, load_workload
 
 
@@ -19,9 +20,12 @@ def workload(root: Path, **changes):
     return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | changes)
 
 
-def test_eagle_has_all_its_artifacts(root):
-    keys = set(workload(root).artifacts)
-    assert keys == {f"eagle_table{n}" for n in range(1, 12)} | {f"eagle_figure{n}" for n in range(1, 7)}
+def test_every_paper_has_all_its_artifacts(root):
+    keys = {f"eagle_table{n}" for n in range(1, 12)} | {f"eagle_figure{n}" for n in range(1, 7)}
+    keys |= {f"fedfv_table{n}" for n in range(1, 5)} | {"fedfv_figure1"}
+    keys |= {f"fedfv_figure2{panel}_{metric}" for panel in "ab" for metric in ("mean", "std")}
+    keys |= {f"vred_table{n}" for n in range(1, 7)} | {"vred_figure1", "vred_figure2"}
+    assert set(workload(root).artifacts) == keys
 
 
 def test_runs_that_two_artifacts_share_are_run_once(root):
@@ -35,7 +39,12 @@ def test_runs_that_two_artifacts_share_are_run_once(root):
 def test_paper_scale_changes_nothing(root):
     load = workload(root, scale="paper")
     assert all(jobs.changed_by_scale(load, name) == [] for name in load.settings)
-    assert len(load.runs) == 4 * (8 * 10 + 12 + 4) + 2
+    eagle = [run for run in load.runs if run.setting.startswith("eagle")]
+    assert len(eagle) == 4 * (8 * 10 + 12 + 4) + 2
+    # Table 4's first column is FedFV as in table 3; figures draw arms of the tables, but for MNIST.
+    fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
+    assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
+    assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
     setting = load.settings["eagle_emnist_cnn_a0.1"]
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
 
@@ -51,6 +60,10 @@ def test_stand_ins_are_declared(root, scale):
             assert label.endswith("(stand-in for dirty_mnist)")
         if "synthetic" in name:
             assert label == "synthetic_gaussian"
+        if name.startswith(("fedfv", "vred")):
+            published = load.papers[load.paper_of[name]].settings[name].data.name
+            real = scale == "small" and published in ("cifar10", "mnist", "fashion_mnist")
+            assert label == published if real else label.endswith(f"(stand-in for {published})")
 
 
 @pytest.mark.parametrize("scale", ["quick", "small"])
@@ -129,6 +142,90 @@ def test_calibration_points_are_settings_of_their_own(root):
     assert len(grid) == 9
     assert load.settings[grid[-1]].samples == 50000 and load.settings[grid[-1]].learning_rate == 1.0
     assert {run.algorithm for name in grid for run in load.runs_of(name)} == {"fedavg"}
+
+
+# -- tuning -----------------------------------------------------------------------------------------
+def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
+    load = workload(root, scale="paper")
+    base = load.settings["vred_cifar100"]
+    points = load.tuning_grid("vred_cifar100")
+    assert [point["learning_rate"] for point in points.values()] == [0.001, 0.002, 0.005, 0.01, 0.02, 0.05]
+    for name, point in points.items():
+        setting = load.settings[name]
+        assert setting.reported_part == "validation" and setting.learning_rate == point["learning_rate"]
+        assert (setting.split.train, setting.split.validation, setting.split.test) == (0.64, 0.16, 0.2)
+        assert setting.seeds == [0] and setting.learning_rates == {} and setting.rounds == base.rounds
+        # A run of the grid trains with the rate of its point, whatever the algorithm.
+        assert jobs.train(load, Run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
+    assert len(load.arms[name]) == 1 + 3 + 1 + 4 + 4 + 4 + 6 + 6
+    fedfv = load.tuning_grid("fedfv_fmnist")
+    assert [tuple(point.values()) for point in fedfv.values()] == [(0.01, None), (0.01, 400), (0.1, None), (0.1, 400)]
+    assert all(load.settings[name].split == load.settings["fedfv_fmnist"].split for name in fedfv)
+
+
+def test_a_choice_depends_on_the_grid_runs_of_its_algorithm_only(root):
+    load = workload(root, scale="paper")
+    spec = jobs.tune(load, "vred_cifar10", "semi_vred")
+    assert len(spec["points"]) == 6 * 6 and spec["metric"] == "accuracy_mean"
+    assert {point["shown"] for point in spec["points"]} == {f"beta={b}" for b in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)}
+    before = canonical(jobs.tune(load, "vred_cifar10", "vred"))
+    tuning = load.settings["vred_cifar10"].tuning
+    algorithms = {**tuning.algorithms, "semi_vred": {"beta": [0.3]}}
+    changed = workload(root, scale="paper")
+    changed.settings["vred_cifar10"] = changed.settings["vred_cifar10"].model_copy(
+        update={"tuning": tuning.model_copy(update={"algorithms": algorithms})}
+    )
+    assert canonical(jobs.tune(changed, "vred_cifar10", "vred")) == before
+    assert len(jobs.tune(changed, "vred_cifar10", "semi_vred")["points"]) == 6
+
+
+def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
+    layout = Layout(workload(root, artifacts=["vred_table4", "vred_table5"]))
+    assert layout.workload.runs == []
+    choices = {path for path in layout.artifact_input_list("vred_table4") if "/tuned/" in path}
+    assert len(choices) == 4 * 8 and "results/quick/tuned/vred_cifar10/afl.json" in choices
+    assert set(layout.compared()) >= choices
+
+
+def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
+    plain, tuned = (workload(root, scale="paper", tuned=tuned, papers=["vred", "fedfv"]) for tuned in (False, True))
+    run = Run("vred_cifar10", "term", "alpha=0.01", 0)
+    spec = jobs.train(plain, run)
+    assert spec["learning_rate"] == 0.01 and "tuned" not in spec
+    assert Layout(plain).tuned_for(run.setting, run.algorithm, run.arm) == []
+    arm = "alpha=0.01+tuned"
+    assert ("term", arm) in tuned.arms["vred_cifar10"] and ("term", run.arm) not in tuned.arms["vred_cifar10"]
+    assert jobs.train(tuned, Run("vred_cifar10", "term", arm, 0))["tuned"] == "all"
+    assert Layout(tuned).tuned_for("vred_cifar10", "term", arm) == ["results/paper/tuned/vred_cifar10/term.json"]
+    # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
+    assert jobs.train(tuned, Run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
+    assert ("fedfv", "alpha=0.0,tau=0") in tuned.arms["fedfv_cifar10_order"]
+
+
+def test_a_setting_without_tuning_says_so(root):
+    with pytest.raises(SpecError, match="papers/eagle.yaml: settings.eagle_dirtymnist_cnn: has no `tuning`"):
+        workload(root).tuning_grid("eagle_dirtymnist_cnn")
+
+
+def test_algorithms_may_have_rates_of_their_own(root):
+    load = workload(root, scale="paper")
+    rates = {a: jobs.train(load, run)["learning_rate"] for run in load.runs_of("vred_cinic10") for a in [run.algorithm]}
+    assert rates == {
+        "fedavg": 0.01, "qffl": 0.005, "afl": 0.01, "term": 0.01, "propfair": 0.02, "gifair": 0.02, "vred": 0.005,
+        "semi_vred": 0.005,
+    }  # fmt: skip
+
+
+def test_a_table_of_gains_runs_what_it_is_held_against(root):
+    load = workload(root, artifacts=["vred_table1"], algorithms=["vred"])
+    assert {run.algorithm for run in load.runs} == {"vred", "fedavg"}
+    assert jobs.tidy(load, "vred_cifar100")["baseline"] == "fedavg"
+    assert jobs.tidy(workload(root), "fedfv_fmnist")["baseline"] is None
+
+
+def test_rows_of_one_setting_do_not_run_in_the_others(root):
+    load = workload(root, scale="paper", artifacts=["vred_table6"])
+    assert {arm for algorithm, arm in load.arms["vred_cifar100"] if algorithm == "semi_vred"} == {"beta=0.01"}
 
 
 def test_declarations_come_without_torch():

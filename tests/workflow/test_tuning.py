@@ -1,0 +1,97 @@
+"""The tuning stage in the real Snakefile: grids, choices, tables that print them, runs that take them."""
+
+import json
+import re
+
+import pytest
+from small_project import Project
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+
+SCALE = """
+  - match: ["vred_*"]
+    set:
+      data: {name: digits}
+      samples: 240
+      model: {name: logistic_regression}
+      partition: {name: label_shards}
+      clients: 3
+      clients_per_round: 3
+      loss: cross_entropy
+      batch_size: 8
+      seeds: [0]
+      tuning.grid: {learning_rate: [0.05, 0.2]}
+      tuning.algorithms: {vred: {beta: [0.5]}}
+      tuning.rounds: 2
+    why: test
+"""
+CHOICES = ("artifacts=vred_table4,vred_table2", "algorithms=fedavg,vred", "papers=vred")
+TUNED = ("artifacts=vred_table1", "algorithms=fedavg,vred", "papers=vred", "tuned=true")
+
+
+@pytest.fixture(scope="module")
+def tuned(root, tmp_path_factory) -> Project:
+    project = Project(root, tmp_path_factory.mktemp("tuned"))
+    with (project.folder / "scales" / "tiny.yaml").open("a") as file:
+        file.write(SCALE)
+    project.snakemake(config=CHOICES)
+    return project
+
+
+def choice(project: Project, algorithm: str) -> dict:
+    return json.loads((project.folder / f"results/tiny/tuned/vred_cifar100/{algorithm}.json").read_text())
+
+
+def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
+    made = choice(tuned, "vred")
+    assert [point["learning_rate"] for point in made["points"]] == [0.05, 0.2]
+    assert made["value"] == max(point["value"] for point in made["points"])
+    assert made["data"] == "digits (stand-in for cifar100)" and made["hyperparameters"] == {"beta": 0.5}
+    # The number that decided is the validation accuracy of that point's run.
+    tidy = (
+        tuned.folder / f"results/tiny/tidy/vred_cifar100~tuning,learning_rate={made['learning_rate']}.csv"
+    ).read_text()
+    (value,) = re.findall(r",vred,beta=0.5,0,accuracy_mean,([0-9.]+),", tidy)
+    assert float(value) == pytest.approx(made["value"])
+    table = (tuned.folder / "results/tiny/vred/table4.csv").read_text()
+    assert re.search(r"vred_cifar100,vred,.*learning_rate", table)
+    assert "stand-in for cifar100" in table
+
+
+def test_counts_come_from_the_partitions(tuned):
+    table = (tuned.folder / "results/tiny/vred/table2.md").read_text()
+    assert "(paper: 39445)" in table and "(paper: 50)" in table
+
+
+def test_the_stage_is_a_no_op_the_second_time(tuned):
+    assert "Nothing to be done" in tuned.snakemake("--dry-run", config=CHOICES).stdout
+
+
+def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
+    tuned.edit("src/fairfl/algorithms/vred.py", "1 + 2 * config.beta", "1 + (1 + 1) * config.beta")
+    planned = tuned.planned(*CHOICES)
+    tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * config.beta", "1 + 2 * config.beta")
+    runs = {name for name in planned if "/runs/" in name}
+    assert len(runs) == 4 * 2 and all("~tuning," in name and "/vred/" in name for name in runs)
+    assert {name for name in planned if "/partitions/" in name} == set()
+
+
+def test_runs_take_what_was_chosen_if_asked_to(tuned):
+    tuned.snakemake(config=TUNED)
+    folder = tuned.folder / "results/tiny/runs/vred_cifar100/vred"
+    (arm,) = folder.iterdir()
+    assert arm.name == "beta=0.1+tuned"  # the arm of the paper's row, with other values
+    summary = json.loads((arm / "seed0" / "summary.json").read_text())
+    made = choice(tuned, "vred")
+    assert summary["chosen"] == {key: made[key] for key in summary["chosen"]}
+    assert summary["chosen"]["hyperparameters"] == {"beta": 0.5}
+    assert "what tuning chose here" in (tuned.folder / "results/tiny/vred/table1.md").read_text()
+    plan = tuned.snakemake("plan", config=TUNED).stdout
+    assert "0 of 6 runs would run" in plan and "vred_cifar100~tuning,learning_rate=0.05/vred/beta=0.5" in plan
+
+
+def test_bad_grids_are_refused_before_anything_runs(tuned):
+    tuned.edit("scales/tiny.yaml", "vred: {beta: [0.5]}", "vred: {betta: [0.5]}")
+    said = tuned.snakemake("--dry-run", config=CHOICES, check=False).stdout
+    tuned.edit("scales/tiny.yaml", "vred: {betta: [0.5]}", "vred: {beta: [0.5]}")
+    assert "tuning.algorithms" in said and "unknown hyper-parameter 'betta'" in said and "did you mean 'beta'" in said
