@@ -100,7 +100,7 @@ class Layout:
         return [
             self.tuned(name, algorithm)
             for name, setting in self._settings().items()
-            if setting.tuning
+            if setting.tuning and self.workload.selected(name)
             for algorithm in setting.tuning.algorithms
         ]
 
@@ -223,7 +223,7 @@ class Layout:
 
     def config(self) -> str:
         """What to run, for cheap jobs that read papers/*.yaml themselves; not how (device, threads, folders)."""
-        what = {"scale", "papers", "artifacts", "algorithms", "seeds", "tuned", "verdict"}
+        what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
         return canonical(self.workload.config.model_dump(mode="json", include=what))
 
     def summary_spec(self, module: str) -> str:

@@ -254,6 +254,7 @@ class Config(Strict):
     papers: list[str] = Field(min_length=1)
     seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
     artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
+    settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
     algorithms: list[str] | None = Field(None, min_length=1, description="null: all")
     data_folder: str = "data"
     mirrors: list[str] = Field(default_factory=list)
@@ -267,7 +268,7 @@ class Config(Strict):
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     verdict: Verdict = Verdict()
 
-    @field_validator("papers", "seeds", "artifacts", "algorithms", "mirrors", mode="before")
+    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
         """`--config papers=eagle` and `papers=eagle,vred` mean a list."""

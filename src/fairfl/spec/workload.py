@@ -62,11 +62,12 @@ class Workload:
     # -- runs ---------------------------------------------------------------------------------
     @cached_property
     def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
-        """Selected artifacts: 'eagle_table8' -> (paper, id, artifact)."""
+        """Selected artifacts: 'eagle_table8' -> (paper, id, artifact), each with the selected ones of its settings."""
         every = {
-            f"{name}_{key}": (name, key, artifact)
+            f"{name}_{key}": (name, key, kept)
             for name in self.config.papers
             for key, artifact in self.papers[name].artifacts.items()
+            if (kept := self._restricted(artifact)) is not None
         }
         if self.config.artifacts is None:
             return every
@@ -74,6 +75,15 @@ class Workload:
             if wanted not in every:
                 raise SpecError(f"config.yaml: artifacts: no artifact {wanted!r}{nearest(wanted, every)}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
+
+    def selected(self, setting: str) -> bool:
+        wanted = self.config.settings
+        return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
+
+    def _restricted(self, artifact: Artifact) -> Artifact | None:
+        """The artifact without settings that are not to run; None if nothing of it is left."""
+        kept = list(filter(self.selected, artifact.settings))
+        return artifact.model_copy(update={"settings": kept}) if kept or not artifact.settings else None
 
     @cached_property
     def arms(self) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
@@ -297,6 +307,9 @@ def _check_references(workload: Workload) -> None:
             if setting not in workload.settings:
                 hint = nearest(setting, workload.settings)
                 raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
+    for wanted in workload.config.settings or []:
+        if not fnmatch.filter(workload.settings, wanted):
+            raise SpecError(f"config.yaml: settings: no setting {wanted!r}{nearest(wanted, workload.settings)}")
     known = {row.algorithm for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)}
     for wanted in workload.config.algorithms or []:
         if wanted not in known:

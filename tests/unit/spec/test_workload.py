@@ -79,6 +79,16 @@ def test_restrictions(root):
     assert {run.seed for run in load.runs} == {7}
 
 
+def test_some_settings_only(root):
+    load = workload(root, settings="fedfv_fmnist,vred_c*")
+    assert {run.setting for run in load.runs} == {"fedfv_fmnist", "vred_cifar10", "vred_cifar100", "vred_cinic10"}
+    assert load.artifacts["fedfv_table4"][2].settings == ["fedfv_fmnist"]
+    assert "fedfv_table2" not in load.artifacts and "vred_table3" in load.artifacts
+    layout = Layout(load)
+    assert not any("stackoverflow" in path for path in layout.tunings())
+    assert not any("stackoverflow" in path for name in load.artifacts for path in layout.artifact_input_list(name))
+
+
 def test_run_id_is_a_path():
     assert Run("fedfv_cifar10", "qffl", "q=1.0", 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
     assert arm_name({}) == "default"
