@@ -39,7 +39,7 @@ def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
 
     An illustration has no setting: its claims speak of what it draws, which is kept under its own name.
     """
-    if artifact.kind == "illustration" and not artifact.settings:
+    if artifact.drawing:
         return name
     only = artifact.settings[0] if len(artifact.settings) == 1 else None
     return claim.setting or only

@@ -252,7 +252,7 @@ def ours(workload: Workload, results: Path) -> Values:
             )
     for name, (paper, key, artifact) in workload.artifacts.items():
         file = f"{paper}/{key}.csv"
-        if artifact.kind == "illustration" and artifact.claims and (results / file).is_file():
+        if artifact.drawing and artifact.claims and (results / file).is_file():
             drawn = measured.drawn(results / file)
             cells |= {(name, algorithm, (), metric): Cell(value) for (algorithm, metric), value in drawn.items()}
     return Values(cells)

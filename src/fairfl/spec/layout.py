@@ -184,7 +184,7 @@ class Layout:
                     found.add(self.statistics(setting, self._settings()[setting].seeds[0]))
                 if "tuned" in artifact.origins:
                     found |= set(self.choices(artifact, setting).values())
-            if artifact.kind == "illustration" and not artifact.settings and artifact.claims:
+            if artifact.drawing and artifact.claims:
                 found.add(f"{self.results}/{paper}/{key}.csv")
         return sorted(found)
 

@@ -110,6 +110,11 @@ class Artifact(Strict):
         return origins(self.columns) if self.columns else ("tidy",)
 
     @property
+    def drawing(self) -> bool:
+        """True for an illustration of no setting: its claims speak of the numbers in its own CSV."""
+        return self.kind == "illustration" and not self.settings
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Kinds of files that a table is made from: choices and counts are printed with the paper's beside them."""
         return self.origins if self.origins == ("tidy",) else (*self.origins, "reported")
