@@ -97,6 +97,23 @@ def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
     assert (second.here, second.reported) == ("fails", "untestable")
 
 
+def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
+    build(tmp_path)
+    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "separators", "settings": ["full"]}
+    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
+    paper["artifacts"]["figure0"] = {
+        **drawing,
+        "rows": [{"algorithm": "fedavg"}],
+        "claims": [claim("loss(fedavg) < 3")],
+    }
+    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
+    path = tmp_path / "results/demo/figure0.csv"
+    path.parent.mkdir()
+    path.write_text("panel,setting,client\ndata,full,0\n")
+    (line,) = lines(load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), tmp_path, tmp_path / "results")
+    assert (line.here, line.left) == ("holds", "1")
+
+
 def test_printed_digits_decide_ties(tmp_path) -> None:
     (line,) = lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
     assert line.here == "holds"  # the paper prints no digit after the point
