@@ -31,7 +31,7 @@ def local_optima(results: Path, spec: dict[str, Any], seed: int) -> dict[str, np
 def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) -> tuple[pd.DataFrame, dict]:
     """Curves of one run with gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run["id"]
-    summary = records.read(folder / "summary.json", "spec", "fingerprint")
+    summary = records.read(folder / "summary.json", "spec", "fingerprint", "data_source")
     made = summary["spec"]
     if fingerprint(made) != summary["fingerprint"]:
         raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
@@ -80,7 +80,7 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
     for run in spec["runs"]:
         table, summary = found[run["id"]]
         keys = {name: run[name] for name in ("algorithm", "hyperparameters", "seed")}
-        source = {"run": run["id"], "fingerprint": summary["fingerprint"]}
+        source = {"run": run["id"], "fingerprint": summary["fingerprint"], "source": summary["data_source"]}
         rows = evaluate(vectors[run["id"]])
         if run["seed"] in baseline and run["algorithm"] != spec["baseline"]:
             rows += evaluate_against(vectors[run["id"]].accuracy, vectors[baseline[run["seed"]]].accuracy)
@@ -93,7 +93,7 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
     if spec["local_only"]:
         finals += local_rows(spec, common, optima)
     order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
-    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint"])
+    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source"])
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
 
 

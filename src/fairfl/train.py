@@ -120,6 +120,7 @@ def main(argv: list[str] | None = None) -> None:
         backend=type(simulation.backend).__name__.lower(),
         parameters=simulation.x.numel(),
         training_seconds=round(training, 3),
+        data_source=clients.source,
         dropped_reports=result.dropped,
         diverged=diverged(clients, result),
         **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),

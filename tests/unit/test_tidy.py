@@ -47,7 +47,7 @@ def write_run(results, run, shift=0.0, order=(3, 0, 2, 1)):
     pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
     setting, algorithm, arm, _ = run["id"].split("/")
     spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
-    summary = {"spec": spec, "fingerprint": fingerprint(spec)}
+    summary = {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand"}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
 
@@ -108,9 +108,9 @@ def test_every_final_row_says_where_it_comes_from(results):
     final, _ = tidy.tidy(SPEC, results)
     row = final.iloc[0]
     assert list(final) == ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data",
-                           "rounds", "run", "fingerprint"]  # fmt: skip
+                           "rounds", "run", "fingerprint", "source"]  # fmt: skip
     assert (row["setting"], row["data"], row["rounds"], row["run"]) == ("s", "toy", 4, SPEC["runs"][0]["id"])
-    assert row["fingerprint"] == fingerprint(MADE)
+    assert (row["fingerprint"], row["source"]) == (fingerprint(MADE), "drawn by hand")
     units = dict(zip(final["metric"], final["unit"], strict=True))
     assert (units["gap_max"], units["gap_var"], units["accuracy_balanced"]) == ("nats", "nats^2", "fraction")
 
@@ -266,8 +266,9 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
     assert made[0] == made[1]
     mark = fingerprint(MADE)
     text = made[0].decode()
-    assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{SPEC['runs'][0]['id']},{mark}\n" in text
-    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,\n" in text
+    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand"
+    assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
+    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,\n" in text
     assert "\r" not in text
 
 
@@ -283,7 +284,9 @@ def test_a_refused_run_leaves_no_table(results):
 def test_a_summary_of_another_run_is_refused_by_name(results):
     folder = results / "runs" / SPEC["runs"][0]["id"]
     spec = {"setting": "s", "algorithm": "fedavg", "arm": "default", "seed": 7}
-    (folder / "summary.json").write_text(json.dumps({"spec": spec, "fingerprint": fingerprint(spec)}))
+    (folder / "summary.json").write_text(
+        json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": ""})
+    )
     with pytest.raises(FairflError, match="belongs to run s/fedavg/default/seed7"):
         tidy.tidy(SPEC, results)
 

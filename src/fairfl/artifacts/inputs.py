@@ -122,6 +122,8 @@ class Inputs:
         """All tidy files, values in the units that the paper prints."""
         frames = [_csv(Path(path), _TIDY, ("value",)) for path in self._files("tidy").values()]
         frame = pd.concat(frames, ignore_index=True)
+        for source in frame.get("source", pd.Series(dtype=str)).dropna().unique():
+            self.say(f"Source: {source}.")  # a lossy copy must not pass for the original
         return in_units(frame, self.units)
 
     @property

@@ -66,6 +66,7 @@ class Clients:
     parts: dict[str, Part]
     classes: int
     shape: tuple[int, ...]  # of one sample
+    source: str = ""  # where the data came from, a sentence
 
     @property
     def count(self) -> int:
@@ -129,7 +130,7 @@ def load(
             x = x.to(dtype)
         counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
         parts[name] = Part(x.to(device), labels[picked].to(device), counts)
-    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]))
+    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]), metadata.get("source", ""))
 
 
 def _per_channel(numbers: str, dtype: torch.dtype) -> Tensor:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import demo
 import pytest
@@ -156,6 +157,14 @@ def test_paper_data_is_not_called_a_stand_in(spec):
     spec["scale"] = "paper"
     for text in results_table(spec):
         assert "stand-in" not in text and "Changed" not in text
+
+
+def test_the_note_says_where_the_data_came_from(spec):
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},source", *(f'{line},"A, lossy copy"' for line in lines)]) + "\n")
+    _, md, _ = results_table(spec)
+    assert "Source: A, lossy copy." in md and md.count("lossy") == 1
 
 
 def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
