@@ -338,8 +338,9 @@ def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> s
     groups: dict[str, list[str]] = {}
     for key, setting in spec["settings"].items():
         facts = f"Data: {setting['data']}; {_count(setting['rounds'], 'round')}; {_count(setting['seeds'], 'seed')}"
-        if setting.get("tuned"):
-            facts += ". Learning rates, batch sizes and hyper-parameters: what tuning chose here"
+        if tuned := setting.get("tuned"):
+            too = " and hyper-parameters" if tuned == "all" else ""
+            facts += f". Learning rates, batch sizes{too}: what tuning chose here"
         if changes and setting["changed"]:
             facts += f". Changed by the scale: {'; '.join(summary(setting['changed']))}"
         groups.setdefault(facts, []).append(names.get(key, key))

@@ -146,7 +146,9 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
                 "rounds": workload.settings[name].rounds,
                 "seeds": len(workload.settings[name].seeds),
                 "changed": changed_by_scale(workload, name, "tuned" in spec.origins),
-                "tuned": workload.config.tuned and workload.settings[name].tuning is not None,
+                "tuned": tuning.applies
+                if workload.config.tuned and (tuning := workload.settings[name].tuning)
+                else None,
             }
             for name in spec.settings
         },
