@@ -146,23 +146,17 @@ VRED_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "value", "words"), VRED_CASES, ids=lambda v: str(v)[:40])
-def test_paper_with_tuning(project, root, keys, value, words):
-    edit(project / "papers" / "vred.yaml", keys, value)
+@pytest.mark.parametrize(
+    ("paper", "keys", "value", "words"),
+    [*(("eagle", *case) for case in PAPER_CASES), *(("vred", *case) for case in VRED_CASES)],
+    ids=lambda v: str(v)[:40],
+)
+def test_paper(project, root, paper, keys, value, words):
+    edit(project / "papers" / f"{paper}.yaml", keys, value)
     with pytest.raises(SpecError) as error:
         load_workload(project, config(root, scale="paper"))
     message = str(error.value)
-    assert "papers/vred.yaml" in message
-    assert [word for word in words if word not in message] == [], message
-
-
-@pytest.mark.parametrize(("keys", "value", "words"), PAPER_CASES, ids=lambda v: str(v)[:40])
-def test_paper(project, root, keys, value, words):
-    edit(project / "papers" / "eagle.yaml", keys, value)
-    with pytest.raises(SpecError) as error:
-        load_workload(project, config(root, scale="paper"))
-    message = str(error.value)
-    assert "papers/eagle.yaml" in message
+    assert f"papers/{paper}.yaml" in message
     for word in words:
         assert word in message
 
