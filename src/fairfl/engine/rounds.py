@@ -87,6 +87,7 @@ class Simulation:
         self.slope: Slope | None = None
         self.result = Result(self.x, [])
         self.round = 0
+        self.stalled = False  # in the newest round nobody sent finite numbers
         self.pending: list[tuple[int, dict[str, Evaluation]]] = []
         self.totals = {name: count(part, clients.classes).cpu() for name, part in clients.parts.items()}
 
@@ -151,7 +152,10 @@ class Simulation:
     @torch.no_grad()
     def record(self) -> None:
         """Measure every client on every part. The numbers stay on the device until they are fetched."""
-        self.pending.append((self.round, {part: self.evaluated(part) for part in PARTS}))
+        measured = {part: self.evaluated(part) for part in PARTS}
+        if self.stalled:  # a model that no client can train has diverged, though its loss may still be a number
+            measured = {part: replace(own, loss=own.loss * float("nan")) for part, own in measured.items()}
+        self.pending.append((self.round, measured))
         if self.spec["keep"] == "path":
             self.result.path.append(self.x.cpu().clone())
         if len(self.pending) >= PENDING:
@@ -210,7 +214,8 @@ class Simulation:
         after = self.on_training_data("after", start - delta, ids) if self.asked("after") else {}
         reports = _finite(Reports(**received.__dict__, delta=delta, **after))
         self.result.dropped += len(ids) - len(reports.clients)
-        if len(reports.clients):
+        self.stalled = not len(reports.clients)
+        if not self.stalled:
             aggregate, self.state = self.algorithm.aggregate(self.state, reports, self.config)
             G = combine(aggregate.weights, reports.delta, several=self.x.dim() == 2)
             if aggregate.extra is not None:
@@ -256,6 +261,7 @@ class Simulation:
             "x": self.x.cpu(),
             "state": {name: value.cpu() for name, value in self.state.items()},
             "round": self.round,
+            "stalled": self.stalled,
             "history": self.result.history,
             "dropped": self.result.dropped,
             "path": self.result.path,
@@ -264,7 +270,7 @@ class Simulation:
     def _load(self, saved: dict[str, Any]) -> None:
         self.x = saved["x"].to(self.device)
         self.state = {name: value.to(self.device) for name, value in saved["state"].items()}
-        self.round = saved["round"]
+        self.round, self.stalled = saved["round"], saved["stalled"]
         self.result = Result(self.x, saved["history"], saved["dropped"], saved["path"])
 
 
