@@ -1,6 +1,7 @@
 """Shared fixtures: small settings and clients made in memory."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 # Commands that tests start find the package as jobs do; it is not installed.
 os.environ["PYTHONPATH"] = str(ROOT / "src")
+# A shell's `&` and nohup let what they start ignore these, and so would the jobs that tests interrupt.
+for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, usual)
 # No timing is asserted, and the same examples are tried in every run.
 settings.register_profile("fairfl", deadline=None, derandomize=True)
 settings.load_profile("fairfl")
