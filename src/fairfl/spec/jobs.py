@@ -7,6 +7,7 @@ so what triggers a job and what it computes from cannot drift apart.
 
 from typing import Any
 
+from fairfl.artifacts.arms import spelled
 from fairfl.data import load
 from fairfl.provenance.code import closure, differences
 from fairfl.provenance.fingerprint import fingerprint
@@ -119,10 +120,6 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
 def _shown(workload: Workload, run: Run) -> str:
     """Hyper-parameters as the reported tables spell them: 'lambda=1.0', '' if none."""
     return spelled(workload.arms[run.setting][run.algorithm, run.arm])
-
-
-def spelled(row: dict[str, Any]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(row.items()))
 
 
 def artifact(workload: Workload, name: str) -> dict[str, Any]:
