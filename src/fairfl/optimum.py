@@ -33,7 +33,7 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
     loss = LOSSES[spec["loss"]]
     # The client is number 0 in this job; its own branch of the seed tree keeps the clients' batches apart.
     seed = seed_of(spec["seed"], "optimum", spec["client"])
-    local = LocalTraining(1, spec["batch_size"], seed)
+    local = LocalTraining(1, spec["batch_size"], seed, spec["optimizer"], spec["weight_decay"])
     rate = torch.tensor([spec["learning_rate"]], dtype=torch.float64)
     # A check costs a forward pass. Ten per window keep that cheap and the stopping epoch exact to a tenth.
     stride = max(1, rule["flat_window"] // 10)

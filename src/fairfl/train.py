@@ -42,12 +42,22 @@ def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
     return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
 
 
+def memberships(path: Path) -> torch.Tensor:
+    """The mixture that a run deployed at last, [K, M], from its summary.json."""
+    found = records.read(path, "memberships")["memberships"]
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def source(clients: federation.Clients, model: torch.nn.Module) -> str:
+    """Where the data came from, and the model's first values if those are not drawn."""
+    return "; ".join(filter(None, [clients.source, getattr(model, "origin", "")]))
+
+
 def diverged(clients: federation.Clients, result: Result) -> bool:
     """True if the final loss of a client that has samples is not finite."""
     final = result.history[-1]
-    return any(
-        not bool(torch.isfinite(final[f"loss_{name}"][part.counts > 0]).all()) for name, part in clients.parts.items()
-    )
+    losses = {name: final[f"loss_{name}"] for name in clients.parts if f"loss_{name}" in final}
+    return any(not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all()) for name, loss in losses.items())
 
 
 def kept_tensors(spec: dict[str, Any], result: Result) -> dict[str, torch.Tensor]:
@@ -81,6 +91,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
     parser.add_argument("--tuned", type=Path, help="what fairfl.tune chose; read if the spec says so")
+    parser.add_argument("--after", nargs="?", type=Path, help="summary.json of the run that this one comes after")
     parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
@@ -101,8 +112,9 @@ def main(argv: list[str] | None = None) -> None:
         raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
     best = best_losses(args.optima, clients.count, "validation") if needed else None
     checkpoint = Checkpoint(args.out / "checkpoint.pt", fingerprint(spec), args.checkpoint_seconds)
+    earlier = memberships(args.after) if args.after else None
     try:
-        simulation = Simulation(spec, clients, best, chosen, args.backend)
+        simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
     except ValidationError as error:
         problem = error.errors()[0]
         key = ".".join(map(str, problem["loc"]))
@@ -118,12 +130,14 @@ def main(argv: list[str] | None = None) -> None:
         started,
         device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
         backend=type(simulation.backend).__name__.lower(),
-        parameters=simulation.x.numel(),
+        parameters=simulation.parameters,
         training_seconds=round(training, 3),
-        data_source=clients.source,
+        data_source=source(clients, simulation.backend.model),
         dropped_reports=result.dropped,
         diverged=diverged(clients, result),
         **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),
+        **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
+        **({} if clients.clusters is None else {"clusters": clients.clusters}),
     )
     with atomic.replacing(args.out / "metrics.parquet") as temporary:
         pq.write_table(history_table(result), temporary)

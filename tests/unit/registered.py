@@ -1,9 +1,16 @@
-"""The registered algorithms that federate, and the hyper-parameters of those that cannot do without."""
+"""The registered algorithms that federate, and what those that cannot do without are given."""
+
+import torch
 
 from fairfl.spec.declaration import declaration, names
 
 REQUIRED = {
+    "cgsv": {"Gamma": 0.5},
     "ditto": {"report": "global"},
     "eagle": {"lambda": 0.5, "norm": "l2_k"},
+    "fedavg_hardcluster": {"M": 2},
+    "focus": {"M": 2},
 }
+# Of three clients in two clusters, as an algorithm that comes AFTER one with M = 2 finds them.
+MEMBERSHIPS = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], dtype=torch.float64)
 FEDERATING = [name for name in names("algorithms") if declaration("algorithms", name).ROUNDS]

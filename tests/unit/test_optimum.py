@@ -29,6 +29,8 @@ def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
         "model": {"name": "logistic_regression", "init": "zeros"},
         "loss": "logistic",
         "learning_rate": 0.5,
+        "optimizer": "sgd",
+        "weight_decay": 0.0,
         "precision": "fp32",
         "batch_size": None,
         "local_optimum": {"max_steps": max_steps, "flat_window": flat_window, "flat_tolerance": flat_tolerance},

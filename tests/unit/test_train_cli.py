@@ -35,6 +35,9 @@ SPEC = {  # as fairfl.spec.jobs.train makes it
     "learning_rate": 0.2,
     "precision": "fp32",
     "evaluate_every": 2,
+    "optimizer": "sgd",
+    "weight_decay": 0.0,
+    "evaluated_parts": ["train", "validation", "test"],
     "keep": "model",
     "algorithm": "fedavg",
     "arm": "default",
@@ -118,9 +121,10 @@ def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
     job.run()
     schema = pq.read_schema(job.out / "metrics.parquet")
     parts = ("train", "validation", "test")
-    values = [f"{name}_{part}" for part in parts for name in ("loss", "accuracy", "recall")]
-    assert schema.names == ["round", "client", *values]
-    assert all(schema.field(name).type == pa.float64() for name in values)
+    names = ("loss", "accuracy", "recall", "samples")
+    assert schema.names == ["round", "client", *(f"{name}_{part}" for part in parts for name in names)]
+    for name in schema.names[2:]:
+        assert schema.field(name).type == (pa.int64() if name.startswith("samples") else pa.float64())
     metrics = job.metrics()
     assert metrics["round"] == [0] * 3 + [2] * 3 + [4] * 3 + [5] * 3
     assert metrics["client"] == [0, 1, 2] * 4

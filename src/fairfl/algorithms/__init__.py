@@ -3,7 +3,15 @@
 import importlib
 from types import ModuleType
 
-from fairfl.algorithms.interface import deploy_received, one_model, plain_init, plain_needs, plain_plan
+from fairfl.algorithms.interface import (
+    deploy_received,
+    one_model,
+    one_phase,
+    plain_init,
+    plain_needs,
+    plain_plan,
+    same_architecture,
+)
 
 
 def load(name: str) -> ModuleType:
@@ -15,6 +23,8 @@ def load(name: str) -> ModuleType:
         "plan": plain_plan,
         "models": one_model,
         "deploy": deploy_received,
+        "phases": one_phase,
+        "architecture": same_architecture,
     }
     for part, default in defaults.items():
         if not hasattr(module, part):

@@ -19,7 +19,7 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, deploy_received
-from fairfl.errors import OptionError
+from fairfl.algorithms.proximal import refuse_divergence
 from fairfl.spec.base import Strict
 
 NEEDS = ()
@@ -40,11 +40,7 @@ def plan(state: State, received: Received, config: Config) -> Plan:
     """Raises OptionError if the pull alone makes v_k diverge."""
     if config.report == "global":
         return Plan()
-    eta = received.learning_rate
-    if eta * config.lam >= 2:
-        raise OptionError(
-            f"ditto: lambda: {config.lam} diverges at learning_rate {eta}; it must stay below 2 / {eta} = {2 / eta:g}"
-        )
+    refuse_divergence("ditto", "lambda", config.lam, received.learning_rate)
     v = state["v"][received.clients]
     prox = torch.tensor([0.0, config.lam], dtype=torch.float64)
     return Plan(start=torch.stack([received.x.expand_as(v), v]), prox=prox)
@@ -55,7 +51,7 @@ def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate
     p = n / n.sum()
     if config.report == "global":
         return Aggregate(weights=p), state
-    v = state["v"].index_add(0, reports.clients, reports.delta[1], alpha=-1)
+    v = state["v"].index_copy(0, reports.clients, reports.trained[1])
     return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
 
 

@@ -56,7 +56,8 @@ def needs(config: Config) -> tuple[str, ...]:
 
 
 def init(federation: Federation, config: Config) -> State:
-    return {"momentum": torch.zeros_like(federation.x), "count": torch.zeros_like(federation.samples)}
+    P = federation.parameters
+    return {"momentum": torch.zeros_like(federation.x[:P]), "count": torch.zeros_like(federation.samples)}
 
 
 def plan(state: State, received: Received, config: Config) -> Plan:

@@ -54,7 +54,7 @@ def init(federation: Federation, config: Config) -> State:
     m = federation.clients_per_round or K
     state = {"last": torch.full((K,), -1, device=device)}
     for slot in range(config.tau):
-        state[f"updates_{slot}"] = federation.x.new_zeros(m, federation.x.numel())
+        state[f"updates_{slot}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(m, 1)
         state[f"clients_{slot}"] = torch.full((m,), -1, device=device)
     return state
 

@@ -1,8 +1,8 @@
 """What an algorithm sees and answers.
 
-Symbols (all over the m clients of a round, K clients in all, P parameters):
+Symbols (all over the m clients of a round, K clients in all, P parameters, B numbers in buffers, C classes):
 
-    x      received model, flat [P]           D_k = x - x_k   update of client k (`delta`), [m, P]
+    x      received model, flat [P + B]       D_k = x - x_k   update of client k (`delta`), parameters only, [m, P]
     F_k    mean training loss at x            `loss_received`, nats
     A_k    mean training loss at x_k          `loss_after`, nats
     a_k    training accuracy                  `accuracy_received` at x, `accuracy_after` at x_k, fraction
@@ -15,17 +15,25 @@ An algorithm file has
     NEEDS                                     which of these numbers the engine must measure
     needs(config) -> NEEDS                    optional; those of them that this configuration really needs
     ROUNDS                                    False if it does not federate at all (local_only)
+    AFTER                                     optional; (algorithm, names of hyper-parameters): its run of this setting
+                                              and seed with the same values of these comes first and is known
     init(federation, config) -> state         optional; state is a dict of tensors
     plan(state, received, config) -> Plan     optional; how clients train this round
     aggregate(state, reports, config) -> (Aggregate, state)
 
-The engine forms G = sum_k w_k D_k + extra and steps x <- x - G. Two extension points, both optional:
+The engine forms G = sum_k w_k D_k + extra and steps x <- x - G. Running means and variances of normalisation (buffers)
+are behind the parameters in every model, but in no D_k: they are averaged by n_k, or, where the server keeps several
+models, by the weights of each. Extension points, all optional:
 
-    models(config) -> M                       the server keeps M models: x is [M, P], all of them go to every client,
-                                              losses are [M, m], D is [M, m, P], weights are [M, m]
+    models(config) -> M                       the server keeps M models: x is [M, P + B], all of them go to every
+                                              client, losses are [M, m], D is [M, m, P], weights are [M, m]
     deploy(state, x, config) -> Deployed      the models that clients are evaluated with, if that is not x
+    phases(federation, config) -> int         exchanges in a round, one after the other with the same clients:
+                                              plan and aggregate are called in each, `received.phase` counts them
+    architecture(model, clients, config)      the model to build, {name: ..., **parameters}, if not the setting's
 
-A client may also train more models than it received, a personal one for instance: `Plan.start`.
+A client may also train more models than it received, or another one, a personal one for instance: `Plan.start`. A
+server that does not step but makes its model anew says so by `Aggregate.model`.
 """
 
 from collections.abc import Callable
@@ -41,11 +49,20 @@ Slope = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Federation:
-    """What is known before the first round: training samples per client, [K] float64, and the first model, [P]."""
+    """What is known before the first round: training samples per client, [K] float64, and the first model, [P + B].
+
+    Server and clients know `labels`; `memberships` are what the run that this one comes AFTER deployed, its mixture.
+    """
 
     samples: Tensor
-    x: Tensor = field(default_factory=lambda: torch.empty(0))
+    x: Tensor = field(default_factory=lambda: torch.empty(0))  # [M, P + B] if there are several
     clients_per_round: int = 0  # m; 0: all
+    parameters: int | None = None  # P; None: all of x
+    shapes: tuple[tuple[int, ...], ...] = ()  # of the parameters, in the order of x
+    labels: Tensor | None = None  # [K, C] float64, training samples of each class
+    memberships: Tensor | None = None  # [K, M] float64, rows sum to 1
+    model: dict[str, Any] = field(default_factory=dict)  # the setting's, {name: ..., **parameters}
+    seed: int = 0  # of the server's own draws before the first round
 
     @property
     def clients(self) -> int:
@@ -59,9 +76,10 @@ class Received:
     clients: Tensor  # [m] int64, ids
     samples: Tensor  # [m] float64, training samples n_k
     learning_rate: float
-    x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P]
+    x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P + B], [M, P + B] if there are several
     round: int = 0  # t, from 0
-    seed: int = 0  # of the server's own draws in this round
+    phase: int = 0  # of the round, from 0
+    seed: int = 0  # of the server's own draws in this phase
     loss_received: Tensor | None = None
     accuracy_received: Tensor | None = None
     val_received: Tensor | None = None
@@ -70,11 +88,21 @@ class Received:
 
 @dataclass(frozen=True)
 class Reports(Received):
-    """What the clients send back. `start - delta` are the trained models."""
+    """What the clients send back."""
 
     delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
+    start: Tensor | None = None  # [m, P + B] or [models, m, P + B], where training began
+    buffers: Tensor | None = None  # [m, B] or [models, m, B], of the trained models; None: they have none
     loss_after: Tensor | None = None
     accuracy_after: Tensor | None = None
+
+    @property
+    def trained(self) -> Tensor:
+        """The trained models, [m, P + B] or [models, m, P + B]."""
+        assert self.start is not None
+        if self.buffers is None:
+            return self.start - self.delta
+        return torch.cat([self.start[..., : self.delta.shape[-1]] - self.delta, self.buffers], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -89,8 +117,9 @@ class Plan:
     [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
     the module or a `functools.partial` of it: a lambda made anew in each round is captured anew on a GPU.
 
-    `start` [models, m, P] lets each client train several models, each from its own start; `prox` may then be a tensor
-    [models], one factor for each. A client's models see the same batches.
+    `start` [m, P + B] lets each client train a model of its own, [models, m, P + B] several, each from its own start;
+    `prox` may then be a tensor [models], one factor for each. A client's models see the same batches. The proximal term
+    pulls to x. Parameters of the first `frozen` shapes stay as they are. `epochs` replaces the setting's local epochs.
     """
 
     lr_scale: Tensor | None = None  # [m]
@@ -98,23 +127,27 @@ class Plan:
     start: Tensor | None = None
     momentum: float = 0.0  # in [0, 1)
     slope: Slope | None = None
+    frozen: int = 0
+    epochs: int | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """Weights of the updates, [m] float64; they need not sum to 1 and may be negative.
 
-    Where clients train several models and the server keeps one, the weights are [models, m], all summed.
+    Where clients train several models and the server keeps one, the weights are [models, m], all summed. Without
+    weights the server's model stays, or becomes `model`.
     """
 
-    weights: Tensor
+    weights: Tensor | None = None
     extra: Tensor | None = None  # [P]
+    model: Tensor | None = None  # [P + B] or [M, P + B], in place of a step
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """Models that clients are evaluated with, [R, P]: one for all (R = 1), one each (R = K), or, with `mixture` [K, R],
-    for client k the mixture sum_r mixture[k, r] * probabilities of model r."""
+    """Models that clients are evaluated with, [R, P + B]: one for all (R = 1), one each (R = K), or, with `mixture`
+    [K, R], for client k the mixture sum_r mixture[k, r] * probabilities of model r (of outputs, in a regression)."""
 
     models: Tensor
     mixture: Tensor | None = None
@@ -148,7 +181,17 @@ def plain_plan(state: State, received: Received, config: Any) -> Plan:
 
 
 def one_model(config: Any) -> None:
-    """The server keeps one model, x is [P]."""
+    """The server keeps one model, x is [P + B]."""
+
+
+def one_phase(federation: Federation, config: Any) -> int:
+    """Clients and server speak once in a round."""
+    return 1
+
+
+def same_architecture(model: dict[str, Any], clients: int, config: Any) -> dict[str, Any]:
+    """The setting's model."""
+    return model
 
 
 def deploy_received(state: State, x: Tensor, config: Any) -> Deployed:

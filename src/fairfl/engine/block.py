@@ -23,6 +23,7 @@ class Shape:
     pulled: bool  # proximal term
     heavy: bool  # momentum
     measured: bool  # losses at the start
+    frozen: int = 0  # layers that take no steps
 
 
 class Block:

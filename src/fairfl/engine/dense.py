@@ -21,7 +21,7 @@ from fairfl.engine.losses import ClosedForm
 
 
 def supports(model: nn.Module) -> bool:
-    """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between, all Linear with bias."""
+    """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between."""
     if not isinstance(model, nn.Sequential):
         return False
     kinds = [type(layer) for layer in model]
@@ -29,7 +29,6 @@ def supports(model: nn.Module) -> bool:
         kinds[:2] == [nn.Flatten, nn.Linear]
         and kinds[-1] is nn.Linear
         and all(kind in (nn.Linear, nn.ReLU, nn.Dropout) for kind in kinds[1:])
-        and all(layer.bias is not None for layer in model if isinstance(layer, nn.Linear))
     )
 
 
@@ -48,83 +47,89 @@ class _Buffers:
 
 
 class Linear:
-    """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out]; products in `product` precision."""
+    """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out], if there is b; products in `product` precision."""
 
-    def __init__(self, models: int, inputs: int, outputs: int, like: Tensor, product: torch.dtype, last: bool) -> None:
-        self.shapes = (models, outputs, inputs), (models, 1, outputs)
+    def __init__(
+        self, models: int, inputs: int, outputs: int, like: Tensor, product: torch.dtype, last: bool, bias: bool
+    ) -> None:
+        weights, biases = (models, outputs, inputs), (models, 1, outputs)
+        self.shapes = (weights, biases) if bias else (weights,)
         self.last = last
-        self.low = None if product == like.dtype else torch.empty(self.shapes[0], dtype=product, device=like.device)
+        self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
         low = like.to(product)
         self.outputs, self.below = _Buffers(low, models, outputs, outputs=last), _Buffers(low, models, inputs)
-        self.sum = like.new_empty(self.shapes[1])
-        self.anchors: tuple[Tensor, Tensor] | None = None
-        self.leaders: tuple[Tensor, Tensor] | None = None
-        self.into: tuple[Tensor, Tensor] | None = None
+        self.sum = like.new_empty(biases)
+        self.parameters: list[Tensor] = []
+        self.anchors: list[Tensor] = []
+        self.leaders: list[Tensor] = []
+        self.into: list[Tensor] | None = None
 
-    def own(self) -> tuple[Tensor, Tensor]:
-        """Parameters to be trained in place."""
-        self.weight, self.bias = self._pair()
-        return self.weight, self.bias
+    def own(self) -> list[Tensor]:
+        """Parameters to be trained in place: w, and b if there is one."""
+        self.parameters = self._new()
+        return self.parameters
 
-    def lead(self) -> tuple[Tensor, Tensor]:
-        """With momentum: z of both parameters, see Work."""
-        self.leaders = self._pair()
+    def lead(self) -> list[Tensor]:
+        """With momentum: z of the parameters, see Work."""
+        self.leaders = self._new()
         return self.leaders
 
-    def _pair(self) -> tuple[Tensor, Tensor]:
-        weight, bias = (self.sum.new_empty(shape) for shape in self.shapes)
-        return weight, bias
+    def _new(self) -> list[Tensor]:
+        return [self.sum.new_empty(shape) for shape in self.shapes]
 
-    def borrow(self, weight: Tensor, bias: Tensor, into: tuple[Tensor, Tensor]) -> None:
+    def borrow(self, parameters: list[Tensor], into: list[Tensor]) -> None:
         """Parameters that stay as they are: the one step that is taken from them is written to `into`."""
-        self.weight, self.bias, self.into = weight, bias, into
+        self.parameters, self.into = parameters, into
 
     def forward(self, value: Tensor) -> Tensor:
         self.value = value
-        bias, weight = self.bias, self.weight
+        weight, *bias = self.parameters
         if self.low is not None:
-            bias, weight = bias.to(self.low.dtype), self.low.copy_(weight)
+            weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
+        factors = (weight, value.mT) if self.last else (value, weight.mT)
         out = self.outputs[value.shape[1]]
-        if self.last:
-            return torch.baddbmm(bias.mT, weight, value.mT, out=out)
-        return torch.baddbmm(bias, value, weight.mT, out=out)
+        if not bias:
+            return torch.bmm(*factors, out=out)
+        return torch.baddbmm(bias[0].mT if self.last else bias[0], *factors, out=out)
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor | None:
         """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
         self.gradient = gradient.mT if self.last else gradient
         if first:
             return None
-        weight = self.weight if self.low is None else self.low
+        weight = self.parameters[0] if self.low is None else self.low
         return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
 
     def step(self, pull: Tensor | None, follow: Tensor | None) -> None:
         """Step on the gradient of `backward`."""
         gradient = self.gradient.mT
-        bias_step = torch.sum(self.gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum)
+        if len(self.shapes) == 2:
+            torch.sum(self.gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum)
         if self.into is not None:
             if self.low is None:
                 torch.bmm(gradient, self.value, out=self.into[0])
             else:
                 self.into[0].copy_(torch.bmm(gradient, self.value))
-            self.into[1].copy_(bias_step)
+            for bias in self.into[1:]:
+                bias.copy_(self.sum)
             return
         if pull is not None:
             self._pull(pull)
-        weight, bias = self.leaders or (self.weight, self.bias)
+        weight, *biases = self.leaders or self.parameters
         if self.low is None:
             weight.baddbmm_(gradient, self.value, alpha=-1)
         else:
             weight.sub_(torch.bmm(gradient, self.value))
-        bias.sub_(bias_step)
+        for bias in biases:
+            bias.sub_(self.sum)
         if follow is not None:
-            self.weight.lerp_(weight, follow)
-            self.bias.lerp_(bias, follow)
+            for own, leader in zip(self.parameters, self.leaders, strict=True):
+                own.lerp_(leader, follow)
 
     def _pull(self, pull: Tensor) -> None:
         """Proximal term: a share of the way back to the anchor."""
-        assert self.anchors is not None
-        pairs = zip((self.weight, self.bias), self.anchors, strict=True)
-        if self.leaders is None:
+        pairs = zip(self.parameters, self.anchors, strict=True)
+        if not self.leaders:
             for own, anchor in pairs:
                 own.lerp_(anchor, pull)
         else:
@@ -182,19 +187,23 @@ class Chain:
         product: torch.dtype,
         once: bool,
         heavy: bool,
+        frozen: int = 0,
     ) -> None:
+        """`frozen` layers with parameters, the first ones, take no steps."""
         self.loss, self.product = loss, product
         self.layers: list[Any] = []
         for layer in model:
             if isinstance(layer, nn.Linear):
                 last = layer is model[-1]
-                self.layers.append(Linear(models, layer.in_features, layer.out_features, like, product, last))
+                sizes, bias = (models, layer.in_features, layer.out_features), layer.bias is not None
+                self.layers.append(Linear(*sizes, like, product, last, bias))
             elif isinstance(layer, nn.ReLU):
                 self.layers.append(ReLU())
             elif isinstance(layer, nn.Dropout) and layer.p > 0:
                 self.layers.append(Dropout(layer.p))
         self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
+        self.lowest = self.dense[frozen]  # gradients go no deeper
         self.classes = self.dense[-1].shapes[0][1]
         self.parameters = [] if once else [parameter for layer in self.dense for parameter in layer.own()]
         self.leaders = [leader for layer in self.dense for leader in layer.lead()] if heavy else []
@@ -205,45 +214,36 @@ class Chain:
         for dropout in self.dropouts:
             dropout.draws = draws
 
-    def _places(self, flat: Tensor) -> list[Tensor]:
-        """Views of `flat` [m, P] in the shapes of the parameters, in the order of `model.parameters()`."""
-        places, start = [], 0
-        for shape in (shape for layer in self.dense for shape in layer.shapes):
-            stop = start + shape[1] * shape[2]
-            places.append(flat[:, start:stop].view(shape))
-            start = stop
-        return places
+    def _places(self, flat: Tensor) -> list[list[Tensor]]:
+        """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`."""
+        sizes = [[shape[1] * shape[2] for shape in layer.shapes] for layer in self.dense]
+        pieces = iter(flat.split([size for own in sizes for size in own], dim=1))
+        return [[next(pieces).view(shape) for shape in layer.shapes] for layer in self.dense]
 
     def borrow(self, flat: Tensor, out: Tensor) -> None:
         """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
-        given, into = self._places(flat), self._places(out)
-        pairs = zip(given[::2], given[1::2], zip(into[::2], into[1::2], strict=True), strict=True)
-        for layer, (weight, bias, pair) in zip(self.dense, pairs, strict=True):
-            layer.borrow(weight, bias, pair)
+        for layer, given, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
+            layer.borrow(given, into)
 
     def load(self, flat: Tensor, anchors: Tensor | None) -> None:
         """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to."""
-        self.begun = self._places(flat)
+        self.begun = [place for places in self._places(flat) for place in places]
         for parameter, place in zip(self.parameters, self.begun, strict=True):
             parameter.copy_(place)
         if self.leaders:
             torch._foreach_copy_(self.leaders, self.begun)
         if anchors is not None:
-            places = self._places(anchors)
-            for layer, weight, bias in zip(self.dense, places[::2], places[1::2], strict=True):
+            for layer, places in zip(self.dense, self._places(anchors), strict=True):
                 # The anchors stay where a captured graph finds them.
-                if layer.anchors is None:
-                    layer.anchors = (torch.empty_like(layer.weight), torch.empty_like(layer.bias))
-                layer.anchors[0].copy_(weight)
-                layer.anchors[1].copy_(bias)
+                layer.anchors = layer.anchors or [torch.empty_like(parameter) for parameter in layer.parameters]
+                torch._foreach_copy_(layer.anchors, places)
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
         self.begun: list[Tensor] = []
         for layer in self.dense:
             if layer.into is not None:
-                del layer.weight, layer.bias
-                layer.into = None
+                layer.parameters, layer.into = [], None
 
     def bytes(self, batch: int) -> int:
         """Memory of the models and of the values of a batch."""
@@ -252,7 +252,8 @@ class Chain:
 
     def moved(self, out: Tensor) -> None:
         """Write what was loaded minus the models as they are into `out` [m, P]."""
-        for parameter, begun, place in zip(self.parameters, self.begun, self._places(out), strict=True):
+        places = [place for places in self._places(out) for place in places]
+        for parameter, begun, place in zip(self.parameters, self.begun, places, strict=True):
             torch.sub(begun, parameter, out=place)
 
     def step(
@@ -280,11 +281,12 @@ class Chain:
             if slope is not None:
                 weights = sloped(weights, measured, slope)
         gradient: Any = self.loss.gradient(outputs, targets).mul_(weights).to(value.dtype)
-        first = self.layers[0]
         for layer in reversed(self.layers):
-            gradient = layer.backward(gradient, layer is first)
+            gradient = layer.backward(gradient, layer is self.lowest)
             if isinstance(layer, Linear):
                 layer.step(pull, follow)  # at once, while the caches hold its weights
+            if layer is self.lowest:
+                break
 
 
 def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:

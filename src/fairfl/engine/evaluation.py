@@ -1,7 +1,8 @@
 """Losses and hits of models on all clients: one forward pass over all samples, then sums per client.
 
 A sample asks for one prediction, labels [N], or for one at each position of a sequence, labels [N, T]. Accuracy counts
-predictions: hits / asked. Loss counts samples: the mean of their values, as in training.
+predictions: hits / asked. Loss counts samples: the mean of their values, as in training. A regression, labels [N] of
+floating type, predicts no class: it has a loss, no hits and no accuracy.
 """
 
 import math
@@ -13,10 +14,12 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Deployed
 from fairfl.engine.federation import Part
-from fairfl.engine.losses import NOT_ASKED, Loss, mean_of_asked, predictions
+from fairfl.engine.losses import NOT_ASKED, Loss, predictions
 
-# Predictions in one forward pass. Bounds memory only: the outputs are that many rows as wide as there are classes.
+# Predictions and tokens in one forward pass. They bound memory only: the outputs are that many rows as wide as there
+# are classes, and each layer of a transformer keeps some tens of numbers for each of its units and tokens.
 CHUNK = 2048
+TOKENS = 4096
 
 Forward = Callable[[Tensor, Tensor], Tensor]
 
@@ -25,19 +28,21 @@ Forward = Callable[[Tensor, Tensor], Tensor]
 class Evaluation:
     """What was measured on one part, per client. Clients without samples have NaN loss."""
 
-    loss: Tensor  # [K] float64, mean over the client's samples, nats
-    hits: Tensor  # [K, C] int64, correct predictions per true class
+    loss: Tensor  # [K] float64, mean over the client's samples, nats (squared labels in a regression)
+    hits: Tensor  # [K, C] int64, correct predictions per true class; [K, 0] in a regression
 
 
 def count(part: Part, classes: int, chosen: Tensor | None = None) -> Tensor:
-    """Predictions that are asked for per client and true class, [K, C] int64.
+    """Predictions that are asked for per client and true class, [K, C] int64; [K, 0] in a regression.
 
     `chosen` bool, of the labels' shape, counts only some; padding must not be among them.
     """
+    clients = len(part.sizes)
+    if part.labels.is_floating_point():
+        return torch.zeros(clients, 0, dtype=torch.int64, device=part.labels.device)
     owners = part.owners.view(-1, *[1] * (part.labels.dim() - 1))
     cells = owners * classes + part.labels
-    clients = len(part.sizes)
-    chosen = part.labels != NOT_ASKED if chosen is None else chosen
+    chosen = _asked(part.labels) if chosen is None else chosen
     return torch.bincount(cells[chosen], minlength=clients * classes).view(clients, -1)
 
 
@@ -52,10 +57,11 @@ def client_losses(forward: Forward, loss: Loss, x: Tensor, part: Part) -> Tensor
 def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tuple[Tensor, Tensor]:
     """Mean loss (nats) and accuracy (fraction) of each client with model x [P], both [K] float64, in one pass.
 
-    NaN for clients without samples.
+    NaN for clients without samples; accuracy is NaN in a regression.
     """
     losses, guesses = _measured(forward, loss, Deployed(x.unsqueeze(0)), part)
-    hits, asked = _per_sample(guesses == part.labels), _per_sample(part.labels != NOT_ASKED)
+    asked = _asked(part.labels)
+    hits, asked = _per_sample(asked & (guesses == part.labels)), _per_sample(asked)
     return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(asked, part, "sum")
 
 
@@ -65,9 +71,16 @@ def evaluate(forward: Forward, loss: Loss, deployed: Deployed, part: Part, class
     return Evaluation(_per_client(losses, part, "mean"), count(part, classes, guesses == part.labels))
 
 
-def samples_at_once(labels: Tensor) -> int:
-    """Samples in one forward pass: as many as ask for CHUNK predictions, at least one."""
-    return max(1, CHUNK // math.prod(labels.shape[1:]))
+def samples_at_once(inputs: Tensor, labels: Tensor) -> int:
+    """Samples in one forward pass: as many as ask for CHUNK predictions or hold TOKENS tokens, at least one."""
+    predictions = math.prod(labels.shape[1:])
+    tokens = inputs.shape[1] if not inputs.is_floating_point() and labels.dim() == 1 else 0
+    return max(1, min(CHUNK // predictions, TOKENS // tokens if tokens else CHUNK))
+
+
+def _asked(labels: Tensor) -> Tensor:
+    """Where a class is to be predicted, bool: everywhere but at padding; nowhere in a regression."""
+    return torch.zeros_like(labels, dtype=torch.bool) if labels.is_floating_point() else labels != NOT_ASKED
 
 
 def _per_client(values: Tensor, part: Part, reduce: str) -> Tensor:
@@ -86,7 +99,7 @@ def _per_sample(flags: Tensor) -> Tensor:
 def _measured(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> tuple[Tensor, Tensor]:
     """Loss [N] of each sample with what is deployed to its client, and the predictions, of the labels' shape."""
     if deployed.mixture is not None:
-        measured = list(_mixed(forward, deployed, part))
+        measured = list(_mixed(forward, loss, deployed, part))
     elif len(deployed.models) == 1:
         chunks = _chunks(forward, loss, deployed.models[0], part.inputs, part.labels)
         measured = [(losses, predictions(outputs)) for losses, outputs in chunks]
@@ -99,28 +112,19 @@ def _measured(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> t
 
 def _chunks(forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under one model, and the outputs, piece by piece."""
-    size = samples_at_once(labels)
+    size = samples_at_once(inputs, labels)
     for start in range(0, max(1, len(labels)), size):
         outputs = forward(x, inputs[start : start + size])
         yield loss.value(outputs, labels[start : start + size]), outputs
 
 
-def _mixed(forward: Forward, deployed: Deployed, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
-    """Loss of each sample under its client's mixture, -log of the mixed probability, and the prediction."""
+def _mixed(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
+    """Loss of each sample under its client's mixture of models, and the prediction."""
     assert deployed.mixture is not None
-    size = samples_at_once(part.labels)
+    size = samples_at_once(part.inputs, part.labels)
     chunks = zip(part.inputs.split(size), part.labels.split(size), part.owners.split(size), strict=True)
     for inputs, labels, owners in chunks:
         mixed = torch.zeros((), device=labels.device)
         for model, share in zip(deployed.models, deployed.mixture[owners].T, strict=True):
-            mixed = mixed + share.view(-1, *[1] * labels.dim()) * _probabilities(forward(model, inputs).double())
-        true = mixed.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-        losses = -true.clamp(min=1e-12).log()
-        yield losses if labels.dim() == 1 else mean_of_asked(losses, labels), mixed.argmax(-1)
-
-
-def _probabilities(outputs: Tensor) -> Tensor:
-    if outputs.shape[-1] > 1:
-        return outputs.softmax(-1)
-    p = outputs.sigmoid()
-    return torch.cat([1 - p, p], dim=-1)
+            mixed = mixed + share.view(-1, *[1] * labels.dim()) * loss.mixed(forward(model, inputs).double())
+        yield loss.of_mixture(mixed, labels), mixed.argmax(-1)

@@ -1,6 +1,7 @@
 """Clients' data on the device: one block of samples per part, clients one after the other."""
 
 import itertools
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ class Part:
     """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
 
     inputs: Tensor  # [N, ...] float, or whole numbers [N, T]: tokens
-    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: none is asked for)
+    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: none is asked for); float: regression
     counts: Tensor  # [K] int64, on the CPU
 
     @cached_property
@@ -67,6 +68,7 @@ class Clients:
     classes: int
     shape: tuple[int, ...]  # of one sample
     source: str = ""  # where the data came from, a sentence
+    clusters: list[int] | None = None  # true cluster of each client, [K], from 0; None: not known
 
     @property
     def count(self) -> int:
@@ -85,6 +87,10 @@ class Clients:
             raise ValueError("loss next_word is for text with a label at each position, the data have one per sample")
         if loss != "next_word" and part.labels.dim() > 1:
             raise ValueError(f"loss {loss} is for one label per sample, the data have one at each position")
+        if loss == "squared_error" and not part.labels.is_floating_point():
+            raise ValueError(f"loss squared_error is for a regression, the data have {self.classes} classes")
+        if loss != "squared_error" and part.labels.is_floating_point():
+            raise ValueError(f"loss {loss} is for classes, the data have real numbers as labels: use squared_error")
         reads_tokens = any(isinstance(layer, nn.Embedding) for layer in model.modules())
         if reads_tokens and part.inputs.is_floating_point():
             raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
@@ -110,12 +116,16 @@ def load(
         table = pq.ParquetFile(partition).read()  # read_table would import pandas, a quarter of a second
     except pa.ArrowInvalid as error:
         raise FairflError(f"{partition}: damaged ({str(error).splitlines()[0]}); delete it and run again") from None
-    row, client, part = (table[name].to_numpy() for name in ("row", "client", "part"))
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    clusters = json.loads((table.schema.metadata or {}).get(b"clusters", b"null"))
     if only is not None:
-        mine = client == only
+        mine = columns["client"] == only
         if not mine.any():
             raise FairflError(f"{partition}: there is no client {only}")
-        row, client, part = row[mine], np.zeros_like(client[mine]), part[mine]
+        columns = {name: values[mine] for name, values in columns.items()}
+        columns["client"] = np.zeros_like(columns["client"])
+        clusters = None if clusters is None else [clusters[only]]
+    row, client, part, turn = (columns.get(name) for name in ("row", "client", "part", "turn"))
     clients = int(client.max()) + 1
     mean, std = (_per_channel(metadata[key], dtype) for key in ("scale_mean", "scale_std"))
     parts = {}
@@ -128,9 +138,24 @@ def load(
             x = (x.to(dtype) / 255 - mean) / std
         elif x.is_floating_point():
             x = x.to(dtype)
+        if turn is not None:
+            x = _turned(x, torch.from_numpy(turn[order]))
         counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
         parts[name] = Part(x.to(device), labels[picked].to(device), counts)
-    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]), metadata.get("source", ""))
+    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]), metadata.get("source", ""), clusters)
+
+
+def _turned(images: Tensor, turns: Tensor) -> Tensor:
+    """Images [N, C, H, W], H = W, rotated by so many quarter turns each, exactly: no pixel is interpolated.
+
+    Raises FairflError if the samples are no square images.
+    """
+    if images.dim() != 4 or images.shape[2] != images.shape[3]:
+        raise FairflError(f"a rotation needs square images, the samples have shape {list(images.shape[1:])}")
+    for quarters in range(1, 4):
+        chosen = turns == quarters
+        images[chosen] = torch.rot90(images[chosen], quarters, dims=(2, 3))
+    return images
 
 
 def _per_channel(numbers: str, dtype: torch.dtype) -> Tensor:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
 from fairfl.engine.seeds import generator, seed_of
@@ -12,11 +12,16 @@ from fairfl.engine.seeds import generator, seed_of
 
 @dataclass(frozen=True)
 class LocalTraining:
-    """Local SGD of a round: `batch_size` None is full batch. The rate is part of the work."""
+    """Local training of a round: `batch_size` None is full batch. The rate is part of the work.
+
+    AdamW starts with empty moments in each round, as clients keep nothing between rounds.
+    """
 
     epochs: int
     batch_size: int | None
     seed: int
+    optimizer: str = "sgd"  # or adamw
+    weight_decay: float = 0.0  # of adamw
 
     def batch(self, count: int) -> int:
         """Size of a full batch of a client with `count` samples."""
@@ -41,15 +46,18 @@ class Work:
         y <- y + (1 - momentum) (z - y)
 
     which is one pass over the parameters more than plain SGD. A client without a step to take just does not follow z.
+    With AdamW the gradient of a step is slope(l) grad l(y) + prox_i (y - anchor_i), and momentum must be 0.
+    Running statistics, behind the parameters in every model, follow the batches and none of these rules.
     """
 
     clients: list[int]  # [e], whose data
-    start: Tensor  # [e, P]
+    start: Tensor  # [e, P + B]
     rate: Tensor  # [e] float64, on the CPU
     prox: Tensor | None = None  # [e] float64, on the CPU
-    anchor: Tensor | None = None  # [e, P]
+    anchor: Tensor | None = None  # [e, P + B]
     momentum: float = 0.0  # in [0, 1)
     slope: Slope | None = None  # None: 1
+    frozen: int = 0  # parameter tensors that stay as they are, the first ones
 
     def of(self, chosen: list[int] | slice) -> "Work":
         """The work of some places, in that order."""
@@ -70,6 +78,7 @@ class Work:
             anchor=None if self.anchor is None else models(self.anchor),
             momentum=self.momentum,
             slope=self.slope,
+            frozen=self.frozen,
         )
 
 
@@ -77,20 +86,21 @@ class Work:
 class Trained:
     """What training left: updates D = start - trained model, and the losses at the start if they were asked for."""
 
-    delta: Tensor  # [e, P]
+    delta: Tensor  # [e, P + B]
     loss: Tensor | None = None  # [e] float64, mean over the client's samples, nats
 
 
 class Backend(Protocol):
-    """Client steps and outputs on flat parameters. All backends agree to float tolerance."""
+    """Client steps and outputs on flat models. All backends agree to float tolerance."""
 
+    model: nn.Module
     stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         """Local SGD. `losses` asks for the mean losses at the start; the first batch must be the full one."""
 
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
-        """Outputs [n, C] of one model x [P], in evaluation mode."""
+        """Outputs [n, C] of one model x [P + B], in evaluation mode."""
 
 
 def steepness(slope: Slope, total: Tensor, count: int) -> Tensor:

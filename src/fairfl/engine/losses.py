@@ -1,11 +1,37 @@
-"""Losses: per-sample value in nats and, for steps by hand, its gradient with respect to the outputs."""
+"""Losses: per-sample value and, for steps by hand, its gradient with respect to the outputs.
+
+Values are in nats; those of the squared error, the loss of regressions, are in the unit of the labels, squared.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+# Label of a position of a sequence at which no prediction is asked for: padding.
+NOT_ASKED = -1
+# Least probability of which the logarithm is taken.
+LEAST = 1e-12
+
+
+def mean_of_asked(values: Tensor, labels: Tensor) -> Tensor:
+    """Mean of values [n, T] over the positions whose label asks for a prediction, [n]; 0 where none does."""
+    asked = labels != NOT_ASKED
+    return values.where(asked, 0).sum(1) / asked.sum(1).clamp(min=1)
+
+
+def _probabilities(outputs: Tensor) -> Tensor:
+    """softmax(outputs), [..., C]."""
+    return outputs.softmax(-1)
+
+
+def _minus_log(mixture: Tensor, labels: Tensor) -> Tensor:
+    """-log of the label's probability, [n]; of labels [n, T] the mean over the positions that are asked for."""
+    true = mixture.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    losses = -true.clamp(min=LEAST).log()
+    return losses if labels.dim() == 1 else mean_of_asked(losses, labels)
 
 
 @dataclass(frozen=True)
@@ -13,9 +39,14 @@ class Loss:
     """One loss: `value(outputs [..., n, C], labels [..., n])` of each sample, [..., n].
 
     A loss of sequences has one position more: outputs [n, T, C], labels [n, T], value [n].
+
+    A mixture of models averages `mixed(outputs)`, for classes their probabilities, and `of_mixture(average, labels)` is
+    its loss, [n]. With all weight on one model that is the value of that model.
     """
 
     value: Callable[[Tensor, Tensor], Tensor]
+    mixed: Callable[[Tensor], Tensor] = field(default=_probabilities, kw_only=True)
+    of_mixture: Callable[[Tensor, Tensor], Tensor] = field(default=_minus_log, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -30,16 +61,6 @@ class ClosedForm(Loss):
     targets: Callable[[Tensor, int, torch.dtype], Tensor]
     gradient: Callable[[Tensor, Tensor], Tensor]
     of_targets: Callable[[Tensor, Tensor], Tensor]
-
-
-# Label of a position of a sequence at which no prediction is asked for: padding.
-NOT_ASKED = -1
-
-
-def mean_of_asked(values: Tensor, labels: Tensor) -> Tensor:
-    """Mean of values [n, T] over the positions whose label asks for a prediction, [n]; 0 where none does."""
-    asked = labels != NOT_ASKED
-    return values.where(asked, 0).sum(1) / asked.sum(1).clamp(min=1)
 
 
 def _cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -83,6 +104,10 @@ def _softmax_cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tenso
     return _cross_entropy_of_targets(outputs.softmax(1), targets)
 
 
+def _softmax_probabilities(outputs: Tensor) -> Tensor:
+    return outputs.softmax(-1).softmax(-1)
+
+
 def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy over the positions of a sentence that ask for a word, outputs [n, T, C], labels [n, T].
 
@@ -97,7 +122,8 @@ def _logistic(outputs: Tensor, labels: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(outputs.squeeze(-1), labels.to(outputs.dtype), reduction="none")
 
 
-def _zero_or_one(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
+def _single(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
+    """The label itself is the target of the one output."""
     return labels.to(dtype).unsqueeze(1)
 
 
@@ -110,18 +136,56 @@ def _logistic_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").squeeze(1)
 
 
+def _both_probabilities(outputs: Tensor) -> Tensor:
+    """Probabilities of label 0 and label 1, [..., 2], from one output."""
+    p = outputs.sigmoid()
+    return torch.cat([1 - p, p], dim=-1)
+
+
+def _squared_error(outputs: Tensor, labels: Tensor) -> Tensor:
+    """(z - y)^2 with one output z [..., n, 1] and a real label y; without a factor 1/2 (FOCUS, section 4.1)."""
+    return (outputs.squeeze(-1) - labels).square()
+
+
+def _squared_error_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
+    """2 (z - y)."""
+    return outputs.sub_(targets).mul_(2)
+
+
+def _squared_error_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
+    return (outputs - targets).square().squeeze(1)
+
+
+def _outputs(outputs: Tensor) -> Tensor:
+    return outputs
+
+
 LOSSES: dict[str, Loss] = {
     "cross_entropy": ClosedForm(_cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets),
     "softmax_cross_entropy": ClosedForm(
-        _softmax_cross_entropy, _one_hot, _softmax_cross_entropy_gradient, _softmax_cross_entropy_of_targets
+        _softmax_cross_entropy,
+        _one_hot,
+        _softmax_cross_entropy_gradient,
+        _softmax_cross_entropy_of_targets,
+        mixed=_softmax_probabilities,
     ),
-    "logistic": ClosedForm(_logistic, _zero_or_one, _logistic_gradient, _logistic_of_targets),
+    "logistic": ClosedForm(_logistic, _single, _logistic_gradient, _logistic_of_targets, mixed=_both_probabilities),
     "next_word": Loss(_next_word),
+    "squared_error": ClosedForm(
+        _squared_error,
+        _single,
+        _squared_error_gradient,
+        _squared_error_of_targets,
+        mixed=_outputs,
+        of_mixture=_squared_error,
+    ),
 }
 
 
 def outputs_needed(loss: str, classes: int) -> int:
     """Width of the model's last layer. Raises ValueError if logistic loss meets more than two classes."""
+    if loss == "squared_error":
+        return 1
     if loss == "logistic":
         if classes != 2:
             raise ValueError(f"loss logistic is for 2 classes, the data have {classes}")
@@ -130,7 +194,10 @@ def outputs_needed(loss: str, classes: int) -> int:
 
 
 def predictions(outputs: Tensor) -> Tensor:
-    """Predicted labels, [...] for outputs [..., C]; a single output is a score of label 1."""
+    """Predicted labels, [...] for outputs [..., C]; a single output is a score of label 1.
+
+    A regression predicts no label; nothing is counted there.
+    """
     if outputs.shape[-1] == 1:
         return (outputs.squeeze(-1) > 0).long()
     return torch.argmax(outputs, dim=-1)

@@ -1,4 +1,4 @@
-"""A model's trainable parameters as one flat vector."""
+"""A model as one flat vector: its trainable parameters, then its running statistics."""
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +19,28 @@ def _stored(parameter: Tensor) -> Tensor:
     return parameter.permute(0, 2, 3, 1) if parameter.dim() == 4 else parameter
 
 
+def running_statistics(model: nn.Module) -> list[tuple[nn.Module, str]]:
+    """Places of the means and variances that batch normalisation keeps, (module, name), in the order of the modules.
+
+    The number of batches that it counts beside them is used by none of our models.
+    """
+    named = [(module, name) for module in model.modules() for name in ("running_mean", "running_var")]
+    return [(module, name) for module, name in named if isinstance(getattr(module, name, None), Tensor)]
+
+
+def count(model: nn.Module) -> int:
+    """Trainable parameters P."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def flatten(model: nn.Module) -> Tensor:
-    """Copy of all trainable parameters, [P], in the order of `model.parameters()`."""
-    return torch.cat([_stored(p.detach()).reshape(-1) for p in model.parameters()])
+    """Copy of all trainable parameters in the order of `model.parameters()`, then the running statistics, [P + B]."""
+    buffers = [getattr(module, name).reshape(-1) for module, name in running_statistics(model)]
+    return torch.cat([*(_stored(p.detach()).reshape(-1) for p in model.parameters()), *buffers])
 
 
 def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
-    """Make the model's parameters views of `flat` [P], so that writing to `flat` sets the model.
+    """Make the model's parameters and running statistics views of `flat` [P + B], so that writing to it sets the model.
 
     Returns the parameters, which can be differentiated.
     """
@@ -34,5 +49,9 @@ def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
         stop = start + parameter.numel()
         view = flat[start:stop].view(_stored(parameter).shape)
         parameter.data = view.permute(0, 3, 1, 2) if parameter.dim() == 4 else view
+        start = stop
+    for module, name in running_statistics(model):
+        stop = start + getattr(module, name).numel()
+        setattr(module, name, flat[start:stop])
         start = stop
     return list(model.parameters())

@@ -15,11 +15,13 @@ from fairfl.engine.evaluation import samples_at_once
 from fairfl.engine.federation import Part
 from fairfl.engine.local import LocalTraining, Trained, Work, dropout_seed, order, steepness
 from fairfl.engine.losses import LOSSES, ClosedForm
-from fairfl.engine.parameters import bind, flatten
+from fairfl.engine.parameters import bind, count, flatten
 from fairfl.engine.program import Program
 
 # Captured steps kept at once, one per batch size.
 PROGRAMS = 64
+# AdamW as in torch.optim, and its defaults: decay of the two moments, and what keeps a step finite.
+BETAS, EPSILON = (0.9, 0.999), 1e-8
 # Layers known to act alike in training and in evaluation.
 DETERMINISTIC = (
     nn.Sequential, nn.Flatten, nn.Linear, nn.Conv2d, nn.ReLU, nn.MaxPool2d, nn.AvgPool2d, nn.GroupNorm, nn.Softmax
@@ -46,8 +48,11 @@ class Sequential:
         self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
         self.inputs = channels_last(part.inputs)
         self.flat = flatten(model)
-        self.anchor = torch.empty_like(self.flat)
         self.parameters = bind(model, self.flat)
+        self.y = self.flat[: count(model)]  # without running statistics
+        self.anchor = torch.empty_like(self.y)
+        self.normalised = self.y.numel() < self.flat.numel()
+        self.frozen = self.still = 0  # parameter tensors, and numbers in them, that steps do not change
         self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
         self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)  # loss of the newest batch, summed
@@ -58,7 +63,7 @@ class Sequential:
             targets = self.chain.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
             self.targets = targets[0].T.contiguous()
         self.slope: Slope | None = None
-        self.programs: dict[tuple[int, bool, bool, bool], Program] = {}
+        self.programs: dict[tuple, Program] = {}
 
     def _by_hand(self, moved: list[Tensor]) -> convolutional.Chain | None:
         """The model as a chain whose steps change `moved`, if there are steps by hand for it."""
@@ -69,18 +74,37 @@ class Sequential:
     # -- with momentum only: z of Work -----------------------------------------------------------
     @cached_property
     def leader(self) -> Tensor:
-        """z, laid out as `flat`."""
-        return torch.empty_like(self.flat)
+        """z, laid out as y."""
+        return torch.empty_like(self.y)
 
     @cached_property
     def leaders(self) -> list[Tensor]:
         """z of each parameter, views of `leader`."""
-        return [self.leader.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters]
+        return self._views(self.leader)
 
     @cached_property
     def leading(self) -> convolutional.Chain | None:
         """The chain that steps on y and changes z."""
         return self._by_hand(self.leaders)
+
+    # -- with AdamW only ---------------------------------------------------------------------------
+    @cached_property
+    def moments(self) -> tuple[Tensor, Tensor]:
+        """Means of the gradients and of their squares, both laid out as y."""
+        return torch.zeros_like(self.y), torch.zeros_like(self.y)
+
+    @cached_property
+    def moment_views(self) -> tuple[list[Tensor], list[Tensor]]:
+        return self._views(self.moments[0]), self._views(self.moments[1])
+
+    @cached_property
+    def anchors(self) -> list[Tensor]:
+        """Anchor of each parameter."""
+        return self._views(self.anchor)
+
+    def _views(self, flat: Tensor) -> list[Tensor]:
+        """Views of `flat` [P] in the shapes of the parameters."""
+        return [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters]
 
     def outputs(self, inputs: Tensor) -> Tensor:
         """Outputs of the model as it stands; products in the precision that was asked for."""
@@ -98,9 +122,12 @@ class Sequential:
     @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
-        if work.slope is not self.slope:  # captured steps hold the slope
-            self.slope = work.slope
+        if work.slope is not self.slope or work.frozen != self.frozen:  # captured steps hold them
+            self.slope, self.frozen = work.slope, work.frozen
+            self.still = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
             self.programs.clear()
+        if work.momentum and local.optimizer != "sgd":
+            raise ValueError(f"the algorithm asks for momentum, which optimizer {local.optimizer} does not have")
         self.model.train()
         gpu = [self.flat.device] if self.flat.device.type == "cuda" else []
         measured = []
@@ -116,29 +143,38 @@ class Sequential:
     def _train(self, work: Work, place: int, local: LocalTraining, round: int, losses: bool) -> Tensor:
         """Leaves the trained model in `flat`; mean loss of the first batch before its step, if it is asked for."""
         client, rate = work.clients[place], float(work.rate[place])
-        count, offset = self.sizes[client], self.offsets[client]
-        batch = local.batch(count)
+        samples, offset = self.sizes[client], self.offsets[client]
+        batch = local.batch(samples)
         self.flat.copy_(work.start[place])
-        pull = follow = None
-        if work.momentum and local.steps(count) > 1:  # a single step does not know of momentum
-            self.leader.copy_(self.flat)
+        pull = follow = adam = None
+        if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
+            self.leader.copy_(self.y)
             follow = self.flat.new_tensor(1 - work.momentum)
             rate /= 1 - work.momentum
+        if local.optimizer == "adamw":
+            for moment in self.moments:
+                moment.zero_()
+        scale = rate if local.optimizer == "sgd" else 1.0
         if work.prox is not None and work.anchor is not None and work.prox[place]:
-            self.anchor.copy_(work.anchor[place])
-            pull = self.flat.new_tensor(rate * float(work.prox[place]))
-        first = None
-        for epoch in range(local.epochs if count else 0):
-            windows: list[Any] = [slice(offset, offset + count)]  # a view of the samples, no copy
-            if batch < count:
-                rows = (order(count, local, round, client, epoch) + offset).to(self.labels.device)
+            self.anchor.copy_(work.anchor[place, : self.y.numel()])
+            pull = self.flat.new_tensor(scale * float(work.prox[place]))
+        first, steps = None, 0
+        for epoch in range(local.epochs if samples else 0):
+            windows: list[Any] = [slice(offset, offset + samples)]  # a view of the samples, no copy
+            if batch < samples:
+                rows = (order(samples, local, round, client, epoch) + offset).to(self.labels.device)
                 windows = list(rows.split(batch))
             for window in windows:
                 x, y, targets = self.inputs[window], self.labels[window], self.targets[window]
-                weight = self.flat.new_tensor(rate / len(y))
+                if self.normalised and len(y) == 1:
+                    continue  # one sample has no variance
+                steps += 1
+                if local.optimizer == "adamw":
+                    adam = self.flat.new_tensor(_adam_factors(rate, local.weight_decay, steps))
+                weight = self.flat.new_tensor(scale / len(y))
                 measured = losses and first is None
-                program = self._program(len(y), pull is not None, follow is not None, measured)
-                program(x, y, targets, weight, pull, follow)
+                program = self._program(len(y), pull is not None, follow is not None, measured, adam is not None)
+                program(x, y, targets, weight, pull, follow, adam)
                 if measured:
                     first = self.total / len(y)
         return self.total.new_tensor(float("nan")) if first is None else first
@@ -149,15 +185,20 @@ class Sequential:
         if self.flat.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool) -> Program:
+    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool, adaptive: bool) -> Program:
         """The step on a batch of `size`; `measured` leaves the sum of its losses in `total`."""
-        key = (size, pulled, heavy, measured)
+        key = (size, pulled, heavy, measured, adaptive)
         if key not in self.programs:
             while len(self.programs) >= PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
-            state = [self.flat, *([self.leader] if heavy else []), *self.model.buffers()]
+            state = [self.flat, *([self.leader] if heavy else []), *(self.moments if adaptive else [])]
             self.programs[key] = Program(partial(_step, self, measured), state, self.flat.device)
         return self.programs[key]
+
+
+def _adam_factors(rate: float, weight_decay: float, step: int) -> list[float]:
+    """Step size with the correction of the first moment, correction of the second, and what is left of a parameter."""
+    return [rate / (1 - BETAS[0] ** step), (1 - BETAS[1] ** step) ** -0.5, 1 - rate * weight_decay]
 
 
 def _step(
@@ -169,24 +210,35 @@ def _step(
     weight: Tensor,
     pull: Tensor | None,
     follow: Tensor | None,
+    adam: Tensor | None,
 ) -> None:
-    """One local step; `weight` is rate / batch size, `pull` is rate x prox. With momentum they are those of z."""
+    """One local step; `weight` is rate / batch size, `pull` is rate x prox. With momentum they are those of z.
+
+    With AdamW `weight` is 1 / batch size, `pull` is prox and `adam` are the factors of the step.
+    """
     chain = backend.chain if follow is None else backend.leading
-    if chain and pull is None and len(labels) <= samples_at_once(labels):
+    by_hand = chain and pull is None and adam is None and not backend.frozen
+    if by_hand and len(labels) <= samples_at_once(inputs, labels):
         total = chain.step(inputs, targets.T, weight, measured, backend.slope)
         if total is not None:
             backend.total.copy_(total)
     else:
-        _step_by_autograd(backend, inputs, labels, weight, pull, follow)
+        gradients = _gradients(backend, inputs, labels, weight)
+        if adam is None:
+            _descend(backend, gradients, pull, follow)
+        else:
+            _adamw(backend, gradients, pull, adam)
     if follow is not None:
-        backend.flat.lerp_(backend.leader, follow)
+        backend.y.lerp_(backend.leader, follow)
 
 
-def _step_by_autograd(
-    backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor, pull: Tensor | None, follow: Tensor | None
-) -> None:
-    """The step of y or, with momentum, of z. Gradients of a batch too large for one pass are summed over pieces."""
-    size = samples_at_once(labels)
+def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor) -> list[Tensor]:
+    """slope(l) x weight x gradient of the summed losses, by autograd, of all parameters that are not frozen.
+
+    Gradients of a batch too large for one pass are summed over pieces.
+    """
+    size = samples_at_once(inputs, labels)
+    free = backend.parameters[backend.frozen :]
     gradients: list[Tensor] = []
     backend.total.zero_()
     for x, y in zip(inputs.split(size), labels.split(size), strict=True):
@@ -194,14 +246,42 @@ def _step_by_autograd(
             loss = backend.loss.value(backend.outputs(x), y).sum()
             objective = loss * weight  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
         backend.total += loss.detach()
-        new = list(torch.autograd.grad(objective, backend.parameters))
+        new = list(torch.autograd.grad(objective, free))
         if gradients:
             torch._foreach_add_(gradients, new)
         gradients = gradients or new
     if backend.slope is not None:
         torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, len(labels)).to(weight.dtype))
+    return gradients
+
+
+def _descend(backend: Sequential, gradients: list[Tensor], pull: Tensor | None, follow: Tensor | None) -> None:
+    """The step of y or, with momentum, of z."""
+    y, anchor = backend.y[backend.still :], backend.anchor[backend.still :]
     if pull is not None and follow is None:
-        backend.flat.lerp_(backend.anchor, pull)
+        y.lerp_(anchor, pull)
     elif pull is not None:
-        backend.leader.addcmul_(backend.anchor - backend.flat, pull)
-    torch._foreach_sub_(backend.parameters if follow is None else backend.leaders, gradients)
+        backend.leader[backend.still :].addcmul_(anchor - y, pull)
+    moved = backend.parameters if follow is None else backend.leaders
+    torch._foreach_sub_(moved[backend.frozen :], gradients)
+
+
+def _adamw(backend: Sequential, gradients: list[Tensor], pull: Tensor | None, adam: Tensor) -> None:
+    """Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, algorithm 2."""
+    rate, correction, left = adam
+    y = backend.parameters[backend.frozen :]
+    mean, square = (views[backend.frozen :] for views in backend.moment_views)
+    if pull is not None:
+        away = torch._foreach_sub(y, backend.anchors[backend.frozen :])
+        torch._foreach_mul_(away, pull)
+        gradients = torch._foreach_add(gradients, away)
+    torch._foreach_lerp_(mean, gradients, 1 - BETAS[0])
+    torch._foreach_mul_(square, BETAS[1])
+    torch._foreach_addcmul_(square, gradients, gradients, 1 - BETAS[1])
+    deviation = torch._foreach_sqrt(square)
+    torch._foreach_mul_(deviation, correction)
+    torch._foreach_add_(deviation, EPSILON)
+    step = torch._foreach_div(mean, deviation)
+    torch._foreach_mul_(step, rate)
+    torch._foreach_mul_(y, left)
+    torch._foreach_sub_(y, step)

@@ -1,5 +1,6 @@
 """Backend for dense models: the clients of a round in blocks of like size, each a stack of models."""
 
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -42,11 +43,21 @@ class Stacked:
             if isinstance(layer, nn.Linear):
                 rows, columns = layer.weight.shape
                 stop = start + rows * columns
-                value = F.linear(value, x[start:stop].view(rows, columns), x[stop : stop + rows])
-                start = stop + rows
+                end = stop if layer.bias is None else stop + rows
+                bias = None if layer.bias is None else x[stop:end]
+                value = F.linear(value, x[start:stop].view(rows, columns), bias)
+                start = end
             elif isinstance(layer, nn.ReLU):
                 value = value.clamp_min_(0)
         return value
+
+    def _frozen_layers(self, tensors: int) -> int:
+        """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
+        layers = [sum(1 for _ in layer.parameters()) for layer in self.model if isinstance(layer, nn.Linear)]
+        whole = list(itertools.accumulate(layers, initial=0))
+        if tensors not in whole[:-1]:
+            raise ValueError(f"frozen: {tensors} parameter tensors are no whole layers before the last ({whole[:-1]})")
+        return whole.index(tensors)
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         given = [self.part.sizes[client] for client in work.clients]
@@ -93,13 +104,14 @@ class Stacked:
             width = -(-width // unit) * unit
         batch = local.batch(width)
         pulled, single = work.prox is not None, local.steps(width) == 1
-        once = self.kind == "cpu" and single and not pulled
+        frozen = self._frozen_layers(work.frozen)
+        once = self.kind == "cpu" and single and not pulled and not frozen
         heavy = work.momentum != 0 and not single  # a single step does not know of momentum
-        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured)
+        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured, frozen)
         if shape not in self.blocks:
             while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
                 self.blocks.pop(next(iter(self.blocks)))
             like = self.part.inputs.new_empty(0)
-            chain = Chain(self.model, len(counts), self.loss, like, self.product, once, heavy)
+            chain = Chain(self.model, len(counts), self.loss, like, self.product, once, heavy, frozen)
             self.blocks[shape] = Block(shape, chain, self.part)
         return self.blocks[shape]

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 from engine.federations import image_clients, spec_of
 from pydantic import ValidationError
+from quadratics import Run
 from reweighting import vector
 from toy import close
 
@@ -20,27 +21,11 @@ CURVATURES = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
 FIRST = vector(0.5, 0.5)
 
 
-def train(start, prox, x):
-    """D of [models, m, P], by the local steps that the interface promises."""
-    y = start
-    for _ in range(STEPS):
-        y = y - ETA * (CURVATURES * (y - CENTRES) + prox[:, None, None] * (y - x))
-    return start - y
-
-
 def rounds(count, samples=(5, 5), clients=(0, 1), **hyperparameters):
     """(x, state) after `count` rounds of the two quadratics."""
     config = ditto.Config(**{"report": "personal"} | hyperparameters)
-    n, ids = vector(*samples), torch.tensor(clients)
-    x, state = FIRST, ditto.init(Federation(n, FIRST), config)
-    for _ in range(count):
-        known = {"clients": ids, "samples": n[ids], "learning_rate": ETA, "x": x}
-        plan = ditto.plan(state, Received(**known), config)
-        everybody = plan.start.new_zeros(2, 2, 2).index_copy(1, ids, plan.start)
-        delta = train(everybody, plan.prox, x)[:, ids]
-        aggregate, state = ditto.aggregate(state, Reports(**known, delta=delta), config)
-        x = x - aggregate.weights.flatten() @ delta.flatten(0, 1)
-    return x, state
+    run = Run(ditto, config, FIRST, CENTRES, vector(*samples), CURVATURES, ETA, STEPS).rounds(count, clients)
+    return run.x, run.state
 
 
 @pytest.mark.parametrize(
@@ -97,7 +82,7 @@ def test_the_global_model_is_fedavg(weighting):
     known = {"clients": torch.arange(2), "samples": n, "learning_rate": ETA}
     config = ditto.Config(report="personal", weighting=weighting)
     state = ditto.init(Federation(n, delta[0, 0]), config)
-    both = ditto.aggregate(state, Reports(**known, delta=delta), config)[0].weights
+    both = ditto.aggregate(state, Reports(**known, delta=delta, start=delta), config)[0].weights
     alone = fedavg.aggregate({}, Reports(**known, delta=delta[0]), fedavg.Config(weighting=weighting))[0].weights
     assert torch.equal(both, torch.stack([alone, torch.zeros_like(alone)]))
     config = ditto.Config(report="global", weighting=weighting)
@@ -116,6 +101,20 @@ def test_a_global_report_trains_no_personal_models():
 def test_a_personal_report_deploys_one_model_per_client():
     x, state = rounds(1)
     assert torch.equal(ditto.deploy(state, x, ditto.Config(report="personal")).models, state["v"])
+
+
+def test_personal_models_carry_the_buffers_of_their_training():
+    """Two parameters and one number of a buffer; client 0 is not drawn."""
+    first = vector(1, 2, 7)
+    config = ditto.Config(report="personal")
+    state = ditto.init(Federation(vector(5, 5), first, parameters=2, shapes=((2,),)), config)
+    close(state["v"], first.expand(2, 3))
+    known = {"clients": torch.tensor([1]), "samples": vector(5), "learning_rate": ETA, "x": vector(3, 4, 8)}
+    plan = ditto.plan(state, Received(**known), config)
+    close(plan.start, [[[3, 4, 8]], [[1, 2, 7]]])
+    delta, buffers = vector(0.5, 0.5, 0.25, -0.25).view(2, 1, 2), vector(8.5, 7.5).view(2, 1, 1)
+    reports = Reports(**known, delta=delta, start=plan.start, buffers=buffers)
+    close(ditto.aggregate(state, reports, config)[1]["v"], [[1, 2, 7], [0.75, 2.25, 7.5]])
 
 
 def test_a_pull_that_diverges_is_refused():

@@ -6,6 +6,7 @@ x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F
 from dataclasses import fields
 
 import torch
+from registered import MEMBERSHIPS
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Received, Reports
@@ -41,10 +42,23 @@ def received(report: Reports) -> Received:
     return Received(**{field.name: getattr(report, field.name) for field in fields(Received)})
 
 
-def start(name: str, **hyperparameters):
+def federation(module, config, samples=SAMPLES, x=X) -> Federation:
+    """The toy before the first round; every model of the server is x, [P + B]."""
+    count = module.models(config)
+    return Federation(
+        samples=samples,
+        x=x if count is None else x.expand(count, -1),
+        clients_per_round=len(samples),
+        parameters=len(X),
+        shapes=(tuple(X.shape),),
+        memberships=MEMBERSHIPS[: len(samples)],
+    )
+
+
+def start(name: str, samples=SAMPLES, x=X, **hyperparameters):
     module = algorithms.load(name)
     config = module.Config(**hyperparameters)
-    return module, config, module.init(Federation(SAMPLES, X, clients_per_round=len(SAMPLES)), config)
+    return module, config, module.init(federation(module, config, samples, x), config)
 
 
 def step(name: str, report: Reports | None = None, **hyperparameters):

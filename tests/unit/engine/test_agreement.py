@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from federations import spec_of
-from registered import FEDERATING, REQUIRED
+from registered import FEDERATING, MEMBERSHIPS, REQUIRED
 
 from fairfl.engine.federation import PARTS, Clients, Part
 from fairfl.engine.rounds import Simulation
@@ -18,6 +18,8 @@ CPU = torch.device("cpu")
 REQUIRED_PARTITION = {
     "dirichlet_by_class": {"alpha": 0.5, "min_samples": 8},
     "ambiguous_fraction": {"fractions": [0.0, 0.5, 1.0], "per_client": 14},
+    "rotation_clusters": {"angles": [0, 90], "clients": [2, 1]},
+    "by_domain": {"clients": [2, 1]},
 }
 CLIENTS = 3
 PARTITIONS = names("partition")
@@ -31,6 +33,7 @@ def federation(name: str) -> Clients:
         "groups": np.arange(60),
         "ambiguous": np.arange(60) % 2,
         "client": np.sort(draw.integers(CLIENTS, size=60)),
+        "domain": np.arange(60) % 2,
     }
     if name == "plain":
         # Unequal on purpose: the equal deal of `plain` would not test padding.
@@ -72,7 +75,7 @@ def test_both_backends_give_the_same_run(algorithm, partition_name, batch_size):
         rounds=3,
     )
     best = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
-    a, b = (Simulation(spec, clients, best, CPU, backend).run() for backend in ("stacked", "sequential"))
+    a, b = (Simulation(spec, clients, best, CPU, backend, MEMBERSHIPS).run() for backend in ("stacked", "sequential"))
     torch.testing.assert_close(a.x, b.x, rtol=1e-9, atol=1e-12)
     for row, other in zip(a.history, b.history, strict=True):
         for key in row:

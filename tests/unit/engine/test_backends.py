@@ -276,7 +276,7 @@ def test_a_kept_block_holds_nothing_of_the_round(epochs, local_term):
     (block,) = backend.blocks.values()
     for layer in block.chain.dense:
         held = [value for value in vars(layer).values() if isinstance(value, torch.Tensor)]
-        held += [*(layer.anchors or ()), *(layer.leaders or ())]
+        held += [*layer.parameters, *layer.anchors, *layer.leaders]
         assert held and layer.into is None
         assert not storages & {tensor.untyped_storage().data_ptr() for tensor in held}
     assert block.chain.begun == []
@@ -461,6 +461,7 @@ def test_bf16_products_stay_near_float32():
 
 def test_stacked_supports_dense_chains_only():
     assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU(), nn.Dropout(0.1), nn.Linear(2, 2)))
+    assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False)))
     assert not supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
     assert not supports(nn.Sequential(nn.Conv2d(1, 1, 1)))
     assert not supports(nn.Linear(2, 2))

@@ -138,9 +138,16 @@ def test_counts_are_of_the_positions_that_are_asked_for():
 
 
 def test_long_texts_are_passed_in_fewer_samples():
-    assert samples_at_once(torch.zeros(9, dtype=torch.int64)) == evaluation.CHUNK
-    assert samples_at_once(torch.zeros(9, 20, dtype=torch.int64)) == evaluation.CHUNK // 20
-    assert samples_at_once(torch.zeros(9, 10**6, dtype=torch.int64)) == 1
+    def at_once(inputs, labels, dtype=torch.int64):
+        return samples_at_once(torch.zeros(9, *inputs, dtype=dtype), torch.zeros(9, *labels, dtype=torch.int64))
+
+    assert at_once([7], [], torch.float32) == evaluation.CHUNK
+    assert at_once([20], [20]) == evaluation.CHUNK // 20
+    assert at_once([10**6], [10**6]) == 1
+    # A class for a whole text: what counts is how many tokens are read.
+    assert at_once([128], []) == evaluation.TOKENS // 128
+    assert at_once([1], []) == evaluation.CHUNK
+    assert at_once([10**6], []) == 1
 
 
 def test_a_part_that_nobody_has():
@@ -148,3 +155,69 @@ def test_a_part_that_nobody_has():
     loss, accuracy = client_measures(table_model, LOSSES["next_word"], x, part)
     assert loss.isnan().all() and accuracy.isnan().all()
     assert evaluate(table_model, LOSSES["next_word"], Deployed(x.unsqueeze(0)), part, CLASSES).hits.sum() == 0
+
+
+# ---- regressions
+
+
+def regression(counts, seed=0):
+    """Three features each; some labels are -1, which is a number like any other here."""
+    draw = torch.Generator().manual_seed(seed)
+    labels = torch.randn(sum(counts), generator=draw)
+    labels[::3] = -1.0
+    return Part(torch.randn(sum(counts), 3, generator=draw, dtype=torch.float64), labels, torch.tensor(counts))
+
+
+def linear(x, inputs):
+    return (inputs @ x).unsqueeze(-1)
+
+
+def same_errors(part, measured, predicted):
+    """The mean of (predicted(client) - y)^2 over each client's samples; no hits at all."""
+    for client, samples in enumerate(COUNTS):
+        inputs, labels = part.of(client)
+        errors = [
+            (predicted(client) @ row - label).item() ** 2 for row, label in zip(inputs, labels.double(), strict=True)
+        ]
+        expected = sum(errors) / samples if samples else math.nan
+        assert measured.loss[client].item() == pytest.approx(expected, rel=1e-6, nan_ok=True)
+    assert measured.hits.shape == (len(COUNTS), 0) and measured.hits.dtype == torch.int64
+
+
+def test_a_regression_has_a_loss_but_no_accuracy(chunk):
+    part, x = regression(COUNTS), torch.randn(3, dtype=torch.float64)
+    loss, accuracy = client_measures(linear, LOSSES["squared_error"], x, part)
+    measured = evaluate(linear, LOSSES["squared_error"], Deployed(x.unsqueeze(0)), part, 0)
+    same_errors(part, measured, lambda client: x)
+    torch.testing.assert_close(measured.loss, loss, equal_nan=True)
+    torch.testing.assert_close(client_losses(linear, LOSSES["squared_error"], x, part), loss, equal_nan=True)
+    assert accuracy.isnan().all() and accuracy.dtype == torch.float64
+    assert count(part, 0).shape == (len(COUNTS), 0)
+
+
+def test_a_regression_with_a_model_of_each_client(chunk):
+    part, models = regression(COUNTS), torch.randn(len(COUNTS), 3, dtype=torch.float64)
+    measured = evaluate(linear, LOSSES["squared_error"], Deployed(models), part, 0)
+    same_errors(part, measured, lambda client: models[client])
+
+
+def test_a_regression_mixes_what_the_models_predict(chunk):
+    """sum_r share_r (w_r . x) = (sum_r share_r w_r) . x: the mixture is a model too."""
+    part, models = regression(COUNTS), torch.randn(2, 3, dtype=torch.float64)
+    mixture = torch.tensor([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0], [0.6, 0.4]], dtype=torch.float64)
+    measured = evaluate(linear, LOSSES["squared_error"], Deployed(models, mixture), part, 0)
+    same_errors(part, measured, lambda client: mixture[client] @ models)
+
+
+def test_one_output_is_mixed_as_two_probabilities(chunk):
+    """Logistic loss: -log of sum_r share_r sigmoid(+-z_r), and the more probable label."""
+    clients = image_clients(COUNTS, shape=(3,), classes=2)
+    part, models = clients.parts["test"], torch.randn(2, 3, dtype=torch.float64)
+    mixture = torch.tensor([0.3, 0.7], dtype=torch.float64).expand(len(COUNTS), -1)
+    measured = evaluate(linear, LOSSES["logistic"], Deployed(models, mixture), part, 2)
+    p = mixture[0] @ (models @ part.inputs.T).sigmoid()
+    true = torch.where(part.labels == 1, p, 1 - p)
+    right = ((p > 0.5) == (part.labels == 1)).split(COUNTS)
+    for client, own in enumerate((-true.log()).split(COUNTS)):
+        assert measured.loss[client].item() == pytest.approx(own.mean().item(), nan_ok=True)
+        assert measured.hits[client].sum() == right[client].sum()

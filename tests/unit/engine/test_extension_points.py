@@ -233,6 +233,135 @@ def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
     assert torch.equal(resumed.x, whole.x) and torch.equal(resumed.state["v"], whole.state["v"])
 
 
+# -- one model of its own per client ----------------------------------------------------------------------
+@BOTH
+def test_a_client_may_train_one_of_the_servers_models_only(monkeypatch, backend):
+    """Cheaper than training all: the update of client k serves the model that has a weight for it."""
+    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": ()})
+    everything = simulation("toy", backend=backend, batch_size=3).run().x
+    trained = []
+
+    def plan(state, received: Received, config):
+        trained.append(len(received.clients))
+        return Plan(start=received.x[membership[received.clients].argmax(1)])
+
+    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": (), "plan": plan})
+    run = simulation("toy", backend=backend, batch_size=3)
+    close(run.run().x, everything)
+    assert trained == [3] * 6
+
+
+def test_reports_give_the_trained_models(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports)
+        return Aggregate(), state
+
+    own = torch.randn(3, 15, dtype=torch.float64)
+    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(start=own), aggregate=aggregate)
+    run = simulation("toy")
+    first = run.x
+    run.step()
+    (reports,) = seen
+    assert reports.trained.shape == (3, 15) and reports.buffers is None
+    close(reports.trained, own - reports.delta)
+    assert reports.delta.abs().sum(1).min() > 0
+    assert torch.equal(run.x, first), "without weights the server's model stays"
+
+
+def test_a_server_may_make_its_model_anew(monkeypatch):
+    def aggregate(state, reports: Reports, config):
+        return Aggregate(model=reports.trained.amax(0)), state
+
+    seen = []
+    register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[1]), aggregate(*given))[1])
+    run = simulation("toy")
+    run.step()
+    assert torch.equal(run.x, seen[0].trained.amax(0))
+
+
+# -- phases, frozen layers, another architecture -------------------------------------------------------------
+MLP = {"name": "mlp", "hidden": [5]}
+
+
+def test_phases_are_exchanges_of_one_round_with_the_same_clients(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append((reports.round, reports.phase, tuple(reports.clients.tolist()), reports.seed))
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", aggregate=aggregate, phases=lambda federation, config: len(federation.shapes) // 2)
+    run = simulation("toy", model=MLP, clients_per_round=2)
+    run.step(), run.step()
+    assert [(number, phase) for number, phase, _, _ in seen] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert seen[0][2] == seen[1][2] == tuple(run.sampled()) or run.round == 2
+    assert len({seed for *_, seed in seen}) == 4, "the server draws anew in each phase"
+    assert run.round == 2
+
+
+def test_two_phases_are_two_rounds_of_training(monkeypatch):
+    """Full batches: the same samples, whatever the round."""
+    register(monkeypatch, "toy", phases=lambda federation, config: 2)
+    twice = simulation("toy", rounds=3).run()
+    close(twice.x, simulation("fedavg", NOTHING, rounds=6).run().x)
+    assert [int(row["round"]) for row in twice.history] == [0, 2, 3]
+
+
+@BOTH
+@pytest.mark.parametrize("batch_size", [None, 2])
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backend, batch_size, momentum):
+    """With the first layer frozen the second is a linear model of the hidden units."""
+    plan = Plan(frozen=2, epochs=3, momentum=momentum)
+    register(monkeypatch, "toy", plan=lambda state, received, config: plan)
+    run = simulation("toy", backend=backend, model=MLP, batch_size=batch_size)
+    first = run.x.clone()
+    hidden = 4 * 5 + 5
+    run.step()
+    assert torch.equal(run.x[:hidden], first[:hidden])
+
+    def reads(part):
+        units = torch.nn.functional.linear(part.inputs.flatten(1), first[:20].view(5, 4), first[20:25]).relu()
+        return dataclasses.replace(part, inputs=units)
+
+    clients = run.clients
+    clients = dataclasses.replace(clients, parts={k: reads(v) for k, v in clients.parts.items()}, shape=(5,))
+    linear = Plan(epochs=3, momentum=momentum)
+    register(monkeypatch, "toy", plan=lambda state, received, config: linear)
+    alone = Simulation(spec_of(algorithm="toy", hyperparameters={}, batch_size=batch_size), clients, None, CPU)
+    alone.x = first[hidden:].clone()
+    alone.step()
+    close(run.x[hidden:], alone.x)
+
+
+def test_a_plan_may_set_the_epochs(monkeypatch):
+    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(epochs=4))
+    close(simulation("toy").run().x, simulation("fedavg", NOTHING, local_epochs=4).run().x)
+
+
+def test_an_algorithm_may_ask_for_another_model(monkeypatch):
+    known = []
+
+    def init(federation: Federation, config):
+        known.append(federation)
+        return {}
+
+    def wider(model, clients, config):
+        return {**model, "hidden": [width * clients for width in model["hidden"]]}
+
+    register(monkeypatch, "toy", init=init, architecture=wider)
+    run = simulation("toy", model=MLP)
+    (federation,) = known
+    assert federation.shapes == ((15, 4), (15,), (3, 15), (3,))
+    assert federation.model == MLP and federation.parameters == run.x.numel() == 15 * 4 + 15 + 45 + 3
+    assert federation.labels.tolist() == [
+        torch.bincount(run.clients.parts["train"].of(k)[1], minlength=3).tolist() for k in range(3)
+    ]
+
+
 # -- momentum and slope -------------------------------------------------------------------------------------
 def power(loss, q):
     """phi'(l) for phi(l) = l^(q+1) / (q+1)."""

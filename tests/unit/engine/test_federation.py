@@ -8,6 +8,7 @@ import torch
 
 from fairfl.data.interface import assemble
 from fairfl.engine.federation import PARTS, load
+from fairfl.errors import FairflError
 from fairfl.prepare import write
 
 CPU = torch.device("cpu")
@@ -89,3 +90,45 @@ def test_features_are_not_scaled_and_the_dtype_can_be_chosen(features):
     assert load(*features, CPU).parts["train"].inputs.dtype == torch.float32
     inputs = load(*features, CPU, torch.float64).parts["train"].inputs
     assert inputs.dtype == torch.float64 and inputs[-1].tolist() == [8.0, -8.0]
+
+
+# -- rotated images, true clusters ------------------------------------------------------------------------
+def rotated(tmp_path, shape=(1, 3, 3), clusters="[0, 0, 1]"):
+    images = np.arange(4 * np.prod(shape)).reshape(4, *shape).astype(np.uint8)
+    write(tmp_path / "images.safetensors", assemble("toy", 2, "made", images, np.array([0, 1, 0, 1])))
+    columns = {
+        "row": pa.array([2, 0, 3, 1], pa.int64()),
+        "client": pa.array([0, 1, 1, 2], pa.int32()),
+        "part": pa.array([0, 0, 0, 0], pa.int8()),
+        "turn": pa.array([1, 0, 3, 2], pa.int8()),
+    }
+    table = pa.table(columns).replace_schema_metadata({"clusters": clusters} if clusters else {})
+    pq.write_table(table, tmp_path / "turned.parquet")
+    return images, (tmp_path / "images.safetensors", tmp_path / "turned.parquet")
+
+
+def test_images_are_turned_exactly_and_counter_clockwise(tmp_path):
+    images, files = rotated(tmp_path)
+    train = load(*files, CPU).parts["train"]
+    for place, (row, quarters) in enumerate([(2, 1), (0, 0), (3, 3), (1, 2)]):
+        expected = np.rot90(images[row, 0], quarters) / 255
+        np.testing.assert_allclose(train.inputs[place, 0], expected, rtol=1e-6)
+    assert np.rot90([[1, 2], [3, 4]]).tolist() == [[2, 4], [1, 3]]
+
+
+def test_true_clusters_come_with_the_partition(tmp_path):
+    _, files = rotated(tmp_path)
+    assert load(*files, CPU).clusters == [0, 0, 1]
+    assert load(*files, CPU, only=2).clusters == [1]
+    assert load(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
+
+
+def test_a_single_client_has_its_own_turns(tmp_path):
+    images, files = rotated(tmp_path)
+    alone = load(*files, CPU, only=1).parts["train"].inputs
+    np.testing.assert_allclose(alone[1, 0], np.rot90(images[3, 0], 3) / 255, rtol=1e-6)
+
+
+def test_only_square_images_can_be_turned(tmp_path):
+    with pytest.raises(FairflError, match=r"square images, the samples have shape \[1, 2, 3\]"):
+        load(*rotated(tmp_path, shape=(1, 2, 3))[1], CPU)

@@ -23,6 +23,11 @@ def drawn(models=2, samples=7, classes=5, scale=3.0, seed=0):
     return outputs, torch.randint(max(2, classes), (models, samples), generator=draw)
 
 
+def labels_of(name, labels):
+    """As the data of a loss have them: classes, or real numbers."""
+    return labels.double() - 0.7 if name == "squared_error" else labels
+
+
 def test_next_word_alone_has_no_closed_form():
     assert set(LOSSES) - set(CLOSED) == {"next_word"}
 
@@ -31,7 +36,8 @@ def test_next_word_alone_has_no_closed_form():
 @pytest.mark.parametrize("name", CLOSED)
 def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name, layout):
     loss = LOSSES[name]
-    outputs, labels = drawn(classes=1 if name == "logistic" else 5)
+    outputs, labels = drawn(classes=outputs_needed(name, 2))
+    labels = labels_of(name, labels)
     targets = loss.targets(labels, outputs.shape[1], torch.float64)
     leaf = outputs.clone().requires_grad_()
     value = loss.value(leaf.mT, labels)
@@ -43,9 +49,10 @@ def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name,
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in CLOSED if name != "logistic"])
+@pytest.mark.parametrize("name", CLOSED)
 def test_one_model_or_several_give_the_same_values(name):
-    outputs, labels = drawn()
+    outputs, labels = drawn(classes=outputs_needed(name, 2))
+    labels = labels_of(name, labels)
     each = [LOSSES[name].value(own.mT, y) for own, y in zip(outputs, labels, strict=True)]
     torch.testing.assert_close(LOSSES[name].value(outputs.mT, labels), torch.stack(each))
 
@@ -106,12 +113,55 @@ def test_uniform_outputs_cost_the_logarithm_of_the_vocabulary():
     torch.testing.assert_close(value, torch.full((2,), math.log(10)))
 
 
+# ---- squared error
+
+
+def test_the_squared_error_by_hand():
+    """(2 - 0.5)^2 and (-1 - 1)^2, gradients 2 (2 - 0.5) and 2 (-1 - 1): no factor 1/2. A label of -1 counts too."""
+    loss = LOSSES["squared_error"]
+    outputs, labels = torch.tensor([[2.0], [-1.0], [0.0]]), torch.tensor([0.5, 1.0, -1.0])
+    assert loss.value(outputs, labels).tolist() == [2.25, 4.0, 1.0]
+    targets = loss.targets(labels.unsqueeze(0), 1, torch.float32)
+    assert targets.tolist() == [[[0.5, 1.0, -1.0]]]
+    assert loss.gradient(outputs.T.unsqueeze(0), targets).tolist() == [[[3.0, -4.0, 2.0]]]
+
+
+# ---- mixtures of models
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_mixture_of_one_model_is_that_model(name):
+    (outputs,), (labels,) = drawn(1, 6, outputs_needed(name, 2))
+    outputs, labels = outputs.T, labels_of(name, labels)
+    if name == "next_word":
+        outputs, labels = outputs.view(2, 3, 2), labels.view(2, 3).clone()
+        labels[0, 1:] = -1
+    loss = LOSSES[name]
+    torch.testing.assert_close(loss.of_mixture(loss.mixed(outputs), labels), loss.value(outputs, labels))
+
+
+def test_mixtures_are_of_probabilities_or_of_predicted_numbers_by_hand():
+    """Half of each model: p = (0.8 + 0.2) / 2, and z = (1 + 3) / 2; not the mean of losses or of logits."""
+    logits = torch.tensor([[[math.log(0.8), math.log(0.2)]], [[math.log(0.2), math.log(0.8)]]], dtype=torch.float64)
+    entropy, squared = LOSSES["cross_entropy"], LOSSES["squared_error"]
+    value = entropy.of_mixture(entropy.mixed(logits).mean(0), torch.tensor([0]))
+    assert value.tolist() == pytest.approx([math.log(2)])
+    numbers = torch.tensor([[[1.0]], [[3.0]]])
+    assert squared.of_mixture(squared.mixed(numbers).mean(0), torch.tensor([2.5])).tolist() == [0.25]
+
+
+def test_the_logarithm_of_a_mixture_is_bounded():
+    value = LOSSES["cross_entropy"].of_mixture(torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.tensor([1]))
+    assert value.item() == pytest.approx(-math.log(1e-12))
+
+
 # ---- outputs
 
 
 def test_width_of_the_last_layer():
     assert [outputs_needed(name, 2) for name in ("cross_entropy", "softmax_cross_entropy", "logistic")] == [2, 2, 1]
     assert outputs_needed("next_word", 10_004) == 10_004
+    assert outputs_needed("squared_error", 0) == 1
     with pytest.raises(ValueError, match="logistic is for 2 classes, the data have 3"):
         outputs_needed("logistic", 3)
 

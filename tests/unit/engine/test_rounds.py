@@ -211,9 +211,9 @@ def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
 
 
 def test_only_needed_losses_are_measured():
-    received = simulation().received([0, 1, 2])
+    received = simulation().received([0, 1, 2], 0)
     assert received.loss_received is None and received.val_received is None and received.val_best is None
-    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).received([2, 0])
+    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).received([2, 0], 0)
     assert received.loss_received is None
     assert torch.equal(received.val_best, BEST[[2, 0]])
 

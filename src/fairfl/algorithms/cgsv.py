@@ -1,0 +1,107 @@
+"""CGSV. Xu et al., Gradient Driven Rewards to Guarantee Fairness in Collaborative Machine Learning, NeurIPS 2021.
+
+Every client owns a model w_k. Its reward is a part of the common update U, the larger the more it contributes; phi_k
+stands for its cosine gradient Shapley value. As in the released code:
+
+    y_k   <- y_k - eta grad F_k(y_k)                    y_k starts at w_k and is used for d_k only
+    u_k    = Gamma d_k / (||d_k|| + 1e-7)               d_k = y_k - w_k = -D_k
+    U      = sum_k r_k u_k                              r_k = n_k / N as long as k took no part
+    phi_k  = cos(u_k, U)
+    r_k   <- a r_k + (1 - a) phi_k                      here with r_k = 0 as long as k took no part
+    r_k   <- max(r_k, floor), divided by their sum
+    q_k    = tanh(beta r_k) / max_j tanh(beta r_j)
+    w_k   <- w_k + mask(U, q_k)                         keeps the ceil(q_k D_l) entries of U of largest magnitude in
+                                                        each parameter tensor of D_l, and those equal to the last one
+    x     <- x + U                                      to be watched only, nobody is evaluated with it
+
+All of this is about parameters; buffers of w_k are those of y_k. `official_topk` keeps at most D_l - 1 entries, none of
+a tensor of one, as the released code (which fails there). In a round with some of the clients, sums and r_k are over
+them: they keep the total importance that they had, and models and importances of the others stay.
+"""
+
+from math import inf, prod
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, gram
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    gamma: float = Field(gt=0, alias="Gamma", description="length of every u_k; the paper has one for each data set")
+    beta: float = Field(1.0, gt=0, description="altruism: large beta gives everybody all of U")
+    a: float = Field(0.95, ge=0, lt=1, description="weight of the past in the importances r_k")
+    floor: float = Field(1e-3, gt=0, lt=1, description="smallest importance before they are divided by their sum")
+    official_topk: bool = Field(False, description="never reward the smallest entry of a tensor, as the released code")
+
+
+def init(federation: Federation, config: Config) -> State:
+    """Models w [K, P + B], importances r [K], who took part [K], entries of each parameter tensor."""
+    n, x = federation.samples, federation.x
+    return {
+        "w": x.repeat(len(n), 1),
+        "r": n / n.sum(),
+        "known": torch.zeros_like(n, dtype=torch.bool),
+        "sizes": torch.tensor([prod(shape) for shape in federation.shapes], device=x.device),
+    }
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(start=state["w"][received.clients])
+
+
+def contributions(Q: Tensor, r: Tensor) -> Tensor:
+    """phi [m] from the inner products Q [m, m] of the u_k and the importances r [m]."""
+    lengths = Q.diagonal().sqrt() * (r @ Q @ r).clamp(min=0).sqrt()
+    return Q @ r / lengths.clamp(min=1e-10)
+
+
+def importances(r: Tensor, phi: Tensor, config: Config) -> Tensor:
+    """The next r [m], of sum 1."""
+    r = (config.a * r + (1 - config.a) * phi).clamp(min=config.floor)
+    return r / r.sum()
+
+
+def shares(r: Tensor, config: Config) -> Tensor:
+    """q [m], 1 for the most important client."""
+    altruism = torch.tanh(config.beta * r)
+    return altruism / altruism.max()
+
+
+def rewards(U: Tensor, q: Tensor, sizes: list[int], config: Config) -> Tensor:
+    """mask(U, q_k) for U [P], made of tensors of so many entries, and q [m] -> [m, P]."""
+    masked = []
+    for part in U.split(sizes):
+        keep = (q * len(part)).ceil().long().clamp(max=len(part) - config.official_topk)
+        magnitude = part.abs()
+        last = torch.cat([magnitude.new_tensor([inf]), magnitude.sort(descending=True).values])[keep]
+        masked.append(torch.where(magnitude >= last[:, None], part, 0))
+    return torch.cat(masked, dim=1)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    S, D, P = reports.clients, reports.delta, reports.delta.shape[-1]
+    total = state["r"][S].sum()
+    r = state["r"][S] / total
+    products = gram(D).to(D.device)
+    unit = config.gamma / (products.diagonal().sqrt() + 1e-7)
+    U = -((r * unit).to(D.dtype) @ D)
+    phi = contributions(unit[:, None] * products * unit, r)
+    new = importances(torch.where(state["known"][S], r, 0.0), phi, config)
+    earned = rewards(U, shares(new, config), state["sizes"].tolist(), config)
+    w = torch.cat([reports.start[:, :P] + earned, reports.trained[:, P:]], dim=1)
+    state = state | {
+        "w": state["w"].index_copy(0, S, w),
+        "r": state["r"].index_copy(0, S, new * total),
+        "known": state["known"].index_fill(0, S, True),
+    }
+    return Aggregate(weights=r * unit), state
+
+
+def deploy(state: State, x: Tensor, config: Config) -> Deployed:
+    return Deployed(state["w"])

@@ -1,0 +1,52 @@
+"""FedAvg-HardCluster. Chu et al., FOCUS: Fairness via Agent-Awareness in Federated Learning on Heterogeneous Data, D.8.
+
+    z_k  = argmax_c pi_kc                                     step 1; pi as a FOCUS run left them, lowest c on ties
+    y_k <- y_k - eta grad F_k(y_k)                            step 2; y_k starts at w_{z_k}, the models are new
+    w_c <- sum_{k: z_k = c} n_k y_k / sum_{k: z_k = c} n_k    FedAvg in each cluster; D_k = w_{z_k} - y_k
+    client k predicts with w_{z_k} alone                      step 3
+
+A model stays as it is in a round without members. Each client trains the model of its cluster only, so this costs what
+one FedAvg costs.
+"""
+
+from pydantic import Field
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.errors import FairflError
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+AFTER = ("focus", ("M",))
+
+
+class Config(Strict):
+    M: int = Field(ge=1, description="number of cluster models, that of the FOCUS run; 1 is FedAvg")
+
+
+def models(config: Config) -> int:
+    return config.M
+
+
+def init(federation: Federation, config: Config) -> State:
+    """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
+    pi, wanted = federation.memberships, (federation.clients, config.M)
+    if pi is None or pi.shape != wanted:
+        found = "there are none" if pi is None else f"they are {list(pi.shape)}"
+        raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {found}")
+    return {"z": pi.argmax(dim=1)}
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(start=received.x[state["z"][received.clients]])
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = one_hot(state["z"][reports.clients], config.M).T * reports.samples  # n_k of the members of each cluster, [M, m]
+    return Aggregate(weights=n / n.sum(dim=1, keepdim=True).clamp(min=1)), state
+
+
+def deploy(state: State, x: Tensor, config: Config) -> Deployed:
+    return Deployed(x, mixture=one_hot(state["z"], config.M).double())

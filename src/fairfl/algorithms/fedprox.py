@@ -1,0 +1,37 @@
+"""FedProx. Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, Algorithm 2.
+
+    min_x  sum_k p_k F_k(x),    client k:  min_y  F_k(y) + (mu/2) ||y - x||^2        eq. (2)
+
+    y <- y - eta (grad F_k(y) + mu (y - x))        y starts at x, which is the received model for the whole round
+    x <- x - sum_k p_k D_k
+
+with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m. The first local step does not feel mu.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
+from fairfl.algorithms.proximal import refuse_divergence
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    mu: float = Field(0.1, ge=0, description="pull of local models towards x; 0 is FedAvg")
+    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    """Raises OptionError if the pull alone makes local training diverge."""
+    refuse_divergence("fedprox", "mu", config.mu, received.learning_rate)
+    return Plan(prox=config.mu)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
+    return Aggregate(weights=n / n.sum()), state

@@ -1,0 +1,109 @@
+"""PFNM. Yurochkin et al., Bayesian Nonparametric Federated Learning of Neural Networks, ICML 2019. One matching.
+
+    every client trains a net of its own, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
+    for hidden layers c = H, ..., 1:    rows [bias, outgoing weights], for c = 1 [incoming weights, bias, outgoing]
+        outgoing weights go to the global neurons of layer c + 1, 0 to those that the client has no part in
+        match the rows of all clients (fairfl.algorithms.matching), s = 1 / sigma2; for c = H outgoing weights to
+        class d have (n_kd / n_d) / sigma2, by the samples of the class
+        global neurons are G / S
+    output bias of class d    (sum_k s_kd b_kd + mu_d / sigma0) / (1 / sigma0 + sum_k s_kd),    s_kd as above
+    prior mean mu = 0.1 for biases, 0 for weights
+
+The global net, wider than the clients', is made from their nets as they stand whenever it is evaluated, for all clients
+alike; training does not depend on it. A class that nobody has keeps the prior. Clients that are not drawn keep their
+net. The variant in which clients train on from what was matched is left out: FOCUS compares with the one matching.
+
+`sigma2`, `sigma0` and `gamma` are those of the authors' examples; no paper here says which were used. The authors
+choose among gamma 1, 0.001, 50, sigma2 1, 0.1, 0.5 and sigma0 1, 10.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms import wide_mlp
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.matching import Prior, match
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+Array = NDArray[np.float64]
+
+
+class Config(Strict):
+    sigma2: float = Field(1.0, gt=0, description="variance of clients' neurons around the global one")
+    sigma0: float = Field(1.0, gt=0, description="prior variance of a global neuron")
+    gamma: float = Field(1.0, gt=0, description="mass of the Beta process; more means more global neurons")
+    sweeps: int = Field(5, ge=0, description="times that every client is matched again; 5 in the public code")
+    max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
+
+
+def architecture(model: dict[str, Any], clients: int, config: Config) -> dict[str, Any]:
+    return wide_mlp.widened("pfnm", model, clients, config.max_width)
+
+
+def init(federation: Federation, config: Config) -> State:
+    """Clients' nets, [K, P], compact; what the server knows of them."""
+    wide, narrow = wide_mlp.units("pfnm", federation)
+    return {
+        "nets": wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed),
+        "labels": federation.labels,
+        "wide": torch.tensor(wide),
+        "narrow": torch.tensor(narrow),
+        "seed": torch.tensor(federation.seed),
+    }
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(start=state["nets"][received.clients])
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    return Aggregate(), {**state, "nets": state["nets"].index_copy(0, reports.clients, reports.trained)}
+
+
+def global_net(
+    nets: Sequence[tuple[Array, Array]], shares: Array, config: Config, draw: np.random.Generator
+) -> list[tuple[Array, Array]]:
+    """Weights [out, in] and bias [out] of each layer, from all clients' [K, out, in] and [K, out] and shares [K, C]."""
+    *hidden, (weight, bias) = nets
+    seen, prior = shares / config.sigma2, 1 / config.sigma0
+    biases = [((seen * bias).sum(0) + wide_mlp.BIAS * prior) / (seen.sum(0) + prior)]
+    weights, outgoing = [], weight.swapaxes(1, 2)
+    for c, (weight, bias) in reversed(list(enumerate(hidden))):
+        incoming = weight if c == 0 else weight[:, :, :0]  # those of other layers are matched below, as outgoing ones
+        rows = np.concatenate([incoming, bias[:, :, None], outgoing], axis=2)
+        K, _, D = incoming.shape
+        precisions = np.hstack([np.full((K, D + 1), 1 / config.sigma2), seen])
+        mean = np.zeros(rows.shape[2])
+        mean[D] = wide_mlp.BIAS
+        of_layer = Prior(mean, config.sigma0, config.gamma, config.max_width)
+        assignments, neurons = match(rows, precisions, of_layer, config.sweeps, draw)
+        weights.append(neurons[:, D + 1 :].T)
+        biases.append(neurons[:, D])
+        outgoing, seen = np.zeros((K, weight.shape[2], len(neurons))), np.full((K, len(neurons)), 1 / config.sigma2)
+        for own, positions, above in zip(weight, assignments, outgoing, strict=True):
+            above[:, positions] = own.T
+    weights.append(neurons[:, :D])
+    return list(zip(reversed(weights), reversed(biases), strict=True))
+
+
+def deploy(state: State, x: Tensor, config: Config) -> Deployed:
+    wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
+    clients = wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)
+    draw = np.random.default_rng(int(state["seed"]))
+    shares = wide_mlp.class_shares(state["labels"], otherwise=0.0).cpu().numpy()
+    net = global_net([(w.numpy(), b.numpy()) for w, b in clients], shares, config, draw)
+    model = torch.zeros_like(x)
+    widths = [wide[0], *(len(bias) for _, bias in net)]
+    for own, matched in zip(wide_mlp.compact(model, wide, widths), net, strict=True):
+        for values, numbers in zip(own, matched, strict=True):
+            values.copy_(torch.from_numpy(numbers))
+    return Deployed(model.unsqueeze(0))

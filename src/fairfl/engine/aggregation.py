@@ -1,0 +1,68 @@
+"""What a server makes of the updates and running statistics that clients send."""
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from fairfl.algorithms.interface import Reports
+
+# The numbers of the clients in a Reports.
+NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
+
+
+def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
+    """sum_k w_k D_k: [P]; [M, P] if the server keeps `several` models and w is [M, m], D [M, m, P].
+
+    Where each client trains one model, the D [m, P] of all clients serve every model of the server.
+    """
+    weights = weights.to(delta.dtype)
+    if several and delta.dim() == 2:
+        return weights @ delta
+    if several:
+        return torch.bmm(weights.unsqueeze(1), delta).squeeze(1)
+    m, P = delta.shape[-2:]
+    # A product for each model that clients train: those of weight 0 must not change how the others are summed.
+    return sum(w @ D for w, D in zip(weights.reshape(-1, m), delta.reshape(-1, m, P), strict=True))
+
+
+def averaged_away(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor) -> Tensor:
+    """held - mean of the clients' buffers: what is taken from the server's buffers `held`, [B] or [M, B].
+
+    One server model: the mean by n_k [m], whatever the algorithm's weights are, so that variances stay positive; of the
+    models that each client trains, [models, m, B], those count that have a weight. Several: by the weights of each,
+    [M, m]; a model that nobody has a part in keeps its buffers.
+    """
+    if held.dim() == 1:
+        used = weights.ne(0).any(-1, keepdim=True) if weights.dim() == 2 else weights.new_ones(())
+        share = (used * samples / samples.sum()).reshape(-1)
+        share = share / share.sum().clamp(min=1e-300)
+        rows = buffers.reshape(len(share), -1)
+        return share.sum().to(held.dtype) * held - share.to(held.dtype) @ rows
+    return weights.sum(1, keepdim=True).to(held.dtype) * held - combine(weights, buffers, several=True)
+
+
+def finite(reports: Reports) -> Reports:
+    """Leave out clients that sent a NaN or an infinity; perhaps nobody is left."""
+    numbers = {name: value for name in NUMBERS if (value := getattr(reports, name)) is not None}
+    total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
+    if math.isfinite(total):  # a sum is not, if one of its terms is not
+        return reports
+    # A NaN or an infinity shows in the largest or the smallest entry.
+    probe = reports.delta.amax(-1).double() - reports.delta.amin(-1)
+    for value in numbers.values():
+        probe = probe + value
+    good = probe.abs() < float("inf")
+    good = good if good.dim() == 1 else good.all(0)
+    if bool(good.all()):
+        return reports
+    return replace(
+        reports,
+        clients=reports.clients[good],
+        samples=reports.samples[good],
+        delta=reports.delta[..., good, :],
+        start=None if reports.start is None else reports.start[..., good, :],
+        buffers=None if reports.buffers is None else reports.buffers[..., good, :],
+        **{name: value[..., good] for name, value in numbers.items()},
+    )

@@ -1,0 +1,116 @@
+"""Small federations of multi-layer perceptrons, as the engine describes them to PFNM and FedMA."""
+
+import itertools
+
+import torch
+import torch.nn.functional as F
+from toy import close
+
+from fairfl.algorithms import wide_mlp
+from fairfl.algorithms.interface import Federation, Received, Reports
+
+# Section 10 of the specification: one input, two hidden neurons, one class with shares 0.3 and 0.7.
+EXAMPLE = [
+    [(torch.tensor([[1.0], [-1.0]]), torch.tensor([0.1, 0.0])), (torch.tensor([[2.0, 1.0]]), torch.tensor([0.5]))],
+    [(torch.tensor([[-0.9], [0.9]]), torch.tensor([0.1, 0.2])), (torch.tensor([[1.2, 1.8]]), torch.tensor([-0.1]))],
+]
+
+
+def federation(module, config, hidden, labels, inputs=1):
+    """Clients with nets of these hidden units and sample counts `labels` [K][C]."""
+    labels = torch.tensor(labels, dtype=torch.float64)
+    model = {"name": "mlp", "hidden": hidden}
+    wide = [inputs, *module.architecture(model, len(labels), config)["hidden"], labels.shape[1]]
+    shapes = tuple(shape for a, b in itertools.pairwise(wide) for shape in ((b, a), (b,)))
+    x = torch.zeros(size(wide), dtype=torch.float64)
+    return Federation(labels.sum(1), x, shapes=shapes, labels=labels, model=model, seed=5)
+
+
+def flat(nets, state):
+    """Compact nets [K, P] from the layers of each client, [(weight, bias), ...]."""
+    wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
+    found = torch.zeros(len(nets), size(wide), dtype=torch.float64)
+    for own, layers in zip(found, nets, strict=True):
+        for views, numbers in zip(wide_mlp.compact(own, wide, narrow), layers, strict=True):
+            for view, number in zip(views, numbers, strict=True):
+                view.copy_(torch.as_tensor(number))
+    return found
+
+
+def size(wide):
+    return sum(a * b + b for a, b in itertools.pairwise(wide))
+
+
+def unpadded(model, wide):
+    """Layers without the units that are zero, which come last."""
+    found, below = [], wide[0]
+    for weight, bias in wide_mlp.layers(model, wide):
+        used = weight.any(1) | (bias != 0)
+        width = int(used.sum())
+        assert used[:width].all()
+        found.append((weight[:width, :below], bias[:width]))
+        below = width
+    kept = sum(tensor.count_nonzero() for pair in found for tensor in pair)
+    assert kept == model.count_nonzero(), "no weights leave a unit that is zero"
+    return found
+
+
+def compare(net, expected, tolerance=1e-6):
+    assert len(net) == len(expected)
+    for (weight, bias), (w, b) in zip(net, expected, strict=True):
+        close(weight, torch.as_tensor(w), tolerance)
+        close(bias, torch.as_tensor(b), tolerance)
+
+
+def random_nets(sizes, count, seed=0, scale=2.0):
+    draw = torch.Generator().manual_seed(seed)
+
+    def layer(a, b):
+        return scale * torch.randn(b, a, generator=draw).double(), scale * torch.randn(b, generator=draw).double()
+
+    return [[layer(a, b) for a, b in itertools.pairwise(sizes)] for _ in range(count)]
+
+
+def permuted(net, orders):
+    """The same function, hidden layer c in the order orders[c]."""
+    outputs = len(net[-1][1])
+    rows = [*orders, list(range(outputs))]
+    columns = [list(range(net[0][0].shape[1])), *orders]
+    return [(w[own][:, below], b[own]) for (w, b), own, below in zip(net, rows, columns, strict=True)]
+
+
+def outputs(net, inputs):
+    for weight, bias in net[:-1]:
+        inputs = F.relu(inputs @ weight.T + bias)
+    return inputs @ net[-1][0].T + net[-1][1]
+
+
+def loss(net, inputs, labels):
+    return F.cross_entropy(outputs(net, inputs.flatten(1)), labels)
+
+
+def descended(net, inputs, labels, steps, rate, frozen=0):
+    """The net after full-batch steps of gradient descent, its first `frozen` layers as they were."""
+    for _ in range(steps):
+        leaves = [(w.detach().requires_grad_(), b.detach().requires_grad_()) for w, b in net]
+        free = [tensor for pair in leaves[frozen:] for tensor in pair]
+        moved = [
+            (tensor - rate * gradient).detach()
+            for tensor, gradient in zip(free, torch.autograd.grad(loss(leaves, inputs, labels), free), strict=True)
+        ]
+        net = [*net[:frozen], *zip(moved[::2], moved[1::2], strict=True)]
+    return net
+
+
+def known(federation, clients=None, **more):
+    ids = torch.arange(federation.clients) if clients is None else torch.tensor(clients)
+    return {"clients": ids, "samples": federation.samples[ids], "learning_rate": 0.1, "x": federation.x, **more}
+
+
+def received(federation, clients=None, **more):
+    return Received(**known(federation, clients, **more))
+
+
+def reports(federation, trained, clients=None, **more):
+    """Reports of clients that moved to `trained` [m, P]."""
+    return Reports(**known(federation, clients, **more), start=trained, delta=torch.zeros_like(trained))

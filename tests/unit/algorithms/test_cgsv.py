@@ -1,0 +1,289 @@
+"""CGSV: the hand-computed two rounds, limiting cases, rewards per tensor, partial rounds, buffers, the engine."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import vector
+from toy import close
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.engine.rounds import Simulation
+
+CGSV = algorithms.load("cgsv")
+SAMPLES = vector(100, 200, 100)
+FIRST = vector(1, 2, 3, 4)
+
+
+def config_of(**hyperparameters):
+    return CGSV.Config(**{"gamma": 0.5} | hyperparameters)
+
+
+def begin(config, samples=SAMPLES, first=FIRST, **known):
+    return CGSV.init(Federation(samples, first, **{"shapes": ((len(first),),)} | known), config)
+
+
+def step(state, moves, config, clients=None, samples=SAMPLES, buffers=None):
+    """(update of the server's model, next state); `moves` [m, P] are y_k - w_k."""
+    ids = torch.arange(len(samples)) if clients is None else torch.tensor(clients)
+    known = {"clients": ids, "samples": samples[ids], "learning_rate": 0.1}
+    start = CGSV.plan(state, Received(**known), config).start
+    assert torch.equal(start, state["w"][ids]), "training begins at the client's own model"
+    reports = Reports(**known, delta=-moves, start=start, buffers=buffers)
+    result, state = CGSV.aggregate(state, reports, config)
+    return result.weights @ moves, state
+
+
+ROUND_1 = torch.tensor([[0.3, 0.4, 0, 0], [0, 0.6, 0.8, 0], [-0.6, 0, 0, 0.8]], dtype=torch.float64)
+ROUND_2 = torch.tensor([[0.6, 0.8, 0, 0], [0, 0.6, 0.8, 0], [0, 0, 0.6, 0.8]], dtype=torch.float64)
+
+
+# -- the example -------------------------------------------------------------------------------------------
+def test_example():
+    config = config_of()
+    U, state = step(begin(config), ROUND_1, config)
+    close(U, [0, 0.25, 0.2, 0.1])
+    close(state["r"], [0.338983, 0.525424, 0.135593])
+    close(CGSV.shares(state["r"], config), [0.677705, 1, 0.279675])
+    close(state["w"] - FIRST, [[0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0]])
+    before = state["w"]
+    U, state = step(state, ROUND_2, config)
+    close(U, [0.101695, 0.293220, 0.250847, 0.054237])
+    close(state["r"], [0.339218, 0.516212, 0.144570])
+    close(CGSV.shares(state["r"], config), [0.688287, 1, 0.302400])
+    close(state["w"][0] - before[0], [0.101695, 0.293220, 0.250847, 0])
+    close(state["w"][1] - before[1], U)
+    close(state["w"][2] - before[2], [0, 0.293220, 0.250847, 0])
+    assert torch.equal(CGSV.deploy(state, FIRST, config).models, state["w"])
+
+
+def test_example_of_the_contributions():
+    for moves, r, phi in (
+        (ROUND_1, vector(0.25, 0.5, 0.25), [0.596285, 0.924241, 0.238514]),
+        (ROUND_2, vector(0.338983, 0.525424, 0.135593), [0.733986, 0.935158, 0.481468]),
+    ):
+        u = 0.5 * moves / moves.norm(dim=1, keepdim=True)
+        close(CGSV.contributions(u @ u.T, r), phi)
+
+
+# -- limiting cases ----------------------------------------------------------------------------------------
+def test_a_large_beta_gives_everybody_the_whole_update():
+    config = config_of(beta=1e7)
+    state = begin(config)
+    total = torch.zeros(4)
+    for moves in (ROUND_1, ROUND_2):
+        U, state = step(state, moves, config)
+        total = total + U
+    close(CGSV.shares(state["r"], config), [1, 1, 1], 1e-12)
+    close(state["w"], (FIRST + total).expand(3, 4), 1e-12)
+
+
+def test_identical_clients_share_alike():
+    config = config_of()
+    U, state = step(begin(config), ROUND_1[:1].expand(3, 4), config)
+    close(U, 0.5 * vector(0.6, 0.8, 0, 0))
+    close(state["r"], torch.full((3,), 1 / 3, dtype=torch.float64), 1e-12)
+    close(CGSV.shares(state["r"], config), [1, 1, 1], 1e-12)
+    close(state["w"], (FIRST + U).expand(3, 4), 1e-12)
+
+
+def test_a_client_against_all_others_gets_little():
+    config = config_of()
+    U, state = step(begin(config), vector(1, 2, 3, 4) * torch.tensor([[1.0], [1.0], [-1.0]]), config)
+    r = vector(0.05, 0.05, 1e-3)
+    close(state["r"], r / r.sum())
+    close(state["w"][2] - FIRST, U * vector(0, 0, 0, 1))
+    assert U[3] > 0, "ceil(q 4) = 1 entry: the largest"
+
+
+def test_one_client_alone_takes_a_step_of_length_gamma():
+    config = config_of(gamma=0.15)
+    U, state = step(begin(config, vector(7)), ROUND_1[:1], config, samples=vector(7))
+    close(state["w"][0] - FIRST, 0.15 * vector(0.6, 0.8, 0, 0))
+    close(U.norm(), 0.15)
+
+
+def test_lengths_of_updates_do_not_matter():
+    config = config_of()
+    _, a = step(begin(config), ROUND_1, config)
+    _, b = step(begin(config), ROUND_1 * torch.tensor([[9.0], [0.1], [3.0]]), config)
+    close(a["w"], b["w"])
+
+
+def test_clients_that_did_not_move_are_no_harm():
+    config = config_of()
+    U, state = step(begin(config), ROUND_1 * torch.tensor([[1.0], [0.0], [1.0]]), config)
+    assert state["w"].isfinite().all() and state["r"][1] == state["r"].min() > 0
+    U, state = step(begin(config), torch.zeros(3, 4, dtype=torch.float64), config)
+    close(U, torch.zeros(4))
+    close(state["w"], FIRST.expand(3, 4))
+    close(state["r"], torch.full((3,), 1 / 3, dtype=torch.float64), 1e-12)
+
+
+def test_updates_that_cancel_reward_nobody():
+    config = config_of()
+    U, state = step(begin(config, vector(1, 1)), ROUND_1[0] * vector(1, -1)[:, None], config, samples=vector(1, 1))
+    close(U, torch.zeros(4))
+    close(state["r"], [0.5, 0.5])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.lists(st.floats(-2, 2), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_importances_are_shares_and_rewards_parts_of_the_update(moves):
+    moves, config = torch.tensor(moves, dtype=torch.float64), config_of()
+    n = torch.ones(len(moves), dtype=torch.float64)
+    state = begin(config, n, FIRST[:3], shapes=((2,), (1,)))
+    for _ in range(3):
+        before = state["w"]
+        U, state = step(state, moves, config, samples=n)
+        close(state["r"].sum(), 1.0, 1e-12)
+        assert state["r"].min() > 0
+        got = state["w"] - before
+        assert ((got - U).abs().lt(1e-9) | got.eq(0)).all()
+        close(got[state["r"].argmax()], U, 1e-9)
+
+
+# -- rewards -----------------------------------------------------------------------------------------------
+def test_rewards_are_cut_in_each_tensor():
+    """3, 1, 2 entries; the second client keeps half of each, rounded up."""
+    U = vector(0.1, -5, 0.2, 7, -3, 4)
+    expected = [[0.1, -5, 0.2, 7, -3, 4], [0, -5, 0.2, 7, 0, 4]]
+    close(CGSV.rewards(U, vector(1, 0.5), [3, 1, 2], config_of()), expected)
+
+
+def test_entries_equal_to_the_last_one_are_all_kept():
+    close(CGSV.rewards(vector(2, -2, 1, 2), vector(0.25), [4], config_of()), [[2, -2, 0, 2]])
+
+
+def test_the_released_code_never_gives_the_smallest_entry():
+    U, config = vector(0.1, -5, 0.2, 7, -3, 4), config_of(official_topk=True)
+    expected = [[0, -5, 0.2, 0, 0, 4], [0, -5, 0, 0, 0, 4]]
+    close(CGSV.rewards(U, vector(1, 0.1), [3, 1, 2], config), expected)
+
+
+def test_tensors_are_those_of_the_parameters():
+    config = config_of(beta=1.0)
+    state = begin(config, shapes=((1, 2), (), (1,)))
+    assert state["sizes"].tolist() == [2, 1, 1]
+    _, state = step(state, ROUND_1, config)
+    # U = (0, .25, .2, .1), q = (.68, 1, .28): of a tensor of one entry everybody gets it.
+    close(state["w"] - FIRST, [[0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0.1]])
+
+
+# -- rounds with some of the clients -----------------------------------------------------------------------
+def test_absent_clients_keep_model_and_importance():
+    config = config_of()
+    _, state = step(begin(config), ROUND_1, config)
+    _, after = step(state, ROUND_2[[0, 2]], config, clients=(0, 2))
+    assert torch.equal(after["w"][1], state["w"][1]) and after["r"][1] == state["r"][1]
+    assert not torch.equal(after["w"][[0, 2]], state["w"][[0, 2]])
+    close(after["r"].sum(), 1.0, 1e-12)
+
+
+def test_a_round_with_some_clients_is_one_of_a_federation_without_the_others():
+    config = config_of()
+    U, state = step(begin(config), ROUND_1[:2], config, clients=(0, 1))
+    V, alone = step(begin(config, SAMPLES[:2]), ROUND_1[:2], config, samples=SAMPLES[:2])
+    close(U, V, 1e-12)
+    close(state["w"][:2], alone["w"], 1e-12)
+    close(state["r"][:2] / 0.75, alone["r"], 1e-12)
+    assert state["known"].tolist() == [True, True, False]
+
+
+def test_a_client_that_comes_late_has_no_past():
+    """Its importance is the share of its samples first, and after that its contribution alone."""
+    config = config_of()
+    _, state = step(begin(config), ROUND_1[:2], config, clients=(0, 1))
+    r = state["r"]
+    close(r[2], 0.25)
+    U, after = step(state, ROUND_2, config)
+    u = 0.5 * ROUND_2
+    close(U, r @ u)
+    phi = CGSV.contributions(u @ u.T, r)
+    expected = torch.cat([0.95 * r[:2] + 0.05 * phi[:2], 0.05 * phi[2:]])
+    close(after["r"], expected / expected.sum())
+
+
+# -- buffers -----------------------------------------------------------------------------------------------
+def test_only_parameters_are_rewarded_and_buffers_are_those_of_the_trained_model():
+    config = config_of()
+    plain, with_buffers = begin(config), begin(config, first=vector(1, 2, 3, 4, 9, 8), parameters=4, shapes=((4,),))
+    assert with_buffers["w"].shape == (3, 6)
+    buffers = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64)
+    U, plain = step(plain, ROUND_1, config)
+    V, with_buffers = step(with_buffers, ROUND_1, config, buffers=buffers)
+    assert torch.equal(U, V) and torch.equal(plain["r"], with_buffers["r"])
+    assert torch.equal(with_buffers["w"], torch.cat([plain["w"], buffers], dim=1))
+
+
+# -- hyper-parameters --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "keys",
+    [{}, *({"gamma": 0.5} | bad for bad in ({"gamma": 0.0}, {"beta": 0.0}, {"a": 1.0}, {"a": -0.1}, {"floor": 0.0}))],
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        CGSV.Config(**keys)
+
+
+def test_gamma_is_written_as_in_the_paper():
+    assert CGSV.Config(Gamma=0.15).gamma == 0.15
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(hyperparameters, algorithm="cgsv", backend="auto", **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_every_client_trains_its_own_model_and_is_evaluated_with_it(backend):
+    run = simulation({"Gamma": 0.5}, backend=backend)
+    first = run.x.clone()
+    run.step()
+    own = run.state["w"].clone()
+    assert run.state["sizes"].tolist() == [12, 3]
+    assert not torch.equal(own[0], own[1]), "rewards differ"
+    best = run.state["r"].argmax()
+    close(own[best], run.x, 1e-12)  # the whole update, that of the server
+    assert ((own - first) != 0).sum(1).min() < 15
+    measured = run.evaluated("test").loss
+    for k in range(3):
+        inputs, labels = run.clients.parts["test"].of(k)
+        outputs = run.backend.forward(own[k], inputs)
+        close(measured[k], torch.nn.functional.cross_entropy(outputs, labels), 1e-12)
+    work, _ = run.work([0, 1, 2], CGSV.plan(run.state, run.received([0, 1, 2], 0), run.config))
+    assert torch.equal(work.start, own)
+
+
+def test_in_the_engine_batch_normalisation_follows_the_data_of_the_client(monkeypatch):
+    model = {"name": "resnet", "norm": "batch", "widths": [2], "blocks": [1]}
+    spec = spec_of(algorithm="cgsv", hyperparameters={"Gamma": 0.5}, model=model, rounds=1)
+    run = Simulation(spec, image_clients([4, 6, 9], shape=(1, 4, 4)), None, torch.device("cpu"))
+    first, P, seen = run.x.clone(), run.parameters, []
+    train = run.backend.train
+    monkeypatch.setattr(run.backend, "train", lambda *a, **k: (seen.append(train(*a, **k)), seen[0])[1])
+    run.run()
+    own, (trained,) = run.state["w"], seen
+    assert own.shape == (3, len(first)) and len(first) > P and int(run.state["sizes"].sum()) == P
+    close(own[:, P:], first[P:] - trained.delta[:, P:], 1e-12)
+    assert not torch.equal(own[0, P:], own[1, P:])
+    assert not torch.equal(own[0, :P], first[:P] - trained.delta[0, :P]), "the trained parameters are thrown away"
+
+
+def test_in_the_engine_absent_clients_keep_their_model():
+    run = simulation({"Gamma": 0.5}, clients_per_round=2)
+    (absent,) = set(range(3)) - set(run.sampled())
+    before = run.state["w"].clone()
+    run.step()
+    changed = (run.state["w"] != before).any(1)
+    assert changed.tolist() == [k != absent for k in range(3)]
+
+
+def test_in_the_engine_a_large_beta_keeps_all_models_equal():
+    run = simulation({"Gamma": 0.5, "beta": 1e7}, batch_size=3)
+    run.run()
+    close(run.state["w"], run.x.expand(3, -1), 1e-12)

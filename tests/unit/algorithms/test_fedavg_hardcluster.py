@@ -1,0 +1,136 @@
+"""FedAvg-HardCluster: the hand-computed round, limits, absent members, missing memberships, the engine."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from pydantic import ValidationError
+from quadratics import Run
+from reweighting import vector
+from toy import close
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+from fairfl.spec.declaration import declaration
+
+HARDCLUSTER = algorithms.load("fedavg_hardcluster")
+CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
+SAMPLES = vector(100, 100, 300)
+FIRST = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+PI = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], dtype=torch.float64)
+
+
+def play(rounds=1, first=FIRST, pi=PI, centres=CENTRES, samples=SAMPLES, clients=None):
+    config = HARDCLUSTER.Config(M=len(first))
+    return Run(HARDCLUSTER, config, first, centres, samples, memberships=pi).rounds(rounds, clients)
+
+
+def test_example():
+    run = play()
+    close(run.x, [[1.00, 0.91], [0.00, 1.36]])
+    close(run.result.weights, [[0.25, 0, 0.75], [0, 1, 0]])
+
+
+def test_clients_start_at_the_model_of_their_cluster_and_are_evaluated_with_it():
+    run = play(0)
+    assert run.state["z"].tolist() == [0, 1, 0]
+    received = HARDCLUSTER.deploy(run.state, run.x, run.config)
+    assert torch.equal(received.models, FIRST)
+    assert received.mixture.tolist() == [[1, 0], [0, 1], [1, 0]] and received.mixture.dtype == torch.float64
+
+
+def test_ties_go_to_the_lowest_cluster():
+    pi = torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [1 / 3, 1 / 3, 1 / 3]], dtype=torch.float64)
+    assert play(0, first=FIRST[[0, 1, 0]], pi=pi).state["z"].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("first", [FIRST[:1], FIRST])
+def test_one_cluster_is_fedavg(first):
+    fedavg = algorithms.load("fedavg")
+    pi = torch.eye(len(first), dtype=torch.float64)[:1].expand(3, -1)
+    plain = Run(fedavg, fedavg.Config(), FIRST[0], CENTRES, SAMPLES).rounds(3)
+    run = play(3, first=first, pi=pi)
+    close(run.x[0], plain.x, 1e-12)
+    assert torch.equal(run.x[1:], first[1:]), "nobody trains an empty cluster"
+
+
+def test_a_cluster_for_each_client_is_local_training():
+    first = torch.tensor([[1.0, 1.0], [0.0, 1.0], [3.0, 3.0]], dtype=torch.float64)
+    run = play(3, first=first, pi=torch.eye(3, dtype=torch.float64))
+    close(run.x, CENTRES + 0.8**6 * (first - CENTRES), 1e-12)
+
+
+def test_only_sampled_members_count_and_a_cluster_without_any_stays():
+    run = play(2, clients=(2,))
+    close(run.x[0], CENTRES[2] + 0.8**4 * (FIRST[0] - CENTRES[2]))
+    assert torch.equal(run.x[1], FIRST[1])
+    assert run.result.weights.tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize(
+    ("pi", "found"),
+    [
+        (None, "there are none"),
+        (PI.new_full((3, 3), 1 / 3), r"they are \[3, 3\]"),
+        (PI[:2], r"they are \[2, 2\]"),
+    ],
+)
+def test_memberships_are_needed(pi, found):
+    with pytest.raises(FairflError, match=rf"fedavg_hardcluster: needs the memberships \[3, 2\] of a focus .*{found}"):
+        HARDCLUSTER.init(Federation(SAMPLES, FIRST, memberships=pi), HARDCLUSTER.Config(M=2))
+
+
+def test_it_comes_after_a_focus_run_with_the_same_number_of_models():
+    assert declaration("algorithms", "fedavg_hardcluster").AFTER == ("focus", ("M",))
+    focus = declaration("algorithms", "focus").Config
+    assert set(HARDCLUSTER.AFTER[1]) <= set(focus.model_fields) & set(HARDCLUSTER.Config.model_fields)
+
+
+@pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}])
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        HARDCLUSTER.Config(**keys)
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(algorithm, hyperparameters, backend="auto", memberships=None, counts=(4, 6, 9), **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
+    return Simulation(spec, image_clients(list(counts)), None, torch.device("cpu"), backend, memberships)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("changes", [{}, {"batch_size": 3}, {"clients_per_round": 2}])
+def test_in_the_engine_one_cluster_is_fedavg(backend, changes):
+    plain = simulation("fedavg", {"weighting": "size"}, backend, **changes).run()
+    everyone = torch.ones(3, 1, dtype=torch.float64)
+    one = simulation("fedavg_hardcluster", {"M": 1}, backend, everyone, **changes).run()
+    close(one.x, plain.x[None], 1e-12)
+    for row, other in zip(one.history, plain.history, strict=True):
+        close(row["loss_test"], other["loss_test"], 1e-12)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypatch, backend):
+    run = simulation("fedavg_hardcluster", {"M": 2}, backend, PI)
+    first, seen = run.x.clone(), []
+    train = run.backend.train
+    monkeypatch.setattr(run.backend, "train", lambda work, *a, **k: (seen.append(work), train(work, *a, **k))[1])
+    run.step()
+    (work,) = seen
+    assert work.clients == [0, 1, 2] and torch.equal(work.start, first[[0, 1, 0]])
+    y = work.start - train(work, run.local, 0).delta
+    close(run.x, torch.stack([vector(4, 9) @ y[[0, 2]] / 13, y[1]]), 1e-12)
+    measured = run.evaluated("test").loss
+    for k, c in enumerate((0, 1, 0)):
+        inputs, labels = run.clients.parts["test"].of(k)
+        close(measured[k], torch.nn.functional.cross_entropy(run.backend.forward(run.x[c], inputs), labels), 1e-12)
+
+
+def test_in_the_engine_what_focus_deploys_can_be_taken():
+    focus = simulation("focus", {"M": 2}, rounds=2)
+    focus.run()
+    mixture = focus.deployed().mixture
+    run = simulation("fedavg_hardcluster", {"M": 2}, memberships=mixture)
+    assert torch.equal(run.state["z"], mixture.argmax(1))
+    run.run()

@@ -1,0 +1,296 @@
+"""FedMA: the specification's nets, limits, lost reports, and the engine against nets of their true widths."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from perceptrons import (
+    EXAMPLE,
+    compare,
+    descended,
+    federation,
+    flat,
+    loss,
+    outputs,
+    permuted,
+    random_nets,
+    received,
+    reports,
+    unpadded,
+)
+from pydantic import ValidationError
+from toy import close
+
+from fairfl.algorithms import fedma, wide_mlp
+from fairfl.algorithms.matching import Prior, match
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+
+
+def begin(nets, labels, **hyperparameters):
+    """(federation, config, state) of clients with these nets."""
+    config = fedma.Config(**hyperparameters)
+    hidden = [len(b) for _, b in nets[0][:-1]]
+    given = federation(fedma, config, hidden, labels, nets[0][0][0].shape[1])
+    state = fedma.init(given, config)
+    return given, config, state | {"own": flat(nets, state)}
+
+
+def exchange(given, config, state, phase, clients=None, round=0):
+    """Clients report what they started from: (start, aggregate, state)."""
+    known = {"phase": phase, "round": round, "seed": 3}
+    start = fedma.plan(state, received(given, clients, **known), config).start
+    return start, *fedma.aggregate(state, reports(given, start, clients, **known), config)
+
+
+def matched(nets, labels, **hyperparameters):
+    """(layers of the global net, state) after a round without training."""
+    given, config, state = begin(nets, labels, **hyperparameters)
+    for phase in range(fedma.phases(given, config)):
+        _, aggregate, state = exchange(given, config, state, phase)
+        assert aggregate.weights is None
+    return unpadded(aggregate.model, state["wide"].tolist()), state
+
+
+def shrunk(net, J):
+    """J equal clients."""
+    return [*((J * w / (J + 1), (J * b + 0.1) / (J + 1)) for w, b in net[:-1]), net[-1]]
+
+
+# -- the round -----------------------------------------------------------------------------------------------
+def test_example_without_merging():
+    net, _ = matched(EXAMPLE, [[3], [7]], gamma=7.0, sweeps=0)
+    assert len(net[0][1]) == 4
+    close(net[1][0], [[0.3 * 2, 0.3 * 1, 0.7 * 1.2, 0.7 * 1.8]])
+    close(net[1][1], [0.08])
+
+
+def test_example():
+    net, state = matched(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
+    compare(net, [([[0.633333], [-0.633333]], [0.133333, 0.066667]), ([[1.86, 1.14]], [0.08])])
+    assert state["neurons_0"].tolist() == [[0, 1], [1, 0]]
+
+
+def test_what_clients_train_in_each_exchange():
+    given, config, state = begin(
+        random_nets([3, 4, 5, 2], 2), [[1, 1], [1, 1]], retrain_epochs=6, momentum=0.5, gamma=1.0
+    )
+    assert fedma.phases(given, config) == 3
+    found = []
+    for phase in range(3):
+        plan = fedma.plan(state, received(given, phase=phase, seed=3), config)
+        found.append((plan.frozen, plan.epochs, plan.momentum))
+        start, _, state = exchange(given, config, state, phase)
+        if phase == 0:
+            assert torch.equal(start, state["own"])
+        else:
+            for w, v in wide_mlp.layers(start, state["wide"].tolist())[:phase]:
+                assert torch.equal(w[0], w[1]) and torch.equal(v[0], v[1]), "matched layers are everybody's"
+    assert found == [(0, None, 0.5), (2, 6, 0.5), (4, 6, 0.5)]
+
+
+def test_weights_to_the_next_layer_follow_the_neurons():
+    given, config, state = begin(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
+    _, aggregate, state = exchange(given, config, state, 0)
+    assert aggregate.model is None, "the server's model is that of the last round until the round is over"
+    above = wide_mlp.layers(state["nets"], [1, 4, 1])[1][0]
+    close(above, [[[2, 1, 0, 0]], [[1.8, 1.2, 0, 0]]])
+
+
+def test_the_next_round_begins_with_the_clients_own_neurons():
+    net, state = matched(random_nets([3, 4, 5, 2], 3), [[1, 1]] * 3, gamma=3.0)
+    assert len(net[0][1]) > 4 and len(net[1][1]) > 5, "clients have different parts"
+    for k in range(3):
+        first, second = (state[f"neurons_{c}"][k].tolist() for c in (0, 1))
+        part = wide_mlp.compact(state["own"][k], state["wide"].tolist(), [3, 4, 5, 2])
+        (w, b), (v, a), (u, o) = net
+        compare(part, [(w[first], b[first]), (v[second][:, first], a[second]), (u[:, second], o)], 0)
+        assert state["own"][k].count_nonzero() == sum(tensor.count_nonzero() for pair in part for tensor in pair)
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("sizes", [[3, 4, 2], [3, 4, 5, 2], [2, 3, 3, 3, 2]])
+@pytest.mark.parametrize("J", [1, 2, 4])
+def test_equal_clients_shrink_to_the_prior_and_keep_their_outputs(sizes, J):
+    """Also if their neurons come in another order. A client alone is left with half of its hidden weights."""
+    net = random_nets(sizes, 1, scale=3.0)[0]
+    draw, inputs = np.random.default_rng(J), torch.randn(6, sizes[0], dtype=torch.float64)
+    others = [permuted(net, [draw.permutation(n).tolist() for n in sizes[1:-1]]) for _ in range(J - 1)]
+    found, _ = matched([net, *others], [[2, 3]] * J, gamma=1.0)
+    assert [len(bias) for _, bias in found] == sizes[1:]
+    close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
+
+
+def test_neurons_that_are_merged_bring_their_outputs_together():
+    net = random_nets([3, 4, 2], 1, scale=3.0)[0]
+    given, config, state = begin([net, permuted(net, [[2, 0, 3, 1]])], [[1, 1], [1, 1]], gamma=1.0)
+    _, _, state = exchange(given, config, state, 0)
+    above = wide_mlp.layers(state["nets"], [3, 8, 2])[1][0]
+    assert torch.equal(above[0], above[1])
+
+
+def test_outputs_are_averaged_by_the_class():
+    net, state = matched(random_nets([3, 4, 3], 2), [[1, 0, 0], [3, 2, 0]], gamma=1e20)
+    (weight, bias), wide = net[-1], state["wide"].tolist()
+    assert wide == [3, 8, 3]
+    (w, b), (v, a) = (wide_mlp.layers(state["nets"][k], wide)[-1] for k in (0, 1))
+    close(weight, torch.stack([w[0] / 4 + 3 * v[0] / 4, v[1], (w[2] + v[2]) / 2]), 1e-12)  # nobody has class 2
+    close(bias, torch.stack([b[0] / 4 + 3 * a[0] / 4, a[1], (b[2] + a[2]) / 2]), 1e-12)
+
+
+def test_no_more_neurons_than_there_is_room():
+    net, _ = matched(random_nets([3, 4, 2], 4), [[1, 1]] * 4, gamma=1e20, max_width=6)
+    assert len(net[0][1]) == 6
+
+
+# -- clients that are absent ---------------------------------------------------------------------------------
+def test_clients_that_are_not_drawn_keep_their_nets():
+    nets = random_nets([3, 4, 2], 3)
+    given, config, state = begin(nets, [[2, 3]] * 3, gamma=1.0)
+    _, _, after = exchange(given, config, state, 0, clients=[0, 2])
+    _, aggregate, after = exchange(given, config, after, 1, clients=[0, 2])
+    assert torch.equal(after["own"][1], state["own"][1])
+    alone, _ = matched([nets[0], nets[2]], [[2, 3]] * 2, gamma=1.0)
+    assert_same_function(unpadded(aggregate.model, after["wide"].tolist()), alone)
+
+
+def assert_same_function(net, other):
+    inputs = torch.randn(6, net[0][0].shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    close(outputs(net, inputs), outputs(other, inputs), 1e-9)
+
+
+@pytest.mark.parametrize("phase", [0, 1, 2])
+def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(phase):
+    nets, labels = random_nets([3, 4, 5, 2], 3), [[2, 3], [1, 4], [3, 1]]
+    given, config, first = begin(nets, labels, gamma=1.0)
+    state = first
+    for c in range(3):
+        lost = c == phase
+        _, aggregate, state = exchange(given, config, state, c, clients=[0, 2] if lost else None)
+    assert torch.equal(state["own"][1], first["own"][1]), "it begins the next round as it began this one"
+    assert not torch.equal(state["own"][0], first["own"][0])
+    if phase == 0:
+        alone, _ = matched([nets[0], nets[2]], [labels[0], labels[2]], gamma=1.0)
+        assert_same_function(unpadded(aggregate.model, state["wide"].tolist()), alone)
+    net = unpadded(aggregate.model, state["wide"].tolist())
+    (w, b), (v, a) = (wide_mlp.layers(state["nets"][k], state["wide"].tolist())[-1] for k in (0, 2))
+    total = torch.tensor([5.0, 4.0], dtype=torch.float64)
+    close(net[-1][1], (torch.tensor([2.0, 3.0]) * b + torch.tensor([3.0, 1.0]) * a) / total, 1e-12)
+    # All are back in the next round.
+    _, _, after = exchange(given, config, state, 0, round=1)
+    assert after["done"].tolist() == [1, 1, 1]
+
+
+def test_a_round_that_everybody_left_changes_nothing():
+    given, config, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
+    _, _, after = exchange(given, config, state, 0, clients=[0])
+    _, aggregate, after = exchange(given, config, after, 1, clients=[1])
+    assert aggregate.weights is None and aggregate.model is None
+    assert torch.equal(after["own"], state["own"])
+
+
+def test_state_is_left_alone():
+    given, config, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
+    for phase in range(2):
+        before = copy.deepcopy(state)
+        _, _, after = exchange(given, config, state, phase)
+        assert all(torch.equal(state[name], before[name]) for name in state)
+        state = after
+
+
+# -- the engine ----------------------------------------------------------------------------------------------
+def round_by_a_loop(nets, parts, labels, rate, epochs, retrain_epochs, config):
+    """Algorithm 1 on nets of their true widths: (global net, clients' parts of it)."""
+    m, H = len(nets), len(nets[0]) - 1
+    nets = [descended(net, *part, epochs, rate) for net, part in zip(nets, parts, strict=True)]
+    positions = [[list(range(nets[0][0][0].shape[1]))] * m]
+    for c in range(H):
+        rows = [torch.cat([net[c][0], net[c][1][:, None]], 1).numpy() for net in nets]
+        mean = np.append(np.zeros(rows[0].shape[1] - 1), 0.1)
+        prior = Prior(mean, config.sigma0, config.gamma, config.max_width)
+        assignments, found = match(rows, [np.ones_like(mean)] * m, prior, config.sweeps, np.random.default_rng(0))
+        layer = torch.from_numpy(found[:, :-1]), torch.from_numpy(found[:, -1])
+        for k, (net, own) in enumerate(zip(nets, assignments, strict=True)):
+            above = torch.zeros(len(net[c + 1][1]), len(found), dtype=torch.float64)
+            above[:, own] = net[c + 1][0]
+            net = [*net[:c], layer, (above, net[c + 1][1]), *net[c + 2 :]]
+            nets[k] = descended(net, *parts[k], retrain_epochs, rate, frozen=c + 1)
+        positions.append([own.tolist() for own in assignments])
+    shares = labels / labels.sum(0)
+    weight = sum(s[:, None] * net[-1][0] for s, net in zip(shares, nets, strict=True))
+    bias = sum(s * net[-1][1] for s, net in zip(shares, nets, strict=True))
+    whole = [*nets[0][:-1], (weight, bias)]
+    positions.append([list(range(len(bias)))] * m)
+
+    def part(k):
+        ends = [own[k] for own in positions]
+        return [(w[o][:, i], b[o]) for (w, b), i, o in zip(whole, ends[:-1], ends[1:], strict=True)]
+
+    return whole, [part(k) for k in range(m)]
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize(("hidden", "gamma"), [([4], 7.0), ([4, 3], 7.0), ([3, 4], 0.01)])
+def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
+    """Without sweeps, whose order is drawn."""
+    hyperparameters = {"retrain_epochs": 3, "sweeps": 0, "gamma": gamma}
+    changes = {"local_epochs": 2, "rounds": 2, "learning_rate": 0.2}
+    spec = spec_of(
+        model={"name": "mlp", "hidden": hidden}, algorithm="fedma", hyperparameters=hyperparameters, **changes
+    )
+    run = Simulation(spec, image_clients([8, 9, 12]), None, torch.device("cpu"), backend)
+    wide, narrow = run.state["wide"].tolist(), run.state["narrow"].tolist()
+    assert narrow == [4, *hidden, 3] and wide == [4, *(3 * n for n in hidden), 3]
+    nets = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["own"]]
+    parts = [run.clients.parts["train"].of(k) for k in range(3)]
+    for _ in range(2):
+        whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.config)
+        run.step()
+        compare(unpadded(run.x, wide), whole, 1e-9)
+    for own, net in zip(run.state["own"], nets, strict=True):
+        compare(wide_mlp.compact(own, wide, narrow), net, 1e-9)
+    run.record()
+    run.fetch()
+    for k, part in enumerate(parts):
+        close(run.result.history[-1]["loss_train"][k], loss(whole, *part), 1e-9)
+
+
+def test_retraining_for_no_epoch_is_matching_alone():
+    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="fedma", hyperparameters={"retrain_epochs": 0})
+    run = Simulation(spec, image_clients([8, 9, 12]), None, torch.device("cpu"))
+    run.exchange([0, 1, 2], 0)
+    before = run.state["nets"]
+    run.exchange([0, 1, 2], 1)
+    assert torch.equal(run.state["nets"], before)
+    last = wide_mlp.layers(before, run.state["wide"].tolist())[-1][1]
+    shares = wide_mlp.class_shares(run.state["labels"], otherwise=1 / 3)
+    close(wide_mlp.layers(run.x, run.state["wide"].tolist())[-1][1], (shares * last).sum(0), 1e-12)
+
+
+def test_a_saved_run_continues_equally():
+    spec = spec_of(
+        model={"name": "mlp", "hidden": [4]}, algorithm="fedma", hyperparameters={"retrain_epochs": 2}, rounds=3
+    )
+    through, broken, resumed = (Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu")) for _ in range(3))
+    through.run()
+    broken.step()
+    resumed._load(copy.deepcopy(broken._saved()))
+    resumed.run()
+    assert torch.equal(through.x, resumed.x)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"sigma2": 0.0}, {"sigma0": 0.0}, {"gamma": -1.0}, {"retrain_epochs": -1}, {"momentum": 1.0}, {"max_width": 0}],
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        fedma.Config(**keys)
+
+
+def test_other_models_are_refused_before_the_run():
+    spec = spec_of(algorithm="fedma", hyperparameters={})
+    with pytest.raises(FairflError, match="fedma: model: .* logistic_regression is none"):
+        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))

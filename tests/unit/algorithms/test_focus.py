@@ -1,0 +1,227 @@
+"""FOCUS: the hand-computed two rounds and ensemble, limiting cases, memberships in log space, the engine."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from quadratics import Run
+from reweighting import vector
+from torch.nn.functional import cross_entropy
+from toy import close
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Reports
+from fairfl.engine.evaluation import evaluate
+from fairfl.engine.federation import Part
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.rounds import Simulation
+
+FOCUS = algorithms.load("focus")
+# F_k(w) = ||w - c_k||^2
+CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+FIRST = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+
+
+def play(rounds=1, first=FIRST, centres=CENTRES, samples=None, clients=None, **hyperparameters):
+    config = FOCUS.Config(**{"M": len(first)} | hyperparameters)
+    return Run(FOCUS, config, first, centres, samples).rounds(rounds, clients)
+
+
+def pi(run):
+    return FOCUS.deploy(run.state, run.x, run.config).mixture
+
+
+def aggregated(logpi, losses, samples=None, clients=None, **hyperparameters):
+    """Weights [M, m] and the next state, for losses [M, m]."""
+    M, m = losses.shape
+    n = torch.ones(m, dtype=torch.float64) if samples is None else samples
+    ids = torch.arange(m) if clients is None else torch.tensor(clients)
+    reports = Reports(clients=ids, samples=n, learning_rate=0.1, loss_received=losses, delta=torch.zeros(M, m, 1))
+    result, state = FOCUS.aggregate({"logpi": logpi}, reports, FOCUS.Config(M=M, **hyperparameters))
+    return result.weights, state["logpi"]
+
+
+# -- the example -------------------------------------------------------------------------------------------
+def test_example():
+    first = play(0)
+    close(first.losses(first.x[:, None].expand(2, 2, 2), torch.arange(2)), [[1, 2], [2, 1]])
+    close(pi(first), [[0.5, 0.5], [0.5, 0.5]])
+    one = play(1)
+    close(pi(one), [[0.731059, 0.268941], [0.268941, 0.731059]])
+    close(one.x, [[0.903181, 0.833638], [0.096819, 1.166362]])
+    close(one.losses(one.x[:, None].expand(2, 2, 2), torch.arange(2)), [[0.704326, 2.176137], [2.176137, 0.704326]])
+    two = play(2)
+    close(pi(two), [[0.922142, 0.077858], [0.077858, 0.922142]])
+    close(two.x, [[0.910007, 0.589586], [0.089993, 1.410414]])
+
+
+def test_example_of_the_ensemble():
+    """pi = (1/4, 3/4), probabilities (.7, .2, .1) and (.1, .6, .3), label 1: -log 0.5, not the mean of the losses."""
+    models = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]], dtype=torch.float64).log()
+    deployed = FOCUS.deploy({"logpi": vector(0.25, 0.75).log()[None]}, models, FOCUS.Config(M=2))
+    part = Part(torch.zeros(1, 1, dtype=torch.float64), torch.tensor([1]), torch.tensor([1]))
+    measured = evaluate(lambda x, inputs: x.expand(len(inputs), 3), LOSSES["cross_entropy"], deployed, part, 3)
+    close(measured.loss, [0.693147])
+
+
+# -- limiting cases ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("weighting", ["uniform", "size"])
+def test_one_cluster_is_fedavg(weighting):
+    n, fedavg = vector(10, 30), algorithms.load("fedavg")
+    one = play(5, first=FIRST[:1], samples=n, weighting=weighting)
+    plain = Run(fedavg, fedavg.Config(weighting=weighting), FIRST[0], CENTRES, n).rounds(5)
+    close(one.x[0], plain.x, 1e-12)
+    assert torch.equal(pi(one), torch.ones(2, 1, dtype=torch.float64))
+
+
+def test_identical_first_models_stay_identical():
+    run = play(7, first=FIRST[:1].expand(3, 2))
+    assert torch.equal(run.x[0], run.x[1]) and torch.equal(run.x[0], run.x[2])
+    close(pi(run), torch.full((2, 3), 1 / 3, dtype=torch.float64), 1e-12)
+
+
+def test_separated_clients_with_good_starts_get_a_cluster_each():
+    run = play(200)
+    close(pi(run), torch.eye(2), 1e-12)
+    close(run.x, CENTRES, 1e-12)
+
+
+def test_clients_of_one_kind_share_a_cluster():
+    centres = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], dtype=torch.float64)
+    run = play(200, centres=centres)
+    close(pi(run), [[1, 0], [0, 1], [1, 0]], 1e-12)
+    close(run.x, CENTRES, 1e-12)
+
+
+LOSSES_OF_CLIENTS = st.lists(st.lists(st.floats(0, 20), min_size=3, max_size=3), min_size=1, max_size=5)
+
+
+@settings(deadline=None, max_examples=50)
+@given(LOSSES_OF_CLIENTS, st.integers(1, 4))
+def test_memberships_and_weights_sum_to_one(losses, rounds):
+    F = torch.tensor(losses, dtype=torch.float64).T
+    logpi = torch.full((F.shape[1], 3), 1 / 3, dtype=torch.float64).log()
+    for _ in range(rounds):
+        w, logpi = aggregated(logpi, F)
+        close(logpi.exp().sum(1), torch.ones(F.shape[1]), 1e-12)
+        total = w.sum(1)
+        assert ((total - 1).abs().lt(1e-12) | (total == 0)).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(LOSSES_OF_CLIENTS, st.integers(-4, 30))
+def test_a_constant_on_all_losses_of_a_client_changes_nothing(losses, constant):
+    # A multiple of 1 / 1024 adds to whole numbers without rounding.
+    F = (torch.tensor(losses, dtype=torch.float64).T * 1024).round() / 1024
+    logpi = torch.full((F.shape[1], 3), 1 / 3, dtype=torch.float64).log()
+    raised = F.clone()
+    raised[:, 0] += constant
+    for a, b in zip(aggregated(logpi, F), aggregated(logpi, raised), strict=True):
+        close(a, b, 1e-12)
+
+
+# -- memberships over many rounds --------------------------------------------------------------------------
+def test_memberships_gather_evidence_over_the_rounds():
+    """log pi = const - the sum of all losses."""
+    draw = torch.Generator().manual_seed(0)
+    F = torch.rand(6, 3, 4, generator=draw, dtype=torch.float64)  # [rounds, M, m]
+    logpi = torch.full((4, 3), 1 / 3, dtype=torch.float64).log()
+    for losses in F:
+        _, logpi = aggregated(logpi, losses)
+    close(logpi.exp(), torch.softmax(-F.sum(0).T, dim=1), 1e-12)
+
+
+def test_hundreds_of_rounds_do_not_underflow():
+    F = torch.tensor([[0.1, 5.0], [5.0, 0.1], [9.0, 9.0]], dtype=torch.float64)
+    logpi = torch.full((2, 3), 1 / 3, dtype=torch.float64).log()
+    for _ in range(500):
+        w, logpi = aggregated(logpi, F)
+    assert logpi.isfinite().all() and logpi.min() < -2000
+    close(w, [[1, 0], [0, 1], [0, 0]], 1e-12)
+    # What was lost beyond every float64 can still be made up for.
+    for _ in range(600):
+        _, logpi = aggregated(logpi, F.flip(1))
+    close(logpi.exp(), [[0, 1, 0], [1, 0, 0]], 1e-12)
+
+
+def test_a_model_without_members_stays():
+    first = torch.cat([FIRST, torch.tensor([[50.0, 50.0]], dtype=torch.float64)])
+    run = play(3, first=first)
+    assert pi(run)[:, 2].sum() < 1e-8
+    assert torch.equal(run.x[2], first[2]) and not torch.equal(run.x[:2], first[:2])
+    assert torch.equal(run.result.weights[2], torch.zeros(2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("total", "moves"), [(2.1e-8, True), (0.9e-8, False)])
+def test_a_model_stays_below_one_in_a_hundred_million(total, moves):
+    w = FOCUS.server_weights(torch.tensor([[1.0, total / 2], [1.0, total / 2]], dtype=torch.float64), vector(1, 3))
+    close(w, [[0.25, 0.75], [0.25 * moves, 0.75 * moves]], 1e-12)
+
+
+def test_a_huge_loss_is_no_harm():
+    w, logpi = aggregated(torch.zeros(1, 2, dtype=torch.float64), torch.tensor([[1e300], [0.5]], dtype=torch.float64))
+    close(logpi.exp(), [[0, 1]])
+    close(w, [[0], [1]])
+
+
+# -- weights -----------------------------------------------------------------------------------------------
+def test_sizes_count_only_if_asked_for():
+    F, n = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64), vector(100, 300)
+    start = torch.zeros(2, 2, dtype=torch.float64)
+    p, q = 0.731059, 0.268941
+    close(aggregated(start, F, n)[0], [[p, q], [q, p]])
+    a, b = p + 3 * q, q + 3 * p
+    close(aggregated(start, F, n, weighting="size")[0], [[p / a, 3 * q / a], [q / b, 3 * p / b]])
+
+
+def test_only_sampled_clients_change_their_memberships():
+    run = play(2, clients=(1,))
+    close(pi(run)[0], [0.5, 0.5])
+    assert pi(run)[1, 1] > 0.7
+    close(run.x[1], CENTRES[1] + 0.8**4 * (FIRST[1] - CENTRES[1]))  # client 1 alone, plain SGD
+
+
+@pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}, {"M": 2, "weighting": "loss"}])
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        FOCUS.Config(**keys)
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(algorithm, hyperparameters, backend="auto", **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("changes", [{}, {"batch_size": 3}, {"clients_per_round": 2}])
+def test_in_the_engine_one_cluster_is_fedavg(backend, changes):
+    plain = simulation("fedavg", {"weighting": "uniform"}, backend, **changes).run()
+    one = simulation("focus", {"M": 1}, backend, **changes).run()
+    close(one.x, plain.x[None], 1e-12)
+    for row, other in zip(one.history, plain.history, strict=True):
+        close(row["loss_test"], other["loss_test"], 1e-12)
+        assert torch.equal(row["accuracy_test"], other["accuracy_test"])
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("batch_size", [None, 3])
+def test_the_engine_measures_the_models_of_the_start_of_the_round(backend, batch_size):
+    run = simulation("focus", {"M": 2}, backend, batch_size=batch_size)
+    first = run.x.clone()
+    assert not torch.equal(first[0], first[1]), "first models differ"
+    run.step()
+    for k in range(3):
+        inputs, labels = run.clients.parts["train"].of(k)
+        losses = [cross_entropy(run.backend.forward(x, inputs), labels) for x in first]
+        close(run.state["logpi"][k].exp(), torch.softmax(-torch.stack(losses), dim=0), 1e-12)
+
+
+def test_in_the_engine_absent_clients_keep_their_memberships():
+    run = simulation("focus", {"M": 2}, clients_per_round=1)
+    (sampled,) = run.sampled()
+    run.step()
+    changed = (run.state["logpi"] - torch.tensor(0.5, dtype=torch.float64).log()).abs().amax(1) > 1e-12
+    assert changed.tolist() == [k == sampled for k in range(3)]

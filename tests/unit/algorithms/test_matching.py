@@ -1,0 +1,240 @@
+"""Matching of neurons: the specification's numbers, a plain loop and all assignments as oracles, limits."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from fairfl.algorithms import matching
+from fairfl.algorithms.matching import Neurons, Prior
+
+# Two clients, one input, one output: rows [incoming weight, bias, outgoing weight], shares 0.3 and 0.7 of the class.
+CLIENT_0 = np.array([[1.0, 0.1, 2.0], [-1.0, 0.0, 1.0]])
+CLIENT_1 = np.array([[-0.9, 0.1, 1.2], [0.9, 0.2, 1.8]])
+PRECISIONS = np.array([[1.0, 1.0, 0.3], [1.0, 1.0, 0.7]])
+
+
+def prior(size=3, gamma=1.0, variance=1.0, width=700, bias=1):
+    mean = np.zeros(size)
+    mean[bias] = 0.1
+    return Prior(mean, variance, gamma, width)
+
+
+def draw(seed=0):
+    return np.random.default_rng(seed)
+
+
+def ones(rows):
+    return [np.ones(own.shape[1]) for own in rows]
+
+
+def clients(widths, size=4, seed=0):
+    return [draw(seed + j).normal(size=(width, size)) for j, width in enumerate(widths)]
+
+
+def matched(rows, sweeps=5, precisions=None, seed=0, **of_prior):
+    precisions = ones(rows) if precisions is None else precisions
+    return matching.match(rows, precisions, prior(rows[0].shape[1], **of_prior), sweeps, draw(seed))
+
+
+def gain_by_a_loop(w, s, neurons, i, J, given_prior):
+    """Of row w in neuron i; N + a - 1 is the a-th new one."""
+    N = len(neurons.counts)
+    old = i < N
+    total = 0.0
+    for d in range(len(w)):
+        G = neurons.G[i, d] if old else given_prior.mean[d] / given_prior.variance
+        S = neurons.S[i, d] if old else 1 / given_prior.variance
+        total += (s[d] * w[d] + G) ** 2 / (s[d] + S) - G**2 / S
+    if old:
+        c = min(neurons.counts[i], 10)
+        return total + math.log(c / (J - c))
+    return total - 2 * math.log(i - N + 1) + 2 * math.log(given_prior.gamma / J)
+
+
+# -- the specification's example -----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("columns", "precisions", "gamma", "expected"),
+    [
+        (
+            slice(0, 3),
+            PRECISIONS,
+            1.0,
+            [[0.273210, 1.292236, -0.556236, -1.942530], [2.189544, 0.675903, -0.012412, -1.398706]],
+        ),
+        (
+            slice(0, 2),
+            np.ones((2, 2)),
+            7.0,
+            [[-0.486667, 0.711667, 2.920526, 1.534232], [0.736667, -0.471667, 2.945526, 1.559232]],
+        ),
+        (slice(0, 2), np.ones((2, 2)), 1.0, [[-0.486667, 0.711667, -0.971294, -2.357589]]),
+    ],
+)
+def test_example_scores(columns, precisions, gamma, expected):
+    rows, own = (CLIENT_0[:, columns], CLIENT_1[:, columns]), prior(precisions.shape[1], gamma)
+    neurons = matching.totals(rows, precisions, {0: np.arange(2)}, own)
+    old = matching.score(rows[1], precisions[1], neurons)  # log(c / (J - c)) = log(1 / 1)
+    new = matching.score(rows[1], precisions[1], matching.empty(1, own)) + 2 * math.log(gamma / 2)
+    both = np.hstack([old, new, new - 2 * math.log(2)])
+    assert_allclose(both[: len(expected)], expected, atol=1e-6)
+    by_a_loop = [[gain_by_a_loop(w, precisions[1], neurons, i, 2, own) for i in range(4)] for w in rows[1]]
+    assert_allclose(both, by_a_loop, atol=1e-12)
+
+
+def test_example_of_pfnm():
+    assignments, neurons = matching.match([CLIENT_0, CLIENT_1], PRECISIONS, prior(), 0, draw())
+    assert [own.tolist() for own in assignments] == [[0, 1], [1, 0]]
+    expected = [[0.633333, 0.133333, 0.930000], [-0.633333, 0.066667, 0.570000]]
+    assert_allclose(neurons, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "positions", "expected"),
+    [
+        (7.0, [2, 3], [[0.5, 0.1], [-0.5, 0.05], [-0.45, 0.1], [0.45, 0.15]]),
+        (1.0, [1, 0], [[0.633333, 0.133333], [-0.633333, 0.066667]]),
+    ],
+)
+def test_example_of_fedma(gamma, positions, expected):
+    assignments, neurons = matched([CLIENT_0[:, :2], CLIENT_1[:, :2]], sweeps=0, gamma=gamma)
+    assert [own.tolist() for own in assignments] == [[0, 1], positions]
+    assert_allclose(neurons, expected, atol=1e-6)
+
+
+# -- oracles -------------------------------------------------------------------------------------------------
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(0, 4), st.floats(0.1, 10), st.floats(0.1, 10))
+def test_scores_and_assignments_against_all_of_them(seed, L, N, variance, gamma):
+    J, D, numbers = 5, 3, draw(seed)
+    own = prior(D, gamma, variance)
+    w, s = numbers.normal(size=(L, D)), numbers.uniform(0, 2, size=D)
+    s[0] = 0  # known nothing of
+    neurons = Neurons(numbers.normal(size=(N, D)), numbers.uniform(0.1, 3, (N, D)), numbers.integers(1, J, N))
+    gains = np.array([[gain_by_a_loop(row, s, neurons, i, J, own) for i in range(N + L)] for row in w])
+    logs = np.log(neurons.counts / (J - neurons.counts))
+    assert_allclose(matching.score(w, s, neurons) + logs, gains[:, :N], rtol=1e-9, atol=1e-9)
+    best = max(gains[np.arange(L), list(places)].sum() for places in itertools.permutations(range(N + L), L))
+    chosen = matching.assign(w, s, neurons, J, own)
+    assert len(set(chosen)) == L
+    assert gains[np.arange(L), chosen].sum() == pytest.approx(best)
+    new = chosen[chosen >= N]
+    assert new.tolist() == list(range(N, N + len(new))), "new neurons are counted in the order of the rows"
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 3), st.sampled_from([0.01, 1.0, 100.0]))
+def test_what_every_matching_promises(widths, sweeps, gamma):
+    rows = clients(widths)
+    assignments, neurons = matched(rows, sweeps, gamma=gamma)
+    for width, own in zip(widths, assignments, strict=True):
+        assert len(set(own)) == len(own) == width, "two neurons of a client are never one"
+    assert set(np.concatenate(assignments)) == set(range(len(neurons))), "every global neuron holds a row"
+    assert max(widths) <= len(neurons) <= sum(widths)
+    for i, estimate in enumerate(neurons):
+        held = [w[own == i] for w, own in zip(rows, assignments, strict=True)]
+        held = np.vstack(held)
+        assert_allclose(estimate, (held.sum(0) + [0, 0.1, 0, 0]) / (len(held) + 1), atol=1e-12)
+
+
+# -- the order of clients ------------------------------------------------------------------------------------
+def test_the_widest_client_comes_first():
+    assignments, _ = matched(clients([1, 3, 2]), sweeps=0)
+    assert assignments[1].tolist() == [0, 1, 2]
+
+
+def test_of_equal_width_the_first_client_comes_first():
+    assignments, _ = matched(clients([2, 2, 2]), sweeps=0)
+    assert assignments[0].tolist() == [0, 1]
+
+
+def test_a_sweep_takes_out_the_client_deletes_what_is_empty_and_matches_again():
+    w = np.array([[3.0, 1.0]])
+    found = matching.sweep([0], [w, w], ones([w, w]), {0: np.array([0]), 1: np.array([1])}, prior(2))
+    assert {j: own.tolist() for j, own in found.items()} == {0: [0], 1: [0]}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sweeps_repair_what_the_first_pass_could_not_know(seed):
+    """One neuron each of one number: 4 joins the 2s while there is nothing else, and leaves them when 6 has come."""
+    rows, own = [np.array([[number]]) for number in (2.0, 2.0, 4.0, 6.0)], Prior(np.zeros(1), 10.0, 1.0, 700)
+    first, _ = matching.match(rows, ones(rows), own, 0, draw(seed))
+    assert np.concatenate(first).tolist() == [0, 0, 0, 1]
+    a, b, c, d = np.concatenate(matching.match(rows, ones(rows), own, 5, draw(seed))[0])
+    assert a == b != c == d
+
+
+def test_the_same_draws_give_the_same_matching():
+    rows = clients([4, 4, 4])
+    (a, w), (b, v) = matched(rows, seed=3), matched(rows, seed=3)
+    assert [own.tolist() for own in a] == [own.tolist() for own in b]
+    assert np.array_equal(w, v)
+
+
+@settings(max_examples=40)
+@given(st.permutations(range(4)))
+def test_the_order_of_a_clients_neurons_does_not_matter(order):
+    """But for the order of global neurons."""
+    rows = clients([4, 4, 4])
+    plain, turned = matched(rows, gamma=3.0), matched([rows[0], rows[1][order], rows[2]], gamma=3.0)
+    assert 4 < len(plain[1]) < 12
+    assert_allclose(plain[1][plain[0][1]][order], turned[1][turned[0][1]], atol=1e-12)
+    for j in (0, 2):
+        assert_allclose(plain[1][plain[0][j]], turned[1][turned[0][j]], atol=1e-12)
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("J", [2, 3, 12])
+def test_equal_clients_are_all_matched(J):
+    w = 3 * clients([5])[0]
+    assignments, neurons = matched([w] * J)
+    order = assignments[0]
+    assert all(own.tolist() == order.tolist() for own in assignments)
+    assert_allclose(neurons[order], (J * w + [0, 0.1, 0, 0]) / (J + 1))
+
+
+@pytest.mark.parametrize("s", [0.5, 4.0])
+def test_one_client_alone_shrinks_to_the_prior(s):
+    w = clients([3])[0]
+    assignments, neurons = matched([w], precisions=[np.full(4, s)])
+    assert assignments[0].tolist() == [0, 1, 2]
+    assert_allclose(neurons, (s * w + [0, 0.1, 0, 0]) / (s + 1))
+
+
+def test_a_large_gamma_merges_nothing_and_a_small_one_all_that_it_can():
+    rows = clients([3, 4, 2])
+    assert len(matched(rows, gamma=1e30)[1]) == 9
+    assert len(matched(rows, gamma=1e-30)[1]) == 4
+
+
+@pytest.mark.parametrize("width", [4, 6, 9])
+def test_no_more_global_neurons_than_there_may_be(width):
+    assignments, neurons = matched(clients([3, 4, 2]), gamma=1e30, width=width)
+    assert len(neurons) == width
+    assert all(len(set(own)) == len(own) for own in assignments)
+
+
+def test_fewer_global_neurons_than_a_client_has_are_refused():
+    with pytest.raises(ValueError, match="at most 3 global neurons, but a client has 4"):
+        matched(clients([2, 4]), width=3)
+
+
+def test_what_nobody_knows_stays_at_the_prior():
+    rows = clients([2, 2])
+    _, neurons = matched(rows, precisions=[np.array([1.0, 0.0, 1.0, 0.0])] * 2)
+    assert_allclose(neurons[:, 1], 0.1)
+    assert_allclose(neurons[:, 3], 0)
+    changed = [w + [0, 5, 0, 5] for w in rows]
+    assert_allclose(matched(changed, precisions=[np.array([1.0, 0.0, 1.0, 0.0])] * 2)[1], neurons)
+
+
+@pytest.mark.parametrize(("counts", "expected"), [((10, 15), 0), ((3, 9), 1)])
+def test_popularity_counts_up_to_ten(counts, expected):
+    """Neuron 0 fits a little better, neuron 1 is more popular."""
+    neurons = Neurons(np.array([[1.01], [1.0]]), np.full((2, 1), 2.0), np.array(counts))
+    w = np.array([[1.0]])
+    assert matching.assign(w, np.ones(1), neurons, 20, Prior(np.zeros(1), 1.0, 1e-9, 700)).tolist() == [expected]

@@ -1,0 +1,211 @@
+"""PFNM: the specification's nets, limits, what may not matter, and the engine."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from perceptrons import (
+    EXAMPLE,
+    compare,
+    descended,
+    federation,
+    flat,
+    loss,
+    outputs,
+    permuted,
+    random_nets,
+    received,
+    reports,
+    unpadded,
+)
+from pydantic import ValidationError
+from toy import close
+
+from fairfl.algorithms import pfnm, wide_mlp
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError, OptionError
+
+
+def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):
+    """(layers of the global net without its padding, the wide model)."""
+    config = pfnm.Config(**hyperparameters or {})
+    hidden = [len(b) for _, b in nets[0][:-1]]
+    given = federation(pfnm, config, hidden, labels, nets[0][0][0].shape[1])
+    state = pfnm.init(given, config)
+    state["nets"] = flat(nets, state)
+    model = pfnm.deploy(state, given.x.to(dtype), config).models
+    assert model.shape == (1, len(given.x)) and model.dtype == dtype
+    return unpadded(model[0], state["wide"].tolist()), model[0]
+
+
+def shrunk(net, J):
+    """J equal clients: the outgoing weights of the last hidden layer have shares that sum to 1."""
+    *hidden, (weight, bias) = net
+    found = [(J * w / (J + 1), (J * b + 0.1) / (J + 1)) for w, b in hidden]
+    return [*found, (weight / 2, (bias + 0.1) / 2)]
+
+
+# -- the global net ------------------------------------------------------------------------------------------
+def test_example():
+    net, _ = deployed(EXAMPLE, [[3], [7]], {"sweeps": 0})
+    expected = [([[0.633333], [-0.633333]], [0.133333, 0.066667]), ([[0.930000, 0.570000]], [0.090000])]
+    compare(net, expected)
+
+
+def test_variances_of_the_example():
+    """By hand, all merged: (sum of w / sigma2 + mu / sigma0) / (2 / sigma2 + 1 / sigma0)."""
+    net, _ = deployed(EXAMPLE, [[3], [7]], {"sweeps": 0, "sigma2": 0.5, "sigma0": 10.0, "gamma": 1e-9})
+    incoming, bias = net[0][0][:, 0], net[0][1]
+    close(incoming, [(1 + 0.9) / 0.5 / 4.1, (-1 - 0.9) / 0.5 / 4.1])
+    close(bias, [(0.3 / 0.5 + 0.01) / 4.1, (0.1 / 0.5 + 0.01) / 4.1])
+    close(net[1][0], [[(0.3 * 2 + 0.7 * 1.8) / 0.5 / 2.1, (0.3 * 1 + 0.7 * 1.2) / 0.5 / 2.1]])
+    close(net[1][1], [(0.08 / 0.5 + 0.01) / 2.1])
+
+
+@pytest.mark.parametrize("sizes", [[3, 4, 2], [3, 4, 5, 2], [2, 3, 3, 3, 2]])
+@pytest.mark.parametrize("J", [1, 2, 4])
+def test_equal_clients_shrink_to_the_prior_and_nothing_else(sizes, J):
+    """Also if their neurons come in another order: the same function."""
+    net = random_nets(sizes, 1, scale=3.0)[0]
+    draw, inputs = np.random.default_rng(J), torch.randn(6, sizes[0], dtype=torch.float64)
+    others = [permuted(net, [draw.permutation(n).tolist() for n in sizes[1:-1]]) for _ in range(J - 1)]
+    found, _ = deployed([net, *others], [[2, 3]] * J)
+    assert [len(bias) for _, bias in found] == sizes[1:]
+    close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
+
+
+@settings(max_examples=15)
+@given(st.permutations(range(4)), st.permutations(range(3)))
+def test_the_order_of_a_clients_neurons_does_not_matter(first, second):
+    nets = random_nets([3, 4, 3, 2], 3)
+    turned = [nets[0], permuted(nets[1], [first, second]), nets[2]]
+    inputs, labels = torch.randn(6, 3, dtype=torch.float64), [[1, 3], [2, 2], [3, 3]]
+    plain, other = (deployed(own, labels)[0] for own in (nets, turned))
+    close(outputs(plain, inputs), outputs(other, inputs), 1e-9)
+
+
+@pytest.mark.parametrize("hidden", [[4], [4, 3]])
+def test_a_large_gamma_puts_the_nets_beside_each_other(hidden):
+    """Each neuron alone is (s w + mu) / (s + 1); s = 1, but 1 / 2 for weights to a class of which a client has half."""
+    sizes = [3, *hidden, 2]
+    nets = random_nets(sizes, 2)
+    net, _ = deployed(nets, [[1, 1], [1, 1]], {"gamma": 1e20, "sweeps": 0})
+    assert [len(bias) for _, bias in net[:-1]] == [2 * n for n in hidden]
+    close(net[0][0], torch.cat([w[0][0] for w in nets]) / 2, 1e-12)
+    close(net[-1][0], torch.cat([w[-1][0] for w in nets], 1) * 0.5 / 1.5, 1e-12)
+    for below, here in zip(net[:-2], net[1:-1], strict=True):
+        halves = here[0].reshape(2, len(here[1]) // 2, 2, len(below[1]) // 2)
+        assert (halves[0, :, 1] == 0).all() and (halves[1, :, 0] == 0).all(), "nobody has weights between the two"
+
+
+def test_weights_to_a_class_that_a_client_lacks_do_not_count():
+    nets = random_nets([3, 4, 2], 2)
+    other = copy.deepcopy(nets)
+    other[1][-1][0][0] += 7
+    other[1][-1][1][0] += 7
+    compare(deployed(nets, [[2, 3], [0, 3]])[0], deployed(other, [[2, 3], [0, 3]])[0], 1e-12)
+    assert not torch.equal(deployed(nets, [[2, 3], [1, 3]])[1], deployed(other, [[2, 3], [1, 3]])[1])
+
+
+def test_a_class_that_nobody_has_keeps_the_prior():
+    net, _ = deployed(random_nets([3, 4, 2], 2), [[2, 0], [3, 0]])
+    assert (net[-1][0][1] == 0).all()
+    close(net[-1][1][1], 0.1)
+
+
+def test_no_more_neurons_than_there_is_room():
+    nets = random_nets([3, 4, 2], 4)
+    net, model = deployed(nets, [[1, 1]] * 4, {"gamma": 1e20, "max_width": 6})
+    assert len(net[0][1]) == 6 and len(model) == 3 * 6 + 6 + 6 * 2 + 2
+    net, model = deployed(nets, [[1, 1]] * 4, {"gamma": 1e20})
+    assert len(net[0][1]) == 16 and len(model) == 3 * 16 + 16 + 16 * 2 + 2
+
+
+def test_matching_is_in_float64_whatever_the_models_are():
+    nets = random_nets([3, 4, 2], 3)
+    _, model = deployed(nets, [[1, 3], [2, 2], [3, 3]], dtype=torch.float32)
+    _, exact = deployed(nets, [[1, 3], [2, 2], [3, 3]])
+    assert torch.equal(model, exact.float())
+
+
+def test_the_same_state_deploys_the_same_model():
+    config = pfnm.Config(gamma=2.0)
+    given = federation(pfnm, config, [5], [[2, 3]] * 4, inputs=3)
+    state = pfnm.init(given, config)
+    before = copy.deepcopy(state)
+    first, second = (pfnm.deploy(state, given.x, config).models for _ in range(2))
+    assert torch.equal(first, second)
+    assert all(torch.equal(state[name], before[name]) for name in state)
+
+
+# -- training ------------------------------------------------------------------------------------------------
+def test_clients_begin_with_their_own_nets_and_train_on_from_them():
+    config = pfnm.Config()
+    given = federation(pfnm, config, [4], [[2, 3], [1, 1], [4, 1]], inputs=3)
+    state = pfnm.init(given, config)
+    start = pfnm.plan(state, received(given, [0, 2]), config).start
+    assert torch.equal(start, state["nets"][[0, 2]])
+    assert not torch.equal(start[0], start[1])
+    trained = start + 1
+    aggregate, after = pfnm.aggregate(state, reports(given, trained, [0, 2]), config)
+    assert aggregate.weights is None and aggregate.model is None, "the server's model has no part"
+    assert torch.equal(after["nets"], torch.stack([trained[0], state["nets"][1], trained[1]]))
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_clients_train_alone_and_the_matched_net_is_evaluated(backend):
+    model = {"name": "mlp", "hidden": [4, 3]}
+    spec = spec_of(model=model, algorithm="pfnm", hyperparameters={}, rounds=4, local_epochs=2)
+    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+    wide, narrow = run.state["wide"].tolist(), run.state["narrow"].tolist()
+    assert wide == [4, 12, 9, 3] and narrow == [4, 4, 3, 3]
+    first = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["nets"]]
+    history = run.run().history
+    for k in range(3):
+        inputs, labels = run.clients.parts["train"].of(k)
+        compare(
+            wide_mlp.compact(run.state["nets"][k], wide, narrow), descended(first[k], inputs, labels, 8, 0.1), 1e-10
+        )
+    net = unpadded(run.deployed().models[0], wide)
+    for k in range(3):
+        close(history[-1]["loss_test"][k], loss(net, *run.clients.parts["test"].of(k)), 1e-12)
+
+
+def test_a_saved_run_continues_equally():
+    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="pfnm", hyperparameters={}, rounds=3)
+
+    def simulation():
+        return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+
+    through, broken, resumed = simulation(), simulation(), simulation()
+    through.run()
+    broken.step()
+    resumed._load(copy.deepcopy(broken._saved()))
+    resumed.run()
+    assert torch.equal(through.state["nets"], resumed.state["nets"])
+    assert torch.equal(through.deployed().models, resumed.deployed().models)
+
+
+# -- what is refused -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "keys", [{"sigma2": 0.0}, {"sigma0": -1.0}, {"gamma": 0.0}, {"sweeps": -1}, {"max_width": 0}, {"rounds": 2}]
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        pfnm.Config(**keys)
+
+
+def test_what_cannot_be_matched_is_refused_before_the_run():
+    spec = spec_of(algorithm="pfnm", hyperparameters={})
+    with pytest.raises(FairflError, match="pfnm: model: .* mlp with ReLU, logistic_regression is none"):
+        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="pfnm", hyperparameters={"max_width": 3})
+    with pytest.raises(OptionError, match="pfnm: max_width: 3 .* at least 4"):
+        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="pfnm", hyperparameters={}, loss="logistic")
+    with pytest.raises(FairflError, match="pfnm: loss: .* one output for each class, not 1 for 2"):
+        Simulation(spec, image_clients([4, 6, 9], classes=2), None, torch.device("cpu"))

@@ -1,0 +1,122 @@
+"""Narrow perceptrons in a wide one: where their numbers are, and that nobody can tell the difference."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from perceptrons import flat, outputs, random_nets
+from toy import close
+
+from fairfl import models
+from fairfl.algorithms import wide_mlp
+from fairfl.algorithms.interface import Federation, Plan
+from fairfl.engine import parameters
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError, OptionError
+
+WIDE, NARROW = [4, 7, 6, 3], [4, 3, 2, 3]
+STATE = {"wide": torch.tensor(WIDE), "narrow": torch.tensor(NARROW)}
+
+
+def wide_model():
+    return models.build({"name": "mlp", "hidden": WIDE[1:-1]}, (1, 2, 2), 3).double()
+
+
+def test_layers_are_those_of_the_model():
+    model = wide_model()
+    x = parameters.flatten(model)
+    found = [tensor for pair in wide_mlp.layers(x, WIDE) for tensor in pair]
+    assert all(torch.equal(a, b) for a, b in zip(found, model.parameters(), strict=True))
+    stack = wide_mlp.layers(torch.stack([x, x]), WIDE)
+    assert stack[1][0].shape == (2, 6, 7) and torch.equal(stack[1][0][1], found[2])
+
+
+def test_layers_are_views():
+    x = torch.zeros(2, sum(p.numel() for p in wide_model().parameters()))
+    for weight, bias in wide_mlp.layers(x, WIDE):
+        weight.fill_(1)
+        bias.fill_(2)
+    assert (x > 0).all()
+
+
+def test_a_padded_net_is_the_same_function():
+    net = random_nets(NARROW, 1)[0]
+    model, inputs = wide_model(), torch.randn(5, 1, 2, 2, dtype=torch.float64)
+    parameters.bind(model, flat([net], STATE)[0])
+    close(model(inputs), outputs(net, inputs.flatten(1)), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("backend", "momentum", "changes"),
+    [
+        ("stacked", 0.0, {}),
+        ("stacked", 0.9, {"batch_size": 2}),
+        ("sequential", 0.9, {}),
+        ("sequential", 0.0, {"batch_size": 2, "optimizer": "adamw", "weight_decay": 0.1}),
+    ],
+)
+def test_a_padded_net_trains_exactly_as_the_narrow_one(backend, momentum, changes):
+    own = random_nets(NARROW, 3, scale=0.5)
+
+    def trained(sizes):
+        state = STATE | {"wide": torch.tensor(sizes)}
+        spec = spec_of(model={"name": "mlp", "hidden": sizes[1:-1]}, local_epochs=4, **changes)
+        run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+        work, start = run.work([0, 1, 2], Plan(start=flat(own, state), momentum=momentum))
+        return start - run.backend.train(work, run.local, 0).delta
+
+    wide, narrow = trained(WIDE), trained(NARROW)
+    for (a, b), (w, v) in zip(wide_mlp.compact(wide, WIDE, NARROW), wide_mlp.layers(narrow, NARROW), strict=True):
+        close(a, w, 1e-12)
+        close(b, v, 1e-12)
+    for weight, bias in wide_mlp.compact(wide, WIDE, NARROW):
+        weight.zero_()
+        bias.zero_()
+    assert (wide == 0).all(), "what the narrow net lacks stays exactly zero"
+    assert not torch.equal(narrow, flat(own, STATE | {"wide": torch.tensor(NARROW)}))
+
+
+def test_first_nets():
+    like = torch.zeros(sum(a * b + b for a, b in ((50, 60), (60, 20))), dtype=torch.float32)
+    nets = wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 1)
+    assert nets.dtype == torch.float32
+    (w, b), (v, _) = wide_mlp.compact(nets, [50, 60, 20], [50, 40, 20])
+    assert abs(w.std() - 0.1) < 0.005 and abs(w.mean()) < 0.005 and abs(v.std() - 0.1) < 0.01
+    close(b, torch.full_like(b, 0.1), 1e-7)
+    assert not torch.equal(nets[0], nets[1]), "every client has its own"
+    assert int((nets[0] != 0).sum()) == 50 * 40 + 40 + 40 * 20 + 20
+    assert torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 1))
+    assert not torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 2))
+
+
+@pytest.mark.parametrize(("max_width", "hidden"), [(700, [12, 20]), (15, [12, 15]), (5, [5, 5])])
+def test_room_for_all_neurons_up_to_a_bound(max_width, hidden):
+    model = {"name": "mlp", "hidden": [3, 5]}
+    assert wide_mlp.widened("pfnm", model, 4, max_width) == {"name": "mlp", "hidden": hidden}
+
+
+def test_a_bound_below_the_clients_width_is_refused():
+    with pytest.raises(OptionError, match="pfnm: max_width: 4 is less than a client's 5 units; at least 5"):
+        wide_mlp.widened("pfnm", {"name": "mlp", "hidden": [3, 5]}, 4, 4)
+
+
+def test_other_models_are_refused():
+    with pytest.raises(FairflError, match="fedma: model: .* mlp with ReLU, resnet is none"):
+        wide_mlp.widened("fedma", {"name": "resnet"}, 4, 700)
+
+
+@pytest.mark.parametrize("labels", [None, torch.ones(2, 2)])
+def test_outputs_that_are_no_classes_are_refused(labels):
+    given = Federation(torch.ones(2), shapes=((3, 4), (3,), (1, 3), (1,)), labels=labels, model={"hidden": [3]})
+    with pytest.raises(FairflError, match="pfnm: loss: .* one output for each class, not 1 for [02]"):
+        wide_mlp.units("pfnm", given)
+
+
+def test_units_of_the_wide_net_and_of_clients():
+    shapes = ((9, 4), (9,), (6, 9), (6,), (2, 6), (2,))
+    given = Federation(torch.ones(3), shapes=shapes, labels=torch.ones(3, 2), model={"name": "mlp", "hidden": [3, 2]})
+    assert wide_mlp.units("pfnm", given) == ([4, 9, 6, 2], [4, 3, 2, 2])
+
+
+def test_class_shares():
+    labels = torch.tensor([[1.0, 0.0, 5.0], [3.0, 0.0, 0.0]], dtype=torch.float64)
+    close(wide_mlp.class_shares(labels, otherwise=0.5), [[0.25, 0.5, 1.0], [0.75, 0.5, 0.0]], 1e-15)
