@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from fairfl import atomic, cli
 from fairfl.partition.cut import PARTS, cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
+
+_TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8()}
 
 
 def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
@@ -27,14 +30,16 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
         rank[rng.permutation(len(names))] = np.arange(len(names))
         rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
     ambiguous = tensors["ambiguous"][rows].astype(bool) if "ambiguous" in tensors else None
-    client = tensors["client"][rows] if "client" in tensors else None
-    return Table(tensors["labels"][rows], groups[rows], ambiguous, client), rows
+    official = tensors["official_test"][rows].astype(bool) if "official_test" in tensors else None
+    client, domain = (tensors[name][rows] if name in tensors else None for name in ("client", "domain"))
+    return Table(tensors["labels"][rows], groups[rows], ambiguous, client, official, domain), rows
 
 
-def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], list[str]]:
-    """Columns row, client, part of the partition, and remarks. One generator per purpose and seed.
+def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
+    """Columns row, client, part of the partition, and `turn` where images are turned; and how they were dealt.
 
-    With a partition_seed all runs share who owns which sample, and only the cut is the run's own.
+    One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut is
+    the run's own.
     """
     dealing = spec["seed"] if spec["partition_seed"] is None else spec["partition_seed"]
     seeds = {"subset": dealing, "deal": dealing, "cut": spec["seed"]}
@@ -51,7 +56,16 @@ def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
         "client": np.repeat(np.arange(spec["clients"]), [len(own) for own in assignment.rows]),
         "part": np.concatenate(parts_of(assignment, table, spec["split"], draw["cut"])),
     }
-    return columns, assignment.remarks
+    if assignment.turns is not None:
+        columns["turn"] = np.concatenate(assignment.turns)
+    return columns, assignment
+
+
+def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str, str]:
+    """The clusters of the clients as metadata: the partitioner's, or those of data that come with them."""
+    if assignment.clusters is not None:
+        return {"clusters": json.dumps(assignment.clusters)}
+    return {"clusters": prepared["clusters"]} if "clusters" in prepared else {}
 
 
 def parts_of(assignment: Assignment, table: Table, split: dict, rng: np.random.Generator) -> list[np.ndarray]:
@@ -73,9 +87,9 @@ def parts_of(assignment: Assignment, table: Table, split: dict, rng: np.random.G
 def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str) -> str:
     """CSV: one line per client and part with its size and label counts, the data used and what happened.
 
-    Texts have a label at every position, from as many as there are words: no label counts.
+    Texts have a label at every position, from as many as there are words, and regressions have numbers: no counts.
     """
-    classes = int(labels.max()) + 1 if labels.ndim == 1 else 0
+    classes = int(labels.max()) + 1 if labels.ndim == 1 and labels.dtype.kind == "i" else 0
     lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
     for client in range(int(columns["client"].max()) + 1):
         for number, part in enumerate(PARTS):
@@ -94,19 +108,17 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = json.loads(args.spec)
     tensors = load_file(args.data)
-    columns, remarks = partition(spec, tensors)
-    table = pa.table(
-        {
-            "row": pa.array(columns["row"], pa.int64()),
-            "client": pa.array(columns["client"], pa.int32()),
-            "part": pa.array(columns["part"], pa.int8()),
-        }
-    ).replace_schema_metadata({"spec": args.spec})  # `plan` compares it with today's
+    with safe_open(args.data, framework="numpy") as file:
+        prepared = file.metadata()
+    columns, assignment = partition(spec, tensors)
+    table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
+    # `plan` compares the spec with today's.
+    table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, prepared)})
     data = spec["data"]
     label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
     with atomic.replacing(args.out) as temporary:
         pq.write_table(table, temporary)
-    atomic.write_text(args.statistics, statistics(columns, tensors["labels"], remarks, label))
+    atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, label))
 
 
 if __name__ == "__main__":

@@ -13,11 +13,20 @@ PARTS = ("train", "validation", "test")
 def cut(rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
     """Part (0 train, 1 validation, 2 test) of each row, [n] int8; `rows` ascend.
 
-    split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), or stored_by_class.
-    Raises PartitionError if samples cannot be told by class.
+    split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), stored_by_class, or
+    official: the test part is the data set's own, the other samples are shuffled and cut.
+    Raises PartitionError if samples cannot be told by class, or the data have no test part of their own.
     """
     if split["order"] == "stored_by_class":
         return _class_by_class(rows, table, split)
+    if split["order"] == "official":
+        if table.official_test is None:
+            raise PartitionError("split.order: official needs data with a test part of their own, these have none")
+        parts = np.full(len(rows), PARTS.index("test"), dtype=np.int8)
+        seen = ~table.official_test[rows]
+        if seen.any():
+            parts[seen] = cut(rows[seen], table, {**split, "order": "shuffled"}, rng)
+        return parts
     names, place, first = np.unique(table.groups[rows], return_index=True, return_inverse=True)
     order = rng.permutation(len(names)) if split["order"] == "shuffled" else np.argsort(place)
     result = np.empty(len(names), dtype=np.int8)

@@ -19,11 +19,26 @@ class Table:
     groups: np.ndarray  # int64; rows of one distinct image share it and must stay together
     ambiguous: np.ndarray | None = None  # bool
     client: np.ndarray | None = None  # int64; data whose clients are given
+    official_test: np.ndarray | None = None  # bool; the data set's own test part
+    domain: np.ndarray | None = None  # int64; where a row comes from, 0 or more
+
+    @property
+    def official_parts(self) -> list[np.ndarray]:
+        """Row numbers of the data set's own training and test parts; all rows as one where it has none."""
+        if self.official_test is None:
+            return [np.arange(len(self.labels))]
+        return [np.flatnonzero(~self.official_test), np.flatnonzero(self.official_test)]
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Row indices of each client, and what happened on the way (retries, fallbacks) in words."""
+    """Row indices of each client, and what happened on the way (retries, fallbacks) in words.
+
+    `clusters` are the true clusters of the clients, from 0, where there are any; `turns` are quarter turns,
+    counter-clockwise, by which the images of each client are rotated, one entry for each of its `rows`.
+    """
 
     rows: list[np.ndarray]
     remarks: list[str] = field(default_factory=list)
+    clusters: list[int] | None = None
+    turns: list[np.ndarray] | None = None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from partition_tables import rng, table
 
 from fairfl.partition.cut import cut
-from fairfl.partition.interface import PartitionError
+from fairfl.partition.interface import PartitionError, Table
 
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 
@@ -120,3 +120,37 @@ def test_by_class_texts_are_refused():
 
 def test_texts_are_cut_as_whole_rows():
     assert list(parts_of(table(np.zeros((5, 3), int)), order="stored")) == [0, 0, 0, 1, 2]
+
+
+# -- the data set's own test part --------------------------------------------------------------------------
+OFFICIAL = {"train": 0.75, "validation": 0.25, "test": 0.0, "order": "official"}
+
+
+def with_official_test(flags):
+    flags = np.array(flags, dtype=bool)
+    return Table(np.zeros(len(flags), int), np.arange(len(flags)), official_test=flags)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=80), st.integers(0, 9))
+def test_official_the_test_part_is_the_data_sets_own(flags, seed):
+    data = with_official_test(flags)
+    parts = parts_of(data, OFFICIAL, seed)
+    assert np.array_equal(parts == 2, data.official_test)
+    seen = parts[~data.official_test]
+    assert abs((seen == 0).sum() - 0.75 * len(seen)) <= 1
+
+
+def test_official_without_validation_all_the_rest_is_for_training():
+    data = with_official_test([0, 1, 0, 0, 1])
+    assert parts_of(data, OFFICIAL | {"train": 1.0, "validation": 0.0}).tolist() == [0, 2, 0, 0, 2]
+
+
+def test_official_shuffles_what_it_cuts():
+    data = with_official_test([False] * 40)
+    assert not np.array_equal(parts_of(data, OFFICIAL, 0), parts_of(data, OFFICIAL, 1))
+
+
+def test_official_needs_data_with_a_test_part():
+    with pytest.raises(PartitionError, match="a test part of their own"):
+        parts_of(unlabelled(5), OFFICIAL)

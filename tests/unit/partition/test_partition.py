@@ -133,11 +133,11 @@ def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest,
         "seed": 2,
     }
     data = {"labels": labels if stored == "sorted" else rng().permutation(labels), "groups": np.arange(50_000)}
-    columns, remarks = partition(spec_of_vred, data)
+    columns, assignment = partition(spec_of_vred, data)
     assert [(columns["part"] == part).sum() for part in (0, 1, 2)] == [sizes[0], 0, sizes[1]]
     of_clients = np.bincount(columns["client"])
     assert (of_clients.min(), of_clients.max()) == (smallest, largest)
-    assert remarks == ["draw 1 gave every client 1 samples"]
+    assert assignment.remarks == ["draw 1 gave every client 1 samples"]
 
 
 def test_the_public_rule_step_by_step():
@@ -354,8 +354,8 @@ def test_subset_of_samples():
 
 def test_statistics_count_labels():
     data = tensors()
-    columns, remarks = partition(spec(), data)
-    lines = statistics(columns, data["labels"], remarks, "digits (stand-in for emnist)").splitlines()
+    columns, assignment = partition(spec(), data)
+    lines = statistics(columns, data["labels"], assignment.remarks, "digits (stand-in for emnist)").splitlines()
     assert len(lines) == 1 + 4 * 3
     assert lines[0] == "client,part,samples,label_0,label_1,label_2,data,remarks"
     assert sum(int(line.split(",")[2]) for line in lines[1:]) == 300

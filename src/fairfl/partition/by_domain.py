@@ -1,0 +1,40 @@
+"""Clients of one domain each. FOCUS section 5.2: Yelp over seven clients, IMDb over three, and so two clusters.
+
+The rows of a domain are dealt out evenly at random, those of the data set's own training and test parts apart.
+"""
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.spec.base import Strict
+
+
+class Config(Strict):
+    clients: list[int] = Field([7, 3], min_length=1, description="clients of each domain, one after the other")
+
+    @field_validator("clients")
+    @classmethod
+    def _some(cls, value: list[int]) -> list[int]:
+        if min(value) < 1:
+            raise ValueError(f"a domain needs at least one client, got {value}")
+        return value
+
+
+def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
+    """Raises PartitionError if the data do not have these domains, or the clients are not as many as these."""
+    if table.domain is None:
+        raise PartitionError("by_domain needs data of several sources (a `domain` tensor: yelp_imdb, sentiment)")
+    if sum(config.clients) != clients:
+        raise PartitionError(f"by_domain has {config.clients} clients, the setting asks for {clients}")
+    domains = np.unique(table.domain)
+    if not np.array_equal(domains, np.arange(len(config.clients))):
+        raise PartitionError(
+            f"by_domain has clients for the domains 0 to {len(config.clients) - 1}, the data have {domains.tolist()}"
+        )
+    rows = []
+    for domain, owners in enumerate(config.clients):
+        own = [part[table.domain[part] == domain] for part in table.official_parts]
+        dealt = [np.array_split(rng.permutation(part), owners) for part in own]
+        rows += [np.sort(np.concatenate(pieces)) for pieces in zip(*dealt, strict=True)]
+    return Assignment(rows, clusters=np.repeat(domains, config.clients).tolist())

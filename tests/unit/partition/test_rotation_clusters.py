@@ -1,0 +1,122 @@
+"""Rotated clusters: even shares, exact numbers of images at each angle, true clusters, what cannot be."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_tables import rng
+from pydantic import ValidationError
+
+from fairfl.data.interface import assemble
+from fairfl.partition import rotation_clusters
+from fairfl.partition.__main__ import main
+from fairfl.partition.interface import PartitionError, Table
+from fairfl.partition.rotation_clusters import Config, angle_counts, assign
+from fairfl.prepare import write
+
+FOCUS = {"angles": [0, 90, 180], "clients": [7, 2, 1]}
+
+
+def images(train, test=0):
+    official = np.arange(train + test) >= train if test else None
+    return Table(np.zeros(train + test, int), np.arange(train + test), official_test=official)
+
+
+def test_shares_of_the_paper():
+    """60,000 and 10,000 images, ten agents: 6000 and 1000 each, seven upright, two at 90, one at 180 degrees."""
+    data = images(60_000, 10_000)
+    dealt = assign(data, 10, Config(**FOCUS), rng())
+    assert dealt.clusters == [0] * 7 + [1] * 2 + [2]
+    assert np.array_equal(np.sort(np.concatenate(dealt.rows)), np.arange(70_000))
+    for client, (rows, turns) in enumerate(zip(dealt.rows, dealt.turns, strict=True)):
+        assert (data.official_test[rows].sum(), len(rows)) == (1000, 7000)
+        assert (np.diff(rows) > 0).all() and (turns == dealt.clusters[client]).all()
+
+
+def test_mixture_of_the_paper():
+    """Scenario 2: 80, 10 and 10 % of the training and of the test images of each agent."""
+    data = images(60_000, 10_000)
+    dealt = assign(data, 10, Config(**FOCUS, mixture=0.8), rng())
+    for client, (rows, turns) in enumerate(zip(dealt.rows, dealt.turns, strict=True)):
+        test = data.official_test[rows]
+        for part, size in ((~test, 6000), (test, 1000)):
+            expected = np.full(3, size // 10)
+            expected[dealt.clusters[client]] = 8 * size // 10
+            assert np.bincount(turns[part], minlength=3).tolist() == expected.tolist()
+    # Turned images are a random choice, not the first of a client.
+    assert 0.3 < np.mean([np.corrcoef(np.arange(7000), turns != 0)[0, 1] < 0.1 for turns in dealt.turns]) <= 1
+
+
+def test_the_quarter_turns_are_those_of_the_angles():
+    dealt = assign(images(8), 4, Config(angles=[180, 0, 270, 90], clients=[1, 1, 1, 1]), rng())
+    assert [turns.tolist() for turns in dealt.turns] == [[2, 2], [0, 0], [3, 3], [1, 1]]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 500), st.integers(1, 4), st.floats(0.01, 1.0), st.data())
+def test_angle_counts_add_up(count, clusters, mixture, data):
+    own = data.draw(st.integers(0, clusters - 1))
+    counts = angle_counts(count, own, clusters, mixture)
+    others = np.delete(counts, own)
+    assert counts.sum() == count and counts.min() >= -1 and len(set(others)) <= 1
+    assert clusters == 1 or abs(others[0] - (1 - mixture) / (clusters - 1) * count) <= 0.5 + 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(10, 200), st.integers(0, 60), st.integers(0, 9))
+def test_everything_is_dealt_once_and_evenly(train, test, seed):
+    dealt = assign(images(train, test), 10, Config(**FOCUS), rng(seed))
+    assert np.array_equal(np.sort(np.concatenate(dealt.rows)), np.arange(train + test))
+    sizes = [len(rows) for rows in dealt.rows]
+    assert max(sizes) - min(sizes) <= (2 if test else 1)
+
+
+def test_the_seed_decides():
+    first, again, other = (assign(images(100), 10, Config(**FOCUS), rng(seed)).rows for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"angles": [0, 45, 180]}, "45 degrees"),
+        ({"angles": [0, 90, 90]}, "names an angle twice"),
+        ({"clients": [7, 3]}, r"\[7, 3\] are 2 clusters, angles \[0, 90, 180\] are 3"),
+        ({"clients": [7, 3, 0]}, "at least one client"),
+        ({"mixture": 0.0}, "mixture"),
+    ],
+)
+def test_wrong_options_are_named(changes, words):
+    with pytest.raises(ValidationError, match=words):
+        Config(**FOCUS | changes)
+
+
+def test_clusters_must_add_up_to_the_clients():
+    with pytest.raises(PartitionError, match="10 clients, the setting has 9"):
+        rotation_clusters.assign(images(90), 9, Config(**FOCUS), rng())
+
+
+def test_the_partition_keeps_turns_and_clusters(tmp_path):
+    write(
+        tmp_path / "data.safetensors", assemble("toy", 3, "made", np.zeros((60, 1, 4, 4), np.uint8), np.arange(60) % 3)
+    )
+    spec = {
+        "data": {"name": "toy", "stands_in_for": None},
+        "samples": None,
+        "partition": {"name": "rotation_clusters", "angles": [0, 270], "clients": [2, 1], "mixture": 1.0},
+        "partition_seed": None,
+        "clients": 3,
+        "split": {"train": 0.8, "validation": 0.0, "test": 0.2, "order": "shuffled"},
+        "seed": 0,
+    }
+    out = tmp_path / "dealt.parquet"
+    arguments = ["--spec", json.dumps(spec), "--data", str(tmp_path / "data.safetensors"), "--out", str(out)]
+    main([*arguments, "--statistics", str(tmp_path / "dealt.csv")])
+    dealt = pq.read_table(out)
+    assert json.loads(dealt.schema.metadata[b"clusters"]) == [0, 0, 1]
+    expected = np.where(dealt["client"].to_numpy() == 2, 3, 0)
+    assert np.array_equal(dealt["turn"].to_numpy(), expected)
