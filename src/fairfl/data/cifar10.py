@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairfl.data import archives, cifar_batches, pictures
-from fairfl.data.checks import usable
+from fairfl.data.checks import present, usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 from fairfl.errors import DataError
@@ -55,7 +55,7 @@ def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
 
 
 def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
-    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first.
+    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, official_test tells them apart.
 
     Rows of the published archive are in published order (data_batch_1 to 5, test_batch), rows of the
     JPEG archive in the order of part, class and file number.
@@ -72,18 +72,19 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
     chosen = _checked(options)
-    file = _present(raw, _FORMS[chosen["form"]])
+    file = present(raw, _FORMS[chosen["form"]], "cifar10")
     path, parts = usable(raw, file, "cifar10"), _PARTS[chosen["part"]]
     if file.name == _JPEG.name:
         images, labels = _read_jpegs(path, parts)
-        origin = "JPEG-compressed copy, lossy"
+        origin, train = "JPEG-compressed copy, lossy", len(NAMES) * _JPEGS_PER_CLASS["train"]
     else:
         rows = {name: count for part in parts for name, count in _BATCHES[part].items()}
         images, labels = cifar_batches.read(path, "cifar-10-batches-py", rows, "labels", CLASSES)
-        origin = "as published"
+        origin, train = "as published", sum(_BATCHES["train"].values())
     mean, std = _NORMALISE[chosen["normalise"]]
     source = f"CIFAR-10, part {chosen['part']}, {origin}"
-    return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std)
+    test = np.arange(len(labels)) >= train if chosen["part"] == "all" else None
+    return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -91,14 +92,6 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     for name, valid in (("part", _PARTS), ("normalise", _NORMALISE), ("form", _FORMS)):
         choice("cifar10", name, chosen[name], valid)
     return chosen
-
-
-def _present(raw: Path | None, file: RemoteFile) -> RemoteFile:
-    """The form that the data folder has; ``file`` if it has both or none."""
-    if raw is None or file.instead is None:
-        return file
-    has, has_other = ((Path(raw) / form.relative("cifar10")).is_file() for form in (file, file.instead))
-    return file.instead if has_other and not has else file
 
 
 def _read_jpegs(path: Path, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:

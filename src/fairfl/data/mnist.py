@@ -46,7 +46,7 @@ def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
 
 
 def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
-    """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first.
+    """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first, official_test tells them apart.
 
     Options:
         part: "train", "test" or "all" (default).
@@ -55,9 +55,13 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         OptionError: an unknown option or part.
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
+    part = _part(options)
     images, labels = read(raw, options)
-    source = f"MNIST, part {_part(options)}, as published"
-    return assemble("mnist", CLASSES, source, images[:, None], labels)
+    source = f"MNIST, part {part}, as published"
+    test = None
+    if part == "all":
+        test = np.arange(len(labels)) >= len(labels) - len(read(raw, {"part": "test"})[1])
+    return assemble("mnist", CLASSES, source, images[:, None], labels, official_test=test)
 
 
 def read(raw: Path | None, options: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

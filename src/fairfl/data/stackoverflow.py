@@ -1,9 +1,8 @@
 """Stack Overflow, questions and answers by user, for next-word prediction (TensorFlow Federated, 2019).
 
 Texts of users with at least 100 sentences, in lower case, with words and punctuation apart; CC BY-SA 3.0. Of the two
-published forms this one needs the standard library alone: an SQLite database, packed with LZMA, with the tables
-``examples`` (split_name, client_id, serialized_example_proto) and ``client_metadata`` (client_id, split_name,
-num_examples), and the word counts of the training users, most frequent first.
+published forms this one needs the standard library alone: a database (fairfl.data.tff), and the word counts of the
+training users, most frequent first.
 
 The defaults are those of VRed, as far as its text and the public code of the same group (FairFL,
 generate_StackOverflow_nwp.py) tell.
@@ -11,20 +10,16 @@ generate_StackOverflow_nwp.py) tell.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import itertools
-import lzma
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairfl.data import archives, words
+from fairfl.data import archives, tff, words
 from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, whole
@@ -58,7 +53,6 @@ _COUNTS = RemoteFile(
 )
 _COUNTS_MEMBER = "stackoverflow.word_count"
 _COUNTS_BYTES = 512 * 2**20
-_CHUNK = 1 << 20
 
 
 def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
@@ -93,7 +87,7 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     chosen = _checked(options)
     tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), chosen["vocabulary"]))
     inputs, labels = [], []
-    with _database(usable(raw, _DATABASE, _NAME)) as database:
+    with tff.database(usable(raw, _DATABASE, _NAME)) as database:
         users = _users(database, chosen)
         for number, (user, count) in enumerate(users.items()):
             x, y = words.encode(_sentences(database, user), tokens, chosen["length"], chosen["count_pad"])
@@ -140,23 +134,6 @@ def _most_frequent(path: Path, count: int) -> list[str]:
     return found
 
 
-@contextlib.contextmanager
-def _database(packed: Path) -> Iterator[sqlite3.Connection]:
-    """The unpacked database, for reading; it is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f".{packed.stem}-", dir=packed.parent) as folder:
-        path = Path(folder, packed.stem).resolve()
-        try:
-            with lzma.open(packed) as stream, path.open("wb") as out:
-                shutil.copyfileobj(stream, out, _CHUNK)
-        except (lzma.LZMAError, EOFError) as error:
-            raise DataError(f"{packed.name}: damaged LZMA file ({error})") from error
-        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
-            try:
-                yield database
-            except sqlite3.DatabaseError as error:
-                raise DataError(f"{packed.name}: not the database that is expected ({error})") from error
-
-
 def _users(database: sqlite3.Connection, chosen: dict[str, Any]) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
     query = "SELECT client_id, num_examples FROM client_metadata WHERE split_name = 'train' ORDER BY client_id LIMIT ?"
@@ -172,9 +149,8 @@ def _users(database: sqlite3.Connection, chosen: dict[str, Any]) -> dict[str, in
 
 def _sentences(database: sqlite3.Connection, user: str) -> Iterator[list[str]]:
     """Words of each sentence of a user, in stored order."""
-    query = "SELECT serialized_example_proto FROM examples WHERE split_name = 'train' AND client_id = ? ORDER BY rowid"
-    for (example,) in database.execute(query, [user]):
-        yield _feature(example, b"tokens").decode("utf-8", "replace").split()
+    for example in tff.examples(database, "train", user):
+        yield tff.text(example, "tokens").decode("utf-8", "replace").split()
 
 
 def _order(user: int, count: int, order: str) -> np.ndarray:
@@ -182,53 +158,3 @@ def _order(user: int, count: int, order: str) -> np.ndarray:
     if order == "stored":
         return np.arange(count)
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([0, user]))).integers(count, size=count)
-
-
-def _feature(example: bytes, name: bytes) -> bytes:
-    """The value of a feature of one string in a serialized tf.train.Example.
-
-    Example: features = 1. Features: map entries = 1. Entry: key = 1, Feature = 2. Feature: BytesList = 1, whose
-    values = 1 (tensorflow/core/example/feature.proto).
-    """
-    for _, features in _fields(example):
-        for _, entry in _fields(features):
-            parts = dict(_fields(entry))
-            if parts.get(1) == name:
-                strings = dict(_fields(parts.get(2, b""))).get(1)
-                value = None if strings is None else dict(_fields(strings)).get(1)
-                if value is not None:
-                    return value
-    raise DataError(f"{_DATABASE.name}: a sentence is not stored as a tf.train.Example with {name.decode()!r}")
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Number and content of the length-delimited fields of a protocol buffer message; other fields are passed over."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        kind = key & 7
-        if kind == 0:
-            _, at = _varint(message, at)
-        elif kind in (1, 5):  # 64 and 32 bits
-            at += 8 if kind == 1 else 4
-        elif kind == 2:
-            length, at = _varint(message, at)
-            yield key >> 3, message[at : at + length]
-            at += length
-        else:
-            at = len(message) + 1
-    if at > len(message):
-        raise DataError(f"{_DATABASE.name}: a sentence is not a protocol buffer message")
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Value of a number of seven bits per byte, lowest first, and where it ends."""
-    value = shift = 0
-    while at < len(message):
-        byte = message[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    return value, len(message) + 1

@@ -2,14 +2,14 @@
 
 import lzma
 import platform
-import sqlite3
 
 import numpy as np
 import pytest
+import tff_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.data import python_text, stackoverflow, words
+from fairfl.data import python_text, stackoverflow, tff, words
 from fairfl.data.interface import assemble
 from fairfl.errors import DataError, OptionError, SourceError
 
@@ -248,42 +248,15 @@ USERS = {
 }
 
 
-def field(number, content):
-    """A length-delimited field of a protocol buffer message."""
-    length, head = len(content), bytes([number << 3 | 2])
-    while length >= 128:
-        head += bytes([length & 0x7F | 0x80])
-        length >>= 7
-    return head + bytes([length]) + content
+def sentence(tokens, name="tokens"):
+    """An example with a score, a title longer than 127 bytes and the tokens."""
+    return tff_files.example(score=150, title="t" * 200, **{name: tokens})
 
 
-def example(tokens, name=b"tokens"):
-    """A tf.train.Example: a score (whole number), a title longer than 127 bytes and the tokens."""
-    score = field(3, field(1, bytes([0x96, 0x01])))
-    title, text = field(1, field(1, b"t" * 200)), field(1, field(1, tokens.encode()))
-    entries = ((b"score", score), (b"title", title), (name, text))
-    return field(1, b"".join(field(1, field(1, key) + field(2, value)) for key, value in entries))
-
-
-def pack(folder, users=USERS, message=example, statements=()):
+def pack(folder, users=USERS, message=sentence, statements=()):
     """Write the database as upstream does, packed."""
-    path = folder / "plain.sqlite"
-    with sqlite3.connect(path) as database:
-        database.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
-        database.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
-        longest = max(map(len, users.values()))
-        for turn in range(longest):  # users take turns, so that their rows are not side by side
-            for (user, split), texts in users.items():
-                if turn < len(texts):
-                    database.execute("INSERT INTO examples VALUES (?, ?, ?)", (split, user, message(texts[turn])))
-        for (user, split), texts in users.items():
-            database.execute("INSERT INTO client_metadata VALUES (?, ?, ?)", (user, split, len(texts)))
-        for statement in statements:
-            database.execute(statement)
-    database.close()
-    (folder / "stackoverflow").mkdir(exist_ok=True)
-    (folder / "stackoverflow" / "stackoverflow.sqlite.lzma").write_bytes(lzma.compress(path.read_bytes()))
-    path.unlink()
+    examples = {place: [message(text) for text in texts] for place, texts in users.items()}
+    tff_files.pack(folder / "stackoverflow" / "stackoverflow.sqlite.lzma", examples, statements)
 
 
 OPTIONS = {"users": 100, "min_samples": 2, "max_samples": 9, "vocabulary": 5, "length": 4}
@@ -391,10 +364,10 @@ def test_damaged_databases(raw):
 @pytest.mark.parametrize(
     ("message", "problem"),
     [
-        (lambda text: example(text, b"words"), "not stored as a tf.train.Example with 'tokens'"),
+        (lambda text: sentence(text, "words"), "not stored as a tf.train.Example with 'tokens'"),
         (lambda text: b"", "not stored as a tf.train.Example"),
-        (lambda text: example(text)[:-1], "not a protocol buffer message"),
-        (lambda text: b"\x0b" + example(text), "not a protocol buffer message"),
+        (lambda text: sentence(text)[:-1], "not a protocol buffer message"),
+        (lambda text: b"\x0b" + sentence(text), "not a protocol buffer message"),
         (lambda text: b"\xff", "not a protocol buffer message"),
     ],
 )
@@ -405,8 +378,8 @@ def test_sentences_in_another_form(raw, message, problem):
 
 def test_numbers_beside_the_features_are_passed_over():
     """Fields of other kinds: a varint, 64 bits, 32 bits."""
-    message = bytes([2 << 3, 0x80, 0x01, 3 << 3 | 1, *range(8), 4 << 3 | 5, *range(4)]) + example("a b")
-    assert stackoverflow._feature(message, b"tokens") == b"a b"
+    message = bytes([2 << 3, 0x80, 0x01, 3 << 3 | 1, *range(8), 4 << 3 | 5, *range(4)]) + sentence("a b")
+    assert tff.text(message, "tokens") == b"a b"
 
 
 def test_stackoverflow_without_files(tmp_path):

@@ -16,6 +16,7 @@ def size(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+@pytest.mark.parametrize("norm", ["group", "batch"])
 @pytest.mark.parametrize(
     ("stem", "classes", "count"),
     [
@@ -25,26 +26,73 @@ def size(model):
         ("cifar", 100, 11_220_132),
     ],
 )
-def test_number_of_parameters(stem, classes, count):
+def test_number_of_parameters(norm, stem, classes, count):
     with torch.device("meta"):
-        model = build(Config(stem=stem), (3, 32, 32), classes)
+        model = build(Config(norm=norm, stem=stem), (3, 32, 32), classes)
     assert size(model) == count
-    assert not list(model.buffers())
+    assert bool(list(model.buffers())) == (norm == "batch")
+
+
+def test_running_statistics_of_resnet_18():
+    """A mean and a variance for each channel of each of the 20 normalisations."""
+    with torch.device("meta"):
+        model = build(Config(norm="batch", stem="cifar"), (3, 32, 32), 10)
+    norms = [layer for layer in model.modules() if isinstance(layer, nn.BatchNorm2d)]
+    channels = 5 * [64] + 5 * [128] + 5 * [256] + 5 * [512]
+    assert sorted(layer.num_features for layer in norms) == channels
+    assert sum(buffer.numel() for buffer in model.buffers() if buffer.is_floating_point()) == 2 * sum(channels)
+
+
+def made_equal(own_model, other_model):
+    """All parameters of the first into the second; norms that change nothing would hide which is which."""
+    with torch.no_grad():
+        for own, other in zip(own_model.parameters(), other_model.parameters(), strict=True):
+            if own.dim() == 1:
+                own.add_(0.1 * torch.randn_like(own))
+            assert own.shape == other.shape
+            other.copy_(own)
 
 
 @pytest.mark.parametrize("edge", [32, 33, 64])
 def test_outputs_are_those_of_torchvision(edge):
     torch.manual_seed(0)
     ours = build(Config(), (3, 32, 32), 10).double()
-    theirs = torchvision.models.resnet18(num_classes=10, norm_layer=lambda channels: nn.GroupNorm(2, channels)).double()
+    other = torchvision.models.resnet18(num_classes=10, norm_layer=lambda channels: nn.GroupNorm(2, channels)).double()
+    made_equal(ours, other)
+    images = torch.randn(2, 3, edge, edge).double()
     with torch.no_grad():
-        for own, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-            if own.dim() == 1:  # norms that change nothing would hide which is which
-                own.add_(0.1 * torch.randn_like(own))
-            assert own.shape == other.shape
-            other.copy_(own)
-        images = torch.randn(2, 3, edge, edge).double()
-        torch.testing.assert_close(ours(images), theirs(images))
+        torch.testing.assert_close(ours(images), other(images))
+
+
+@pytest.mark.parametrize("stem", ["imagenet", "cifar"])
+def test_batch_normalisation_is_that_of_torchvision(stem):
+    """In training, in evaluation, and in the running statistics that the one leaves to the other."""
+    torch.manual_seed(0)
+    ours = build(Config(norm="batch", stem=stem, blocks=[1, 1, 1, 1]), (3, 8, 8), 10).double()
+    other = torchvision.models.ResNet(torchvision.models.resnet.BasicBlock, [1, 1, 1, 1], num_classes=10)
+    if stem == "cifar":
+        other.conv1, other.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    other = other.double()
+    made_equal(ours, other)
+    images = torch.randn(3, 3, 8, 8).double()
+    with torch.no_grad():
+        trained = ours(images)
+        torch.testing.assert_close(trained, other(images))
+        for own, given in zip(ours.buffers(), other.buffers(), strict=True):
+            torch.testing.assert_close(own, given)
+        ours.eval(), other.eval()
+        evaluated = ours(images)
+        torch.testing.assert_close(evaluated, other(images))
+        assert not torch.allclose(trained, evaluated)
+        torch.testing.assert_close(ours(images[:1]), evaluated[:1])  # other samples are no matter now
+
+
+def test_batch_normalisation_starts_as_no_change_with_the_defaults_of_torch():
+    for layer in build(Config(norm="batch", widths=[5], blocks=[1]), (1, 8, 8), 2).modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            assert (layer.eps, layer.momentum) == (1e-5, 0.1)
+            assert (layer.weight == 1).all() and (layer.bias == 0).all()
+            assert (layer.running_mean == 0).all() and (layer.running_var == 1).all()
 
 
 def test_initial_values():
@@ -90,3 +138,9 @@ def test_other_groups():
 def test_widths_must_fit_the_defaults_too(options, message):
     with pytest.raises(ValidationError, match=message):
         Config(**options)
+
+
+def test_groups_are_no_matter_to_batch_normalisation():
+    assert Config(norm="batch", widths=[5], blocks=[1]).groups == 2
+    with pytest.raises(ValidationError, match="Input should be 'group' or 'batch'"):
+        Config(norm="layer")

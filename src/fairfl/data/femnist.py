@@ -1,0 +1,192 @@
+"""FEMNIST: handwritten digits and letters by writer, 28x28, 62 classes (LEAF, Caldas et al. 2018).
+
+LEAF takes them from NIST Special Database 19 and groups them by writer. Two forms are read:
+
+* What LEAF's own scripts make (with Pillow before 10, whose ANTIALIAS they ask for). They leave files of
+  a hundred writers each, which go into one archive::
+
+      git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist
+      ./preprocess.sh
+      tar czf femnist_leaf.tar.gz -C data/all_data .
+
+  Archives of ``data/sampled_data`` or ``data/rem_user_data`` are read as well.
+* The copy of TensorFlow Federated, a database (fairfl.data.tff) with the same ids of writers. It leaves
+  out writers with a single character and comes in a training and a test part, which are put together.
+
+The first is used where there is one; the second is published and asked for otherwise. They are not the
+same rows, and the ``source`` says which ones were read. In both a pixel is 1 where the paper is blank.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import archives, tff
+from fairfl.data.checks import present, usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge
+from fairfl.errors import DataError
+
+CLASSES = 62
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {"form": "auto", "paper": "black"}
+
+_NAME = "femnist"
+_PIXELS = 28 * 28
+_PAPERS = ("black", "white")
+_SPLITS = ("all_train", "all_test")
+_MAX_JSON_BYTES = 2**30
+_LEAF = RemoteFile(
+    "femnist_leaf.tar.gz",
+    (),
+    magic="gzip",
+    why_no_sha256="everybody makes it anew, with LEAF's scripts",
+    max_bytes=8 * 2**30,
+)
+_TFF = RemoteFile(
+    "emnist_all.sqlite.lzma",
+    ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",),
+    sha256=("c3aaf91b4cf4e69d53d81627ad119eccdc878ff906f68e66063ff10f67faad48",),
+    max_bytes=512 * 2**20,
+)
+_FORMS = {"auto": replace(_LEAF, instead=_TFF), "leaf": _LEAF, "tff": _TFF}
+_ORIGINS = {_LEAF.name: "made by LEAF's scripts", _TFF.name: "TensorFlow Federated's copy"}
+
+# Of one writer: images uint8 [n, 784] in which ink is 255, labels int64 [n].
+_Characters = tuple[np.ndarray, np.ndarray]
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The archive of LEAF's files, or the database instead."""
+    return (_FORMS[_checked(options)["form"]],)
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs uint8 [N, 1, 28, 28]; labels 0-9 digits, 10-35 A-Z, 36-61 a-z; client: number of the writer, from 0.
+
+    Rows are in the order of the writers' ids as text, and of one writer as they are stored. LEAF's scripts enter the
+    first character of nearly every writer twice: rows of a writer with equal pixels are one group. The database (170
+    MB) is unpacked into a temporary folder beside the packed file (5 GB).
+
+    Options:
+        form: "leaf" or "tff", see above; "auto" (default), the first of the two that there is.
+        paper: "black" (default), ink is 255 on 0, as in MNIST and EMNIST; "white", ink is 0 on 255, as LEAF has it.
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: the file is missing, damaged or not as expected.
+        OSError: the database cannot be unpacked.
+    """
+    chosen = _checked(options)
+    file = present(raw, _FORMS[chosen["form"]], _NAME)
+    path = usable(raw, file, _NAME)
+    writers = _in_order(_read_leaf(path) if file.name == _LEAF.name else _read_tff(path), path.name)
+    source = f"FEMNIST, {_ORIGINS[file.name]}: {len(writers)} writers, {chosen['paper']} paper"
+    images, labels, columns = _together(writers)
+    if chosen["paper"] == "white":
+        np.subtract(255, images, out=images)
+    return assemble(_NAME, CLASSES, source, images, labels, **columns)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge(_NAME, options, DEFAULTS)
+    choice(_NAME, "form", chosen["form"], _FORMS)
+    choice(_NAME, "paper", chosen["paper"], _PAPERS)
+    return chosen
+
+
+def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Characters]:
+    """What each writer wrote, by id; those who wrote nothing are left out."""
+    found: dict[str, _Characters] = {}
+    for writer, own in writers:
+        if writer in found:
+            raise DataError(f"{name}: writer {writer} comes twice; an archive holds one folder of LEAF's files")
+        if len(own[1]):
+            found[writer] = own
+    if not found:
+        raise DataError(f"{name}: holds no characters (an archive of LEAF has files all_data*.json)")
+    return [found[writer] for writer in sorted(found)]
+
+
+def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    """Images [N, 1, 28, 28], labels, and the columns client and groups [N], from each writer's images and labels.
+
+    There may be 630 MB of images, so the list is emptied on the way.
+    """
+    sizes = [len(labels) for _, labels in writers]
+    labels = np.concatenate([labels for _, labels in writers])
+    images, groups = np.empty((len(labels), _PIXELS), np.uint8), np.empty(len(labels), np.int64)
+    stop = len(labels)
+    while writers:
+        own, _ = writers.pop()
+        start = stop - len(own)
+        images[start:stop] = own
+        first: dict[bytes, int] = {}
+        groups[start:stop] = [first.setdefault(image.tobytes(), row) for row, image in enumerate(own, start)]
+        stop = start
+    client = np.repeat(np.arange(len(sizes)), sizes)
+    return images.reshape(-1, 1, 28, 28), labels, {"client": client, "groups": groups}
+
+
+def _ink(values: Any, place: str) -> np.ndarray:
+    """uint8 [n, 784], ink is 255, from [n, 784] numbers of 0 (ink) to 1 (paper)."""
+    try:
+        paper = np.asarray(values, dtype=float).reshape(len(values), _PIXELS)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{place}: an image has not {_PIXELS} numbers") from error
+    if not ((paper >= 0) & (paper <= 1)).all():
+        raise DataError(f"{place}: a pixel is not within 0..1")
+    return 255 - np.rint(255 * paper).astype(np.uint8)
+
+
+def _read_leaf(path: Path) -> Iterator[tuple[str, _Characters]]:
+    for name, data in archives.members(path, _is_leaf, _MAX_JSON_BYTES):
+        for writer, size, x, y in _writers(data, f"{path.name}: {name}"):
+            place = f"{path.name}: {name}, writer {writer}"
+            if not len(x) == len(y) == size:
+                raise DataError(f"{place}: {len(x)} images and {len(y)} labels; num_samples is {size}")
+            yield writer, (_ink(x, place), _labels(y, place))
+
+
+def _writers(data: bytes, place: str) -> list[tuple[str, int, list[Any], list[Any]]]:
+    """Id, number of samples, images and labels of each writer in a file of LEAF."""
+    try:
+        # Ten million numbers, but 256 different ones: each is kept once.
+        content = json.loads(data, parse_float=functools.cache(float))
+        users, sizes, pairs = (content[key] for key in ("users", "num_samples", "user_data"))
+        pairs = [pairs[user] for user in users]
+        return [(u, n, list(own["x"]), list(own["y"])) for u, n, own in zip(users, sizes, pairs, strict=True)]
+    except KeyError as error:
+        raise DataError(f"{place}: not a file of LEAF (no {error})") from error
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{place}: not a file of LEAF ({error})") from error
+
+
+def _is_leaf(name: str) -> bool:
+    file = Path(name).name
+    return file.startswith("all_data") and file.endswith(".json")
+
+
+def _labels(y: list[Any], place: str) -> np.ndarray:
+    """int64 [n]."""
+    wrong = [label for label in y if type(label) is not int or not 0 <= label < CLASSES]
+    if wrong:
+        raise DataError(f"{place}: a label is {wrong[0]!r}; expected a whole number within 0..{CLASSES - 1}")
+    return np.array(y, dtype=np.int64)
+
+
+def _read_tff(path: Path) -> Iterator[tuple[str, _Characters]]:
+    query = "SELECT DISTINCT client_id FROM client_metadata WHERE split_name IN (?, ?)"
+    with tff.database(path) as database:
+        for (writer,) in database.execute(query, _SPLITS).fetchall():
+            stored = [example for split in _SPLITS for example in tff.examples(database, split, writer)]
+            place = f"{path.name}: writer {writer}"
+            images = _ink([tff.floats(example, "pixels") for example in stored], place)
+            yield writer, (images, _labels([tff.whole(example, "label") for example in stored], place))

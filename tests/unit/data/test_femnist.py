@@ -1,0 +1,230 @@
+"""FEMNIST in small copies of its two forms: LEAF's files, and the database of TensorFlow Federated."""
+
+import json
+
+import numpy as np
+import pytest
+import tff_files
+
+from fairfl.data import femnist
+from fairfl.data.checks import present
+from fairfl.errors import DataError, OptionError, SourceError
+
+ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
+# Writer: labels. As text, "f0001_08" comes before "f0012_41".
+WRITERS = {"f0012_41": [3, 10, 61], "f0001_08": [36, 0], "f0500_12": [9]}
+
+
+def ink(writer, number):
+    """uint8 [784], what a writer has drawn."""
+    return np.random.default_rng([int(writer[1:5]), number]).integers(0, 256, 784, dtype=np.uint8)
+
+
+def paper(writer, number):
+    """As LEAF has it: 1 is blank."""
+    return (255 - ink(writer, number)) / 255
+
+
+def leaf_file(writers=WRITERS, **changes):
+    """The bytes of one of LEAF's files."""
+    data = {
+        writer: {"x": [paper(writer, number).tolist() for number in range(len(labels))], "y": labels}
+        for writer, labels in writers.items()
+    }
+    content = {"users": list(writers), "num_samples": [len(labels) for labels in writers.values()], "user_data": data}
+    return json.dumps({**content, **changes}).encode()
+
+
+@pytest.fixture
+def leaf(tmp_path, small):
+    """Write LEAF's files, (name, content), as an archive; returns the data folder."""
+
+    def write(*files):
+        small.tar(tmp_path / "femnist" / ARCHIVE, files)
+        return tmp_path
+
+    return write
+
+
+def two_files():
+    """The writers in two files, not in the order of their ids."""
+    writers = list(WRITERS.items())
+    return ("./all_data_0.json", leaf_file(dict(writers[:1]))), ("./all_data_1.json", leaf_file(dict(writers[1:])))
+
+
+def pack(folder, statements=(), **changes):
+    """The database; the last character of each writer is in the test part. Digits are stored once more, as upstream."""
+    users = {}
+    for writer, labels in WRITERS.items():
+        own = [
+            tff_files.example(**{"label": label, "pixels": paper(writer, number).astype(np.float32), **changes})
+            for number, label in enumerate(labels)
+        ]
+        users |= {(writer, "all_train"): own[:-1], (writer, "all_test"): own[-1:], (writer, "digits_only_train"): own}
+    tff_files.pack(folder / "femnist" / DATABASE, users, statements)
+    return folder
+
+
+def is_right(data, background="black"):
+    """All writers by id, their characters in stored order."""
+    order = sorted(WRITERS)
+    drawn = np.stack([ink(writer, number) for writer in order for number in range(len(WRITERS[writer]))])
+    expected = drawn if background == "black" else 255 - drawn
+    assert data.tensors["inputs"].dtype == np.uint8 and data.tensors["inputs"].shape == (6, 1, 28, 28)
+    np.testing.assert_array_equal(data.tensors["inputs"].reshape(6, 784), expected)
+    assert data.tensors["labels"].tolist() == [36, 0, 3, 10, 61, 9]
+    assert data.tensors["client"].tolist() == [0, 0, 1, 1, 1, 2]
+    assert data.tensors["groups"].tolist() == list(range(6))
+    assert data.metadata["classes"] == "62"
+    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
+
+
+# ---- LEAF
+
+
+@pytest.mark.parametrize("background", ["black", "white"])
+def test_leaf_by_writer(leaf, background):
+    data = femnist.prepare(leaf(*two_files()), {"paper": background}, 0)
+    is_right(data, background)
+    assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 writers, {background} paper"
+
+
+def test_the_order_in_the_archive_is_no_matter(leaf):
+    one = femnist.prepare(leaf(*two_files()), {}, 0)
+    other = femnist.prepare(leaf(*reversed(two_files())), {}, 1)
+    assert one.metadata == other.metadata
+
+
+def test_other_files_and_folders_of_leaf(leaf):
+    sampled = "data/sampled_data/all_data_0_niid_05.json"
+    is_right(femnist.prepare(leaf(("data/README.json", b"{"), (sampled, leaf_file()), ("._all_data.json", b"")), {}, 0))
+
+
+def test_the_character_that_leaf_enters_twice_is_one_group(leaf):
+    """The same pixels of another writer are another group."""
+    x = [paper("f0001_08", number).tolist() for number in (0, 0, 1)]
+    data = {"a": {"x": x, "y": [5, 5, 6]}, "b": {"x": x[:1], "y": [5]}, "c": {"x": [], "y": []}}
+    content = {"users": ["c", "b", "a"], "num_samples": [0, 1, 3], "user_data": data}
+    tensors = femnist.prepare(leaf(("all_data_0.json", json.dumps(content).encode())), {}, 0).tensors
+    assert tensors["groups"].tolist() == [0, 0, 2, 3]
+    assert tensors["client"].tolist() == [0, 0, 0, 1]
+
+
+def one(x=((1.0,) * 784,), y=(5,)):
+    """A file of one writer."""
+    return leaf_file(users=["a"], num_samples=[1], user_data={"a": {"x": x, "y": y}})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[" * 10, r"all_data_0.json: not a file of LEAF \(Expecting value"),
+        (b"[]", "all_data_0.json: not a file of LEAF"),
+        (b"{}", r"not a file of LEAF \(no 'users'\)"),
+        (leaf_file(users=["a"], num_samples=[1]), r"not a file of LEAF \(no 'a'\)"),
+        (leaf_file(num_samples=[3, 2]), "not a file of LEAF"),
+        (leaf_file(num_samples=[3, 2, 2]), "writer f0500_12: 1 images and 1 labels; num_samples is 2"),
+        (leaf_file({}), "holds no characters"),
+        (one(x=1), "not a file of LEAF"),
+        (one(x=[[1.0]]), "writer a: an image has not 784 numbers"),
+        (one(x=[[255] * 784]), "writer a: a pixel is not within 0..1"),
+        (one(x=[[-0.1] * 784]), "a pixel is not within 0..1"),
+        (one(x=[[None] * 784]), "a pixel is not within 0..1"),
+        (one(y=[62]), "writer a: a label is 62; expected a whole number within 0..61"),
+        (one(y=[-1]), "a label is -1"),
+        (one(y=[5.0]), "a label is 5.0"),
+    ],
+)
+def test_files_that_leaf_does_not_make(leaf, content, message):
+    with pytest.raises(DataError, match=f"{ARCHIVE}.*{message}"):
+        femnist.prepare(leaf(("all_data_0.json", content)), {}, 0)
+
+
+def test_an_archive_of_two_folders(leaf):
+    both = [(f"{folder}/all_data_0.json", leaf_file()) for folder in ("all_data", "sampled_data")]
+    with pytest.raises(DataError, match="writer f0012_41 comes twice; an archive holds one folder"):
+        femnist.prepare(leaf(*both), {}, 0)
+
+
+def test_an_archive_without_leaf_s_files(leaf):
+    with pytest.raises(DataError, match=r"holds no characters \(an archive of LEAF has files all_data\*.json\)"):
+        femnist.prepare(leaf(("train.json", leaf_file())), {}, 0)
+
+
+def test_a_truncated_archive(leaf):
+    folder = leaf(*two_files())
+    path = folder / "femnist" / ARCHIVE
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(SourceError, match="truncated gzip file"):
+        femnist.prepare(folder, {}, 0)
+
+
+# ---- TensorFlow Federated
+
+
+def test_the_database_gives_the_same(tmp_path, any_checksum):
+    data = femnist.prepare(pack(tmp_path), {}, 0)
+    is_right(data)
+    assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
+    assert [path.name for path in (tmp_path / "femnist").iterdir()] == [DATABASE]  # nothing unpacked stays
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pixels": np.zeros(783)}, "writer f0012_41: an image has not 784 numbers"),
+        ({"pixels": np.full(784, np.nan)}, "a pixel is not within 0..1"),
+        ({"pixels": "text"}, "not stored as a tf.train.Example with 'pixels'"),
+        ({"label": 62}, "a label is 62"),
+        ({"label": "7"}, "not stored as a tf.train.Example with 'label'"),
+    ],
+)
+def test_examples_in_another_form(tmp_path, any_checksum, changes, message):
+    with pytest.raises(DataError, match=f"{DATABASE}: .*{message}"):
+        femnist.prepare(pack(tmp_path, **changes), {}, 0)
+
+
+def test_a_database_without_the_splits(tmp_path, any_checksum):
+    with pytest.raises(DataError, match=f"{DATABASE}: holds no characters"):
+        femnist.prepare(pack(tmp_path, ["UPDATE client_metadata SET split_name = 'digits_only_train'"]), {}, 0)
+    with pytest.raises(DataError, match="not the database that is expected"):
+        femnist.prepare(pack(tmp_path, ["DROP TABLE examples"]), {}, 0)
+
+
+# ---- which of them
+
+
+def test_leaf_first_then_the_database(leaf, tmp_path, any_checksum):
+    pack(tmp_path)
+    (file,) = femnist.files({})
+    assert (file.name, file.instead.name) == (ARCHIVE, DATABASE)
+    assert present(tmp_path, file, "femnist").name == DATABASE
+    leaf(*two_files())
+    assert present(tmp_path, file, "femnist").name == ARCHIVE
+    sources = [femnist.prepare(tmp_path, {"form": form}, 0).metadata["source"] for form in ("auto", "leaf", "tff")]
+    assert ["LEAF" in source for source in sources] == [True, True, False]
+
+
+def test_the_published_file():
+    (file,) = femnist.files({"form": "tff"})
+    assert file.urls == ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",)
+    assert file.relative("femnist") == "femnist/emnist_all.sqlite.lzma" and file.instead is None and file.sha256
+
+
+def test_a_database_with_another_checksum(tmp_path):
+    with pytest.raises(SourceError, match="checksum mismatch"):
+        femnist.prepare(pack(tmp_path), {}, 0)
+
+
+def test_without_files(tmp_path):
+    with pytest.raises(SourceError, match=f"{ARCHIVE} is missing; run fairfl.fetch --dataset femnist"):
+        femnist.prepare(tmp_path, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"form": "h5"}, "option form is 'h5'"), ({"paper": "blank"}, "option paper is 'blank'; nearest: 'black'")],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"femnist: {message}"):
+        femnist.files(options)

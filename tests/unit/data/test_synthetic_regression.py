@@ -1,0 +1,139 @@
+"""FOCUS's synthetic data: moments, distances, draws per seed, the loss that no model falls below."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.data.synthetic_regression import DEFAULTS, files, prepare
+from fairfl.errors import OptionError
+
+
+def drawn(seed=0, **options):
+    return prepare(None, options, seed)
+
+
+def of(data, client):
+    mine = data.tensors["client"] == client
+    return data.tensors["inputs"][mine].astype(float), data.tensors["labels"][mine].astype(float)
+
+
+def vectors(seed=0, **options):
+    """mu_e of each agent, [K, d]: without noise least squares finds them."""
+    data = drawn(seed, **options, noise_std=0.0)
+    return np.stack([np.linalg.lstsq(*of(data, k), rcond=None)[0] for k in np.unique(data.tensors["client"])])
+
+
+def test_form():
+    data = drawn()
+    tensors = data.tensors
+    assert {name: (tensor.dtype.name, tensor.shape) for name, tensor in tensors.items()} == {
+        "inputs": ("float32", (11_000, 10)),
+        "labels": ("float32", (11_000,)),
+        "groups": ("int64", (11_000,)),
+        "client": ("int64", (11_000,)),
+        "official_test": ("uint8", (11_000,)),
+    }
+    assert np.bincount(tensors["client"]).tolist() == [1100] * 10
+    assert tensors["official_test"].reshape(10, 1100).tolist() == [[0] * 100 + [1] * 1000] * 10
+    assert data.metadata["classes"] == "0"
+    assert json.loads(data.metadata["clusters"]) == [0] * 9 + [1]
+    assert float(data.metadata["bayes_loss"]) == pytest.approx(0.01)
+    assert data.metadata["source"] == "drawn as in FOCUS, section 5.2 (synthetic data), seed 0"
+    assert files(json.loads(json.dumps(DEFAULTS))) == ()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 12), st.floats(0, 2), st.floats(0, 3), st.integers(0, 1000))
+def test_distances_are_exactly_r_and_R(dimensions, r, R, seed):
+    """Without an inner distance all normal agents are at the centre."""
+    sizes = {"clients": 5, "outliers": 2, "dimensions": dimensions, "train_per_client": 40, "test_per_client": 0}
+    center, *same = vectors(seed, **sizes, intra_cluster_distance=0.0, inter_cluster_distance=R)[:3]
+    for other in same:
+        np.testing.assert_allclose(other, center, atol=1e-5)
+    assert np.linalg.norm(center) == pytest.approx(1, abs=1e-5)
+    mu = vectors(seed, **sizes, intra_cluster_distance=r, inter_cluster_distance=R)
+    np.testing.assert_allclose(np.linalg.norm(mu - center, axis=1), [r] * 3 + [R] * 2, atol=1e-4)
+
+
+def test_agents_lie_in_directions_of_their_own():
+    mu = vectors(intra_cluster_distance=0.5, train_per_client=40, test_per_client=0)
+    apart = np.linalg.norm(mu[:, None] - mu[None], axis=2)
+    assert (apart + np.eye(10) > 0.1).all()
+
+
+def test_moments():
+    data = drawn(input_std=2.0, noise_std=0.5, train_per_client=20_000, test_per_client=0, clients=2, dimensions=3)
+    for client in range(2):
+        x, y = of(data, client)
+        np.testing.assert_allclose(x.mean(0), 0, atol=0.06)
+        np.testing.assert_allclose(np.cov(x.T), 4 * np.eye(3), atol=0.2)
+        rest = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+        assert rest.std() == pytest.approx(0.5, rel=0.03) and abs(rest.mean()) < 0.02
+        assert np.abs(rest @ x / len(x)).max() < 0.03
+
+
+def test_the_bayes_loss_is_what_the_best_model_has_left():
+    """The mean squared error of mu_e over n samples has mean sigma^2 and standard deviation sigma^2 sqrt(2 / n)."""
+    data, mu = drawn(3), vectors(3)
+    bayes = float(data.metadata["bayes_loss"])
+    for client in range(10):
+        x, y = of(data, client)
+        best = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+        assert np.mean((x @ mu[client] - y) ** 2) == pytest.approx(bayes, abs=4 * bayes * math.sqrt(2 / len(y)))
+        assert np.mean((best - y) ** 2) <= np.mean((x @ mu[client] - y) ** 2)
+        assert np.mean((best - y) ** 2) == pytest.approx(bayes, rel=0.2)
+
+
+def test_the_outlier_s_model_costs_its_distance_squared():
+    """E(mu . x - y)^2 = sigma^2 + delta^2 ||mu - mu_e||^2, which is FOCUS's FAA of one model for all."""
+    data, mu = drawn(train_per_client=20_000, dimensions=4), vectors(dimensions=4)
+    x, y = of(data, 9)
+    assert np.mean((x @ mu[0] - y) ** 2) == pytest.approx(0.01 + np.sum((mu[0] - mu[9]) ** 2), rel=0.05)
+
+
+def test_each_seed_draws_its_own_and_always_the_same():
+    one, same, other = drawn(1), drawn(1), drawn(2)
+    assert one.metadata == same.metadata
+    assert one.metadata["sha256"] != other.metadata["sha256"]
+    assert not (one.tensors["inputs"] == other.tensors["inputs"]).all(1).any()
+    assert np.linalg.norm(vectors(1)[0] - vectors(2)[0]) > 0.1
+
+
+def test_no_two_agents_share_a_draw():
+    """Seed and number of the agent do not add up."""
+    firsts = [of(drawn(seed), client)[0][0, 0] for seed in range(3) for client in range(10)]
+    assert len(set(firsts)) == 30
+
+
+def test_an_agent_s_data_do_not_depend_on_the_others():
+    few, many = drawn(clients=4, outliers=0), drawn(clients=12)
+    for client in range(4):
+        assert all(np.array_equal(a, b) for a, b in zip(of(few, client), of(many, client), strict=True))
+    assert json.loads(few.metadata["clusters"]) == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clients": 0}, "option clients is 0; expected a whole number >= 1"),
+        ({"outliers": 11}, r"option outliers is 11; expected at most 10 \(option clients\)"),
+        ({"outliers": -1}, "option outliers is -1"),
+        ({"dimensions": 2.5}, "option dimensions is 2.5"),
+        ({"train_per_client": 0}, "option train_per_client is 0"),
+        ({"noise_std": -0.1}, "option noise_std is -0.1; expected a number >= 0.0"),
+        ({"inter_cluster_distance": "1"}, "option inter_cluster_distance is '1'"),
+        ({"intra_cluster_distanc": 1}, "unknown option 'intra_cluster_distanc'; nearest: 'intra_cluster_distance'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"synthetic_regression: {message}"):
+        files(options)
+
+
+def test_a_negative_seed():
+    with pytest.raises(OptionError, match="seed is -1"):
+        drawn(-1)
