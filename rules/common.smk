@@ -49,5 +49,6 @@ wildcard_constraints:
     arm=r"[A-Za-z0-9_.=,+-]+",
     seed=r"\d+",
     client=r"\d+",
+    cluster=r"\d+",
     paper=r"[a-z0-9]+",
     key=r"[A-Za-z0-9_.-]+",

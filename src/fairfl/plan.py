@@ -1,4 +1,4 @@
-"""python -m fairfl.plan: say for each run whether it would run, and why, in words. Runs nothing.
+"""python -m fairfl.plan: say for each run and surrogate whether it would run, and why, in words. Runs nothing.
 
 The reasons come from the specs that results carry, not from Snakemake's metadata, so they are right for
 results that were copied from another machine too.
@@ -7,6 +7,7 @@ results that were copied from another machine too.
 import argparse
 import json
 from collections import Counter
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -53,16 +54,22 @@ def partition_reason(layout: Layout, setting: str, seed: int) -> str:
     return f"its partition changes: {'; '.join(changes)}" if changes else ""
 
 
+def changes_of(path: Path, spec: dict[str, Any]) -> str | None:
+    """How the spec in a record differs from that of today, in words; None if there is no record that can be read."""
+    try:
+        return "; ".join(differences(records.read(path, "spec")["spec"], spec))
+    except (OSError, FairflError):
+        return None
+
+
 def optima_reason(layout: Layout, run: Run) -> str:
     """Why a local optimum that the run reads would be trained anew."""
     for client, path in enumerate(layout.optima_for(run.algorithm, run.setting, run.seed)):
-        try:
-            stored = records.read(Path(path), "spec")["spec"]
-        except (OSError, FairflError):
+        changes = changes_of(Path(path), jobs.optimum(layout.workload, run.setting, run.seed, client))
+        if changes is None:
             return f"local optimum of client {client} is missing"
-        changes = list(differences(stored, jobs.optimum(layout.workload, run.setting, run.seed, client)))
         if changes:
-            return f"local optimum of client {client} changes: {'; '.join(changes)}"
+            return f"local optimum of client {client} changes: {changes}"
     return ""
 
 
@@ -80,14 +87,24 @@ def tuned_reason(layout: Layout, run: Run) -> str:
     return ""
 
 
+def after_reason(layout: Layout, run: Run) -> str:
+    """Why the run that this one comes after would run."""
+    before = layout.workload.predecessor(run)
+    why = reason(layout, before) if before else ""
+    return f"{before.id}, which it comes after, runs: {why}" if before and why else ""
+
+
+def never_finished(checkpoint: Path) -> str:
+    return f"never finished{' (goes on from its checkpoint)' if checkpoint.exists() else ''}"
+
+
 def reason(layout: Layout, run: Run) -> str:
     """Why a run would run, in words; "" if it is up to date."""
     folder = Path(layout.results) / "runs" / run.id
     summary = stored_run(folder)
     missing = [Path(path).name for path in layout.run_files(run) if not Path(path).exists()]
     if summary is None:
-        checkpoint = " (goes on from its checkpoint)" if (folder / "checkpoint.pt").exists() else ""
-        return f"never finished{checkpoint}"
+        return never_finished(folder / "checkpoint.pt")
     changes = list(differences(summary["spec"], jobs.train(layout.workload, run)))
     if changes:
         return "; ".join(changes)
@@ -98,7 +115,22 @@ def reason(layout: Layout, run: Run) -> str:
         or data_reason(layout, run.setting, run.seed)
         or partition_reason(layout, run.setting, run.seed)
         or optima_reason(layout, run)
+        or after_reason(layout, run)
     )
+
+
+def surrogates(layout: Layout) -> Iterator[tuple[str, str]]:
+    """Every surrogate that the metrics of the runs need, as <setting>/seed<s>/cluster<c>, and why it would be trained.
+
+    It may take as long as a run.
+    """
+    for setting in dict.fromkeys(run.setting for run in layout.workload.runs):
+        for seed in layout.workload.settings[setting].seeds:
+            for cluster, path in enumerate(map(Path, layout.surrogates(setting, seed))):
+                changes = changes_of(path, jobs.surrogate(layout.workload, setting, seed, cluster))
+                why = never_finished(path.with_suffix(".checkpoint.pt")) if changes is None else changes
+                why = why or data_reason(layout, setting, seed) or partition_reason(layout, setting, seed)
+                yield f"{setting}/seed{seed}/{path.stem}", why
 
 
 def torch_warning(summaries: list[dict[str, Any] | None]) -> str:
@@ -110,19 +142,20 @@ def torch_warning(summaries: list[dict[str, Any] | None]) -> str:
 
 
 def lines(workload: Workload) -> list[str]:
-    """The plan as text, one line per run and a sum."""
+    """The plan as text, one line per run and surrogate and a sum."""
     layout = Layout(workload)
     for setting in workload.tuned_settings():
         workload.tuning_grid(setting)
-    text, planned = [], 0
-    for run in workload.runs:
-        why = reason(layout, run)
-        planned += bool(why)
-        text.append(f"{'run ' if why else 'keep'}  {run.id}  {why or 'up to date'}")
+    runs = [(run.id, reason(layout, run)) for run in workload.runs]
+    trained = [(f"surrogates/{name}", why) for name, why in surrogates(layout)]
+    text = [f"{'run ' if why else 'keep'}  {name}  {why or 'up to date'}" for name, why in runs + trained]
+    total = f"{sum(bool(why) for _, why in runs)} of {len(runs)} runs"
+    if trained:
+        total += f" and {sum(bool(why) for _, why in trained)} of {len(trained)} surrogates"
     folder = Path(layout.results) / "runs"
     warning = torch_warning([stored_run(folder / run.id) for run in workload.runs])
     text += [warning] if warning else []
-    return [*text, f"{planned} of {len(workload.runs)} runs would run at scale {workload.scale.scale}"]
+    return [*text, f"{total} would run at scale {workload.scale.scale}"]
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -10,26 +10,65 @@ import pandas as pd
 
 from fairfl import atomic, cli
 from fairfl.errors import FairflError
-from fairfl.metrics.registry import Vectors, evaluate, evaluate_against, evaluate_local, measured
+from fairfl.metrics.registry import (
+    Vectors,
+    classified,
+    evaluate,
+    evaluate_against,
+    evaluate_along,
+    evaluate_assignment,
+    evaluate_local,
+    measured,
+)
 from fairfl.provenance import records
 from fairfl.provenance.fingerprint import fingerprint
 
 PARTS = ("train", "validation", "test")
 
 
+# What the losses of a run are held against, [K] nats by part, under the name of the difference.
+References = dict[str, dict[str, np.ndarray]]
+
+
+def references(results: Path, spec: dict[str, Any], seed: int) -> References:
+    """The local optima ("gap") and surrogates ("excess", "excess_last") that the setting has."""
+    found = {"gap": local_optima(results, spec, seed)} if seed in spec["optima_seeds"] else {}
+    return found | (surrogates(results, spec, seed) if spec["surrogates"] else {})
+
+
 def local_optima(results: Path, spec: dict[str, Any], seed: int) -> dict[str, np.ndarray]:
-    """L*_k per part, [K] nats; NaN where the setting has no local optima or one diverged."""
-    nothing = np.full(spec["clients"], np.nan)
-    if seed not in spec["optima_seeds"]:
-        return {part: nothing for part in PARTS}
+    """L*_k per part, [K] nats; NaN where one diverged."""
     folder = results / "optima" / spec["setting"] / f"seed{seed}"
     keys = [f"loss_{part}" for part in PARTS]
     found = [records.read(folder / f"client{k}.json", *keys) for k in range(spec["clients"])]
     return {part: np.array([f[f"loss_{part}"] for f in found], dtype=float) for part in PARTS}
 
 
-def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) -> tuple[pd.DataFrame, dict]:
-    """Curves of one run with gaps, and its summary. Raises FairflError if the files belong to another run."""
+def surrogates(results: Path, spec: dict[str, Any], seed: int) -> References:
+    """B_k per part, [K] nats, with the surrogate of k's true cluster at its best and at its last epoch.
+
+    NaN where one diverged. Raises FairflError unless every client is in one cluster.
+    """
+    folder = results / "surrogates" / spec["setting"] / f"seed{seed}"
+    found = [records.read(folder / f"cluster{c}.json", "clients", "best", "last") for c in range(spec["surrogates"])]
+    order = np.array([k for cluster in found for k in cluster["clients"]], dtype=int)
+    if sorted(order) != list(range(spec["clients"])):
+        raise FairflError(f"{folder}: the surrogates are not of each of {spec['clients']} clients exactly once")
+
+    def losses(epoch: str, part: str) -> np.ndarray:
+        values = np.concatenate([np.array(cluster[epoch][f"loss_{part}"], dtype=float) for cluster in found])
+        return values[np.argsort(order)]
+
+    return {
+        vector: {part: losses(epoch, part) for part in PARTS if f"loss_{part}" in found[0][epoch]}
+        for vector, epoch in (("excess", "best"), ("excess_last", "last"))
+    }
+
+
+def read_run(
+    results: Path, run: dict[str, Any], spec: dict[str, Any], against: References
+) -> tuple[pd.DataFrame, dict]:
+    """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run["id"]
     summary = records.read(folder / "summary.json", "spec", "fingerprint", "data_source")
     made = summary["spec"]
@@ -40,26 +79,23 @@ def read_run(results: Path, run: dict[str, Any], optima: dict[str, np.ndarray]) 
         raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
     curves = pd.read_parquet(folder / "metrics.parquet")
     last = curves[curves["round"] == curves["round"].max()]
-    if sorted(last["client"]) != list(range(len(optima["test"]))):
+    if sorted(last["client"]) != list(range(spec["clients"])):
         raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
-    for part in PARTS:
-        curves[f"gap_{part}"] = curves[f"loss_{part}"] - optima[part][curves["client"]]
+    for name, losses in against.items():
+        for part in (part for part in losses if f"loss_{part}" in curves):
+            curves[f"{name}_{part}"] = curves[f"loss_{part}"] - losses[part][curves["client"]]
     return curves, summary
 
 
-def final_vectors(spec: dict[str, Any], curves: pd.DataFrame, seed: int) -> Vectors:
+def final_vectors(spec: dict[str, Any], curves: pd.DataFrame, against: References) -> Vectors:
     """Values of the last evaluated round (the papers report the final model) by client id."""
     last = curves[curves["round"] == curves["round"].max()].sort_values("client").set_index("client")
     reported = measured(last, spec["reported_part"])
     finite = measured(last, spec["gap_part"])["loss"].notna()
-    gap = last.loc[finite.index, f"gap_{spec['gap_part']}"].where(finite)
-    return Vectors(
-        clients=len(last),
-        loss=reported["loss"],
-        accuracy=reported["accuracy"],
-        recall=reported["recall"],
-        gap=gap if seed in spec["optima_seeds"] else gap[:0],
-    )
+    vectors = {name: last.loc[finite.index, f"{name}_{spec['gap_part']}"].where(finite) for name in against}
+    if classified(last, spec["reported_part"]):
+        vectors |= {"accuracy": reported["accuracy"], "recall": reported["recall"]}
+    return Vectors(clients=len(last), loss=reported["loss"], **vectors)
 
 
 def baseline_runs(spec: dict[str, Any]) -> dict[int, str]:
@@ -73,37 +109,40 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
     finals: list[dict[str, Any]] = []
     curves: list[pd.DataFrame] = []
     common = {"setting": spec["setting"], "data": spec["data"], "rounds": spec["rounds"]}
-    optima = {seed: local_optima(results, spec, seed) for seed in spec["seeds"]}
-    found = {run["id"]: read_run(results, run, optima[run["seed"]]) for run in spec["runs"]}
-    vectors = {run["id"]: final_vectors(spec, found[run["id"]][0], run["seed"]) for run in spec["runs"]}
+    against = {seed: references(results, spec, seed) for seed in spec["seeds"]}
+    found = {run["id"]: read_run(results, run, spec, against[run["seed"]]) for run in spec["runs"]}
+    vectors = {run["id"]: final_vectors(spec, found[run["id"]][0], against[run["seed"]]) for run in spec["runs"]}
     baseline = baseline_runs(spec)
     for run in spec["runs"]:
         table, summary = found[run["id"]]
         keys = {name: run[name] for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run["id"], "fingerprint": summary["fingerprint"], "source": summary["data_source"]}
-        rows = evaluate(vectors[run["id"]])
+        rows = evaluate(vectors[run["id"]]) + evaluate_along(table, spec["reported_part"])
+        if "memberships" in summary:
+            rows += evaluate_assignment(summary["memberships"], summary.get("clusters"))
         if run["seed"] in baseline and run["algorithm"] != spec["baseline"]:
             rows += evaluate_against(vectors[run["id"]].accuracy, vectors[baseline[run["seed"]]].accuracy)
         for metric, unit, value in rows:
+            unit = unit.replace("nats", spec["loss_unit"])
             finals.append({**common, **keys, "metric": metric, "value": value, "unit": unit, **source})
         table.insert(0, "setting", spec["setting"])
         for position, (name, value) in enumerate(keys.items(), start=1):
             table.insert(position, name, value)
         curves.append(table)
     if spec["local_only"]:
-        finals += local_rows(spec, common, optima)
+        finals += local_rows(spec, common, against)
     order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
     final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source"])
     return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
 
 
-def local_rows(spec: dict[str, Any], common: dict[str, Any], optima: dict[int, dict]) -> list[dict[str, Any]]:
+def local_rows(spec: dict[str, Any], common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:
     """The arm `local_only`: its losses are the local optima."""
     rows = []
     for seed in spec["optima_seeds"]:
         folder = f"{spec['setting']}/seed{seed}"
         keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed}
-        best = optima[seed][spec["gap_part"]]
+        best = against[seed]["gap"][spec["gap_part"]]
         for metric, unit, value in evaluate_local(best):
             row = {**common, **keys, "metric": metric, "value": value, "unit": unit}
             rows.append({**row, "run": f"optima/{folder}", "fingerprint": ""})

@@ -16,6 +16,7 @@ from fairfl import plan
 from fairfl.provenance.fingerprint import canonical
 from fairfl.spec import jobs
 from fairfl.spec.layout import Layout
+from fairfl.spec.setting import Surrogate
 from fairfl.spec.workload import load_workload
 
 
@@ -180,6 +181,57 @@ def test_a_changed_local_optimum_says_what_changed(stored):
     now = stored.layout.workload.settings[stored.eagle.setting].local_optimum.max_steps
     assert stored.why() == f"local optimum of client 2 changes: local_optimum.max_steps: 1 -> {now}"
     assert stored.why(stored.fedavg) == ""
+
+
+# -- surrogates -------------------------------------------------------------------------------
+@pytest.fixture
+def surrogates(stored, root):
+    """The same results, of a setting that has two surrogates: their files."""
+    load = load_workload(root, configuration(root))
+    setting = stored.eagle.setting
+    load.settings[setting] = load.settings[setting].model_copy(update={"surrogate": Surrogate(clusters=2)})
+    stored.layout = Layout(load)
+    paths = [Path(name) for name in stored.layout.surrogates(setting, 0)]
+    for cluster, path in enumerate(paths):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"spec": jobs.surrogate(load, setting, 0, cluster)}))
+    return paths
+
+
+def lines_of_surrogates(stored):
+    *lines, total = plan.lines(stored.layout.workload)
+    name = f"surrogates/{stored.eagle.setting}/seed0/cluster"
+    return [line.replace(name, "") for line in lines if name in line], total
+
+
+def test_surrogates_are_planned_beside_the_runs_which_do_not_need_them(stored, surrogates):
+    runs = len(stored.layout.workload.runs)
+    lines, total = lines_of_surrogates(stored)
+    assert lines == ["keep  0  up to date", "keep  1  up to date"]
+    assert total == f"0 of {runs} runs and 0 of 2 surrogates would run at scale quick"
+    surrogates[1].unlink()
+    lines, total = lines_of_surrogates(stored)
+    assert lines == ["keep  0  up to date", "run   1  never finished"]
+    assert total == f"0 of {runs} runs and 1 of 2 surrogates would run at scale quick"
+
+
+def test_a_surrogate_goes_on_from_its_checkpoint(stored, surrogates):
+    surrogates[0].unlink()
+    (surrogates[0].parent / "cluster0.checkpoint.pt").write_bytes(b"")
+    assert lines_of_surrogates(stored)[0][0] == "run   0  never finished (goes on from its checkpoint)"
+
+
+def test_a_changed_surrogate_says_what_changed(stored, surrogates):
+    edit(surrogates[0], lambda found: found["spec"]["surrogate"].update(every=99))
+    every = stored.layout.workload.settings[stored.eagle.setting].local_epochs
+    assert lines_of_surrogates(stored)[0][0] == f"run   0  surrogate.every: 99 -> {every}"
+
+
+@pytest.mark.parametrize("which", ["data", "partition"])
+def test_surrogates_follow_data_and_partition(stored, surrogates, which):
+    path = stored.partition if which == "partition" else Path(stored.layout.data(stored.eagle.setting, 0))
+    path.unlink()
+    assert all(line.startswith("run ") and which in line for line in lines_of_surrogates(stored)[0])
 
 
 def test_results_of_another_torch_are_kept_with_a_note(stored):

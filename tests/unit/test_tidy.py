@@ -1,4 +1,4 @@
-"""Runs -> tidy tables: gaps, final metrics, local optima, files that do not belong together."""
+"""Runs -> tidy tables: gaps, final metrics, local optima, surrogates, files that do not belong together."""
 
 import json
 
@@ -27,6 +27,7 @@ SPEC = {
     "local_only": False,
     "seeds": [7],
     "optima_seeds": [7],
+    "surrogates": 0,
     "clients": 2,
     "code": {},
 }
@@ -35,7 +36,7 @@ SPEC = {
 MADE = {"setting": "s", "algorithm": "eagle", "arm": "lambda=1.0", "seed": 7}
 
 
-def write_run(results, run, shift=0.0, order=(3, 0, 2, 1)):
+def write_run(results, run, shift=0.0, order=(3, 0, 2, 1), **summary):
     """Files of a run whose losses are LOSS + shift; the rows lie in an order of their own."""
     folder = results / "runs" / run["id"]
     folder.mkdir(parents=True)
@@ -44,10 +45,11 @@ def write_run(results, run, shift=0.0, order=(3, 0, 2, 1)):
         table[f"loss_{part}"] = np.array(LOSS[part]).ravel() + shift
         table[f"accuracy_{part}"] = [0.0, 0.0, 0.5 + number / 8, 0.25]
         table[f"recall_{part}"] = [0.0, 0.0, 0.375, 0.125 + number / 8]
+        table[f"samples_{part}"] = [8, 4, 8, 4]
     pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
     setting, algorithm, arm, _ = run["id"].split("/")
     spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
-    summary = {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand"}
+    summary |= {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand"}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
 
@@ -155,9 +157,10 @@ def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
 
 def test_a_setting_without_local_optima_has_losses_and_no_gaps(tmp_path):
     write_run(tmp_path, SPEC["runs"][0])
-    final, _ = tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)
+    final, curves = tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)
     found = values(final)
     assert not [name for name in found if name.startswith("gap")] and found["loss_mean"] == 0.625
+    assert not [name for name in curves if name.startswith("gap")]
 
 
 def edit_run(results, change, run=SPEC["runs"][0]["id"]):
@@ -169,6 +172,7 @@ def edit_run(results, change, run=SPEC["runs"][0]["id"]):
 def test_a_client_without_samples_is_left_out_of_the_part_that_it_lacks(results):
     def change(table):
         table.loc[table["client"] == 1, ["loss_test", "accuracy_test", "recall_test"]] = np.nan
+        table.loc[table["client"] == 1, "samples_test"] = 0
 
     edit_run(results, change)
     found = values(tidy.tidy(SPEC | {"gap_part": "validation"}, results)[0])
@@ -187,8 +191,110 @@ def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(
     edit_run(results, change)
     found = values(tidy.tidy(SPEC, results)[0])
     assert found["n_skipped"] == 0 and found["accuracy_client_0"] == 0.75
-    wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std")
+    wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std",
+              "accuracy_parity", "accuracy_area", "agnostic_loss")  # fmt: skip
     assert all(np.isnan(found[name]) for name in (*wanted, "accuracy_client_1", "gap_max", "gap_client_1"))
+
+
+# -- surrogates -------------------------------------------------------------------------------
+CLUSTERS = {0: [1], 1: [0]}  # cluster -> clients
+BAYES = {"best": {"train": [0.25, 0.125], "test": [0.5, 0.375]}, "last": {"train": [0.125, 0.0], "test": [0.625, 0.75]}}
+
+
+def write_surrogates(results, seed=7, clusters=CLUSTERS, bayes=BAYES):
+    folder = results / "surrogates" / "s" / f"seed{seed}"
+    folder.mkdir(parents=True)
+    for number, clients in clusters.items():
+        epochs = {
+            name: {"epoch": 3, **{f"loss_{part}": [losses[k] for k in clients] for part, losses in of_part.items()}}
+            for name, of_part in bayes.items()
+        }
+        (folder / f"cluster{number}.json").write_text(json.dumps({"clients": clients, **epochs}))
+
+
+def with_surrogates(results, **changes):
+    """Final metrics and curves of a run that is evaluated on train and test only."""
+    write_run(results, SPEC["runs"][0])
+    edit_run(results, lambda table: [table.pop(name) for name in list(table) if name.endswith("validation")])
+    write_surrogates(results, **changes)
+    return tidy.tidy(SPEC | {"optima_seeds": [], "surrogates": 2}, results)
+
+
+def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(tmp_path):
+    final, curves = with_surrogates(tmp_path)
+    found = values(final)
+    assert (found["excess_client_0"], found["excess_client_1"]) == (0.25, 0.125)  # 0.75 - 0.5 and 0.5 - 0.375
+    assert (found["faa"], found["faa_last"], found["agnostic_loss"]) == (0.125, 0.375, 0.75)
+    for row in curves.itertuples():
+        for part in ("train", "test"):
+            loss = LOSS[part][row.round // 4][row.client]
+            assert getattr(row, f"excess_{part}") == loss - BAYES["best"][part][row.client]
+            assert getattr(row, f"excess_last_{part}") == loss - BAYES["last"][part][row.client]
+    assert not [name for name in curves if "validation" in name or name.startswith("gap")]
+
+
+def test_surrogates_and_local_optima_may_stand_side_by_side(results):
+    write_surrogates(results)
+    found = values(tidy.tidy(SPEC | {"surrogates": 2}, results)[0])
+    assert (found["gap_client_0"], found["excess_client_0"]) == (0.5, 0.25)
+
+
+def test_a_setting_without_surrogates_has_no_excess_risk(results):
+    final, curves = tidy.tidy(SPEC, results)
+    assert not [name for name in (*values(final), *curves) if name.startswith(("faa", "excess"))]
+
+
+def test_a_surrogate_that_diverged_leaves_no_faa_of_its_epoch(tmp_path):
+    found = values(with_surrogates(tmp_path, bayes=BAYES | {"last": {"train": [0, 0], "test": [None, 0.75]}})[0])
+    assert found["faa"] == 0.125 and np.isnan(found["faa_last"])
+
+
+@pytest.mark.parametrize("clusters", [{0: [1], 1: [1]}, {0: [0], 1: []}, {0: [0, 1], 1: [1]}])
+def test_surrogates_that_are_not_of_every_client_once_are_refused(tmp_path, clusters):
+    with pytest.raises(FairflError, match="seed7: the surrogates are not of each of 2 clients exactly once"):
+        with_surrogates(tmp_path, clusters=clusters)
+
+
+# -- along training, clusters, regressions -------------------------------------------------------
+def test_rounds_to_an_accuracy_survive_the_csv_where_it_is_never_reached(results):
+    def change(table):
+        table.loc[table["round"] == 4, "accuracy_test"] = [0.75, 0.5]
+
+    edit_run(results, change)
+    final, rounds = results / "tidy/s.csv", results / "tidy/s.parquet"
+    arguments = ["--results", str(results), "--final", str(final), "--rounds", str(rounds)]
+    tidy.main(["--spec", json.dumps(SPEC), *arguments])
+    written = pd.read_csv(final).set_index("metric")
+    assert written.loc["rounds_to_accuracy60", ["value", "unit"]].tolist() == [4, "rounds"]
+    assert written.loc["rounds_to_accuracy65", "value"] == np.inf
+    assert written.loc["accuracy_area", ["value", "unit"]].tolist() == [0.625, "fraction"]
+    assert ",rounds_to_accuracy65,inf,rounds," in final.read_text()
+
+
+def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path):
+    write_run(tmp_path, SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]], clusters=[0, 1])
+    found = values(tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)[0])
+    assert (found["cluster_client_0"], found["cluster_client_1"], found["assignment_rand"]) == (1, 0, 1)
+
+
+def test_without_memberships_or_true_clusters_there_is_less_to_say(results):
+    assert not [name for name in values(tidy.tidy(SPEC, results)[0]) if name.startswith(("cluster", "assignment"))]
+    write_run(results / "unknown", SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]])
+    found = values(tidy.tidy(SPEC | {"optima_seeds": []}, results / "unknown")[0])
+    assert found["cluster_client_0"] == 1 and "assignment_rand" not in found
+
+
+def test_a_regression_has_losses_and_no_accuracies(tmp_path):
+    def change(table):
+        table[[name for name in table if name.startswith(("accuracy", "recall"))]] = np.nan
+
+    write_run(tmp_path, SPEC["runs"][0])
+    edit_run(tmp_path, change)
+    found = values(tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)[0])
+    assert found == {
+        "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_client_0": 0.75,
+        "loss_client_1": 0.5, "n_skipped": 0,
+    }  # fmt: skip
 
 
 # -- beside a baseline ------------------------------------------------------------------------
@@ -299,9 +405,13 @@ def test_a_lost_client_is_refused_by_name(results):
         tidy.tidy(SPEC, results)
 
 
-@pytest.mark.parametrize("name", ["runs/s/eagle/lambda=1.0/seed7/summary.json", "optima/s/seed7/client1.json"])
+@pytest.mark.parametrize(
+    "name",
+    ["runs/s/eagle/lambda=1.0/seed7/summary.json", "optima/s/seed7/client1.json", "surrogates/s/seed7/cluster1.json"],
+)
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '"a"'])
 def test_a_damaged_record_is_named(results, name, content):
+    write_surrogates(results)
     (results / name).write_text(content)
     with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
-        tidy.tidy(SPEC, results)
+        tidy.tidy(SPEC | {"surrogates": 2}, results)

@@ -52,6 +52,24 @@ def recall_pooled(hits: ArrayLike, totals: ArrayLike) -> float:
     return float(recall(np.sum(hits, axis=0)[None], np.sum(totals, axis=0)[None])[0])
 
 
-def faa(r: ArrayLike) -> float:
-    """Fairness via agent awareness: max_k r_k - min_k r_k, nats (FOCUS definition 1)."""
-    return gap_max(r) - gap_min(r)
+def faa(excess: ArrayLike) -> float:
+    """Fairness via agent awareness, nats (FOCUS definition 3.1): the largest difference of two clients' excess risks.
+
+    max_k E_k - min_k E_k, of E_k = L_k - B_k, where B_k is the loss of the surrogate of k's true cluster.
+    """
+    return gap_max(excess) - gap_min(excess)
+
+
+def agnostic_loss(loss: ArrayLike) -> float:
+    """max_k L_k, nats (FOCUS section 5.1)."""
+    return float(np.max(np.asarray(loss, dtype=float)))
+
+
+def loss_mean(loss: ArrayLike) -> float:
+    """Unweighted mean over clients, nats."""
+    return float(np.mean(np.asarray(loss, dtype=float)))
+
+
+def loss_std(loss: ArrayLike) -> float:
+    """Population standard deviation (divisor K), nats; FOCUS table 1 calls it loss parity."""
+    return float(np.std(np.asarray(loss, dtype=float)))

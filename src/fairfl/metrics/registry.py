@@ -1,29 +1,42 @@
 """Metrics by the ids that papers/*.yaml and the reported tables use."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from fairfl.errors import FairflError
 from fairfl.metrics import baseline, fairness
 from fairfl.metrics.accuracy import accuracy_highest, accuracy_lowest, accuracy_std, accuracy_worst
+from fairfl.metrics.clusters import adjusted_rand, assigned
+from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 
-Vector = Literal["loss", "accuracy", "recall", "gap"]
+Vector = Literal["loss", "accuracy", "recall", "gap", "excess", "excess_last"]
+
+
+def _nobody() -> pd.Series:
+    return pd.Series(dtype=float)
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """Final values of one run by client id. A client without samples is not in them, a diverged one is NaN."""
+    """Final values of one run by client id. A client without samples is not in them, a diverged one is NaN.
+
+    Losses are in nats (squared labels in a regression), the others are fractions. Empty: the run or the setting has
+    none, as a regression has no accuracy.
+    """
 
     clients: int  # K
-    loss: pd.Series  # nats
-    accuracy: pd.Series  # fraction
-    recall: pd.Series  # fraction
-    gap: pd.Series  # nats; empty where there are no local optima
+    loss: pd.Series
+    accuracy: pd.Series = field(default_factory=_nobody)
+    recall: pd.Series = field(default_factory=_nobody)
+    gap: pd.Series = field(default_factory=_nobody)  # above the local optimum
+    excess: pd.Series = field(default_factory=_nobody)  # above the surrogate at its best epoch
+    excess_last: pd.Series = field(default_factory=_nobody)  # above the surrogate at its last epoch
 
 
 # metric -> (unit, over which vector, function of its values)
@@ -33,10 +46,15 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     "gap_var": ("nats^2", "gap", fairness.gap_var),
     "accuracy_balanced": ("fraction", "accuracy", fairness.accuracy_mean),
     "accuracy_balanced_recall": ("fraction", "recall", fairness.accuracy_mean),
-    "loss_mean": ("nats", "loss", lambda loss: float(np.mean(loss))),
-    "loss_std": ("nats", "loss", lambda loss: float(np.std(loss))),
+    "loss_mean": ("nats", "loss", fairness.loss_mean),
+    "loss_std": ("nats", "loss", fairness.loss_std),
+    "loss_parity": ("nats", "loss", fairness.loss_std),
+    "agnostic_loss": ("nats", "loss", fairness.agnostic_loss),
+    "faa": ("nats", "excess", fairness.faa),
+    "faa_last": ("nats", "excess_last", fairness.faa),
     "accuracy_mean": ("fraction", "accuracy", fairness.accuracy_mean),
     "accuracy_std": ("fraction", "accuracy", accuracy_std),
+    "accuracy_parity": ("fraction", "accuracy", accuracy_std),
     "accuracy_worst": ("fraction", "accuracy", accuracy_worst),
     **{f"accuracy_worst{p}": ("fraction", "accuracy", partial(accuracy_lowest, percent=p)) for p in (5, 10, 20)},
     **{f"accuracy_best{p}": ("fraction", "accuracy", partial(accuracy_highest, percent=p)) for p in (5, 10, 20)},
@@ -44,7 +62,16 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
 PER_CLIENT: dict[str, tuple[str, Vector]] = {
     "loss_client": ("nats", "loss"),
     "gap_client": ("nats", "gap"),
+    "excess_client": ("nats", "excess"),
     "accuracy_client": ("fraction", "accuracy"),
+}
+# Of the mean accuracy over the clients, fractions by evaluated round.
+ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
+    **{
+        f"rounds_to_accuracy{percent}": ("rounds", partial(rounds_to_accuracy, target=percent / 100))
+        for percent in (55, 60, 65, 70, 80, 85, 90)
+    },
+    "accuracy_area": ("fraction", accuracy_area),
 }
 # Of a run's accuracies a and a baseline run's accuracies b, both [K] fractions.
 AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
@@ -65,12 +92,17 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
 def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
     """Lines of a run's metrics with samples in `part`: the same index, columns loss, accuracy and recall.
 
-    Only a client without samples has no accuracy: 0 of 0 predictions are right. A model that diverged still predicts
-    some class, so its accuracy and recall are a number that means nothing, while its loss is not finite.
+    A model that diverged still predicts some class, so its accuracy and recall are a number that means nothing, while
+    its loss is not finite: all are NaN. So are accuracy and recall in a regression.
     """
-    own = rounds[rounds[f"accuracy_{part}"].notna()]
+    own = rounds[rounds[f"samples_{part}"] > 0]
     values = pd.DataFrame({name: own[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")})
     return values.mask(~np.isfinite(values["loss"]))
+
+
+def classified(rounds: pd.DataFrame, part: str) -> bool:
+    """False for a regression, which predicts no classes; a model that diverged predicts some."""
+    return bool(rounds[f"accuracy_{part}"].notna().any())
 
 
 def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
@@ -81,16 +113,34 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
         rows += [(name, unit, function(values))] if len(values) else []
     for name, (unit, vector) in PER_CLIENT.items():
         rows += [(f"{name}_{k}", unit, float(value)) for k, value in getattr(vectors, vector).items()]
-    return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.accuracy)))]
+    return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
+
+
+def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of all evaluated rounds of a run, by their mean accuracy over the clients with samples."""
+    if not classified(rounds, part):
+        return []
+    accuracy = measured(rounds, part)["accuracy"].groupby(rounds["round"])
+    curve = accuracy.agg(lambda values: fairness.accuracy_mean(values.to_numpy(float)))
+    return [(name, unit, function(curve)) for name, (unit, function) in ALONG.items()]
+
+
+def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
+    own = assigned(memberships)
+    rows = [(f"cluster_client_{k}", "", float(model)) for k, model in enumerate(own)]
+    return rows if clusters is None else [*rows, ("assignment_rand", "", adjusted_rand(own, clusters))]
 
 
 def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of a run's accuracies beside a baseline's, by client id; NaN if either diverged.
 
-    Raises FairflError if they are not of the same clients.
+    None over no client at all. Raises FairflError if they are not of the same clients.
     """
     if not accuracy.index.equals(base.index):
         raise FairflError("a run and its baseline were not measured on the same clients")
+    if accuracy.empty:
+        return []
     a, b = accuracy.to_numpy(float), base.to_numpy(float)
     finite = bool(np.isfinite(a).all() and np.isfinite(b).all())
     return [(name, unit, function(a, b) if finite else np.nan) for name, (unit, function) in AGAINST.items()]

@@ -7,7 +7,16 @@ import pytest
 from fairfl.errors import FairflError
 from fairfl.metrics import fairness
 from fairfl.metrics.origin import origin, origins
-from fairfl.metrics.registry import Vectors, evaluate, evaluate_against, evaluate_local, measured
+from fairfl.metrics.registry import (
+    Vectors,
+    classified,
+    evaluate,
+    evaluate_against,
+    evaluate_along,
+    evaluate_assignment,
+    evaluate_local,
+    measured,
+)
 from fairfl.metrics.statistics import STATISTICS, lambda_bound
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
@@ -43,6 +52,15 @@ def test_registry_rows():
     assert rows["n_skipped"] == ("count", 0)
 
 
+def test_registry_rows_of_surrogates():
+    rows = rows_of(evaluate(vectors(excess=fairness.gaps(LOSS, BEST), excess_last=[0.25, 0.5, 0.5])))
+    assert rows["faa"] == ("nats", pytest.approx(0.6)) and rows["faa_last"] == ("nats", 0.25)
+    assert rows["agnostic_loss"] == ("nats", 1.2)
+    assert [rows[f"excess_client_{k}"][1] for k in range(3)] == pytest.approx([0.1, -0.1, 0.5])
+    assert rows["accuracy_parity"] == rows["accuracy_std"] and rows["loss_parity"] == rows["loss_std"]
+    assert not [name for name in rows_of(evaluate(vectors())) if name.startswith(("faa", "excess"))]
+
+
 def test_tails_have_the_number_in_their_name():
     rows = rows_of(evaluate(vectors(accuracy=np.arange(40) / 40)))
     for percent, clients in ((5, 2), (10, 4), (20, 8)):
@@ -66,6 +84,7 @@ def test_nobody_measured_is_no_number():
 def test_a_client_without_samples_differs_from_one_that_diverged():
     # 0 of 0 is NaN; a model full of NaN still predicts the first class.
     rounds = pd.DataFrame({
+        "samples_test": [8, 0, 10, 5],
         "loss_test": [0.5, np.nan, np.nan, np.inf],
         "accuracy_test": [0.75, np.nan, 0.1, 0.2],
         "recall_test": [0.5, np.nan, 0.1, 0.2],
@@ -74,6 +93,51 @@ def test_a_client_without_samples_differs_from_one_that_diverged():
     assert found.index.tolist() == [0, 2, 3]
     assert found.loc[0].tolist() == [0.5, 0.75, 0.5]
     assert found.loc[[2, 3]].isna().all(axis=None)
+
+
+def test_a_regression_has_a_loss_where_it_has_samples_and_no_accuracy():
+    rounds = pd.DataFrame({"samples_test": [8, 0, 5], "loss_test": [0.5, np.nan, np.inf]})
+    rounds = rounds.assign(accuracy_test=np.nan, recall_test=np.nan)
+    assert not classified(rounds, "test") and evaluate_along(rounds.assign(round=1), "test") == []
+    found = measured(rounds, "test")
+    assert found.index.tolist() == [0, 2] and found.loc[0, "loss"] == 0.5
+    assert found["accuracy"].isna().all() and np.isnan(found.loc[2, "loss"])
+
+
+def rounds_of(curves, samples=(4, 4)):
+    """Lines of a run from the accuracies of its clients by round."""
+    lines = [
+        {"round": t, "client": k, "loss_test": 1.0, "accuracy_test": a, "recall_test": a, "samples_test": samples[k]}
+        for t, accuracies in curves.items()
+        for k, a in enumerate(accuracies)
+    ]
+    return pd.DataFrame(lines)
+
+
+def test_along_training_the_mean_over_clients_with_samples_counts():
+    rounds = rounds_of({0: [0.25, 0.75], 10: [0.5, 0.625], 20: [0.75, 0.5], 25: [0.5, 0.25]})
+    rows = rows_of(evaluate_along(rounds.sample(frac=1, random_state=0), "test"))
+    assert rows["rounds_to_accuracy55"] == ("rounds", 10) and rows["rounds_to_accuracy60"] == ("rounds", 20)
+    assert rows["rounds_to_accuracy65"] == ("rounds", np.inf)
+    assert rows["accuracy_area"] == ("fraction", pytest.approx((0.5625 + 0.625 + 0.375) / 3))
+    alone = rows_of(evaluate_along(rounds_of({0: [0.25, 0], 10: [0.5, 0], 20: [0.75, 0]}, samples=(4, 0)), "test"))
+    assert alone["rounds_to_accuracy70"] == ("rounds", 20)
+
+
+def test_a_run_that_diverges_keeps_what_it_had_reached():
+    rounds = rounds_of({0: [0.1, 0.1], 5: [0.75, 0.75], 10: [0.9, 0.9]})
+    rounds.loc[(rounds["round"] == 10) & (rounds["client"] == 1), "loss_test"] = np.nan
+    rows = rows_of(evaluate_along(rounds, "test"))
+    assert (rows["rounds_to_accuracy70"][1], rows["rounds_to_accuracy80"][1]) == (5, np.inf)
+    assert np.isnan(rows["accuracy_area"][1])
+
+
+def test_rows_of_an_assignment():
+    rows = rows_of(evaluate_assignment([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [1, 0, 0]))
+    assert rows == {
+        "cluster_client_0": ("", 0), "cluster_client_1": ("", 1), "cluster_client_2": ("", 1),
+        "assignment_rand": ("", 1),
+    }  # fmt: skip
 
 
 def test_against_a_baseline():
@@ -92,6 +156,11 @@ def test_a_client_that_diverged_on_either_side_leaves_nothing_to_compare(side):
     pair = [pd.Series([0.5, 0.6]), pd.Series([0.4, 0.7])]
     pair[side] = pd.Series([0.5, np.nan])
     assert all(np.isnan(value) for _, _, value in evaluate_against(*pair))
+
+
+def test_a_regression_has_no_accuracies_to_compare():
+    nothing = pd.Series(dtype=float)
+    assert evaluate_against(nothing, nothing) == []
 
 
 def test_a_baseline_of_other_clients_is_refused():
@@ -120,7 +189,9 @@ def test_the_bound_on_gifairs_lambda_is_the_one_that_vred_prints():
 
 @pytest.mark.parametrize(
     ("metric", "expected"),
-    [("accuracy_mean", "tidy"), ("gap_client_k", "tidy"), ("learning_rate", "tuned"), ("hp_q", "tuned"),
+    [("accuracy_mean", "tidy"), ("gap_client_k", "tidy"), ("faa", "tidy"), ("rounds_to_accuracy70", "tidy"),
+     ("accuracy_area", "tidy"), ("assignment_rand", "tidy"), ("cluster_client_k", "tidy"),
+     ("learning_rate", "tuned"), ("hp_q", "tuned"),
      ("num_clients", "statistics"), ("lambda_bound", "statistics")],
 )  # fmt: skip
 def test_origin(metric, expected):

@@ -1,0 +1,31 @@
+"""Where numbers come from and what they belong to; what a setting says about itself."""
+
+import pytest
+
+from fairfl.metrics.origin import EVALUATING, TIMED, origin, origins, owner
+
+
+@pytest.mark.parametrize(
+    ("metric", "where", "whose"),
+    [
+        ("accuracy_mean", "tidy", "arm"),
+        ("rounds_to_accuracy70", "tidy", "arm"),
+        ("loss_mean_curve", "tidy", "arm"),
+        ("learning_rate", "tuned", "algorithm"),
+        ("hp_q", "tuned", "algorithm"),
+        ("samples_train", "statistics", "setting"),
+        ("train_seconds_per_round", "timed", "arm"),
+        ("train_seconds_per_model", "timed", "arm"),
+        ("inference_seconds", "timed", "arm"),
+        ("metric_seconds_faa", "timed", "setting"),
+        ("config_batch_size", "setting", "setting"),
+        ("config_clusters", "setting", "setting"),
+    ],
+)
+def test_origin_and_owner(metric, where, whose) -> None:
+    assert (origin(metric), owner(metric)) == (where, whose)
+
+
+def test_the_cost_of_a_metric_is_timed() -> None:
+    assert set(EVALUATING) < set(TIMED)
+    assert origins([*TIMED, "config_rounds"]) == ("timed", "setting")

@@ -1,0 +1,104 @@
+"""Surrogates of a setting: files, specs of their jobs, what depends on them, bad input."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.provenance.fingerprint import canonical
+from fairfl.spec import jobs
+from fairfl.spec.layout import Layout
+from fairfl.spec.setting import Setting, Surrogate
+from fairfl.spec.strict import SpecError, check
+from fairfl.spec.workload import Run, load_workload
+
+SETTING = "fedfv_fmnist"
+
+
+def workload(root: Path, **changes):
+    """At paper scale, with two surrogates in one setting; `changes` are to the setting."""
+    load = load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"})
+    changes = {"surrogate": Surrogate(clusters=2)} | changes
+    load.settings[SETTING] = load.settings[SETTING].model_copy(update=changes)
+    return load
+
+
+def test_a_file_for_each_true_cluster_and_seed(root):
+    layout = Layout(workload(root, seeds=[0, 12]))
+    folder = f"results/paper/surrogates/{SETTING}"
+    assert layout.surrogates(SETTING, 12) == [f"{folder}/seed12/cluster0.json", f"{folder}/seed12/cluster1.json"]
+    assert {path for path in layout.tidy_inputs(SETTING) if "/surrogates/" in path} == {
+        f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
+    }
+    assert layout.surrogates("fedfv_mnist", 0) == []
+    assert jobs.tidy(layout.workload, SETTING)["surrogates"] == 2
+    assert jobs.tidy(layout.workload, "fedfv_mnist")["surrogates"] == 0
+
+
+def test_a_spec_holds_what_a_surrogate_depends_on(root):
+    load = workload(root)
+    spec = jobs.surrogate(load, SETTING, 12, 1)
+    setting = load.settings[SETTING]
+    assert (spec["seed"], spec["cluster"], spec["model"]["name"]) == (12, 1, setting.model.name)
+    assert spec["surrogate"] == {
+        "clusters": 2, "method": "trained", "epochs": setting.rounds * setting.local_epochs,
+        "every": setting.local_epochs, "batch_size": "setting",
+    }  # fmt: skip
+    code = set(spec["code"])
+    assert {"fairfl.surrogate", "fairfl.engine.rounds", f"fairfl.models.{setting.model.name}"} <= code
+    assert not any(name.startswith(("fairfl.train", "fairfl.metrics.registry", "fairfl.partition.")) for name in code)
+    assert Layout(load).surrogate_spec(SETTING, "12", "1") == canonical(spec)
+
+
+def test_lengths_may_be_given(root):
+    given = jobs.surrogate(workload(root, surrogate=Surrogate(clusters=1, epochs=5, every=3)), SETTING, 0, 0)
+    assert (given["surrogate"]["epochs"], given["surrogate"]["every"]) == (5, 3)
+
+
+def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(root):
+    with_one, without = workload(root), workload(root, surrogate=None)
+    for run in with_one.runs_of(SETTING):
+        assert canonical(jobs.train(with_one, run)) == canonical(jobs.train(without, run))
+    assert jobs.partition(with_one, SETTING, 0) == jobs.partition(without, SETTING, 0)
+    rates = {"evaluate_every": 7, "clients_per_round": 1, "learning_rates": {"fedfv": 0.5}, "notes": ["x"]}
+    assert jobs.surrogate(workload(root, **rates), SETTING, 0, 0) == jobs.surrogate(with_one, SETTING, 0, 0)
+
+
+def test_points_of_a_tuning_grid_have_none(root):
+    load = workload(root)
+    assert all(load.settings[point].surrogate is None for point in load.tuning_grid(SETTING))
+    assert jobs.train(load, Run(SETTING, "fedavg", "default", 0))
+
+
+def test_what_a_scale_changes_in_a_surrogate_is_said(root):
+    load = workload(root, surrogate=Surrogate(clusters=2, every=5))
+    assert jobs.changed_by_scale(load, SETTING) == [
+        f"surrogate: None -> {load.settings[SETTING].surrogate.model_dump()}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "named"),
+    [
+        ({"clusters": 0}, ["surrogate.clusters", "0"]),
+        ({}, ["surrogate.clusters"]),
+        ({"clusters": 2, "every": 0}, ["surrogate.every", "0"]),
+        ({"clusters": 2, "epochs": -1}, ["surrogate.epochs", "-1"]),
+        ({"clusters": 2, "method": "guess"}, ["surrogate.method", "guess"]),
+        ({"clusters": 2, "batch_size": 100}, ["surrogate.batch_size", "100"]),
+        ({"clusters": 2, "evry": 1}, ["surrogate.evry", "every"]),
+        ({"clusters": 4}, ["surrogate.clusters is 4", "only 3 clients"]),
+    ],
+)
+def test_bad_input_is_named(root, surrogate, named):
+    data = workload(root, surrogate=None).settings[SETTING].model_dump(mode="json") | {"surrogate": surrogate}
+    with pytest.raises(SpecError) as caught:
+        check(data, Setting, "papers/toy.yaml", SETTING)
+    assert all(word in str(caught.value) for word in (*named, "papers/toy.yaml"))
+
+
+def test_a_surrogate_needs_test_losses(root):
+    parts = {"evaluated_parts": ["train"], "reported_part": "train", "surrogate": {"clusters": 1}}
+    data = workload(root).settings[SETTING].model_dump(mode="json") | parts
+    with pytest.raises(SpecError, match="surrogate is chosen by its test loss, evaluated_parts are only train"):
+        check(data, Setting, "papers/toy.yaml", SETTING)
