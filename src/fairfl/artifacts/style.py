@@ -4,16 +4,18 @@ The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn nee
 """
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import matplotlib
 import matplotlib.style
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
@@ -121,7 +123,7 @@ def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
     return [key(client_color(k, clients), f"client {k}", **style) for k in shown]
 
 
-def legend_above(figure: Figure, handles: list[Line2D], columns: int | None = None) -> None:
+def legend_above(figure: Figure, handles: Sequence[Artist], columns: int | None = None) -> None:
     """One legend for all panels, above them."""
     figure.legend(handles=handles, loc="outside upper center", ncols=columns or min(len(handles), 6), columnspacing=1.2)
 
@@ -129,6 +131,14 @@ def legend_above(figure: Figure, handles: list[Line2D], columns: int | None = No
 def zero_line(axes: Axes, vertical: bool = False) -> None:
     """Mark zero: no loss gap."""
     (axes.axvline if vertical else axes.axhline)(0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
+
+
+def log_axis(axes: Axes) -> None:
+    """A logarithmic vertical axis with plain numbers at 1, 2 and 5 times the powers of ten."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def footer(figure: Figure, text: str) -> None:

@@ -29,7 +29,7 @@ ROWS = [
 ]
 TITLES = {"afl": "AFL", "qffl": "q-FFL", "eagle": "EAGLE", "fedavg": "FedAvg", "local_only": "Local training"}
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
-METRIC_PLOTS = ["metric_curves", "metric_scatter", "projected_gradients"]
+METRIC_PLOTS = ["excess_risk", "metric_curves", "metric_scatter", "projected_gradients", "pseudo_code"]
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
 
@@ -185,8 +185,12 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
 @pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
 def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("artifacts/plots", plot)
-    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "model", "reported"}
-    given = {"metric_scatter": {"x": "a", "y": "b"}, "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]}}
+    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "model", "reported"}
+    given = {
+        "metric_scatter": {"x": "a", "y": "b"},
+        "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]},
+        "pseudo_code": {"title": "a", "lines": "b"},
+    }
     declared.Config(**given.get(plot, {}))
 
 
@@ -342,20 +346,23 @@ ROUND = [0, 50, 100]
 DESCRIBED = {
     "accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
     "accuracy_worst10": {"name": "worst 10%", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
+    "loss_mean": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
 }
+COLUMNS = {"metric_curves": ["accuracy_mean"], "metric_scatter": ["accuracy_mean", "accuracy_worst10"]}
 REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
-def metric_spec(plot, folder, settings=(SETTING,), rows=None, changed=(), **options):
+def metric_spec(plot, folder, settings=(SETTING,), rows=None, changed=(), columns=None, **options):
+    columns = columns or COLUMNS[plot]
     rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}] if rows is None else rows
     return {
         "paper": "fedfv",
         "id": "figure2",
         "artifact": demo.artifact(
             kind="figure", title="Figure 2", caption="", settings=list(settings), rows=rows, plot=plot,
-            columns=list(DESCRIBED), options=options,
+            columns=columns, options=options,
         ),
-        "metrics": DESCRIBED,
+        "metrics": {name: DESCRIBED[name] for name in columns},
         "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
         "scale": "paper",
         "settings": {name: {"data": "d", "rounds": 100, "seeds": 2, "changed": list(changed)} for name in settings},
@@ -379,7 +386,8 @@ def accuracies(tmp_path):
                     value = np.nan if k == 9 else shift + at / 250 + k / 50 + seed / 20
                     lines.append((SETTING, algorithm, hyper, seed, at, k, 1.0 if k < 9 else np.nan, value, value))
     columns = [*ARM, "round", "client", "loss_test", "accuracy_test", "recall_test"]
-    pd.DataFrame(lines, columns=columns).to_parquet(tmp_path / "rounds.parquet")
+    frame = pd.DataFrame(lines, columns=columns).assign(samples_test=lambda own: (own["client"] < 9) * 5)
+    frame.to_parquet(tmp_path / "rounds.parquet")
     curve = "".join(
         f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{10 + at},1,std,percent,"round={at}; from logs"\n'
         for at in (100, 0)
@@ -436,6 +444,31 @@ def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
     spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
     with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
         figure.build(spec)
+
+
+def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies):
+    columns = ["accuracy_mean", "loss_mean"]
+    options = {"log": ["loss_mean"], "y_labels": {"accuracy_mean": "accuracy"}}
+    spec = metric_spec("metric_curves", accuracies, columns=columns, **options)
+    plot = importlib.import_module("fairfl.artifacts.plots.metric_curves")
+    with style.applied():
+        drawing, frame = plot.draw(Inputs(spec), plot.Config(**options))
+        _, alone = plot.draw(Inputs(metric_spec("metric_curves", accuracies)), plot.Config())
+    left, right = drawing.axes
+    assert (left.get_ylabel(), left.get_yscale()) == ("accuracy", "linear")
+    assert (right.get_ylabel(), right.get_yscale()) == ("mean loss (nats)", "log")
+    (legend,) = drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg", "q-FFL q = 5.0", "the paper's"]
+    pd.testing.assert_frame_equal(frame[frame["metric"] == "accuracy_mean"], alone)
+    losses = frame[frame["metric"] == "loss_mean"]
+    assert set(losses["kind"]) == {"ours"} and losses["mean"].tolist() == [1.0] * 6
+
+
+def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
+    with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
+        figure.build(metric_spec("metric_curves", accuracies, log=["accuracy_men"]))
+    with pytest.raises(FairflError, match="options.part: the runs have no evaluation on 'validation'"):
+        figure.build(metric_spec("metric_curves", accuracies, part="validation"))
 
 
 def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):

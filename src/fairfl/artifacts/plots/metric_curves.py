@@ -1,9 +1,9 @@
-"""A metric over the clients along training, such as the mean of their accuracies: one line per row of the artifact.
+"""Metrics over the clients along training, such as the mean of their accuracies: a line per row of the artifact.
 
-A line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends
-the line instead of leaving the mean. Colour is the algorithm, the dashes tell its rows apart. Thin lines with circles
-are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers are at hand. The
-metric is the artifact's column, in the unit that the paper prints.
+Each column of the artifact is a metric with its own panel, in the unit that the paper prints. A line is the mean over
+seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the line instead of leaving
+the mean. Colour is the algorithm, the dashes tell its rows apart. Thin lines with circles are the paper's own curves,
+drawn if nothing but the seeds differs from its setting and its numbers are at hand.
 """
 
 from collections import Counter
@@ -36,25 +36,49 @@ _PAPER: dict[str, Any] = {
 class Config(Strict):
     part: Literal["train", "validation", "test"] = Field("test", description="part on which the clients are measured")
     band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
-    y_label: str = Field("", description="title of the vertical axis; empty: name and unit of the metric")
+    y_labels: dict[str, str] = Field(
+        default_factory=dict,
+        description="column -> title of its vertical axis; others have name and unit of the metric",
+    )
+    log: list[str] = Field(default_factory=list, description="columns with a logarithmic vertical axis")
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    setting, metric = inputs.settings[0], inputs.spec["artifact"]["columns"][0]
-    described = inputs.spec["metrics"][metric]
+    setting, metrics = inputs.settings[0], inputs.spec["artifact"]["columns"]
+    for name in (*config.y_labels, *config.log):
+        if name not in metrics:
+            raise FairflError(f"{inputs.name}: options: {name!r} is not one of the columns{nearest(name, metrics)}")
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = inputs.present(rounds)
+    found = looks(inputs, inputs.present(rounds))
+    wide = len(found) > 6 or len(metrics) > 1
+    figure = style.canvas(style.PAGE if wide else style.COLUMN, 2.9)
+    panels = figure.subplots(1, len(metrics), squeeze=False)[0]
+    drawn = pd.concat(
+        [_panel(axes, inputs, config, rounds, metric, found) for axes, metric in zip(panels, metrics, strict=True)],
+        ignore_index=True,
+    )
+    handles = [style.key(label=row.label, **look) for row, look in found.items()]
+    if "paper" in set(drawn["kind"]):
+        handles.append(style.key(style.GREY, "the paper's", **_PAPER))
+    style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
+    if rounds["seed"].nunique() > 1:
+        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
+    return figure, drawn.reindex(columns=list(COLUMNS))
+
+
+def _panel(
+    axes: Axes, inputs: Inputs, config: Config, rounds: pd.DataFrame, metric: str, found: dict[Row, dict[str, Any]]
+) -> pd.DataFrame:
+    """Draw one metric; the lines that it shows."""
+    setting, described = inputs.settings[0], inputs.spec["metrics"][metric]
     values = along_training(rounds, metric, described["unit"], config.part)
-    figure = style.canvas(style.PAGE if len(rows) > 6 else style.COLUMN, 2.9)
-    axes = figure.add_subplot()
-    frames, handles = [], []
-    for row, look in looks(inputs, rows).items():
+    frames = []
+    for row, look in found.items():
         names: dict[str, Any] = {"setting": setting, "algorithm": row.algorithm, "metric": metric}
         names["hyperparameters"] = row.hyperparameters
         frame = mean_and_band(row.of(values).groupby("round")["value"], config.band).reset_index()
         _curve(axes, frame, look)
         frames.append(frame.assign(kind="ours", **names))
-        handles.append(style.key(label=row.label, **look))
         paper = inputs.reported_for(setting, row, f"{metric}_curve")
         if inputs.comparable(setting) and len(paper):
             axes.plot(paper["round"].astype(int), paper["value"], **look, **_PAPER)
@@ -63,24 +87,23 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
         raise FairflError(f"{inputs.name}: no finite value of {metric} in {setting}")
-    if "paper" in set(drawn["kind"]):
-        handles.append(style.key(style.GREY, "the paper's", **_PAPER))
-    axes.set(xlabel="round", ylabel=config.y_label or f"{described['name']} ({described['unit']})")
+    axes.set(xlabel="round", ylabel=config.y_labels.get(metric) or f"{described['name']} ({described['unit']})")
     axes.margins(x=0.02)
-    style.legend_above(figure, handles, 4 if len(rows) > 6 else 2)
-    if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
-    return figure, drawn.reindex(columns=list(COLUMNS))
+    if metric in config.log:
+        style.log_axis(axes)
+    return drawn
 
 
 def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
     """One line per run and evaluated round: algorithm, hyperparameters, seed, round, value in `unit`.
 
-    Raises FairflError if the metric is not one of a run's clients.
+    Raises FairflError if the metric is not one of a run's clients, or the runs did not evaluate the part.
     """
-    if metric not in METRICS or METRICS[metric][1] == "gap":
-        known = [name for name, (_, vector, _) in METRICS.items() if vector != "gap"]
+    known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", "accuracy", "recall")]
+    if metric not in known:
         raise FairflError(f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}")
+    if f"loss_{part}" not in rounds:
+        raise FairflError(f"options.part: the runs have no evaluation on {part!r}")
     own, vector, function = METRICS[metric]
     clients = measured(rounds, part)[vector]
     keys = ["algorithm", "hyperparameters", "seed", "round"]
