@@ -16,6 +16,7 @@ include: "rules/partition.smk"
 include: "rules/optima.smk"
 include: "rules/train.smk"
 include: "rules/tune.smk"
+include: "rules/timing.smk"
 include: "rules/artifacts.smk"
 include: "rules/report.smk"
 

@@ -7,6 +7,7 @@ rule train:
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
         tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
+        after=lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed)),
     output:
         metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
         summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
@@ -28,7 +29,7 @@ rule train:
         tuned=lambda wc: layout.tuned(wc.setting, wc.algorithm),
     shell:
         "python -m fairfl.start fairfl.train --spec {params.spec:q} --data {input.data:q}"
-        " --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q}"
+        " --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q} --after {input.after:q}"
         " --out $(dirname {output.metrics:q}) --device {resources.device} --backend {resources.backend}"
         " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
 

@@ -34,12 +34,13 @@ from fairfl.provenance.manifest import manifest
 
 
 def members(spec: dict[str, Any], clients: Clients) -> list[int]:
-    """Clients of the job's true cluster, ascending; without known clusters all are one.
+    """Clients of the job's true cluster, ascending; all of them if the setting asks for one surrogate.
 
     Raises FairflError if there are not as many clusters as the setting says.
     """
-    clusters = [0] * clients.count if clients.clusters is None else clients.clusters
-    asked, found = spec["surrogate"]["clusters"], len(set(clusters))
+    asked = spec["surrogate"]["clusters"]
+    clusters = [0] * clients.count if asked == 1 or clients.clusters is None else clients.clusters
+    found = len(set(clusters))
     if asked != found:
         raise FairflError(f"surrogate.clusters is {asked}, the partition's number of true clusters is {found}")
     return [k for k, cluster in enumerate(clusters) if cluster == spec["cluster"]]

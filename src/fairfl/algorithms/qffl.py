@@ -2,7 +2,7 @@
 
     min_x  sum_k p_k / (q+1) * F_k(x)^(q+1)
 
-    L       = 1 / eta                                 Lipschitz estimate from the local rate
+    L       = 1 / eta                                 Lipschitz estimate from the local rate, or the option L
     u_k     = L (x - x_k) = L D_k
     Delta_k = F_k^q u_k
     h_k     = q F_k^(q-1) ||u_k||^2 + L F_k^q
@@ -29,6 +29,7 @@ ROUNDS = True
 class Config(Strict):
     q: float = Field(1.0, ge=0, description="fairness exponent; 0 is FedAvg with uniform weights")
     epsilon: float = Field(1e-10, gt=0, description="added to F_k: q < 1 and F_k = 0 would give 0^(q-1)")
+    L: float | None = Field(None, gt=0, description="Lipschitz estimate; null: 1 / eta, for clients that use plain SGD")
     loss: Literal["received", "after"] = Field("received", description="F_k at x (paper) or at x_k (FedFV's code)")
     weights: Literal["none", "size"] = Field("none", description="p_k in both sums: equal, or by samples")
 
@@ -38,7 +39,7 @@ def needs(config: Config) -> tuple[str, ...]:
 
 
 def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    q, L = config.q, 1 / reports.learning_rate
+    q, L = config.q, config.L or 1 / reports.learning_rate
     F = (reports.loss_received if config.loss == "received" else reports.loss_after) + config.epsilon
     p = reports.samples if config.weights == "size" else torch.ones_like(reports.samples)
     u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]

@@ -5,7 +5,8 @@
 
 An empty reported spread counts as 0. Spreads are taken as printed, ours is the population standard deviation over
 seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
-A run that diverged agrees with a paper that says so, and with nothing else.
+A run that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely
+many rounds) likewise. Seconds are never judged: they tell of the machine.
 """
 
 import csv
@@ -33,6 +34,7 @@ from fairfl.artifacts.values import (
     ours,
     reported,
 )
+from fairfl.errors import FairflError
 from fairfl.metrics.origin import origin
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact
@@ -44,6 +46,7 @@ Verdict = Literal[
     "not comparable: scale",
     "not comparable: stand-in",
     "not comparable: stand-in and scale",
+    "not comparable: hardware",
     "not reported",
     "not run",
     "diverged",
@@ -75,13 +78,22 @@ class Line:
     fingerprints: str
 
 
-def obstacle(workload: Workload, setting: str) -> Verdict | None:
-    """Why numbers of this setting cannot be held against the paper's; None if they can."""
+def obstacle(workload: Workload, setting: str, metric: str) -> Verdict | None:
+    """Why a number of this setting cannot be held against the paper's; None if it can."""
+    if origin(metric) == "timed":
+        return "not comparable: hardware"
     stands_in = workload.settings[setting].data.stands_in_for is not None
     rest = changed_keys(changed_by_scale(workload, setting)) - ({"data"} if stands_in else set())
     if stands_in:
         return "not comparable: stand-in and scale" if rest else "not comparable: stand-in"
     return "not comparable: scale" if rest else None
+
+
+def difference(paper: Cell | None, here: Cell | None) -> float | None:
+    """Ours minus the paper's; None unless both are finite."""
+    if paper is None or here is None or paper.mean is None or here.mean is None:
+        return None
+    return here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
 
 
 def joint_spread(reported_spread: float | None, ours_std: float | None, rounding: float) -> float:
@@ -101,8 +113,10 @@ def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spre
         return blocked
     if paper.diverged:
         return "agrees" if here.mean is None else "differs"
+    if spreads is None:  # one of them is infinite
+        return "agrees" if paper.mean == here.mean else "differs"
     # A difference of exactly the limit agrees; the last bits of the arithmetic must not decide.
-    return "agrees" if spreads is not None and spreads <= 1 + 1e-9 else "differs"
+    return "agrees" if spreads <= 1 + 1e-9 else "differs"
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,7 @@ class _Table:
         done = set()
         for setting in self.artifact.settings:
             for algorithm, hyperparameters in self.rows_in(setting):
-                for column in self.artifact.columns_for(algorithm):
+                for column in self.artifact.columns_for(algorithm, setting):
                     for metric in expanded(column, (self.here, setting), (self.printed, setting)):
                         done.add(key_of(setting, algorithm, arm(hyperparameters), metric))
                         yield self.line(setting, algorithm, hyperparameters, metric)
@@ -131,7 +145,7 @@ class _Table:
 
     def rows_in(self, setting: str) -> list[tuple[str, str]]:
         """(algorithm, hyper-parameters) of the setting's rows; a nameless one where numbers belong to no algorithm."""
-        if not self.artifact.rows and self.artifact.origins == ("statistics",):
+        if not self.artifact.rows and self.artifact.of_settings:
             return [("", "")]
         return [(row.algorithm, spelled(row.hyperparameters)) for row in self.artifact.rows_in(setting)]
 
@@ -142,13 +156,14 @@ class _Table:
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
         paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
-        unit = described.unit if described else here_or_none.unit
-        difference = over = None
-        if paper and here and paper.mean is not None and here.mean is not None:
-            difference = here.mean - paper.mean
-            over = difference / joint_spread(
-                paper.std, here.std, half_unit(paper.mean, unit, digits_of(metrics)(metric))
-            )
+        units = [cell.unit for cell in (here, paper) if cell] or [described.unit if described else ""]
+        if len(set(units)) > 1:
+            raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
+        apart, over = difference(paper, here), None
+        if paper and here and paper.mean is not None and apart is not None:
+            rounding = half_unit(paper.mean, units[0], digits_of(metrics)(metric))
+            over = apart / joint_spread(paper.std, here.std, rounding)
+        blocked = obstacle(self.workload, setting, metric)
         limit = self.workload.config.verdict.agree_within
         return Line(
             artifact=self.name,
@@ -156,15 +171,15 @@ class _Table:
             algorithm=algorithm,
             hyperparameters=hyperparameters,
             metric=metric,
-            unit=unit,
+            unit=units[0],
             reported=number_text(paper_or_none.mean),
             reported_spread=number_text(paper_or_none.std),
             ours=number_text(here_or_none.mean),
             ours_std=number_text(here_or_none.std),
             seeds=here_or_none.seeds,
-            difference=number_text(difference),
+            difference=number_text(apart),
             difference_over_spread=number_text(over),
-            verdict=verdict(paper, here, obstacle(self.workload, setting), None if over is None else abs(over) / limit),
+            verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
             note=_note(paper, here, metric, arm_text(algorithm, levels)),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
@@ -177,21 +192,29 @@ def _level_text(levels: Arm) -> str:
     return ",".join(f"{key}={value}" for key, value in levels)
 
 
-# Why there is no number of ours, by where it would come from: nothing there, diverged.
-_NOTHING = {
-    "tidy": ("no run of {row} measured this", "{diverged} of {seeds} seeds diverged"),
-    "tuned": ("nothing was tuned for {row}", "every point of the grid diverged"),
-    "statistics": ("no partition was counted", "not defined for this partition"),
+# Why there is no number of ours, by where it would come from.
+_ABSENT = {
+    "tidy": "no run of {row} measured this",
+    "tuned": "nothing was tuned for {row}",
+    "statistics": "no partition was counted",
+    "timed": "nothing was timed",
+    "setting": "the setting does not say",
+}
+_DIVERGED = {
+    "tidy": "{diverged} of {seeds} seeds diverged",
+    "tuned": "every point of the grid diverged",
+    "statistics": "not defined for this partition",
 }
 
 
 def _note(paper: Cell | None, here: Cell | None, metric: str, row: str) -> str:
-    parts = [paper.note] if paper and paper.note else []
-    absent, diverged = _NOTHING[origin(metric)]
+    parts = [cell.note for cell in (paper, here) if cell and cell.note]
     if here is None:
-        parts.append(absent.format(row=row))
+        parts.append(_ABSENT[origin(metric)].format(row=row))
     elif here.diverged:
-        parts.append(diverged.format(diverged=here.diverged, seeds=here.seeds))
+        parts.append(_DIVERGED[origin(metric)].format(diverged=here.diverged, seeds=here.seeds))
+    elif here.censored:
+        parts.append(f"not reached by {here.censored} of {here.seeds} seeds")
     return "; ".join(parts)
 
 

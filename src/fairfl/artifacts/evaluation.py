@@ -129,22 +129,23 @@ def _comparison(statement: Comparison, scope: _Scope) -> Judgement:
 
 
 def _evaluated(node: Expression, scope: _Scope) -> float:
+    """A value; infinite where a cell is, because its target was never reached."""
     match node:
         case CellOf():
-            value = scope.value(node.metric, node.algorithm, node.arm, node.setting)
+            return scope.value(node.metric, node.algorithm, node.arm, node.setting)
         case Group():
-            value = _group(node, scope)
+            return _group(node, scope)
         case Call():
             numbers = [_evaluated(argument, scope) for argument in node.arguments]
-            value = abs(numbers[0]) if node.function == "abs" else _PICK[node.function](numbers)
+            return abs(numbers[0]) if node.function == "abs" else _PICK[node.function](numbers)
         case Binary():
-            left, right = _evaluated(node.left, scope), _evaluated(node.right, scope)
-            if node.operator == "/" and right == 0:
+            operands = [_evaluated(node.left, scope), _evaluated(node.right, scope)]
+            if node.operator == "/" and operands[1] == 0:
                 raise _Undecidable("division by zero")
-            value = _ARITHMETIC[node.operator](left, right)
+            value = _ARITHMETIC[node.operator](*operands)
         case _:
-            value = node
-    if not math.isfinite(value):
+            value, operands = node, []
+    if math.isnan(value) or (math.isinf(value) and all(map(math.isfinite, operands))):
         raise _Undecidable("the arithmetic leaves the range of numbers")
     return value
 

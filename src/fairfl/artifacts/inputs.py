@@ -16,7 +16,7 @@ from fairfl.artifacts.arms import arm
 from fairfl.artifacts.changes import changed_keys, summary
 from fairfl.artifacts.units import factor
 from fairfl.errors import FairflError
-from fairfl.metrics.origin import origin
+from fairfl.metrics.origin import origins, owner
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {
@@ -32,6 +32,7 @@ _FILES = {
     "tidy": ("tidy",),
     "rounds": ("rounds",),
     "data": ("data", "partition"),
+    "partition": ("partition",),
     "model": ("model",),
     "reported": ("reported",),
 }
@@ -127,9 +128,9 @@ class Inputs:
         return in_units(frame, self.units)
 
     @property
-    def units(self) -> dict[str, str]:
-        """metric -> unit that the paper prints."""
-        return {name: metric["unit"] for name, metric in self.spec["metrics"].items()}
+    def units(self) -> dict[str, tuple[str, ...]]:
+        """metric -> unit that the paper prints, and those that it prints in other settings."""
+        return {name: (metric["unit"], *metric.get("other_units", ())) for name, metric in self.spec["metrics"].items()}
 
     @cached_property
     def reported(self) -> pd.DataFrame:
@@ -149,11 +150,11 @@ class Inputs:
 
     def reported_for(self, setting: str, row: Row, metric: str) -> pd.DataFrame:
         """The paper's number (at most one line) or, for <metric>_curve, its points for one row."""
-        frame, kind = self.reported, origin(metric)
+        frame, kind = self.reported, owner(metric)
         mine = (frame["setting"] == setting) & (frame["metric"] == metric)
-        if kind != "statistics":  # a count belongs to the setting
+        if kind != "setting":
             mine &= frame["algorithm"] == row.algorithm
-        if kind == "tidy":  # a choice belongs to the algorithm
+        if kind == "arm":
             mine &= frame["arm"] == str(arm(row.hyperparameters))
         own = frame[mine]
         return own[own["artifact"] == own["artifact"].iloc[0]] if len(own) else own
@@ -166,6 +167,16 @@ class Inputs:
     def counted(self, setting: str) -> dict[str, float]:
         """Clients and samples of a setting's partition (first seed), by metric id."""
         return measured.statistics(Path(self._file("statistics", setting)))
+
+    def said(self, setting: str) -> dict[str, float]:
+        """What a setting says about itself, by metric id."""
+        values = self.spec["settings"][setting]["says"]
+        return {name: math.inf if value is None else value for name, value in values.items()}
+
+    @cached_property
+    def timed(self) -> dict[str, measured.Timed]:
+        """setting -> seconds that were measured in it."""
+        return {setting: measured.timed(Path(path)) for setting, path in self._files("timed").items()}
 
     def comparable(self, setting: str) -> bool:
         """True if nothing but the seeds differs from the paper's setting: only then is it drawn beside ours."""
@@ -198,6 +209,17 @@ class Inputs:
         return Samples(
             tensors["inputs"][rows], tensors["labels"][rows], deal["client"].to_numpy(), deal["part"].to_numpy()
         )
+
+    def clusters(self, setting: str) -> list[int] | None:
+        """True cluster of each client of a setting, numbered from 0 (first seed), None where the data have none."""
+        import pyarrow.parquet as parquet
+
+        path = self._file("partition", setting)
+        try:
+            metadata = parquet.read_schema(path).metadata or {}
+        except (OSError, ValueError) as error:
+            raise FairflError(f"{path}: cannot be read as parquet: {error}") from None
+        return json.loads(metadata[b"clusters"]) if b"clusters" in metadata else None
 
     def plane(self, setting: str, part: str = "train") -> Samples:
         """Samples with two features; part is 'train' or 'all'. Raises FairflError for other data."""
@@ -273,20 +295,21 @@ def read_spec(text: str) -> dict[str, Any]:
     return spec
 
 
-def in_units(frame: pd.DataFrame, units: dict[str, str]) -> pd.DataFrame:
-    """Convert `value`, and `spread` if there is one, to the unit of each metric.
+def in_units(frame: pd.DataFrame, units: dict[str, tuple[str, ...]]) -> pd.DataFrame:
+    """Convert `value`, and `spread` if there is one, to the first unit of each metric, unless they are in one of its.
 
     Members of a family (gap_client_3) follow gap_client_k. Raises FairflError if a unit cannot be converted.
     """
-    wanted = frame["metric"].map(lambda name: units.get(name, units.get(re.sub(r"_\d+$", "_k", name))))
+    known = [units.get(name, units.get(re.sub(r"_\d+$", "_k", name), ())) for name in frame["metric"]]
+    shown = [unit if unit in own or not own else own[0] for unit, own in zip(frame["unit"], known, strict=True)]
     factors = np.ones(len(frame))
-    for index, (metric, unit, target) in enumerate(zip(frame["metric"], frame["unit"], wanted, strict=True)):
+    for index, (metric, unit, target) in enumerate(zip(frame["metric"], frame["unit"], shown, strict=True)):
         try:
-            factors[index] = factor(unit, target) if isinstance(target, str) else 1.0
+            factors[index] = factor(unit, target)
         except FairflError:
             raise FairflError(f"metric {metric}: measured in {unit!r}, the paper prints {target!r}") from None
     converted = {name: frame[name] * factors for name in ("value", "spread") if name in frame}
-    return frame.assign(**converted, unit=wanted.where(wanted.notna(), frame["unit"]))
+    return frame.assign(**converted, unit=shown)
 
 
 def tensors_of(path: Path) -> dict[str, np.ndarray]:
@@ -336,8 +359,10 @@ def stand_ins(spec: dict[str, Any]) -> str:
 def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> str:
     """What an artifact was made from, in sentences: scale, data, rounds, seeds, stand-ins, changes."""
     groups: dict[str, list[str]] = {}
+    timed = origins(spec["artifact"]["columns"]) == ("timed",)  # not along a whole run
     for key, setting in spec["settings"].items():
-        facts = f"Data: {setting['data']}; {_count(setting['rounds'], 'round')}; {_count(setting['seeds'], 'seed')}"
+        length = f"; {plural(setting['rounds'], 'round')}; {plural(setting['seeds'], 'seed')}"
+        facts = f"Data: {setting['data']}" + ("" if timed else length)
         if tuned := setting.get("tuned"):
             too = " and hyper-parameters" if tuned == "all" else ""
             facts += f". Learning rates, batch sizes{too}: what tuning chose here"
@@ -352,7 +377,7 @@ def note(spec: dict[str, Any], names: dict[str, str], changes: bool = True) -> s
     return " ".join(sentences)
 
 
-def _count(number: int, what: str) -> str:
+def plural(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 

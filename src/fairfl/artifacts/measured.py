@@ -1,10 +1,13 @@
-"""Numbers that do not come from tidy tables: what tuning chose, what a partition counts, what a drawing shows."""
+"""Numbers that do not come from tidy tables: what tuning chose, a partition counts, a clock or a drawing shows."""
 
 import csv
 import math
+from dataclasses import dataclass
 from pathlib import Path
 
+from fairfl.artifacts.arms import Arm, arm
 from fairfl.errors import FairflError
+from fairfl.metrics.origin import owner
 from fairfl.metrics.statistics import STATISTICS
 from fairfl.provenance import records
 
@@ -32,6 +35,32 @@ def statistics(path: Path) -> dict[str, float]:
         raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
     sizes = {part: [count for own, count in counts if own == part] for part in _PARTS}
     return {name: function(sizes) for name, function in STATISTICS.items()}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What fairfl.timing measured in a setting: seconds of each repetition, and on what."""
+
+    machine: str  # 'AMD EPYC 7763, 1 thread'
+    seconds: dict[tuple[str, Arm, str], list[float]]  # algorithm, arm ("" and () if it belongs to the setting), metric
+    fingerprint: str = ""
+
+    def of(self, algorithm: str, levels: Arm, metric: str) -> list[float]:
+        """Repetitions of a metric for an arm; none if it was not timed."""
+        return self.seconds.get(("", (), metric) if owner(metric) == "setting" else (algorithm, levels, metric), [])
+
+
+def timed(path: Path) -> Timed:
+    """Raises OSError or FairflError naming the file."""
+    record = records.read(path, "arms", "metrics", "device", "processor", "threads", "fingerprint")
+    seconds = {("", (), metric): values for metric, values in record["metrics"].items()}
+    for own in record["arms"]:
+        levels = arm(own["hyperparameters"])
+        seconds |= {(own["algorithm"], levels, metric): values for metric, values in own["seconds"].items()}
+    machine = record["processor"]
+    if record["device"] == "cpu":
+        machine += f", {record['threads']} thread{'' if record['threads'] == 1 else 's'}"
+    return Timed(machine, seconds, record["fingerprint"])
 
 
 def drawn(path: Path) -> dict[tuple[str, str], float]:

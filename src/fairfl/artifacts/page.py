@@ -28,6 +28,7 @@ VERDICTS = {
     "not comparable: scale": ("apart", "≠", "other scale"),
     "not comparable: stand-in": ("apart", "≠", "stand-in data"),
     "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
+    "not comparable: hardware": ("apart", "≠", "other hardware"),
     "not reported": ("none", "–", "not reported"),
     "not run": ("none", "○", "not run"),
     "diverged": ("bad", "!", "diverged"),
@@ -98,6 +99,10 @@ def artifact_view(
     links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in FILES[artifact.kind]}
     groups = provenance(name, lines, files)
     source = workload.papers[paper]
+    rounds = {
+        setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
+        for setting in dict.fromkeys(line["setting"] for line in lines)
+    }
     return {
         "name": name,
         "spec": artifact,
@@ -114,7 +119,8 @@ def artifact_view(
             for setting in artifact.settings
         ],
         "verdicts": Counter(line["verdict"] for line in lines),
-        "tables": table_views(lines, source, artifact, groups),
+        "tables": table_views(lines, source, artifact, groups, rounds),
+        "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": claims,
         "provenance": list(groups.values()),
     }

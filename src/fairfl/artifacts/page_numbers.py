@@ -1,5 +1,6 @@
 """The numbers of an artifact on the page: tables in the paper's layout, and the runs behind every number."""
 
+import math
 import os
 import re
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fairfl.artifacts.arms import spelled
-from fairfl.artifacts.units import printed
+from fairfl.artifacts.units import endless, printed
 from fairfl.artifacts.values import DIVERGED, digits_of, metric_of
 from fairfl.spec.paper import Artifact, Metric, Paper
 
@@ -51,39 +52,62 @@ Place = tuple[str, str, str]
 
 
 def place_of(line: Record, artifact: Artifact) -> Place:
-    """Where a line of comparison.csv stands in the artifact's layout. A table is named by its setting, '' if it is the
-    only one; numbers that the layout has no place for get tables by setting."""
-    row = _row(line["algorithm"], line["hyperparameters"])
-    if line["metric"] in artifact.columns and artifact.kind == "table":
-        if artifact.layout == "settings_by_arm":
-            return "", line["setting"], row
-        if artifact.layout == "arms_by_setting":
-            return "", row, line["setting"]
+    """Where a line of comparison.csv stands in the artifact's layout.
+
+    A table is named by its setting or metric, '' if it is the only one; numbers that the layout has no place for get
+    tables by setting.
+    """
+    row, setting, metric = _row(line["algorithm"], line["hyperparameters"], artifact), line["setting"], line["metric"]
+    if metric in artifact.columns and artifact.kind == "table":
+        match artifact.layout:
+            case "settings_by_arm":
+                return "", setting, row
+            case "arms_by_setting":
+                return metric if _several(artifact) else "", row, setting
+            case "metrics_by_arm":
+                return setting, metric, row
+            case "metrics_by_setting":
+                return "", metric, setting
         if not artifact.rows:
-            return "", line["setting"], line["metric"]
-    return line["setting"], row, line["metric"]
+            return "", setting, metric
+    return setting, row, metric
+
+
+def _several(artifact: Artifact) -> bool:
+    """True if a row has several metrics."""
+    return any(
+        len(artifact.columns_for(row.algorithm, setting)) > 1
+        for setting in artifact.settings
+        for row in artifact.rows_in(setting)
+    )
 
 
 def table_views(
-    lines: list[Record], paper: Paper, artifact: Artifact, groups: dict[tuple, dict[str, Any]]
+    lines: list[Record],
+    paper: Paper,
+    artifact: Artifact,
+    groups: dict[tuple, dict[str, Any]],
+    rounds: dict[str, tuple[int, int]],
 ) -> list[dict[str, Any]]:
-    """The numbers in the paper's layout."""
+    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper."""
     digits = digits_of(paper.metrics)
     heads = _heads(lines, paper, artifact)
     ruled = [artifact.rows[number] for number in artifact.rules] if artifact.kind == "table" else []
-    above = {(row.setting, _row(row.algorithm, spelled(row.hyperparameters))) for row in ruled}
+    above = {(row.setting, _row(row.algorithm, spelled(row.hyperparameters), artifact)) for row in ruled}
     tables: dict[str, dict[Place, dict[str, Any]]] = {}
     for line in lines:
         place = place_of(line, artifact)
         cells = tables.setdefault(place[0], {})
-        cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"])
+        limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
+        cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
     views = []
     for title, cells in tables.items():
         across, down = (list(dict.fromkeys(place[n] for place in cells)) for n in (2, 1))
-        settings = all(name in artifact.settings for name in down)
+        named = [title] if title in artifact.columns else [] if title else artifact.columns
+        corners = {"Setting": artifact.settings, "Metric": artifact.columns}
         views.append({
-            "title": title or ", ".join(plain(paper.metrics[metric].name) for metric in artifact.columns),
-            "corner": "Setting" if settings else "Algorithm",
+            "title": ", ".join(plain(paper.metrics[metric].name) for metric in named) or title,
+            "corner": next((word for word, names in corners.items() if set(down) <= set(names)), "Algorithm"),
             "columns": [heads[name] for name in across],
             "rows": [
                 {
@@ -97,19 +121,25 @@ def table_views(
     return views
 
 
-def _row(algorithm: str, hyperparameters: str) -> str:
+def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
+    """Key of a row. Where settings are columns, rows that the paper titles alike are one: its key is their title."""
+    titles = [row.title for row in artifact.rows]
+    for row in artifact.rows if artifact.layout == "arms_by_setting" else ():
+        same = (row.algorithm, spelled(row.hyperparameters)) == (algorithm, hyperparameters)
+        if same and row.title and titles.count(row.title) > 1:
+            return row.title
     return f"{algorithm}({hyperparameters})"
 
 
 def _heads(lines: list[Record], paper: Paper, artifact: Artifact) -> dict[str, dict[str, str]]:
     """What stands at the head of a line or column: settings, rows, metrics."""
-    titles = {_row(row.algorithm, spelled(row.hyperparameters)): row.title for row in artifact.rows}
+    titles = {_row(row.algorithm, spelled(row.hyperparameters), artifact): row.title for row in artifact.rows}
     heads: dict[str, dict[str, str]] = {}
     for line in lines:
         algorithm, hyperparameters = line["algorithm"], line["hyperparameters"]
         own = paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm
-        row, small = _row(algorithm, hyperparameters), hyperparameters.replace(",", ", ")
-        heads[row] = {"name": titles.get(row) or own, "small": small, "meaning": ""}
+        row, small = _row(algorithm, hyperparameters, artifact), hyperparameters.replace(",", ", ")
+        heads[row] = {"name": titles.get(row) or own, "small": "" if row == titles.get(row) else small, "meaning": ""}
         heads[line["setting"]] = {"name": line["setting"], "small": "", "meaning": ""}
         heads[line["metric"]] = column_view(line["metric"], metric_of(paper.metrics, line["metric"]))
     return heads
@@ -121,17 +151,18 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
     # A member of a family carries its number: the family's title would stand over every column.
     family = re.search(r"_(\d+)$", name) and "_k" in metric.name
-    small = ", ".join(filter(None, (metric.unit, better)))
+    small = ", ".join(filter(None, (" or ".join([metric.unit, *metric.other_units]), better)))
     return {"name": name if family else metric.name, "small": small, "meaning": metric.meaning}
 
 
-def cell_view(line: Record, digits: int, anchor: str) -> dict[str, Any]:
+def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
+    """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
     over, unit = line["difference_over_spread"], line["unit"]
     ran, said = line["seeds"] != "0", line["note"].startswith(DIVERGED) and line["verdict"] != "not reported"
     return {
-        "ours": _shown(line["ours"], unit, digits) or DIVERGED * ran,
+        "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
         "ours_std": _shown(line["ours_std"], unit, digits) if line["seeds"] not in ("0", "1") else "",
-        "reported": _shown(line["reported"], unit, digits) or DIVERGED * said,
+        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * said,
         "reported_std": _shown(line["reported_spread"], unit, digits),
         "verdict": line["verdict"],
         "distance": f"{float(over):+.1f} joint spreads" if over else "",
@@ -165,5 +196,7 @@ def provenance(name: str, lines: list[Record], files: Files) -> dict[tuple, dict
     return groups
 
 
-def _shown(value: str, unit: str, digits: int) -> str:
-    return printed(float(value), unit, digits) if value else ""
+def _shown(value: str, unit: str, digits: int, endless: str = "") -> str:
+    if not value:
+        return ""
+    return printed(number, unit, digits) if math.isfinite(number := float(value)) else endless

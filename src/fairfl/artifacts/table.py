@@ -1,16 +1,14 @@
 """python -m fairfl.artifacts.table: one table as CSV (tidy), Markdown and LaTeX (booktabs).
 
 Rows, columns, order and precision are the paper's. A cell reads "mean (± std)" over seeds (population
-standard deviation, as the papers aggregate a fixed list of seeds); one seed has no ±. What was chosen by tuning or
-counted in a partition is one number, with the paper's own behind it. The best value of a metric over the rows of a
-setting, ties at the printed precision included, is bold.
+standard deviation, as the papers aggregate a fixed list of seeds); one seed has no ±. Seconds are aggregated over
+repetitions instead. Rounds to a target that a seed did not reach read "> 300". What was chosen by tuning, counted in a
+partition or is said by the setting is one number, with the paper's own behind it. The best value of a metric over the
+rows of a setting, ties at the printed precision included, is bold.
 """
 
 import argparse
-import math
-import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,9 @@ import pandas as pd
 from pydantic import Field
 
 from fairfl import atomic, cli
-from fairfl.artifacts.inputs import Inputs, Row, finite, labels, note, read_spec
+from fairfl.artifacts.cells import Line, best, lines_of, on_machines, remarks
+from fairfl.artifacts.inputs import Inputs, Row, labels, note, read_spec
+from fairfl.artifacts.layouts import Head, Words, grid_of, title
 from fairfl.artifacts.markup import (
     latex,
     latex_page,
@@ -28,25 +28,13 @@ from fairfl.artifacts.markup import (
     markdown_page,
     markdown_table,
 )
-from fairfl.artifacts.units import printed
-from fairfl.errors import FairflError
-from fairfl.metrics.origin import origin
+from fairfl.metrics.origin import origins
 from fairfl.spec.base import Strict
-from fairfl.spec.strict import check, nearest
+from fairfl.spec.strict import check
 
-MISSING, DIVERGED = "–", "diverged"
-ARROWS = {"up": " ↑", "down": " ↓", None: ""}
 CSV_COLUMNS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "mean", "std", "seeds", "data", "runs",
 )  # fmt: skip
-
-
-class Words(Strict):
-    """A column of words about the settings, between the numbers."""
-
-    title: str
-    after: str = Field(description="metric id of the column before it")
-    texts: dict[str, str] = Field(description="setting id -> words")
 
 
 class Config(Strict):
@@ -56,128 +44,9 @@ class Config(Strict):
     words: list[Words] = Field(default_factory=list, description="more columns, in layout arms")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A metric of one row in one setting: mean and population std over `seeds` seeds, in `unit`."""
-
-    mean: float | None  # None: not run; NaN: a seed diverged
-    std: float | None  # None: fewer than two seeds
-    seeds: int
-    unit: str
-    runs: tuple[str, ...]
-    reported: float | None = None  # printed beside it
-
-    def number(self, digits: int) -> str:
-        """'0.152', 'diverged' or '–'."""
-        if self.mean is None:
-            return MISSING
-        return printed(self.mean, self.unit, digits) if finite(self.mean) else DIVERGED
-
-    def beside(self, digits: int) -> str:
-        """'(± 0.207)', '(paper: 0.01)', '' if there is none."""
-        if self.reported is not None:
-            return f"(paper: {printed(self.reported, self.unit, digits)})"
-        return f"(± {printed(self.std, self.unit, digits)})" if finite(self.mean) and finite(self.std) else ""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row in one setting; `rule` says that the paper draws a rule above it."""
-
-    setting: str
-    row: Row
-    cells: dict[str, Cell]
-    rule: bool
-
-
-# -- numbers ----------------------------------------------------------------------------------------
-def cell(tidy: pd.DataFrame, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """Aggregate a metric over seeds. Raises FairflError if a seed stands twice."""
-    own = row.of(tidy)
-    own = own[(own["setting"] == setting) & (own["metric"] == metric)].sort_values("seed", kind="stable")
-    if own.empty:
-        return Cell(None, None, 0, unit, ())
-    if own["seed"].duplicated().any():
-        raise FairflError(f"{setting}: {row.label}: metric {metric} stands twice for one seed")
-    values = own["value"].tolist()
-    runs = tuple(own["run"])
-    if not all(map(math.isfinite, values)):  # a mean over the surviving seeds would flatter the algorithm
-        return Cell(math.nan, None, len(values), unit, runs)
-    std = statistics.pstdev(values) if len(values) > 1 else None
-    return Cell(statistics.fmean(values), std, len(values), unit, runs)
-
-
-def single(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """A choice or a count: one number without seeds, with the paper's."""
-    chosen = origin(metric) == "tuned"
-    values = inputs.chosen(setting, row.algorithm) if chosen else inputs.counted(setting)
-    paper = inputs.reported_for(setting, row, metric)["value"].tolist()
-    runs = (f"tuned/{setting}/{row.algorithm}" if chosen else f"partitions/{setting}",) if metric in values else ()
-    return Cell(values.get(metric), None, len(runs), unit, runs, paper[0] if paper else None)
-
-
-def lines_of(inputs: Inputs) -> list[Line]:
-    """The table's rows, setting by setting; one without a name where numbers belong to no algorithm."""
-    spec, metrics = inputs.spec["artifact"], inputs.spec["metrics"]
-    lines = []
-    for setting in inputs.settings:
-        rows = [(number, row) for number, row in enumerate(inputs.rows) if row.setting in (None, setting)]
-        for place, (number, row) in enumerate(rows or [(0, Row("", "", ()))]):
-            cells = {}
-            for metric in spec["columns_of"].get(row.algorithm, spec["columns"]):
-                unit = metrics[metric]["unit"]
-                measured = origin(metric) == "tidy"
-                cells[metric] = (
-                    cell(inputs.tidy, setting, row, metric, unit)
-                    if measured
-                    else single(inputs, setting, row, metric, unit)
-                )
-            first_of_next = place == 0 and bool(lines and rows)
-            lines.append(Line(setting, row, cells, first_of_next or number in spec["rules"]))
-    return lines
-
-
-def best(lines: list[Line], metric: str, direction: str | None, digits: int) -> set[tuple[str, Row]]:
-    """(setting, row) of the best values per setting, compared as printed."""
-    winners: set[tuple[str, Row]] = set()
-    for setting in {line.setting for line in lines} if direction else ():
-        shown = {
-            line.row: float(line.cells[metric].number(digits))
-            for line in lines
-            if line.setting == setting and metric in line.cells and finite(line.cells[metric].mean)
-        }
-        if len(shown) > 1:
-            top = (max if direction == "up" else min)(shown.values())
-            winners |= {(setting, row) for row, value in shown.items() if value == top}
-    return winners
-
-
-def remarks(inputs: Inputs, lines: list[Line], names: dict[str, str]) -> None:
-    """Say what is missing and why: runs that were not asked for, metrics without a value, divergence."""
-
-    def called(line: Line) -> str:
-        return line.row.label if len(names) == 1 else f"{line.row.label} ({names[line.setting]})"
-
-    def of(line: Line, kind: str) -> list[Cell]:
-        return [own for metric, own in line.cells.items() if origin(metric) == kind]
-
-    absent = [line for line in lines if not any(c.seeds for c in line.cells.values())]
-    inputs.remark(f"{MISSING} Not run", [called(line) for line in absent if of(line, "tidy")])
-    inputs.remark(f"{MISSING} Not tuned", [called(line) for line in absent if not of(line, "tidy")])
-    empty = [f"{m} of {called(x)}" for x in lines if x not in absent for m, c in x.cells.items() if not c.seeds]
-    inputs.remark(f"{MISSING} No value", empty)
-    for kind, what in (("tidy", "a seed ended without a finite value"), ("tuned", "at every point of the grid")):
-        diverged = [called(x) for x in lines if any(c.mean is not None and not finite(c.mean) for c in of(x, kind))]
-        inputs.remark(f"Diverged ({what})", diverged)
-    asked = inputs.spec["settings"]
-    ran = [(x, max(c.seeds for c in of(x, "tidy"))) for x in lines if x not in absent and of(x, "tidy")]
-    fewer = [f"{called(x)} ({seeds})" for x, seeds in ran if seeds < asked[x.setting]["seeds"]]
-    inputs.remark("Fewer seeds", fewer)
-
-
 # -- CSV --------------------------------------------------------------------------------------------
 def csv(inputs: Inputs, lines: list[Line]) -> str:
-    """One line per cell; mean is empty for a missing run and 'nan' for a diverged one."""
+    """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for line in lines:
         for metric, own in line.cells.items():
@@ -186,87 +55,6 @@ def csv(inputs: Inputs, lines: list[Line]) -> str:
             key = (inputs.name, line.setting, line.row.algorithm, line.row.hyperparameters, metric)
             records.append((*key, own.unit, mean, std, own.seeds, data, " ".join(own.runs)))
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
-
-
-# -- layout -----------------------------------------------------------------------------------------
-Head = str | Row
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What stands where on paper. A place is a number (line, metric), words, or empty."""
-
-    corner: list[str]  # titles of the columns that name the lines
-    columns: list[Head]
-    heads: list[list[Head]]  # names of each line, as many as `corner`
-    places: list[list[tuple[Line, str] | str]]  # of each line, as many as `columns`
-    rules: set[int]  # lines with a rule above
-    align: str  # "l" or "r" for each column
-
-
-def grid_of(inputs: Inputs, lines: list[Line], names: dict[str, str], config: Config) -> Grid:
-    """The lines in the layout that the artifact asks for. Raises FairflError if that has no place for an option."""
-    layout = inputs.spec["artifact"]["layout"]
-    if layout == "arms":
-        return _arms(inputs, lines, names, config)
-    if config.words:
-        raise FairflError(f"{inputs.name}: options.words: layout {layout} has no place for words; use layout arms")
-    rows: dict[str, Row] = {line.row.label: line.row for line in lines}
-    found: dict[tuple[str, str], tuple[Line, str]] = {}
-    for line in lines:
-        if (line.setting, line.row.label) in found:
-            raise FairflError(f"{inputs.name}: two rows are called {line.row.label!r}; give them a `title` each")
-        (metric,) = line.cells
-        found[line.setting, line.row.label] = (line, metric)
-    if layout == "settings_by_arm":
-        return Grid(
-            corner=["Setting"],
-            columns=list(rows.values()),
-            heads=[[name] for name in names.values()],
-            places=[[found.get((setting, label), "") for label in rows] for setting in names],
-            rules=set(),
-            align="r" * len(rows),
-        )
-    return Grid(
-        corner=["Algorithm"],
-        columns=list(names.values()),
-        heads=[[row] for row in rows.values()],
-        places=[[found.get((setting, label), "") for setting in names] for label in rows],
-        rules={list(rows).index(inputs.rows[number].label) for number in inputs.spec["artifact"]["rules"]},
-        align="r" * len(names),
-    )
-
-
-def _arms(inputs: Inputs, lines: list[Line], names: dict[str, str], config: Config) -> Grid:
-    spec, metrics = inputs.spec["artifact"], inputs.spec["metrics"]
-    unknown = [words.after for words in config.words if words.after not in spec["columns"]]
-    if unknown:
-        hint = nearest(unknown[0], spec["columns"])
-        raise FairflError(f"{inputs.name}: options.words: no column {unknown[0]!r}{hint}")
-    columns: list[str | Words] = []
-    for metric in spec["columns"]:
-        columns += [metric, *(words for words in config.words if words.after == metric)]
-    titles = [_title(metrics[column]) if isinstance(column, str) else column.title for column in columns]
-    named = bool(inputs.rows)
-    several = len(names) > 1 or not named
-    return Grid(
-        corner=["Setting"] * several + ["Algorithm"] * named,
-        columns=titles,
-        heads=[[names[line.setting]] * several + [line.row] * named for line in lines],
-        places=[[_place(line, column) for column in columns] for line in lines],
-        rules={number for number, line in enumerate(lines) if line.rule},
-        align="".join("r" if isinstance(column, str) else "l" for column in columns),
-    )
-
-
-def _place(line: Line, column: str | Words) -> tuple[Line, str] | str:
-    if isinstance(column, Words):
-        return column.texts.get(line.setting, "")
-    return (line, column) if column in line.cells else ""
-
-
-def _title(metric: dict[str, Any]) -> str:
-    return metric["name"] + ARROWS[metric["direction"]]
 
 
 # -- the three files --------------------------------------------------------------------------------
@@ -278,10 +66,12 @@ def results_table(spec: dict[str, Any]) -> tuple[str, str, str]:
     names = labels(inputs.settings, config.labels)
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
+    if "timed" in origins(artifact["columns"]):
+        on_machines(inputs, lines, names)
     winners = {m: best(lines, m, metrics[m]["direction"], metrics[m]["digits"]) for m in artifact["columns"]}
-    grid = grid_of(inputs, lines, names, config)
-    if artifact["layout"] != "arms" and len(artifact["columns"]) == 1:
-        inputs.say(f"Cells: {_title(metrics[artifact['columns'][0]])}.")
+    grid = grid_of(inputs, lines, names, config.words)
+    if artifact["layout"] in ("settings_by_arm", "arms_by_setting") and len(artifact["columns"]) == 1:
+        inputs.say(f"Cells: {title(metrics[artifact['columns'][0]])}.")
 
     def shown(
         place: tuple[Line, str] | str, bold: str, words: Callable[[str], str], number: Callable[[str], str]

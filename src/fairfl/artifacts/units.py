@@ -14,6 +14,20 @@ _FACTORS = {
     ("fraction^2", "percent^2"): 1e4,
     ("percent^2", "fraction^2"): 1e-4,
 }
+# Every other unit is shown as it is: nats, mse (a mean squared error is no log-likelihood), rounds, seconds, count.
+
+# Units of numbers that span orders of magnitude: a learning rate or a hyper-parameter has none.
+_SIGNIFICANT = ("", "seconds")
+
+
+def counts(value: float, unit: str) -> bool:
+    """True for a number: a finite one, or infinitely many rounds to a target that was never reached."""
+    return math.isfinite(value) or (unit == "rounds" and value == math.inf)
+
+
+def endless(metric: str, rounds: int) -> str:
+    """What is printed for infinity: rounds that did not suffice in a run of so many, or a batch of all samples."""
+    return "full" if metric == "config_batch_size" else f"> {rounds}"
 
 
 def factor(unit: str, wanted: str) -> float:
@@ -32,15 +46,12 @@ def fixed(value: float, digits: int) -> str:
 
 
 def printed(value: float, unit: str, digits: int) -> str:
-    """A number as the tables print it: `digits` after the point.
-
-    A number without a unit (a learning rate, a hyper-parameter) spans orders of magnitude: `digits` significant ones.
-    """
-    return fixed(value, digits) if unit else f"{value:.{digits}g}"
+    """A finite number as printed in tables: `digits` after the point; significant ones of seconds and pure numbers."""
+    return f"{value:.{digits}g}" if unit in _SIGNIFICANT else fixed(value, digits)
 
 
 def half_unit(value: float, unit: str, digits: int) -> float:
     """Half a unit of the last printed digit of a number, what rounding alone can make."""
-    if unit or value == 0:
+    if unit not in _SIGNIFICANT or value == 0:
         return 0.5 * 10.0**-digits
     return 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)

@@ -17,9 +17,10 @@ from typing import Any
 
 from fairfl.artifacts import measured
 from fairfl.artifacts.arms import Arm, arm, arm_text
-from fairfl.artifacts.units import factor
+from fairfl.artifacts.units import counts, factor
 from fairfl.errors import FairflError, OptionError
-from fairfl.metrics.origin import origin
+from fairfl.metrics.configuration import configured
+from fairfl.metrics.origin import owner
 from fairfl.spec.paper import Metric, Paper
 from fairfl.spec.strict import nearest
 from fairfl.spec.workload import Workload, load_workload
@@ -55,23 +56,24 @@ def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
 # -- values -----------------------------------------------------------------------------------
 def key_of(setting: str, algorithm: str, levels: Arm, metric: str) -> Key:
     """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to an arm."""
-    kind = origin(metric)
-    return (setting, algorithm if kind != "statistics" else "", levels if kind == "tidy" else (), metric)
+    kind = owner(metric)
+    return (setting, algorithm if kind != "setting" else "", levels if kind == "arm" else (), metric)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number. For ours: mean and population standard deviation (divide by n) over seeds.
+    """One number. For ours: mean and population standard deviation (divide by n) over seeds, or timed repetitions.
 
     `mean` is None if there is no number: an empty cell of the paper, or at least one seed diverged
     (a mean over the surviving seeds would flatter the algorithm). `diverged` counts those seeds; it is 1 where the
-    paper says that its runs did.
+    paper says that its runs did. A mean is infinite where `censored` seeds did not reach what rounds are counted to.
     """
 
     mean: float | None
     std: float | None = None
     seeds: int = 0
     diverged: int = 0
+    censored: int = 0
     unit: str = ""
     note: str = ""
     runs: tuple[str, ...] = ()
@@ -134,13 +136,14 @@ def _lines(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, 
             raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None
 
 
-def _number(text: str, where: str, column: str) -> float | None:
-    """None for an empty cell, NaN or an infinity."""
+def _number(row: Mapping[str, str], column: str, where: str) -> float | None:
+    """None for an empty cell, NaN, or an infinity of anything but rounds."""
+    text = row[column]
     try:
         value = float(text) if text.strip() else math.nan
     except ValueError:
         raise FairflError(f"{where}: {column}: {text!r} is not a number") from None
-    return value if math.isfinite(value) else None
+    return value if counts(value, row["unit"]) else None
 
 
 def _located(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -150,37 +153,40 @@ def _located(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
         raise FairflError(f"{where}: {error}") from None
 
 
-def read_tidy(paths: Iterable[Path], unit_of: Callable[[str, str], str] = lambda setting, metric: "") -> Values:
+def read_tidy(
+    paths: Iterable[Path], unit_of: Callable[[str, str, str], str] = lambda setting, metric, unit: unit
+) -> Values:
     """Mean and population standard deviation over seeds of every number in tidy/<setting>.csv files.
 
-    `unit_of(setting, metric)` is the unit to convert to ('': as measured). A missing file counts as
-    nothing run. Raises FairflError naming file and line on a bad number, unit or a doubled seed.
+    `unit_of(setting, metric, unit)` is the unit to convert to from the one that was measured in. A missing file
+    counts as nothing run. Raises FairflError naming file and line on a bad number, unit or a doubled seed.
     """
     samples: dict[Key, dict[str, tuple[float | None, dict[str, str]]]] = {}
     for path in paths:
         for where, row in _lines(path, TIDY_COLUMNS) if path.is_file() else ():
             key = (row["setting"], row["algorithm"], _located(where, arm, row["hyperparameters"]), row["metric"])
-            value = _number(row["value"], where, "value")
-            wanted = unit_of(row["setting"], row["metric"])
+            value = _number(row, "value", where)
+            wanted = unit_of(row["setting"], row["metric"], row["unit"])
             if value is not None:
                 value *= _located(where, factor, row["unit"], wanted)
             of_seed = samples.setdefault(key, {})
             if row["seed"] in of_seed:
                 raise FairflError(f"{where}: seed {row['seed']!r} of {row['metric']} stands twice")
-            of_seed[row["seed"]] = (value, {**row, "unit": wanted or row["unit"]})
+            of_seed[row["seed"]] = (value, {**row, "unit": wanted})
     return Values({key: _over_seeds(of_seed) for key, of_seed in samples.items()})
 
 
 def _over_seeds(of_seed: dict[str, tuple[float | None, dict[str, str]]]) -> Cell:
     values = [value for value, _ in of_seed.values()]
     rows = [row for _, row in of_seed.values()]
-    finite = [value for value in values if value is not None]
-    whole = len(finite) == len(values)
+    numbers = [value for value in values if value is not None]
+    whole, censored = len(numbers) == len(values), numbers.count(math.inf)
     return Cell(
-        mean=statistics.fmean(finite) if whole else None,
-        std=statistics.pstdev(finite) if whole else None,
+        mean=statistics.fmean(numbers) if whole else None,
+        std=statistics.pstdev(numbers) if whole and not censored else None,
         seeds=len(values),
-        diverged=len(values) - len(finite),
+        diverged=len(values) - len(numbers),
+        censored=censored,
         unit=rows[0]["unit"],
         runs=tuple(row["run"] for row in rows),
         fingerprints=tuple(row["fingerprint"] for row in rows),
@@ -204,9 +210,9 @@ def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
         if key in cells:
             raise FairflError(f"{where}: {row['metric']} of {arm_text(key[1], key[2])} stands twice")
         described = metric_of(paper.metrics, row["metric"])
-        wanted = described.unit if described else row["unit"]
+        wanted = described.shown_in(row["unit"]) if described else row["unit"]
         scale = _located(where, factor, row["unit"], wanted)
-        value, spread = (_number(row[column], where, column) for column in ("value", "spread"))
+        value, spread = (_number(row, column, where) for column in ("value", "spread"))
         cells[key] = Cell(
             mean=None if value is None else value * scale,
             std=None if spread is None else spread * scale,
@@ -220,8 +226,8 @@ def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
 def _check_known(where: str, row: dict[str, str], paper: Paper, artifact: str) -> None:
     if row["artifact"] != artifact:
         raise FairflError(f"{where}: artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
-    counted = origin(row["metric"]) == "statistics" and not row["algorithm"]
-    names = {"setting": paper.settings} | ({} if counted else {"algorithm": paper.algorithms})
+    nameless = owner(row["metric"]) == "setting" and not row["algorithm"]
+    names = {"setting": paper.settings} | ({} if nameless else {"algorithm": paper.algorithms})
     for column, known in names.items():
         if row[column] not in known:
             raise FairflError(f"{where}: {column}: unknown {row[column]!r}{nearest(row[column], known)}")
@@ -234,9 +240,9 @@ def ours(workload: Workload, results: Path) -> Values:
     """Everything that was measured, chosen, counted or drawn for the selected artifacts, in the units of each paper."""
     settings = {name: None for _, _, artifact in workload.artifacts.values() for name in artifact.settings}
 
-    def unit_of(setting: str, metric: str) -> str:
+    def unit_of(setting: str, metric: str, unit: str = "") -> str:
         described = metric_of(workload.papers[workload.paper_of[setting]].metrics, metric)
-        return described.unit if described else ""
+        return described.shown_in(unit) if described else unit
 
     cells = dict(read_tidy((results / "tidy" / f"{name}.csv" for name in settings), unit_of).cells)
     for file, (setting, algorithm), read in _files_of_one_value(workload):
@@ -250,12 +256,38 @@ def ours(workload: Workload, results: Path) -> Values:
                 runs=(file,),
                 fingerprints=("",),
             )
+    for setting in settings:
+        said = configured(workload.settings[setting].training())
+        own = {metric: Cell(value, seeds=1, unit=unit_of(setting, metric)) for metric, value in said.items()}
+        cells |= {(setting, "", (), metric): cell for metric, cell in own.items()}
+    for setting in workload.seconds:
+        file = f"timed/{setting}.json"
+        if (results / file).is_file():
+            cells |= _timed(setting, file, measured.timed(results / file), unit_of)
     for name, (paper, key, artifact) in workload.artifacts.items():
         file = f"{paper}/{key}.csv"
         if artifact.drawing and artifact.claims and (results / file).is_file():
             drawn = measured.drawn(results / file)
             cells |= {(name, algorithm, (), metric): Cell(value) for (algorithm, metric), value in drawn.items()}
     return Values(cells)
+
+
+def _timed(setting: str, file: str, found: measured.Timed, unit_of: Callable[[str, str, str], str]) -> dict[Key, Cell]:
+    """Mean and population standard deviation over the repetitions of what was timed in a setting."""
+    cells = {}
+    for (algorithm, levels, metric), seconds in found.seconds.items():
+        unit = unit_of(setting, metric, "seconds")
+        scale = factor("seconds", unit)
+        cells[setting, algorithm, levels, metric] = Cell(
+            mean=statistics.fmean(seconds) * scale,
+            std=statistics.pstdev(seconds) * scale,
+            seeds=len(seconds),
+            unit=unit,
+            note=f"measured on {found.machine}",
+            runs=(file,),
+            fingerprints=(found.fingerprint,),
+        )
+    return cells
 
 
 def _files_of_one_value(
@@ -292,8 +324,8 @@ def every_artifact(workload: Workload) -> dict[str, tuple[str, str, Any]]:
 
 # -- command lines ----------------------------------------------------------------------------
 def number_text(value: float | None) -> str:
-    """A float for CSV: nine significant digits, '' for none; the same bytes on every machine."""
-    return "" if value is None or not math.isfinite(value) else f"{value + 0.0:.9g}"
+    """A float for CSV: nine significant digits, '' for none or NaN; the same bytes on every machine."""
+    return "" if value is None or math.isnan(value) else f"{value + 0.0:.9g}"
 
 
 def command(description: str, argv: list[str] | None) -> tuple[Workload, Path, Path, Path]:

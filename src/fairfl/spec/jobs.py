@@ -5,15 +5,20 @@ re-run) and on the command line (what the job reads). A job never reads config.y
 so what triggers a job and what it computes from cannot drift apart.
 """
 
+import math
 from typing import Any
 
 from fairfl.artifacts.arms import spelled
 from fairfl.data import load
+from fairfl.metrics.configuration import configured
+from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.provenance.code import closure, differences
 from fairfl.provenance.fingerprint import fingerprint
 from fairfl.spec.declaration import declaration
 from fairfl.spec.workload import Run, Workload
 
+# Keys of a setting that matter to numbers of these origins only.
+_ALSO = {"tuned": "tuning", "timed": "timing"}
 # Keys of a setting that decide who owns which sample.
 _PARTITION_KEYS = ("data", "samples", "partition", "partition_seed", "clients", "split")
 
@@ -49,7 +54,7 @@ def partition(workload: Workload, setting: str, seed: int) -> dict[str, Any]:
 
 def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[str, Any]:
     training = workload.settings[setting].training()
-    keys = ("data", "model", "loss", "learning_rate", "batch_size", "local_optimum")
+    keys = ("data", "model", "loss", "learning_rate", "optimizer", "weight_decay", "batch_size", "local_optimum")
     return {
         **{key: training[key] for key in keys},
         "precision": workload.config.precision,
@@ -59,10 +64,27 @@ def optimum(workload: Workload, setting: str, seed: int, client: int) -> dict[st
     }
 
 
+def surrogate(workload: Workload, setting: str, seed: int, cluster: int) -> dict[str, Any]:
+    spec = workload.settings[setting]
+    training = spec.training()
+    keys = ("data", "model", "loss", "optimizer", "weight_decay", "learning_rate", "batch_size", "evaluated_parts")
+    asked = training["surrogate"]
+    lengths = {"epochs": spec.rounds * spec.local_epochs, "every": spec.local_epochs}  # as long as federated training
+    return {
+        **{key: training[key] for key in keys},
+        "surrogate": {**asked, **{key: asked[key] or length for key, length in lengths.items()}},
+        "precision": workload.config.precision,
+        "seed": seed,
+        "cluster": cluster,
+        "code": closure("fairfl.surrogate", f"fairfl.models.{training['model']['name']}"),
+    }
+
+
 def train(workload: Workload, run: Run) -> dict[str, Any]:
     training = train_keys(workload.settings[run.setting].training(), run.algorithm)
-    for key in ("local_optimum", "reported_part", "gap_part"):  # the first comes in as files (needs_optima),
-        training.pop(key)  # the others matter after training only
+    # The first comes in as files (needs_optima), the others matter after training only.
+    for key in ("local_optimum", "surrogate", "reported_part", "gap_part"):
+        training.pop(key)
     return {
         "setting": run.setting,
         **training,
@@ -80,8 +102,30 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
     }
 
 
+def timing(workload: Workload, setting: str) -> dict[str, Any]:
+    """Spec of a measurement: the training jobs of its arms (first seed), and how often what is repeated (0: never)."""
+    spec, asked = workload.settings[setting], workload.seconds[setting]
+    assert spec.timing is not None  # loading has looked
+    arms, code = [], {}
+    for algorithm, arm in workload.timed_arms.get(setting, {}):
+        training = train(workload, Run(setting, algorithm, arm, spec.seeds[0]))
+        code |= training.pop("code")
+        arms.append({"shown": spelled(workload.timed_arms[setting][algorithm, arm]), **training})
+    return {
+        "setting": setting,
+        "clients": spec.clients,
+        "arms": arms,
+        "rounds": spec.timing.rounds if asked & {*TRAINING} else 0,
+        "inferences": spec.timing.inferences if asked & {*INFERENCE} else 0,
+        "metrics": spec.timing.metrics if asked & {*EVALUATING} else 0,
+        "precision": workload.config.precision,
+        "code": {**code, **closure("fairfl.timing")},
+    }
+
+
 def train_keys(training: dict[str, Any], algorithm: str) -> dict[str, Any]:
     """What a setting says to one algorithm: its own learning rate, if it has one."""
+    training.pop("hyperparameters")  # the run has its own, of which these may be a part
     rates = training.pop("learning_rates")
     return {**training, "learning_rate": rates.get(algorithm, training["learning_rate"])}
 
@@ -112,6 +156,8 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
         "local_only": any(a == "local_only" for a, _ in workload.arms.get(setting, {})),
         "seeds": spec.seeds,
         "optima_seeds": spec.seeds if spec.local_optimum else [],
+        "surrogates": spec.surrogate.clusters if spec.surrogate else 0,
+        "loss_unit": "mse" if spec.loss == "squared_error" else "nats",
         "clients": spec.clients,
         "code": closure("fairfl.tidy"),
     }
@@ -142,10 +188,11 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
                 "data": workload.settings[name].data.label,
                 "rounds": workload.settings[name].rounds,
                 "seeds": len(workload.settings[name].seeds),
-                "changed": changed_by_scale(workload, name, "tuned" in spec.origins),
+                "changed": changed_by_scale(workload, name, *(_ALSO[kind] for kind in spec.origins if kind in _ALSO)),
                 "tuned": tuning.applies
                 if workload.config.tuned and (tuning := workload.settings[name].tuning)
                 else None,
+                **({"says": _said(workload, name)} if "setting" in spec.origins else {}),
             }
             for name in spec.settings
         },
@@ -153,17 +200,25 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
     }
 
 
-def changed_by_scale(workload: Workload, setting: str, tuned: bool = False) -> list[str]:
-    """What the scale replaced in a setting, in words; empty at paper scale. `tuned` counts the tuning's grid in."""
+def _said(workload: Workload, setting: str) -> dict[str, float | None]:
+    """What a setting says about itself, by metric id; null is without limit, for which JSON has no number."""
+    values = configured(workload.settings[setting].training())
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+def changed_by_scale(workload: Workload, setting: str, *also: str) -> list[str]:
+    """What the scale replaced in a setting, in words; empty at paper scale.
+
+    `also` names keys that no training depends on: tuning, timing.
+    """
     paper = workload.papers[workload.paper_of[setting]].settings.get(setting)
     if paper is None:  # a calibration point
         return []
     old = paper.training() | {"seeds": paper.seeds}
     new = workload.settings[setting].training() | {"seeds": workload.settings[setting].seeds}
     old["data"].pop("stands_in_for"), new["data"].pop("stands_in_for")
-    if tuned:
-        for spec, values in ((paper, old), (workload.settings[setting], new)):
-            values["tuning"] = spec.tuning.model_dump(mode="json") if spec.tuning else None
+    for spec, values in ((paper, old), (workload.settings[setting], new)):
+        values |= spec.model_dump(mode="json", include=set(also))
     return list(differences(old, new))
 
 

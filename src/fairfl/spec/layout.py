@@ -3,9 +3,11 @@
 results/data/<key>.safetensors                       prepared data, shared by all scales
 results/<scale>/partitions/<setting>/seed<s>.*       who owns which sample
 results/<scale>/optima/<setting>/seed<s>/client<k>.json
+results/<scale>/surrogates/<setting>/seed<s>/cluster<c>.json
 results/<scale>/runs/<run id>/                       metrics.parquet summary.json model.safetensors
 results/<scale>/tidy/<setting>.csv, .rounds.parquet
 results/<scale>/tuned/<setting>/<algorithm>.json     values chosen on validation data
+results/<scale>/timed/<setting>.json                 seconds that the machine at hand takes
 results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
 results/<scale>/comparison.csv claims.csv index.html
 """
@@ -87,6 +89,12 @@ class Layout:
         """The local optima that a run reads while it trains."""
         return self.optima(setting, seed) if jobs.needs_optima(algorithm) else []
 
+    def surrogates(self, setting: str, seed: int) -> list[str]:
+        """The surrogates that excess risks are taken from, one for each true cluster."""
+        spec = self._settings()[setting].surrogate
+        folder = f"{self.results}/surrogates/{setting}/seed{seed}"
+        return [f"{folder}/cluster{c}.json" for c in range(spec.clusters)] if spec else []
+
     def tuned(self, setting: str, algorithm: str) -> str:
         """What the tuning chose."""
         return f"{self.results}/tuned/{setting}/{algorithm}.json"
@@ -94,6 +102,11 @@ class Layout:
     def tuned_for(self, setting: str, algorithm: str, arm: str) -> list[str]:
         """The choice that a run reads."""
         return [self.tuned(setting, algorithm)] if self.workload.tuning_of(Run(setting, algorithm, arm, 0)) else []
+
+    def after_for(self, setting: str, algorithm: str, arm: str, seed: int) -> list[str]:
+        """The summary of the run that a run comes after."""
+        before = self.workload.predecessor(Run(setting, algorithm, arm, seed))
+        return [f"{self.results}/runs/{before.id}/summary.json"] if before else []
 
     def tunings(self) -> list[str]:
         """Every choice that can be made."""
@@ -108,13 +121,30 @@ class Layout:
         """Final metrics of the points of a tuning grid."""
         return [f"{self.results}/tidy/{point}.csv" for point in self.workload.tuning_grid(setting)]
 
+    def timed(self, setting: str) -> str:
+        """Seconds of rounds, test passes and metrics."""
+        return f"{self.results}/timed/{setting}.json"
+
+    def timing_inputs(self, setting: str) -> list[str]:
+        """Data and partition of the first seed, if there is an arm to train."""
+        seed = self._settings()[setting].seeds[0]
+        arms = self.workload.timed_arms.get(setting)
+        return [self.data(setting, seed), self.partition(setting, seed)] if arms else []
+
+    def timing_options(self, setting: str) -> str:
+        """Command-line options that name these files."""
+        options = zip(("--data", "--partition"), self.timing_inputs(setting), strict=False)
+        return " ".join(f"{option} {shlex.quote(path)}" for option, path in options)
+
     def run_files(self, run: Run) -> list[str]:
         return [f"{self.results}/runs/{run.id}/{name}" for name in RUN_FILES]
 
     def tidy_inputs(self, setting: str) -> list[str]:
         runs = self.workload.runs_of(setting)
         files = [file for run in runs for file in self.run_files(run)[:2]]
-        return files + [file for seed in self._settings()[setting].seeds for file in self.optima(setting, seed)]
+        for seed in self._settings()[setting].seeds:
+            files += [*self.optima(setting, seed), *self.surrogates(setting, seed)]
+        return files
 
     # -- artifacts ----------------------------------------------------------------------------
     def artifact_inputs(self, name: str) -> dict[str, dict[str, str]]:
@@ -132,11 +162,14 @@ class Layout:
                 files["rounds"][setting] = f"{self.results}/tidy/{setting}.rounds.parquet"
             if "data" in needs:
                 files["data"][setting] = self.data(setting, seed)
+            if {"data", "partition"} & set(needs):
                 files.setdefault("partition", {})[setting] = self.partition(setting, seed)
             if "statistics" in needs:
                 files["statistics"][setting] = self.statistics(setting, seed)
             if "tuned" in needs:
                 files["tuned"] |= self.choices(spec, setting)
+            if "timed" in needs and setting in self.workload.seconds:
+                files["timed"][setting] = self.timed(setting)
             if "model" in needs:
                 for run in self.workload.runs_of(setting):
                     if run.seed == seed:
@@ -147,11 +180,10 @@ class Layout:
 
     def choices(self, artifact: Artifact, setting: str) -> dict[str, str]:
         """The choices that an artifact prints for a setting, by <setting>/<algorithm>."""
-        wanted = self.workload.config.algorithms
         return {
             f"{setting}/{row.algorithm}": self.tuned(setting, row.algorithm)
             for row in artifact.rows_in(setting)
-            if self.workload.tunes(setting, row.algorithm) and (not wanted or row.algorithm in wanted)
+            if self.workload.tunes(setting, row.algorithm) and self.workload.wants(row.algorithm, row.hyperparameters)
         }
 
     def artifact_input_list(self, name: str) -> list[str]:
@@ -184,6 +216,8 @@ class Layout:
                     found.add(self.statistics(setting, self._settings()[setting].seeds[0]))
                 if "tuned" in artifact.origins:
                     found |= set(self.choices(artifact, setting).values())
+                if "timed" in artifact.origins and setting in self.workload.seconds:
+                    found.add(self.timed(setting))
             if artifact.drawing and artifact.claims:
                 found.add(f"{self.results}/{paper}/{key}.csv")
         return sorted(found)
@@ -206,6 +240,12 @@ class Layout:
             self._specs[setting] = jobs.optimum(self.workload, setting, 0, 0)
         return canonical({**self._specs[setting], "seed": int(seed), "client": int(client)})
 
+    def surrogate_spec(self, setting: str, seed: str, cluster: str) -> str:
+        key = ("surrogate", setting)
+        if key not in self._specs:
+            self._specs[key] = jobs.surrogate(self.workload, setting, 0, 0)
+        return canonical({**self._specs[key], "seed": int(seed), "cluster": int(cluster)})
+
     def train_spec(self, setting: str, algorithm: str, arm: str, seed: str) -> str:
         key = (setting, algorithm, arm)
         if key not in self._specs:
@@ -214,6 +254,9 @@ class Layout:
 
     def tidy_spec(self, setting: str) -> str:
         return canonical(jobs.tidy(self.workload, setting))
+
+    def timing_spec(self, setting: str) -> str:
+        return canonical(jobs.timing(self.workload, setting))
 
     def tune_spec(self, setting: str, algorithm: str) -> str:
         return canonical(jobs.tune(self.workload, setting, algorithm))

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from fairfl.metrics.origin import Origin, origins
+from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.spec.base import Strict
 from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.spec.strict import nearest
@@ -18,8 +18,17 @@ class Metric(Strict):
     name: str = Field(description="column title, LaTeX allowed")
     meaning: str = Field(description="formula or definition in one line")
     unit: str
+    other_units: list[str] = Field(
+        default_factory=list, description="units that it has in other settings, such as the loss of a regression"
+    )
     direction: Literal["up", "down"] | None = None
-    digits: int = Field(3, ge=0, le=9, description="digits after the point in the paper's tables")
+    digits: int = Field(
+        3, ge=0, le=9, description="digits after the point in the paper's tables; significant, if seconds or no unit"
+    )
+
+    def shown_in(self, unit: str) -> str:
+        """The unit in which a number that was measured in `unit` is printed."""
+        return unit if unit in self.other_units else self.unit
 
 
 class Algorithm(Strict):
@@ -74,13 +83,18 @@ class Artifact(Strict):
     columns_of: dict[str, list[str]] = Field(
         default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
     )
+    columns_in: dict[str, list[str]] = Field(
+        default_factory=dict, description="setting -> those of the columns that it has; others have all"
+    )
     baseline: Row | None = Field(
         None, description="arm that runs are held against, client by client (accuracy_gain); runs even if it has no row"
     )
-    layout: Literal["arms", "settings_by_arm", "arms_by_setting"] = Field(
+    layout: Literal["arms", "settings_by_arm", "arms_by_setting", "metrics_by_arm", "metrics_by_setting"] = Field(
         "arms",
-        description="table: lines are arms, setting by setting, and columns metrics; or lines are settings and columns "
-        "arms; or lines are arms and columns settings, these two with one metric per cell",
+        description="table, lines by columns. arms: arms, setting by setting, by metrics; settings_by_arm: settings by "
+        "arms, one metric per cell; arms_by_setting: arms, metric by metric if a row has several, by settings; "
+        "metrics_by_arm: metrics, setting by setting, by arms, where rows of different settings that are titled alike "
+        "share a column; metrics_by_setting: metrics by settings, at most one row for each",
     )
     rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
     plot: str | None = Field(None, description="how a figure is drawn: fairfl.artifacts.plots.<plot>")
@@ -96,9 +110,10 @@ class Artifact(Strict):
         """The arms that must run in a setting: its rows and the baseline."""
         return self.rows_in(setting) + ([self.baseline] if self.baseline else [])
 
-    def columns_for(self, algorithm: str) -> list[str]:
-        """Metric ids of the rows of an algorithm, in print order."""
-        return self.columns_of.get(algorithm, self.columns)
+    def columns_for(self, algorithm: str, setting: str) -> list[str]:
+        """Metric ids of the rows of an algorithm in a setting, in print order."""
+        there = self.columns_in.get(setting, self.columns)
+        return [metric for metric in self.columns_of.get(algorithm, self.columns) if metric in there]
 
     def rows_in(self, setting: str) -> list[Row]:
         """The rows that one of the settings has."""
@@ -115,9 +130,19 @@ class Artifact(Strict):
         return self.kind == "illustration" and not self.settings
 
     @property
+    def of_settings(self) -> bool:
+        """True if its numbers belong to settings: counts, what the settings say, the cost of metrics."""
+        return bool(self.columns) and {owner(metric) for metric in self.columns} == {"setting"}
+
+    @property
     def needs(self) -> tuple[str, ...]:
-        """Kinds of files that a table is made from: choices and counts are printed with the paper's beside them."""
-        return self.origins if self.origins == ("tidy",) else (*self.origins, "reported")
+        """Kinds of files that a table is made from.
+
+        What a setting says stands in the table's own spec. Where it, choices or counts are printed, the paper's stand
+        beside them.
+        """
+        read = tuple(kind for kind in self.origins if kind != "setting")
+        return read if set(self.origins) <= {"tidy", "timed"} else (*read, "reported")
 
     @model_validator(mode="after")
     def _shape(self) -> "Artifact":
@@ -125,8 +150,8 @@ class Artifact(Strict):
             raise ValueError("a figure needs `plot`")
         if self.kind == "table" and not (self.settings and self.columns):
             raise ValueError("a table needs settings and columns")
-        if self.kind == "table" and not self.rows and self.origins != ("statistics",):
-            raise ValueError("a table needs rows, unless all of its columns count samples or clients")
+        if self.kind == "table" and not self.rows and not self.of_settings:
+            raise ValueError("a table needs rows, unless all of its columns count samples or else belong to settings")
         for number, row in enumerate(self.rows):
             if row.setting is not None and row.setting not in self.settings:
                 raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
@@ -142,17 +167,24 @@ class Artifact(Strict):
     @model_validator(mode="after")
     def _cells(self) -> "Artifact":
         algorithms = {row.algorithm for row in self.rows}
-        for algorithm, columns in self.columns_of.items():
-            if algorithm not in algorithms:
-                raise ValueError(f"columns_of: no row has algorithm {algorithm!r}{nearest(algorithm, algorithms)}")
-            for metric in columns:
-                if metric not in self.columns:
-                    raise ValueError(f"columns_of.{algorithm}: {metric!r} is no column{nearest(metric, self.columns)}")
-        if self.layout != "arms":
-            if not self.rows:
-                raise ValueError(f"layout {self.layout} needs rows")
-            for row in self.rows:
-                if len(self.columns_for(row.algorithm)) != 1:
+        for key, subsets, what, known in (
+            ("columns_of", self.columns_of, "row has algorithm", algorithms),
+            ("columns_in", self.columns_in, "setting of the artifact is", self.settings),
+        ):
+            for name, columns in subsets.items():
+                if name not in known:
+                    raise ValueError(f"{key}: no {what} {name!r}{nearest(name, known)}")
+                for metric in columns:
+                    if metric not in self.columns:
+                        raise ValueError(f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}")
+        if self.layout not in ("arms", "metrics_by_setting") and not self.rows:
+            raise ValueError(f"layout {self.layout} needs rows")
+        for setting in self.settings:
+            rows = self.rows_in(setting)
+            if self.layout == "metrics_by_setting" and len(rows) > 1:
+                raise ValueError(f"layout {self.layout} has one row per setting, {setting} has {len(rows)}")
+            for row in rows:
+                if self.layout == "settings_by_arm" and len(self.columns_for(row.algorithm, setting)) != 1:
                     raise ValueError(
                         f"layout {self.layout} has one metric per cell; name that of {row.algorithm} in columns_of"
                     )
@@ -260,7 +292,9 @@ class Config(Strict):
     seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
     artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
     settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
-    algorithms: list[str] | None = Field(None, min_length=1, description="null: all")
+    algorithms: list[str] | None = Field(
+        None, min_length=1, description="null: all; else algorithms, or arms such as qffl/q=0.1"
+    )
     data_folder: str = "data"
     mirrors: list[str] = Field(default_factory=list)
     offline: bool = False

@@ -10,6 +10,8 @@ from fairfl.spec.base import Strict
 from fairfl.spec.declaration import declaration
 from fairfl.spec.strict import SpecError, explain, nearest
 
+PARTS = ("train", "validation", "test")
+
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = ("paper", "public code", "recalled", "not stated: chosen because")
 
@@ -57,9 +59,10 @@ class Split(Strict):
     train: float = Field(gt=0, le=1)
     validation: float = Field(ge=0, lt=1)
     test: float = Field(ge=0, lt=1)
-    order: Literal["shuffled", "stored", "stored_by_class"] = Field(
+    order: Literal["shuffled", "stored", "stored_by_class", "official"] = Field(
         "shuffled",
-        description="samples shuffled first; or in stored order, train first, each client as a whole or class by class",
+        description="samples shuffled first; or in stored order, train first, each client as a whole or class by "
+        "class; or the data set's own test part, where the fractions are of its training part",
     )
 
     @model_validator(mode="after")
@@ -67,6 +70,8 @@ class Split(Strict):
         total = self.train + self.validation + self.test
         if not math.isclose(total, 1.0, abs_tol=1e-9):
             raise ValueError(f"train + validation + test is {total:g}, it must be 1")
+        if self.order == "official" and self.test:
+            raise ValueError(f"order official takes the data set's own test part, so test must be 0, not {self.test:g}")
         return self
 
 
@@ -76,6 +81,51 @@ class LocalOptimum(Strict):
     max_steps: int = Field(gt=0, description="cap on local epochs")
     flat_window: int = Field(gt=0, description="epochs over which the improvement is taken")
     flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
+
+
+class Surrogate(Strict):
+    """The model of each true cluster whose loss stands for the smallest possible one (FOCUS section 6).
+
+    The paper says only that it is trained centrally on the data of the cluster's agents; architecture, optimizer and
+    learning rate are the setting's.
+    """
+
+    clusters: int = Field(gt=0, description="true clusters of the clients, one surrogate each; 1: one for all")
+    method: Literal["trained", "known"] = Field(
+        "trained", description="known: the data come with the smallest possible loss, nothing is trained"
+    )
+    epochs: int | None = Field(None, gt=0, description="null: rounds x local_epochs")
+    every: int | None = Field(
+        None,
+        gt=0,
+        description="epochs between two measurements; the optimizer starts anew after each; null: local_epochs",
+    )
+    batch_size: Literal["setting", "pooled"] = Field(
+        "setting",
+        description="the setting's; or times the cluster's clients: as many steps in an epoch as one of them takes",
+    )
+
+
+class Timing(Strict):
+    """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
+
+    rounds: int = Field(20, gt=0, description="training rounds of each arm")
+    inferences: int = Field(100, gt=0, description="passes over the clients' test data with each arm's models")
+    metrics: int = Field(100, gt=0, description="evaluations of each metric")
+
+
+def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
+    for algorithm, given in value.items():
+        try:
+            fields = declaration("algorithms", algorithm).Config.model_fields
+        except SpecError as error:
+            raise ValueError(str(error)) from None
+        names = [field.alias or name for name, field in fields.items()]
+        for key in given:
+            if key not in names:
+                raise ValueError(f"{algorithm}: unknown hyper-parameter {key!r}{nearest(key, names)}")
+    return value
 
 
 class Tuning(Strict):
@@ -101,16 +151,7 @@ class Tuning(Strict):
     @field_validator("algorithms")
     @classmethod
     def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
-        for algorithm, grid in value.items():
-            try:
-                fields = declaration("algorithms", algorithm).Config.model_fields
-            except SpecError as error:
-                raise ValueError(str(error)) from None
-            names = [field.alias or name for name, field in fields.items()]
-            for key in grid:
-                if key not in names:
-                    raise ValueError(f"{algorithm}: unknown hyper-parameter {key!r}{nearest(key, names)}")
-        return value
+        return _known_hyperparameters(value)
 
 
 class Setting(Strict):
@@ -133,12 +174,22 @@ class Setting(Strict):
     learning_rates: dict[str, float] = Field(
         default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
     )
-    loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word"] = "cross_entropy"
+    hyperparameters: dict[str, dict[str, bool | int | float | str]] = Field(
+        default_factory=dict, description="values of its own: algorithm -> hyper-parameter -> value, under those of a row"
+    )
+    optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled, for adamw")
+    loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word", "squared_error"] = "cross_entropy"
     evaluate_every: int = Field(gt=0, description="rounds between two evaluations")
+    evaluated_parts: list[Literal["train", "validation", "test"]] = Field(
+        ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
+    )
     reported_part: Literal["train", "validation", "test"] = "test"
     gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
     local_optimum: LocalOptimum | None = None
+    surrogate: Surrogate | None = None
     tuning: Tuning | None = None
+    timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Literal["nothing", "model", "path"] = "nothing"
     seeds: list[int] = Field(min_length=1)
     sources: dict[str, str] = Field(default_factory=dict)
@@ -162,6 +213,11 @@ class Setting(Strict):
         options = {**module.DEFAULTS, **value.options}
         return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
 
+    @field_validator("hyperparameters")
+    @classmethod
+    def _known(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return _known_hyperparameters(value)
+
     @field_validator("learning_rates")
     @classmethod
     def _rates(cls, value: dict[str, float]) -> dict[str, float]:
@@ -173,6 +229,13 @@ class Setting(Strict):
             if not rate > 0:
                 raise ValueError(f"{algorithm}: {rate} is not a positive learning rate")
         return value
+
+    @field_validator("evaluated_parts")
+    @classmethod
+    def _parts(cls, value: list[str]) -> list[str]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{value} names a part twice")
+        return sorted(value, key=PARTS.index)
 
     @field_validator("seeds")
     @classmethod
@@ -195,8 +258,18 @@ class Setting(Strict):
                 f"{shards * self.clients} shards (partition.shards_per_client x clients) "
                 f"are more than {self.samples} samples"
             )
+        if self.weight_decay and self.optimizer != "adamw":
+            raise ValueError(f"weight_decay is {self.weight_decay:g}, optimizer {self.optimizer} has none: use adamw")
+        for key, part in (("reported_part", self.reported_part), ("gap_part", self.gap_part or self.reported_part)):
+            if part not in self.evaluated_parts:
+                raise ValueError(f"{key} is {part}, evaluated_parts are only {', '.join(self.evaluated_parts)}")
         if self.local_optimum and self.split.validation == 0:
             raise ValueError("split.validation is 0, but local_optimum measures L*_k on validation data")
+        if self.surrogate and self.surrogate.clusters > self.clients:
+            raise ValueError(f"surrogate.clusters is {self.surrogate.clusters}, there are only {self.clients} clients")
+        if self.surrogate and "test" not in self.evaluated_parts:
+            parts = ", ".join(self.evaluated_parts)
+            raise ValueError(f"surrogate is chosen by its test loss, evaluated_parts are only {parts}")
         return self
 
     @field_validator("sources")
@@ -209,7 +282,7 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning"})
+        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "timing"})
 
     def tuned_at(self, point: dict[str, Any]) -> dict[str, Any]:
         """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data."""
@@ -226,7 +299,9 @@ class Setting(Strict):
             "rounds": tuning.rounds or self.rounds,
             "reported_part": "validation",
             "gap_part": None,
+            "evaluated_parts": sorted({*self.evaluated_parts, "validation"}, key=PARTS.index),
             "local_optimum": None,
+            "surrogate": None,
             "learning_rates": {} if "learning_rate" in point else self.learning_rates,
             "tuning": None,
             "keep": "nothing",

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.spec.declaration import declaration, parameters
 from fairfl.spec.paper import Artifact, Config, Paper, Scale
 from fairfl.spec.setting import Setting, Tuning
@@ -80,6 +81,15 @@ class Workload:
         wanted = self.config.settings
         return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
 
+    def wants(self, algorithm: str, row: dict[str, Any] | None = None) -> bool:
+        """True if an arm is to run, or, without a row, any arm of the algorithm: config says qffl/q=0.1 or qffl."""
+        wanted = self.config.algorithms
+        if wanted is None or algorithm in wanted:
+            return True
+        if row is None:
+            return any(name.partition("/")[0] == algorithm for name in wanted)
+        return f"{algorithm}/{arm_name(row)}" in wanted
+
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
@@ -94,12 +104,53 @@ class Workload:
                 continue
             for setting in artifact.settings:
                 for row in artifact.arms_in(setting):
-                    unwanted = self.config.algorithms and row.algorithm not in self.config.algorithms
-                    if unwanted and row != artifact.baseline:
+                    if not self.wants(row.algorithm, row.hyperparameters) and row != artifact.baseline:
                         continue
                     tuned = self.config.tuned and self.tunes(setting, row.algorithm)
                     arm = (row.algorithm, arm_name(row.hyperparameters) + TUNED * tuned)
-                    table.setdefault(setting, {})[arm] = dict(row.hyperparameters)
+                    own = table.setdefault(setting, {})
+                    own[arm] = dict(row.hyperparameters)
+                    if before := self._before(setting, row.algorithm, own[arm]):
+                        own.setdefault((before[0], arm_name(before[1])), before[1])
+        return table
+
+    def _before(self, setting: str, algorithm: str, row: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+        """Algorithm and hyper-parameters of the arm that must have run first, AFTER in the algorithm's file."""
+        declared = getattr(self.declared(algorithm), "AFTER", None)
+        if declared is None:
+            return None
+        first, shared = declared
+        values = self._values(setting, algorithm, row)
+        return first, {key: values[key] for key in shared}
+
+    def predecessor(self, run: Run) -> Run | None:
+        """The run whose memberships a run starts from; None if it needs none."""
+        before = self._before(run.setting, run.algorithm, self.arms[run.setting][run.algorithm, run.arm])
+        return Run(run.setting, before[0], arm_name(before[1]), run.seed) if before else None
+
+    @cached_property
+    def seconds(self) -> dict[str, set[str]]:
+        """setting -> timed metrics that the selected artifacts print for it."""
+        found: dict[str, set[str]] = {}
+        for _, _, artifact in self.artifacts.values():
+            for setting in artifact.settings:
+                columns = artifact.columns_in.get(setting, artifact.columns)
+                if metrics := {metric for metric in columns if origin(metric) == "timed"}:
+                    found.setdefault(setting, set()).update(metrics)
+        return found
+
+    @cached_property
+    def timed_arms(self) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
+        """setting -> {(algorithm, arm): row hyper-parameters} whose seconds are printed, as reported: never tuned."""
+        table: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+        for _, _, artifact in self.artifacts.values():
+            for setting in artifact.settings:
+                for row in artifact.rows_in(setting):
+                    columns = artifact.columns_for(row.algorithm, setting)
+                    wanted = self.wants(row.algorithm, row.hyperparameters)
+                    if wanted and {*TRAINING, *INFERENCE} & {*columns}:
+                        arm = (row.algorithm, arm_name(row.hyperparameters))
+                        table.setdefault(setting, {})[arm] = dict(row.hyperparameters)
         return table
 
     @cached_property
@@ -126,18 +177,17 @@ class Workload:
         return declaration("algorithms", algorithm)
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
-        """All parameters of the arm: row values over the paper's defaults over the file's defaults."""
-        row = self.arms[run.setting][run.algorithm, run.arm]
-        paper = self.paper_of[run.setting]
-        usage = self.papers[paper].algorithms.get(run.algorithm)
-        given = {**(usage.defaults if usage else {}), **row}
-        return parameters(
-            "algorithms",
-            run.algorithm,
-            given,
-            f"papers/{paper}.yaml",
-            f"{run.setting}: {run.algorithm}({run.arm})",
-        )
+        """All parameters of the arm: row values over the setting's over the paper's defaults over the file's."""
+        arms = self.arms.get(run.setting, {}) | self.timed_arms.get(run.setting, {})
+        return self._values(run.setting, run.algorithm, arms[run.algorithm, run.arm])
+
+    def _values(self, setting: str, algorithm: str, row: dict[str, Any]) -> dict[str, Any]:
+        paper = self.paper_of[setting]
+        usage = self.papers[paper].algorithms.get(algorithm)
+        own = self.settings[setting].hyperparameters.get(algorithm, {})
+        given = {**(usage.defaults if usage else {}), **own, **row}
+        where = f"{setting}: {algorithm}({arm_name(row)})"
+        return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", where)
 
     # -- grids --------------------------------------------------------------------------------
     def calibration_grid(self, paper: str, name: str) -> list[str]:
@@ -165,7 +215,7 @@ class Workload:
         arms = {
             (algorithm, arm_name(row)): row
             for algorithm, grid in base.tuning.algorithms.items()
-            if not self.config.algorithms or algorithm in self.config.algorithms
+            if self.wants(algorithm)
             for row in _grid(grid)
         }
         points = {}
@@ -310,14 +360,28 @@ def _check_references(workload: Workload) -> None:
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
             raise SpecError(f"config.yaml: settings: no setting {wanted!r}{nearest(wanted, workload.settings)}")
-    known = {row.algorithm for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)}
+    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)]
+    known = {name for r in rows for name in (r.algorithm, f"{r.algorithm}/{arm_name(r.hyperparameters)}")}
     for wanted in workload.config.algorithms or []:
         if wanted not in known:
             raise SpecError(f"config.yaml: algorithms: no artifact uses {wanted!r}{nearest(wanted, known)}")
+    _check_timing(workload)
     checked: set[tuple[str, str, str]] = set()
-    for setting, arms in workload.arms.items():
+    for setting, arms in itertools.chain(workload.arms.items(), workload.timed_arms.items()):
         for algorithm, arm in arms:
             where = (workload.paper_of[setting], algorithm, arm)
             if where not in checked:
                 checked.add(where)
                 workload.hyperparameters(Run(setting, algorithm, arm, 0))
+
+
+def _check_timing(workload: Workload) -> None:
+    """Every setting with timed numbers says how often to repeat, every timed arm can train on its own."""
+    for setting, metrics in workload.seconds.items():
+        where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
+        if workload.settings[setting].timing is None:
+            raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
+        for algorithm, _ in workload.timed_arms.get(setting, {}):
+            declared = workload.declared(algorithm)
+            if not declared.ROUNDS or "val_best" in declared.NEEDS or hasattr(declared, "AFTER"):
+                raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")

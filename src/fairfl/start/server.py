@@ -25,7 +25,9 @@ from fairfl import cli
 from fairfl.start import STARTED, identity
 
 # Jobs of which there are many, and the files that they look up by name. Others import the rest themselves.
-ENTRIES = ("train", "optimum", "partition.__main__", "prepare", "tidy", "artifacts.table", "artifacts.figure")
+ENTRIES = (
+    "train", "optimum", "surrogate", "partition.__main__", "prepare", "tidy", "artifacts.table", "artifacts.figure"
+)  # fmt: skip
 FOLDERS = ("algorithms", "models", "partition", "data", "artifacts.plots")
 LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")  # imported when a figure is saved
 GRACE = 5.0  # seconds between asking a job to end and killing it

@@ -24,6 +24,15 @@ def test_example(q, weights, x):
     close(actual, x)
 
 
+def test_the_lipschitz_estimate_may_be_given():
+    """L = 1 / eta is the default; a smaller one takes larger steps."""
+    close(step("qffl", q=1, L=10.0)[0], step("qffl", q=1)[0])
+    L = 0.5
+    u = L * 0.1 * G
+    h = u.square().sum(1) + L * F
+    close(step("qffl", q=1, L=L)[1], L * F / h.sum())
+
+
 def test_sums_of_the_paper_agree_with_the_weights():
     """x - sum Delta_k / sum h_k, written as in Algorithm 2, without our rescaling."""
     L, q = 10.0, 1.0

@@ -26,7 +26,20 @@ def test_rows_of_a_setting() -> None:
 
 def test_columns_of_an_algorithm() -> None:
     one = table(columns_of={"fedavg": ["accuracy_mean"]})
-    assert (one.columns_for("fedavg"), one.columns_for("qffl")) == (["accuracy_mean"], ["accuracy_mean", "hp_q"])
+    assert (one.columns_for("fedavg", "a"), one.columns_for("qffl", "a")) == (
+        ["accuracy_mean"],
+        ["accuracy_mean", "hp_q"],
+    )
+
+
+def test_columns_of_a_setting() -> None:
+    three = ["accuracy_mean", "hp_q", "loss_mean"]
+    one = table(columns=three, columns_of={"fedavg": ["accuracy_mean", "loss_mean"]}, columns_in={"b": ["loss_mean"]})
+    assert one.columns_for("fedavg", "a") == ["accuracy_mean", "loss_mean"]
+    assert one.columns_for("fedavg", "b") == ["loss_mean"]  # both must allow it
+    assert one.columns_for("qffl", "a") == three
+    unordered = table(columns=three, columns_in={"a": ["loss_mean", "accuracy_mean"]})
+    assert unordered.columns_for("qffl", "a") == ["accuracy_mean", "loss_mean"]  # print order is that of the columns
 
 
 @pytest.mark.parametrize(
@@ -35,6 +48,9 @@ def test_columns_of_an_algorithm() -> None:
         (["accuracy_mean"], ("tidy",), ("tidy",)),
         (["hp_q", "learning_rate"], ("tuned",), ("tuned", "reported")),
         (["accuracy_mean", "num_clients"], ("tidy", "statistics"), ("tidy", "statistics", "reported")),
+        (["inference_seconds"], ("timed",), ("timed",)),
+        (["accuracy_mean", "inference_seconds"], ("tidy", "timed"), ("tidy", "timed")),
+        (["config_rounds", "num_clients"], ("setting", "statistics"), ("statistics", "reported")),
     ],
 )
 def test_where_numbers_come_from(columns, origins, needs) -> None:
@@ -50,6 +66,15 @@ def test_counts_need_no_rows() -> None:
     assert table(rows=[], columns=["num_clients", "samples_train"]).rows == []
 
 
+def test_what_settings_say_and_the_cost_of_metrics_need_no_rows() -> None:
+    assert table(rows=[], columns=["num_clients", "config_rounds", "metric_seconds_faa"]).of_settings
+    assert not table(columns=["num_clients", "inference_seconds"]).of_settings
+
+
+def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
+    assert table(layout="arms_by_setting").layout == "arms_by_setting"
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -61,6 +86,14 @@ def test_counts_need_no_rows() -> None:
         ({"layout": "settings_by_arm"}, "layout settings_by_arm has one metric per cell; name that of fedavg"),
         ({"layout": "arms_by_setting", "rows": [], "columns": ["num_clients"]}, "layout arms_by_setting needs rows"),
         ({"layout": "arms_by_settings"}, "layout"),
+        ({"layout": "metrics_by_arm", "rows": [], "columns": ["num_clients"]}, "layout metrics_by_arm needs rows"),
+        ({"layout": "metrics_by_setting"}, "layout metrics_by_setting has one row per setting, b has 2"),
+        ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
+        ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),
+        (
+            {"rows": [], "columns": ["num_clients", "inference_seconds"]},
+            "a table needs rows, unless all of its columns",
+        ),
         ({"rules": [2]}, r"rules: \[2\] for rows 0 to 1"),
     ],
 )

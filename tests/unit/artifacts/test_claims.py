@@ -150,6 +150,32 @@ def test_what_cannot_be_decided_says_why(text, reason) -> None:
     assert reason in judgement.reason
 
 
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("gap(fedavg) < gap(qffl, q=1)", "holds"),  # 0.3 rounds, and never
+        ("gap(qffl, q=1) <= gap(fedavg)", "fails"),
+        ("gap(qffl, q=1) < gap(qffl, q=5)", "fails"),  # both never
+        ("gap(qffl, q=1) <= gap(qffl, q=5)", "holds"),
+        ("gap(qffl, q=1) == gap(qffl, q=5)", "holds"),
+        ("gap(qffl, q=1) == gap(fedavg)", "fails"),
+        ("max_over(gap, *) > 1e300", "holds"),
+        ("min_over(gap, !eagle) == gap(fedavg)", "holds"),
+        ("gap(qffl, q=1) / gap(fedavg) > 10", "holds"),
+        ("abs(gap(fedavg) - gap(qffl, q=1)) > 10", "holds"),
+        ("gap(qffl, q=1) - gap(qffl, q=5) < 1", "undecidable"),
+        ("gap(qffl, q=1) / gap(qffl, q=5) < 1", "undecidable"),
+        ("argmax gap == qffl(q=5)", "holds"),
+        ("argmin gap == qffl(q=5)", "fails"),
+        ("monotone(gap, qffl, q, up)", "holds"),
+    ],
+)
+def test_a_target_that_was_never_reached_takes_longer_than_any_other(text, status) -> None:
+    judgement = judged(text, table(qffl_1=math.inf, qffl_5=math.inf))
+    assert judgement.status == status
+    assert (status == "undecidable") == (judgement.left is None)
+
+
 @pytest.mark.parametrize("text", ["min_over(gap, *) < 1", "argmin gap == fedavg", "monotone(gap, eagle, lambda, down)"])
 def test_empty_cells_stop_our_groups_but_not_the_papers(text) -> None:
     assert judged(text, table(eagle_2=None)).status == "undecidable"

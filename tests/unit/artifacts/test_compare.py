@@ -54,11 +54,19 @@ TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run
 REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
-def build(root: Path, reported: str = "", artifacts: dict | None = None, metrics: dict | None = None, **config):
+def build(
+    root: Path,
+    reported: str = "",
+    artifacts: dict | None = None,
+    metrics: dict | None = None,
+    settings: dict | None = None,
+    **config,
+):
     """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
     (root / "papers/reported/demo").mkdir(parents=True)
     (root / "scales").mkdir()
-    paper = {**PAPER, "artifacts": artifacts or PAPER["artifacts"], "metrics": PAPER["metrics"] | (metrics or {})}
+    more = {key: PAPER[key] | (given or {}) for key, given in (("metrics", metrics), ("settings", settings))}
+    paper = {**PAPER, **more, "artifacts": artifacts or PAPER["artifacts"]}
     (root / "papers/demo.yaml").write_text(json.dumps(paper))
     (root / "scales/tiny.yaml").write_text(json.dumps(SCALE))
     if reported:
@@ -330,3 +338,116 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
 def test_config_must_be_json(tmp_path) -> None:
     with pytest.raises(OptionError, match="--config: not JSON"):
         main(["--config", "{", "--results", str(tmp_path), "--out", str(tmp_path / "x")])
+
+
+# -- rounds without end, seconds, what settings say --------------------------------------------
+REACH = {"reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}}
+
+
+def reaches(root: Path, setting: str, *values: str) -> None:
+    text = "".join(f"{setting},fedavg,,{seed},reach,{v},rounds,d,10,r{seed},f\n" for seed, v in enumerate(values))
+    (root / f"results/tidy/{setting}.csv").write_text(TIDY + text)
+
+
+@pytest.mark.parametrize(
+    ("reported", "ours", "shown", "wanted", "difference"),
+    [
+        ("inf", ("inf", "inf"), "inf", "agrees", ""),
+        ("29", ("inf", "inf"), "inf", "differs", ""),
+        ("inf", ("29", "29"), "29", "differs", ""),
+        ("inf", ("29", "inf"), "inf", "agrees", ""),
+        ("29", ("29", "29"), "29", "agrees", "0"),
+        ("inf", ("29", "nan"), "", "diverged", ""),
+    ],
+)
+def test_targets_that_were_not_reached(tmp_path, reported, ours, shown, wanted, difference) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
+    workload = build(tmp_path, f"table1,same,fedavg,,reach,{reported},,,rounds,\n", {"table1": table}, REACH)
+    reaches(tmp_path, "same", *ours)
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    assert (line.reported, line.ours, line.verdict, line.difference) == (reported, shown, wanted, difference)
+
+
+def test_the_note_counts_the_seeds_that_did_not_reach_the_target(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
+    workload = build(tmp_path, "", {"table1": table}, REACH)
+    reaches(tmp_path, "same", "29", "inf", "inf")
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    assert (line.note, line.ours_std, line.seeds) == ("not reached by 2 of 3 seeds", "", 3)
+
+
+SECONDS = {
+    name: {"name": name, "meaning": "", "unit": "seconds", "direction": "down", "digits": 3}
+    for name in ("inference_seconds", "metric_seconds_faa")
+}
+
+
+def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}], "columns": [*SECONDS]}
+    table["settings"] = ["timed"]
+    reported = (
+        "table1,timed,fedavg,,inference_seconds,0.12,,,seconds,\ntable1,timed,,,metric_seconds_faa,6e-06,,,seconds,\n"
+    )
+    workload = build(tmp_path, reported, {"table1": table}, SECONDS, {"timed": {**SETTING, "timing": {}}})
+    path = tmp_path / "results/timed/timed.json"
+    path.parent.mkdir()
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
+    record = {"arms": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
+    path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    mine = one(rows, "timed", metric="inference_seconds")
+    assert (mine.ours, mine.ours_std, mine.seeds) == ("0.12", "0.02", 2)
+    assert mine.verdict == "not comparable: hardware"  # though the numbers are equal, and the scale is the paper's
+    assert (mine.note, mine.runs, mine.fingerprints) == ("measured on AMD EPYC, 2 threads", "timed/timed.json", "abc")
+    cost = one(rows, "timed", metric="metric_seconds_faa")
+    assert (cost.ours, cost.reported, cost.verdict) == ("6e-06", "6e-06", "not comparable: hardware")
+    other = one(rows, "timed", "qffl", "inference_seconds")
+    assert (other.verdict, other.note) == ("not reported", "nothing was timed")
+    path.unlink()
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    assert one(rows, "timed", metric="inference_seconds").verdict == "not run"
+
+
+SAID = {
+    name: {"name": name, "meaning": "", "unit": "", "digits": 4}
+    for name in ("config_rounds", "config_batch_size", "config_clusters")
+}
+
+
+def test_what_settings_say_is_compared(tmp_path) -> None:
+    reported = "".join(
+        f"table1,{setting},,,{metric},{value},,,,\n"
+        for setting in ("same", "shorter")
+        for metric, value in (("config_rounds", 100), ("config_batch_size", 6000), ("config_clusters", 3))
+    )
+    table = {**TABLE, "settings": ["same", "shorter"], "columns": [*SAID]}
+    rows = lines(build(tmp_path, reported, {"table1": table}, SAID), tmp_path, tmp_path / "results")
+    found = [(row.setting, row.metric, row.ours, row.verdict) for row in rows]
+    assert found == [
+        ("same", "config_rounds", "100", "agrees"),
+        ("same", "config_batch_size", "inf", "differs"),  # a full batch is not one of 6000
+        ("same", "config_clusters", "", "not run"),
+        ("shorter", "config_rounds", "10", "not comparable: scale"),
+        ("shorter", "config_batch_size", "inf", "not comparable: scale"),
+        ("shorter", "config_clusters", "", "not run"),
+    ]
+    assert rows[2].note == "the setting does not say"
+
+
+def test_columns_that_a_setting_does_not_have_have_no_line(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["loss", "acc"], "columns_in": {"same": ["acc"]}}
+    rows = lines(build(tmp_path, artifacts={"table1": table}), tmp_path, tmp_path / "results")
+    assert [(row.setting, row.metric) for row in rows] == [
+        ("same", "acc"), ("fewer_seeds", "loss"), ("fewer_seeds", "acc"),
+    ]  # fmt: skip
+
+
+def test_numbers_in_different_units_are_not_compared(tmp_path) -> None:
+    loss = {"loss": {**PAPER["metrics"]["loss"], "other_units": ["mse"]}}
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.1,,,mse,\n", metrics=loss)
+    with pytest.raises(FairflError, match="demo_table1: loss in same: measured in 'nats', reported in 'mse'"):
+        lines(workload, tmp_path, tmp_path / "results")
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace(",nats,", ",mse,"))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same")
+    assert (line.verdict, line.unit) == ("agrees", "mse")

@@ -359,6 +359,101 @@ def test_counts_have_settings_as_lines(two) -> None:
     assert "Setting clients count x_cifar ours none" in shown
 
 
+FOCUS = {
+    **PAPER,
+    "paper": "third",
+    "title": "A third paper",
+    "metrics": {
+        "loss": {"name": "Avg Loss", "meaning": "", "unit": "nats", "other_units": ["mse"], "direction": "down"},
+        "reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0},
+        "inference_seconds": {"name": "inference", "meaning": "", "unit": "seconds", "direction": "down", "digits": 2},
+        "config_batch_size": {"name": "batch size", "meaning": "", "unit": "", "digits": 4},
+    },
+    "algorithms": {"focus": {"title": "FOCUS"}, "fedavg": {"title": "FedAvg"}},
+    "settings": {"z_toy": SETTING, "z_image": SETTING | {"timing": {}}},
+    "artifacts": {
+        key: {"kind": "table", "title": title, "caption": "c", "settings": ["z_toy", "z_image"], **more}
+        for key, title, more in (
+            ("table1", "F1", {"columns": ["loss", "reach"], "layout": "metrics_by_arm"}),
+            ("table8", "F8", {"columns": ["loss", "reach"], "layout": "arms_by_setting"}),
+            ("table12", "F12", {"settings": ["z_image"], "columns": ["inference_seconds"]}),
+            ("table2", "F2", {"columns": ["config_batch_size"], "layout": "metrics_by_setting", "rows": []}),
+        )
+    },
+}
+for _artifact in FOCUS["artifacts"].values():
+    _rows = [
+        {"algorithm": "focus", "hyperparameters": {"M": models}, "setting": setting, "title": "Focus"}
+        for models, setting in ((2, "z_toy"), (3, "z_image"))
+        if setting in _artifact["settings"]
+    ]
+    _artifact.setdefault("rows", [*_rows, {"algorithm": "fedavg"}])
+
+
+@pytest.fixture
+def focus(tmp_path) -> Elements:
+    """A paper with metrics as lines; the scale has fewer rounds, FedAvg never reaches the target."""
+    build(tmp_path, patches=({"match": ["z_*"], "set": {"rounds": 40}, "why": "time"},))
+    results = tmp_path / "results/tiny"
+    (tmp_path / "papers/third.yaml").write_text(json.dumps(FOCUS))
+    (tmp_path / "papers/reported/third").mkdir()
+    header = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+    (tmp_path / "papers/reported/third/table1.csv").write_text(f"{header}table1,z_image,fedavg,,reach,inf,,,rounds,\n")
+    (tmp_path / "papers/reported/third/table12.csv").write_text(
+        f"{header}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
+    )
+    for setting, arm, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
+        numbers = [("focus", arm, "loss", 0.25, unit), ("focus", arm, "reach", 9, "rounds")]
+        numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
+        (results / f"tidy/{setting}.csv").write_text(
+            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
+        )
+    (results / "timed").mkdir()
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
+    record = {"arms": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
+    (results / "timed/z_image.json").write_text(json.dumps(record))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["third"]})
+    compared = compare.csv_text(compare.lines(workload, tmp_path, results), compare.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(compare.csv_text(judge.lines(workload, tmp_path, results), judge.Line))
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_lines_may_be_metrics(focus) -> None:
+    shown = part(focus, "F1 c", "F8")
+    toy, image = (shown[shown.index(f"{name}: ours, mean") :] for name in ("z_toy", "z_image"))
+    assert toy.split("paper's", 1)[1].split("ours")[0].split() == [
+        "Metric", "Focus", "M=2", "FedAvg", "Avg", "Loss", "nats", "or", "mse,", "lower", "is", "better",
+    ]  # fmt: skip
+    assert "Avg Loss nats or mse, lower is better ours 0.250 paper none – not reported ours 0.500" in toy
+    assert "Metric Focus M=3 FedAvg" in image
+
+
+def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> None:
+    assert "ours > 40 paper > 1000 ≠ other scale" in part(focus, "F1 c", "F8")
+    assert any("not reached by 1 of 1 seeds" in title for title in focus.values("title"))
+
+
+def test_lines_of_several_metrics_are_tables_where_rows_share_their_title(focus) -> None:
+    shown = part(focus, "F8 c", "F12")
+    assert "Avg Loss: ours, mean" in shown and "70%: ours, mean" in shown
+    reach = shown[shown.index("70%: ours, mean") :]
+    assert "Algorithm z_toy z_image Focus ours 9 paper none – not reported ours 9 paper none" in reach
+    assert "M=" not in reach.split("Provenance")[0]
+
+
+def test_seconds_are_over_repetitions_on_other_hardware(focus) -> None:
+    shown = part(focus, "F12 c", "F2 c")
+    assert "ours, mean ± standard deviation over repetitions" in shown
+    assert "ours 0.012 ± 0.001 paper 0.12 ≠ other hardware" in shown
+    assert "measured on EPYC, 1 thread" in focus.values("title") and "timed/z_image.json" in focus.values("href")
+
+
+def test_columns_may_be_settings_and_lines_metrics(focus) -> None:
+    assert "Metric z_toy z_image batch size ours full paper none" in part(focus, "F2 c", "Provenance")
+
+
 # -- in a browser -----------------------------------------------------------------------------
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

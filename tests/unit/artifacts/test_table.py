@@ -444,3 +444,269 @@ def test_command_line(spec, tmp_path):
     done = subprocess.run([*command, "--spec", "{", *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("error: --spec: not valid JSON")
+
+
+# -- metrics as lines -------------------------------------------------------------------------
+LAYOUTS = {
+    "accuracy_mean": {"name": "Avg Acc", "meaning": "", "unit": "fraction", "direction": "up", "digits": 2},
+    "loss_mean": {
+        "name": "Avg Loss", "meaning": "", "unit": "nats", "other_units": ["mse"], "direction": "down", "digits": 2,
+    },
+    "loss_parity": {"name": "Parity", "meaning": "", "unit": "mse", "direction": "down", "digits": 2},
+}  # fmt: skip
+
+
+def lines_of_tidy(path, setting, numbers, unit="nats"):
+    """A tidy file: algorithm, hyper-parameters, metric, value of each line, one value for each seed."""
+    units = {"accuracy_mean": "fraction", "loss_mean": unit, "loss_parity": "mse"}
+    text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    for algorithm, hyper, metric, *values in numbers:
+        for seed, value in enumerate(values):
+            run = f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}"
+            own = units.get(metric, "rounds")
+            text += f"{setting},{algorithm},{hyper},{seed},{metric},{value},{own},{setting},40,{run},abc\n"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.fixture
+def grouped(spec, tmp_path):
+    """FOCUS with another number of models, FedAvg and, on images only, AFL, in a regression and in a classification."""
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 1", caption="All", settings=["toy", "mnist"], columns=list(LAYOUTS),
+        columns_in={"toy": ["loss_mean", "loss_parity"], "mnist": ["accuracy_mean", "loss_mean"]},
+        rows=[
+            {"algorithm": "focus", "hyperparameters": {"M": 2}, "setting": "toy", "title": "FOCUS"},
+            {"algorithm": "focus", "hyperparameters": {"M": 3}, "setting": "mnist", "title": "FOCUS"},
+            {"algorithm": "fedavg"},
+            {"algorithm": "afl", "setting": "mnist"},
+        ],
+        layout="metrics_by_arm", options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = LAYOUTS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
+    spec["settings"] = {name: {"data": name, "rounds": 40, "seeds": 1, "changed": []} for name in ("toy", "mnist")}
+    toy = [("focus", "M=2", "loss_mean", 0.25), ("fedavg", "", "loss_mean", 0.5)]
+    toy += [("focus", "M=2", "loss_parity", 0.5), ("fedavg", "", "loss_parity", 0.5)]
+    mnist = [("focus", "M=3", "accuracy_mean", 0.75), ("fedavg", "", "accuracy_mean", 0.5)]
+    mnist += [("focus", "M=3", "loss_mean", 0.5), ("fedavg", "", "loss_mean", 0.25), ("afl", "", "loss_mean", "nan")]
+    spec["files"]["tidy"] = {
+        "toy": lines_of_tidy(tmp_path / "toy.csv", "toy", toy, "mse"),
+        "mnist": lines_of_tidy(tmp_path / "mnist.csv", "mnist", mnist),
+    }
+    return spec
+
+
+def test_lines_may_be_metrics_and_columns_arms(grouped):
+    csv, md, tex = results_table(grouped)
+    assert md.splitlines()[2:8] == [
+        "| Setting | Metric | FOCUS | FedAvg | AFL |",
+        "| :--- | :--- | ---: | ---: | ---: |",
+        "| Synthetic | Avg Loss ↓ | **0.25** | 0.50 |  |",
+        "| Synthetic | Parity ↓ | **0.50** | **0.50** |  |",
+        "| MNIST | Avg Acc ↑ | **0.75** | 0.50 | – |",
+        "| MNIST | Avg Loss ↓ | 0.50 | **0.25** | diverged |",
+    ]
+    assert "– No value: accuracy_mean of AFL (MNIST)." in md and "Cells:" not in md
+    assert "\\begin{tabular}{llrrr}" in tex and "\\\\\n\\midrule\nMNIST & Avg Acc $\\uparrow$ & \\textbf{0.75}" in tex
+    assert_compiles(tex)
+    assert csv.splitlines()[1] == "eagle_table1,toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0"
+    assert ",mnist,focus,M=3,loss_mean,nats,0.5," in csv
+    assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
+
+
+def test_one_setting_is_not_named_at_every_line(grouped):
+    grouped["artifact"] |= {"settings": ["mnist"]}
+    _, md, tex = results_table(grouped)
+    assert "| Metric | FOCUS | FedAvg | AFL |\n" in md and "| Avg Acc ↑ | **0.75** | 0.50 | – |\n" in md
+    assert "\\begin{tabular}{lrrr}" in tex
+
+
+def test_a_unit_that_the_metric_does_not_have_is_refused(grouped):
+    grouped["metrics"] = LAYOUTS | {"loss_mean": LAYOUTS["loss_mean"] | {"other_units": []}}
+    with pytest.raises(FairflError, match="metric loss_mean: measured in 'mse', the paper prints 'nats'"):
+        results_table(grouped)
+
+
+def test_rows_of_one_setting_may_not_be_called_alike(grouped):
+    grouped["artifact"]["rows"][2]["title"] = "FOCUS"
+    with pytest.raises(FairflError, match="two rows are called 'FOCUS'; give them a `title` each"):
+        results_table(grouped)
+
+
+def test_arms_may_be_grouped_by_metric(grouped):
+    grouped["artifact"] |= {"layout": "arms_by_setting", "rules": [3]}
+    csv, md, tex = results_table(grouped)
+    assert md.splitlines()[2:13] == [
+        "| Metric | Algorithm | Synthetic | MNIST |",
+        "| :--- | :--- | ---: | ---: |",
+        "| Avg Acc ↑ | FOCUS |  | **0.75** |",
+        "| Avg Acc ↑ | FedAvg |  | 0.50 |",
+        "| Avg Acc ↑ | AFL |  | – |",
+        "| Avg Loss ↓ | FOCUS | **0.25** | 0.50 |",
+        "| Avg Loss ↓ | FedAvg | 0.50 | **0.25** |",
+        "| Avg Loss ↓ | AFL |  | diverged |",
+        "| Parity ↓ | FOCUS | **0.50** |  |",
+        "| Parity ↓ | FedAvg | **0.50** |  |",
+        "",
+    ]
+    assert (
+        tex.count("\\midrule") == 1 + 2 + 2
+    )  # below the head, above two of three metrics, above AFL where it has cells
+    assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
+    assert_compiles(tex)
+    grouped["artifact"]["layout"] = "metrics_by_arm"
+    assert results_table(grouped)[0] == csv  # numbers do not depend on the layout
+
+
+def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
+    grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
+    csv, md, _ = results_table(grouped)
+    assert "AFL" not in md and ",afl," not in csv
+
+
+# -- targets that were not reached --------------------------------------------------------------
+@pytest.fixture
+def reach(spec, tmp_path):
+    """Rounds to an accuracy: all seeds of FOCUS reach it, one of q-FFL, none of AFL; one of FedAvg diverged."""
+    metric = {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}
+    spec["metrics"] = {"rounds_to_accuracy70": metric}
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 10", caption="Rounds", settings=["mnist"], columns=["rounds_to_accuracy70"],
+        rows=[{"algorithm": name} for name in ("focus", "qffl", "afl", "fedavg")],
+    )  # fmt: skip
+    spec["algorithms"] = {"focus": "FOCUS", "qffl": "q-FFL", "afl": "AFL", "fedavg": "FedAvg"}
+    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": []}}
+    values = {"focus": (9, 11, 10), "qffl": (28, "inf", "inf"), "afl": ("inf",) * 3, "fedavg": (10, "nan", "inf")}
+    numbers = [(name, "", "rounds_to_accuracy70", *own) for name, own in values.items()]
+    spec["files"] = {"tidy": {"mnist": lines_of_tidy(tmp_path / "reach.csv", "mnist", numbers)}}
+    return spec
+
+
+def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(reach):
+    csv, md, tex = results_table(reach)
+    assert md.splitlines()[4:8] == [
+        "| FOCUS | **10** (± 1) |",
+        "| q-FFL | > 300 (2 of 3 seeds) |",
+        "| AFL | > 300 |",
+        "| FedAvg | diverged |",
+    ]
+    assert "> n: not reached in n rounds." in md
+    assert "Diverged (a seed ended without a finite value): FedAvg." in md
+    assert "AFL & $>$ 300 \\\\" in tex
+    assert_compiles(tex)
+    cells = [line.split(",")[6:9] for line in csv.splitlines()[1:]]
+    assert cells == [["10", "0.816496581", "3"], ["inf", "", "3"], ["inf", "", "3"], ["nan", "", "3"]]
+
+
+def test_nobody_is_best_where_nobody_reaches_the_target(reach):
+    reach["artifact"]["rows"] = [{**row, "setting": None} for row in reach["artifact"]["rows"][1:3]]
+    assert "**" not in results_table(reach)[1].split("\n\n")[1]
+
+
+def test_infinite_losses_are_no_targets(reach):
+    path = Path(reach["files"]["tidy"]["mnist"])
+    path.write_text(path.read_text().replace("rounds,mnist", "nats,mnist"))
+    reach["metrics"]["rounds_to_accuracy70"]["unit"] = "nats"
+    assert "| AFL | diverged |" in results_table(reach)[1]
+
+
+# -- what was timed, what settings say ----------------------------------------------------------
+SECONDS = {
+    name: {"name": title, "meaning": "", "unit": "seconds", "direction": "down", "digits": 3}
+    for name, title in (
+        ("train_seconds_per_round", "training"), ("inference_seconds", "inference"), ("metric_seconds_faa", "FAA"),
+    )
+}  # fmt: skip
+
+
+def record(path, arms=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
+    """What fairfl.timing writes."""
+    arms = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in arms]
+    machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
+    path.write_text(json.dumps({"arms": arms, "metrics": metrics or {}, **machine}))
+    return str(path)
+
+
+@pytest.fixture
+def clocked(spec, tmp_path):
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 12", caption="Seconds", settings=["mnist"],
+        columns=["train_seconds_per_round", "inference_seconds"],
+        rows=[{"algorithm": "focus", "hyperparameters": {"M": 3}}, {"algorithm": "fedavg"}, {"algorithm": "afl"}],
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
+    changed = ["timing.rounds: 20 -> 2"]
+    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
+    arms = [
+        ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
+        ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
+    ]
+    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", arms)}}
+    return spec
+
+
+def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clocked):
+    csv, md, tex = results_table(clocked)
+    assert md.splitlines()[4:7] == [
+        "| FOCUS M = 3 | 6.5 (± 0.5) | 0.00028 (± 0) |",
+        "| FedAvg | **2** (± 0) | **0.00012** (± 0) |",
+        "| AFL | – | – |",
+    ]
+    assert md.splitlines()[-1] == (
+        "Scale: quick. Data: mnist. Changed by the scale: timing. – Not timed: AFL. "
+        "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
+    )
+    assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist\n" in csv
+    assert_compiles(tex)
+
+
+def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
+    clocked["artifact"] |= {
+        "layout": "metrics_by_setting", "settings": ["mnist", "more"], "columns": ["metric_seconds_faa"],
+        "rows": [clocked["artifact"]["rows"][0]],
+    }  # fmt: skip
+    clocked["settings"]["more"] = clocked["settings"]["mnist"]
+    clocked["files"]["timed"] = {
+        "mnist": record(tmp_path / "a.json", metrics={"metric_seconds_faa": [4e-6, 6e-6]}),
+        "more": record(tmp_path / "b.json", (), {"metric_seconds_faa": [4.5e-5]}, "NVIDIA H200", "cuda"),
+    }
+    _, md, _ = results_table(clocked)
+    assert "| Metric | mnist | more |\n| :--- | ---: | ---: |\n| FAA ↓ | 5e-06 (± 1e-06) | 4.5e-05 |\n" in md
+    assert "mnist: Measured on AMD EPYC, 1 thread: 2 repetitions of FAA." in md
+    assert "more: Measured on NVIDIA H200: 1 repetition of FAA." in md
+    clocked["artifact"]["rows"] = []  # the cost of a metric belongs to the setting
+    assert results_table(clocked)[1] == md
+
+
+def test_a_row_that_stands_at_no_line_is_named_below(clocked):
+    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": clocked["artifact"]["rows"][:1]}
+    _, md, tex = results_table(clocked)
+    assert "| Metric | mnist |\n| :--- | ---: |\n| training ↓ | 6.5 (± 0.5) |\n| inference ↓ | 0.00028 (± 0) |\n" in md
+    assert "Numbers of: FOCUS M = 3." in md
+    assert_compiles(tex)
+
+
+SAID = {
+    name: {"name": name, "meaning": "", "unit": "", "direction": None, "digits": 3}
+    for name in ("config_batch_size", "config_learning_rate", "config_clusters")
+}
+
+
+def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="Settings", settings=["mnist", "text"], columns=list(SAID)
+    )
+    spec["metrics"] = SAID
+    says = {"config_batch_size": None, "config_learning_rate": 5e-5, "config_clusters": 2}
+    facts = {"data": "mnist", "rounds": 3, "seeds": 1, "changed": []}
+    spec["settings"] = {
+        "mnist": {**facts, "says": says},
+        "text": {**facts, "says": {"config_batch_size": 512, "config_learning_rate": 0.1}},
+    }
+    (tmp_path / "r.csv").write_text(f"{REPORTED}table1,mnist,,,config_batch_size,6000,,,,\n")
+    spec["files"] = {"reported": {"table1": str(tmp_path / "r.csv")}}
+    csv, md, tex = results_table(spec)
+    assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
+    assert "– No value: config_clusters of text." in md and "Not tuned" not in md
+    assert ",mnist,,,config_batch_size,,inf,,1," in csv
+    assert_compiles(tex)

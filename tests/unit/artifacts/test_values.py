@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.artifacts.arms import arm, arm_text, spelled
-from fairfl.artifacts.units import factor, printed
+from fairfl.artifacts.units import endless, factor, half_unit, printed
 from fairfl.artifacts.values import Cell, Values, expanded, number_text, read_reported, read_tidy
 from fairfl.errors import FairflError
+from fairfl.metrics.configuration import configured
 from fairfl.spec.paper import Metric, Paper
 
 HEADER = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
@@ -87,10 +88,10 @@ def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
 
 def test_units_are_those_of_the_paper(tmp_path) -> None:
     path = tidy(tmp_path, "s,a,,0,acc,0.25,fraction,d,5,r,f")
-    cell = read_tidy([path], lambda setting, metric: "percent").find("s", "a", (), "acc")
+    cell = read_tidy([path], lambda setting, metric, unit: "percent").find("s", "a", (), "acc")
     assert (cell.mean, cell.unit) == (25.0, "percent")
     with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
-        read_tidy([path], lambda setting, metric: "nats")
+        read_tidy([path], lambda setting, metric, unit: "nats")
     assert factor("", "nats") == 1.0
 
 
@@ -222,3 +223,87 @@ def test_reported_counts_name_no_algorithm(tmp_path) -> None:
     path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
     with pytest.raises(FairflError, match="algorithm: unknown ''"):
         read_reported(path, known, "t")
+
+
+# -- targets that were not reached --------------------------------------------------------------
+def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
+    lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
+    cell = read_tidy([tidy(tmp_path, *lines)]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.std, cell.seeds, cell.censored, cell.diverged) == (math.inf, None, 3, 2, 0)
+    cell = read_tidy([tidy(tmp_path, *lines[:1])]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.std, cell.censored) == (3.0, 0.0, 0)
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "-inf"])
+def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> None:
+    path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
+    cell = read_tidy([path]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
+
+
+def test_reported_rounds_may_be_infinite(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,fedavg,,reach,inf,,,rounds,\nt,s,fedavg,,loss,inf,,,nats,\n")
+    described = {"reach": Metric(name="reach", meaning="", unit="rounds", digits=0), **paper().metrics}
+    values = read_reported(path, paper().model_copy(update={"metrics": described}), "t")
+    assert values.find("s", "fedavg", (), "reach").mean == math.inf
+    assert values.find("s", "fedavg", (), "loss").mean is None
+
+
+# -- units that a metric has in other settings --------------------------------------------------
+def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
+    described = Metric(name="loss", meaning="", unit="nats", other_units=["mse"])
+    assert [described.shown_in(unit) for unit in ("nats", "mse", "", "percent")] == ["nats", "mse", "nats", "nats"]
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,fedavg,,loss,0.01,,,mse,\n")
+    values = read_reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
+    cell = values.find("s", "fedavg", (), "loss")
+    assert (cell.mean, cell.unit) == (0.01, "mse")
+    with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
+        factor("mse", "nats")
+
+
+# -- what is timed and what settings say --------------------------------------------------------
+def test_seconds_of_training_belong_to_an_arm_and_those_of_a_metric_to_the_setting() -> None:
+    cells = {("s", "qffl", arm("q=5"), "inference_seconds"): Cell(1.0), ("s", "", (), "metric_seconds_faa"): Cell(2.0)}
+    values = Values({**cells, ("s", "", (), "config_rounds"): Cell(3.0)})
+    assert values.find("s", "qffl", arm("q=5.0"), "inference_seconds").mean == 1
+    assert values.find("s", "qffl", (), "inference_seconds") is None
+    assert values.find("s", "focus", arm("M=3"), "metric_seconds_faa").mean == 2
+    assert values.find("s", "", (), "config_rounds").mean == 3
+
+
+def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> None:
+    metric = Metric(name="FAA", meaning="", unit="seconds", digits=3)
+    known = paper().model_copy(update={"metrics": {"metric_seconds_faa": metric}})
+    path = tmp_path / "t.csv"
+    for name, arm_ in (("", ""), ("fedavg", "M=3")):
+        path.write_text(f"{REPORTED}t,s,{name},{arm_},metric_seconds_faa,6.09e-06,,,seconds,\n")
+        assert read_reported(path, known, "t").find("s", "", (), "metric_seconds_faa").mean == 6.09e-6
+
+
+def test_configuration_of_a_setting() -> None:
+    setting = {"batch_size": None, "learning_rate": 5e-5, "local_epochs": 2, "rounds": 3, "surrogate": None}
+    assert configured(setting) == {
+        "config_batch_size": math.inf, "config_learning_rate": 5e-5, "config_local_epochs": 2, "config_rounds": 3,
+    }  # fmt: skip
+    more = configured(setting | {"batch_size": 512, "surrogate": {"clusters": 2}})
+    assert (more["config_batch_size"], more["config_clusters"]) == (512, 2)
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.inf, "inf"), (-math.inf, "-inf")])
+def test_infinite_numbers_are_written_as_such(value, text) -> None:
+    assert number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"), [(4.7e-05, 3, "4.7e-05"), (6.5931, 3, "6.59"), (0.2812, 2, "0.28"), (0.0, 3, "0")]
+)
+def test_seconds_print_significant_digits(value, digits, text) -> None:
+    assert printed(value, "seconds", digits) == text
+    assert half_unit(6.59, "seconds", 3) == pytest.approx(0.005)
+
+
+def test_words_for_infinity() -> None:
+    assert endless("rounds_to_accuracy90", 300) == "> 300"
+    assert endless("config_batch_size", 300) == "full"

@@ -136,6 +136,8 @@ VRED_CASES = [
     ("templates/base/tuning/hold_out", 1.0, ["tuning.hold_out", "1.0"]),
     ("templates/base/tuning/direction", "upp", ["tuning.direction", "'upp'"]),
     ("settings/vred_cifar10/learning_rates/fedavgg", 0.1, ["learning_rates", "'fedavgg'", "did you mean 'fedavg'"]),
+    ("settings/vred_cifar10/hyperparameters", {"qfl": {}}, ["hyperparameters", "'qfl'", "did you mean 'qffl'"]),
+    ("settings/vred_cifar10/hyperparameters", {"qffl": {"Q": 1}}, ["hyperparameters", "'Q'", "known: q"]),
     ("settings/vred_cifar10/learning_rates/vred", 0.0, ["learning_rates", "vred: 0.0"]),
     ("templates/base/partition_seed", -1, ["partition_seed", "-1"]),
     ("templates/image/split/order", "sorted", ["split.order", "'sorted'"]),

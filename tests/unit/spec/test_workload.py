@@ -25,6 +25,8 @@ def test_every_paper_has_all_its_artifacts(root):
     keys |= {f"fedfv_table{n}" for n in range(1, 5)} | {"fedfv_figure1"}
     keys |= {f"fedfv_figure2{panel}_{metric}" for panel in "ab" for metric in ("mean", "std")}
     keys |= {f"vred_table{n}" for n in range(1, 7)} | {"vred_figure1", "vred_figure2"}
+    keys |= {"focus_algorithm1"} | {f"focus_table{n}" for n in range(1, 17)}
+    keys |= {f"focus_figure{n}" for n in ("1a", "1b", "2a", "2b", "2c", "3")}
     assert set(workload(root).artifacts) == keys
 
 
@@ -54,22 +56,22 @@ def test_stand_ins_are_declared(root, scale):
     load = workload(root, scale=scale)
     labels = {name: setting.data.label for name, setting in load.settings.items()}
     for name, label in labels.items():
-        if "emnist" in name:
+        if "eagle_emnist" in name:
             assert label.endswith("(stand-in for emnist)")
         if "dirty" in name:
             assert label.endswith("(stand-in for dirty_mnist)")
         if "synthetic" in name:
-            assert label == "synthetic_gaussian"
-        if name.startswith(("fedfv", "vred")):
+            assert label in ("synthetic_gaussian", "synthetic_regression")
+        if name.startswith(("fedfv", "vred", "focus")) and "synthetic" not in name:
             published = load.papers[load.paper_of[name]].settings[name].data.name
-            real = scale == "small" and published in ("cifar10", "mnist", "fashion_mnist")
+            real = scale == "small" and published in ("cifar10", "mnist", "fashion_mnist", "yelp_imdb")
             assert label == published if real else label.endswith(f"(stand-in for {published})")
 
 
 @pytest.mark.parametrize("scale", ["quick", "small"])
 def test_synthetic_settings_run_at_paper_scale(root, scale):
     load = workload(root, scale=scale)
-    for name in ("eagle_synthetic_gaussian", "eagle_toy_2clients"):
+    for name in ("eagle_synthetic_gaussian", "eagle_toy_2clients", "focus_synthetic_10"):
         assert jobs.changed_by_scale(load, name) == []
 
 
@@ -77,6 +79,36 @@ def test_restrictions(root):
     load = workload(root, algorithms="fedavg,eagle", seeds=7, artifacts="eagle_table1")
     assert {run.algorithm for run in load.runs} == {"fedavg", "eagle"}
     assert {run.seed for run in load.runs} == {7}
+
+
+def test_single_arms(root):
+    load = workload(root, artifacts="focus_table3", algorithms="fedavg,qffl/q=0.1,focus/M=3", seeds=0)
+    arms = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
+    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{arm}/seed0" for arm in arms}
+    assert load.wants("qffl") and load.wants("qffl", {"q": 0.1}) and not load.wants("qffl", {"q": 1.0})
+
+
+def test_a_run_that_comes_after_another_brings_it_along(root):
+    load = workload(root, artifacts="focus_table13", algorithms="fedavg_hardcluster", settings="focus_rotated_mnist_10")
+    hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
+    assert (focus.algorithm, focus.arm) == ("focus", "M=3") and load.predecessor(hard) == focus
+    assert load.predecessor(focus) is None
+    layout = Layout(load)
+    summary = f"results/quick/runs/{focus.id}/summary.json"
+    assert layout.after_for(hard.setting, hard.algorithm, hard.arm, 0) == [summary]
+    assert layout.after_for(focus.setting, focus.algorithm, focus.arm, 0) == []
+
+
+def test_a_setting_may_have_hyperparameters_of_its_own(root):
+    """Under those of a row, over the paper's."""
+    load = workload(root)
+    run = next(run for run in load.runs if run.algorithm == "qffl" and run.setting == "vred_cifar10")
+    setting = load.settings[run.setting]
+    before = jobs.train(load, run)
+    load.settings[run.setting] = setting.model_copy(update={"hyperparameters": {"qffl": {"L": 5.0, "q": 99.0}}})
+    after = jobs.train(load, run)
+    assert after["hyperparameters"] == before["hyperparameters"] | {"L": 5.0}, "q is the row's"
+    assert {key for key in before if before[key] != after[key]} == {"hyperparameters"}
 
 
 def test_some_settings_only(root):

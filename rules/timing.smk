@@ -1,0 +1,27 @@
+# timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all arms in turns.
+
+
+rule timing:
+    input:
+        lambda wc: layout.timing_inputs(wc.setting),
+    output:
+        f"{RESULTS}/timed/{{setting}}.json",
+    log:
+        f"{LOGS}/timed/{{setting}}.log",
+    conda:
+        "../envs/fairfl.yaml"
+    # Other jobs would slow down what is measured. So this one takes all cores from them, though it computes with as many
+    # threads as a training. A cluster gives each job cores of its own.
+    threads: lambda wc: workflow.cores if workflow.local_exec else workload.config.threads
+    resources:
+        device=workload.config.device,
+        backend=workload.config.backend,
+        computing=str(workload.config.threads),
+        gpu=GPU,
+        mem_mb=2000,
+    params:
+        spec=lambda wc: layout.timing_spec(wc.setting),
+        files=lambda wc: layout.timing_options(wc.setting),
+    shell:
+        "python -m fairfl.start fairfl.timing --spec {params.spec:q} {params.files} --out {output:q}"
+        " --device {resources.device} --backend {resources.backend} --threads {resources.computing} > {log:q} 2>&1"
