@@ -18,12 +18,12 @@ try:
 except FairflError as error:
     raise WorkflowError(str(error)) from None
 layout = Layout(workload)
-environment.prepare(ROOT)
+environment.prepare(ROOT, workload.config)
 
 RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
 GPU = environment.gpus_per_job(workload.config)
-SERVER = Server()
+SERVER = Server(layout.libraries())
 
 # Two kinds of parameters reach a job. `params:` says what it computes; Snakemake re-runs a job if they change.
 # `resources:` says how and where (device, threads, folders); a change there re-runs nothing.

@@ -21,7 +21,9 @@ _HELPERS = {
     "mnist_files",
     "options",
     "pictures",
+    "reviews",
     "sources",
+    "tff",
     "words",
 }
 

@@ -2,31 +2,38 @@
 
 Prepared data are one safetensors file. Its tensors (N rows):
 
-=========== ======= ============= ===========================================================
-name        dtype   shape         meaning
-=========== ======= ============= ===========================================================
-inputs      uint8   [N, C, H, W]  images, 0..255; or
-            float32 [N, d]        features, used as they are; or
-            int64   [N, T]        tokens of a text, 0 or more
-labels      int64   [N]           class, 0..classes-1; or, with tokens,
-                    [N, T]        the token that follows each, -1 where none is asked for
-groups      int64   [N]           rows of one distinct image share an id; a split must not
-                                  cut a group
-ambiguous   uint8   [N]           optional: 1 where the true class is uncertain
-client      int64   [N]           optional: owner of the row, where the data have clients
-=========== ======= ============= ===========================================================
+============= ======= ============= ===========================================================
+name          dtype   shape         meaning
+============= ======= ============= ===========================================================
+inputs        uint8   [N, C, H, W]  images, 0..255; or
+              float32 [N, d]        features, used as they are; or
+              int64   [N, T]        tokens of a text, 0 or more
+labels        int64   [N]           class, 0..classes-1; or, with tokens,
+                      [N, T]        the token that follows each, -1 where none is asked for; or
+              float32 [N]           the number to predict in a regression: classes is 0
+groups        int64   [N]           rows of one distinct image share an id; a split must not
+                                    cut a group
+ambiguous     uint8   [N]           optional: 1 where the true class is uncertain
+client        int64   [N]           optional: owner of the row, where the data have clients
+domain        int64   [N]           optional: where the row comes from, where there are several
+                                    sources, 0 or more
+official_test uint8   [N]           optional: 1 where the row belongs to the data's own test part
+============= ======= ============= ===========================================================
 
 Its metadata, all strings: ``dataset``, ``classes``, ``source`` (a sentence), ``sha256`` (of the
 tensors' content) and ``scale_mean``, ``scale_std``: for images the engine computes
 ``(x / 255 - scale_mean) / scale_std``, where each is one number, or one per channel with commas
 between them ("0.4914,0.4822,0.4465"); "0.0" and "1.0" mean no further scaling. For features and
 tokens both are "0.0" and "1.0". Where tokens follow tokens, ``classes`` is the size of the
-vocabulary.
+vocabulary. Data whose clients have known clusters say them in ``clusters``, a JSON list of one
+whole number per client, from 0; data whose smallest possible expected loss is known, the same for
+all clients, say it in ``bayes_loss``.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +58,7 @@ class RemoteFile:
         folder: subfolder of the data folder and of mirrors; "" means the data set's own name.
         max_bytes: a download that grows beyond this is refused.
         instead: another form of the same content, asked for when no source has this one.
+        otherwise: what the data set does where no source has the file, in words; "": it fails.
     """
 
     name: str
@@ -62,6 +70,7 @@ class RemoteFile:
     folder: str = ""
     max_bytes: int = 64 * 2**20
     instead: RemoteFile | None = None
+    otherwise: str = ""
 
     def __post_init__(self) -> None:
         for part in (self.name, self.folder):
@@ -87,7 +96,7 @@ class Dataset(Protocol):
     """What every module ``fairfl.data.<name>`` has.
 
     Attributes:
-        CLASSES: number of classes with default options (metadata has the number in use).
+        CLASSES: number of classes with default options (metadata has the number in use); 0 for a regression.
         PER_SEED: True where the data themselves are drawn anew for each run seed.
         DEFAULTS: every option with its default, as JSON values.
     """
@@ -97,7 +106,7 @@ class Dataset(Protocol):
     DEFAULTS: dict[str, Any]
 
     def files(self, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
-        """Raw files needed under these options; empty for generated or embedded data."""
+        """Raw files under these options; empty for generated or embedded data."""
 
     def prepare(self, raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         """Read or draw the data; ``raw`` is the data folder, ``seed`` counts if PER_SEED.
@@ -119,12 +128,16 @@ def assemble(
     groups: np.ndarray | None = None,
     ambiguous: np.ndarray | None = None,
     client: np.ndarray | None = None,
+    domain: np.ndarray | None = None,
+    official_test: np.ndarray | None = None,
+    clusters: Sequence[int] | None = None,
     mean: float | Sequence[float] = 0.0,
     std: float | Sequence[float] = 1.0,
 ) -> Prepared:
     """Check the arrays, bring them to their documented dtypes and add the metadata.
 
-    ``groups`` defaults to one group per row; ``mean`` and ``std`` are one number or one per channel.
+    ``classes`` is 0 for a regression. ``groups`` defaults to one group per row; ``mean`` and ``std`` are one number or
+    one per channel.
 
     Raises:
         DataError: a wrong dtype, shape or length, a label out of range or a value not finite.
@@ -132,16 +145,19 @@ def assemble(
     _check_inputs(dataset, inputs)
     rows = len(inputs)
     tensors = {"inputs": np.ascontiguousarray(inputs)}
-    if np.ndim(labels) == 2:
+    if classes == 0:
+        tensors["labels"] = _numbers(dataset, labels, rows)
+    elif np.ndim(labels) == 2:
         tensors["labels"] = _next_tokens(dataset, labels, inputs, classes)
     else:
         tensors["labels"] = _column(dataset, "labels", labels, rows, np.int64, classes - 1)
     groups = np.arange(rows) if groups is None else groups
     tensors["groups"] = _column(dataset, "groups", groups, rows, np.int64, None)
-    if ambiguous is not None:
-        tensors["ambiguous"] = _column(dataset, "ambiguous", ambiguous, rows, np.uint8, 1)
-    if client is not None:
-        tensors["client"] = _column(dataset, "client", client, rows, np.int64, None)
+    flags, ids = {"ambiguous": ambiguous, "official_test": official_test}, {"client": client, "domain": domain}
+    for dtype, highest, columns in ((np.uint8, 1, flags), (np.int64, None, ids)):
+        for name, values in columns.items():
+            if values is not None:
+                tensors[name] = _column(dataset, name, values, rows, dtype, highest)
     metadata = {
         "dataset": dataset,
         "classes": str(classes),
@@ -150,6 +166,8 @@ def assemble(
         "scale_std": _scale(dataset, "std", std, inputs),
         "sha256": content_sha256(tensors),
     }
+    if clusters is not None:
+        metadata["clusters"] = _clusters(dataset, clusters, client)
     return Prepared(tensors, metadata)
 
 
@@ -199,6 +217,18 @@ def _next_tokens(dataset: str, labels: np.ndarray, inputs: np.ndarray, classes: 
     return np.ascontiguousarray(labels, dtype=np.int64)
 
 
+def _numbers(dataset: str, labels: np.ndarray, rows: int) -> np.ndarray:
+    """float32 [N], the targets of a regression."""
+    labels = np.asarray(labels)
+    if labels.shape != (rows,) or labels.dtype.kind != "f":
+        found = f"{labels.dtype} {list(labels.shape)}"
+        raise DataError(f"{dataset}: labels are {found}; a regression (classes 0) has floating numbers [{rows}]")
+    wrong = ~np.isfinite(labels)
+    if wrong.any():
+        raise DataError(f"{dataset}: labels row {wrong.argmax()} is {labels[wrong.argmax()]}; expected a finite number")
+    return np.ascontiguousarray(labels, dtype=np.float32)
+
+
 def _scale(dataset: str, name: str, value: float | Sequence[float], inputs: np.ndarray) -> str:
     """One number, or one per channel with commas between them."""
     values = np.atleast_1d(value).astype(float).tolist()
@@ -207,6 +237,14 @@ def _scale(dataset: str, name: str, value: float | Sequence[float], inputs: np.n
     if not np.isfinite(values).all() or (name == "std" and min(values) <= 0):
         raise DataError(f"{dataset}: {name} is {values}; expected finite numbers{' > 0' if name == 'std' else ''}")
     return ",".join(map(str, values))
+
+
+def _clusters(dataset: str, clusters: Sequence[int], client: np.ndarray | None) -> str:
+    """JSON list of the cluster of each client."""
+    owners = 0 if client is None else int(np.max(client)) + 1
+    if len(clusters) != owners:
+        raise DataError(f"{dataset}: clusters has {len(clusters)} entries; the rows have {owners} clients")
+    return json.dumps(_column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist())
 
 
 def _column(dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None) -> np.ndarray:

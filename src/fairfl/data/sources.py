@@ -6,7 +6,8 @@ added, names the source and the fault) and is never used. A source that has deli
 is asked again on the next run, because it may have been repaired, but never silently: a message
 says what it did before, and the error of a failing run repeats it. A transfer that breaks off is
 tried again twice and leaves nothing behind. Where no source has a good copy, the form that
-:class:`RemoteFile` names as ``instead`` is looked for in the same way, with a message.
+:class:`RemoteFile` names as ``instead`` is looked for in the same way, with a message. Where there is
+none of these either, a file with ``otherwise`` is done without, with a message.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def find_all(
     *,
     say: Callable[[str], None] = _to_stderr,
 ) -> list[Found]:
-    """:func:`find` for every file, in order.
+    """:func:`find` for every file, in order; files that the data set can do without are left out if nobody has them.
 
     Raises:
         SourceError: for the first file that fails; other failing files are named at its end.
@@ -135,6 +136,9 @@ def find_all(
         try:
             found.append(find(file, dataset, folder, mirrors, offline, say=say, unreachable=unreachable))
         except SourceError as error:
+            if file.otherwise:
+                say(f"{dataset}: goes without {file.name}: {file.otherwise}. The reason: {error}")
+                continue
             errors.append(error)
             failed.append(file.relative(dataset))
     if len(errors) > 1:

@@ -96,6 +96,9 @@ class Clients:
             raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
         if not reads_tokens and not part.inputs.is_floating_point():
             raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
+        if hasattr(model, "check"):  # of what it reads, beyond that
+            for own in self.parts.values():
+                model.check(own.inputs)
 
 
 def load(

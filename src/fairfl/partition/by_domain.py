@@ -26,7 +26,8 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     if table.domain is None:
         raise PartitionError("by_domain needs data of several sources (a `domain` tensor: yelp_imdb, sentiment)")
     if sum(config.clients) != clients:
-        raise PartitionError(f"by_domain has {config.clients} clients, the setting asks for {clients}")
+        total = sum(config.clients)
+        raise PartitionError(f"by_domain has {config.clients}, {total} clients in all, the setting asks for {clients}")
     domains = np.unique(table.domain)
     if not np.array_equal(domains, np.arange(len(config.clients))):
         raise PartitionError(

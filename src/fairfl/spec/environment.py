@@ -7,11 +7,12 @@ from pathlib import Path
 from fairfl.spec.paper import Config
 
 
-def prepare(root: Path) -> None:
+def prepare(root: Path, config: Config) -> None:
     """Make `python -m fairfl...` in a job mean this interpreter and the package of this checkout.
 
-    An activated conda environment still puts its own python in front.
+    An activated conda environment still puts its own python in front. Models that come as files lie beside the data.
     """
+    os.environ["FAIRFL_DATA_FOLDER"] = config.data_folder
     _prepend("PATH", str(Path(sys.executable).parent))
     _prepend("PYTHONPATH", str(root / "src"))
     # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes

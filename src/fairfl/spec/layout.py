@@ -12,6 +12,7 @@ results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures
 results/<scale>/comparison.csv claims.csv index.html
 """
 
+import importlib.util
 import shlex
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,12 @@ class Layout:
         paper, key, spec = self.workload.artifacts[name]
         suffixes = ("csv", "pdf", "png") if spec.plot else ("csv", "md", "tex")
         return [f"{self.results}/{paper}/{key}.{suffix}" for suffix in suffixes]
+
+    def libraries(self) -> list[str]:
+        """What the models of the workflow import beside torch, as far as it is installed: LIBRARIES in their files."""
+        models = {self._settings()[run.setting].model.name for run in self.workload.runs}
+        wanted = [name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())]
+        return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
 
     def ids(self, *kinds: str) -> str:
         """Regular expression of the ids of the selected artifacts of these kinds."""

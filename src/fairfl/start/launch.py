@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 from fairfl.start import VARIABLE
@@ -17,10 +18,16 @@ WORTH = 4  # jobs; for fewer the server's own start costs more than it saves
 
 
 class Server:
-    """Starts and ends the server of one workflow. Jobs find it through the environment."""
+    """Starts and ends the server of one workflow. Jobs find it through the environment.
+
+    `libraries` are what some models of the workflow import beside what all jobs do.
+    """
 
     command = [sys.executable, "-m", "fairfl.start.server"]
     process: subprocess.Popen[bytes] | None = None
+
+    def __init__(self, libraries: Sequence[str] = ()) -> None:
+        self.libraries = libraries
 
     def start_for(self, workflow: Any) -> None:
         """Start for a Snakemake workflow that is about to run, unless its jobs could not use a server.
@@ -46,7 +53,7 @@ class Server:
             listener.bind(address)
             listener.listen(1024)
             self.process = subprocess.Popen(
-                [*self.command, str(listener.fileno()), str(watched), self.folder],
+                [*self.command, str(listener.fileno()), str(watched), self.folder, *self.libraries],
                 env=environment,
                 pass_fds=(listener.fileno(), watched),
                 stdin=subprocess.DEVNULL,

@@ -36,13 +36,13 @@ SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torc
 PR_SET_PDEATHSIG = 1
 
 
-def preload(workflow: int) -> None:
-    """Import what jobs need, as long as the workflow lives."""
+def preload(workflow: int, *libraries: str) -> None:
+    """Import what jobs need, and these libraries, as long as the workflow lives."""
     names = [f"fairfl.{name}" for name in ENTRIES]
     for folder in FOLDERS:
         package = importlib.import_module(f"fairfl.{folder}")
         names += [module.name for module in pkgutil.iter_modules(package.__path__, f"fairfl.{folder}.")]
-    for name in [*names, *LIBRARIES]:
+    for name in [*names, *LIBRARIES, *libraries]:
         if not select.select([workflow], [], [], 0)[0]:
             importlib.import_module(name)
     gc.collect()
@@ -222,7 +222,7 @@ def main() -> None:
     listener, workflow, folder = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
     try:
         server = Server(listener, workflow)
-        preload(workflow)
+        preload(workflow, *sys.argv[4:])
         server.serve()
     except Exception as error:
         print(f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}", file=sys.stderr)

@@ -24,18 +24,22 @@ def test_names():
         "dirty_mnist",
         "emnist",
         "fashion_mnist",
+        "femnist",
         "mnist",
         "python_text",
+        "sentiment",
         "stackoverflow",
         "synthetic_gaussian",
+        "synthetic_regression",
+        "yelp_imdb",
     )
 
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_module_has_the_interface(name):
     module = load(name)
-    assert module.CLASSES > 1
-    assert module.PER_SEED is (name == "synthetic_gaussian")
+    assert module.CLASSES > 1 or (module.CLASSES, name) == (0, "synthetic_regression")
+    assert module.PER_SEED is name.startswith("synthetic_")
     assert all(isinstance(file, RemoteFile) for file in module.files({}))
     assert module.files(json.loads(json.dumps(module.DEFAULTS))) == module.files({})
 
@@ -119,6 +123,11 @@ def test_assemble_takes_one_scale_per_channel():
         ({"inputs": np.array([[0], [np.nan], [0], [0]], np.float32)}, "inputs row 1 .* not finite"),
         ({"ambiguous": np.array([0, 2, 0, 0])}, "ambiguous row 1 is 2"),
         ({"client": np.array([0, 0, 0, -1])}, "client row 3 is -1"),
+        ({"domain": np.array([0, 1, 0, -1])}, "domain row 3 is -1"),
+        ({"official_test": np.array([0, 1, 2, 0])}, "official_test row 2 is 2; expected 0..1"),
+        ({"clusters": [0]}, "clusters has 1 entries; the rows have 0 clients"),
+        ({"client": LABELS, "clusters": [0, 1]}, "clusters has 2 entries; the rows have 3 clients"),
+        ({"client": LABELS, "clusters": [0, -1, 1]}, "clusters row 1 is -1"),
         ({"groups": np.array([0, 0, -5, 1])}, "groups row 2 is -5"),
     ],
 )
@@ -126,6 +135,38 @@ def test_assemble_refuses(change, message):
     arguments = {"inputs": IMAGES, "labels": LABELS, **change}
     with pytest.raises(DataError, match=f"d: {message}"):
         assemble("d", 3, "s", **arguments)
+
+
+def test_assemble_takes_domains_the_data_sets_own_test_part_and_clusters():
+    test = np.array([False, True, False, True])
+    data = assemble("d", 3, "s", IMAGES, LABELS, domain=LABELS, client=LABELS, official_test=test, clusters=(1, 0, 1))
+    assert (data.tensors["domain"].dtype, data.tensors["official_test"].dtype) == (np.int64, np.uint8)
+    assert data.tensors["domain"].tolist() == [0, 1, 2, 1] and data.tensors["official_test"].tolist() == [0, 1, 0, 1]
+    assert data.metadata["clusters"] == "[1, 0, 1]"
+    assert "clusters" not in assemble("d", 3, "s", IMAGES, LABELS, client=LABELS).metadata
+
+
+FEATURES = np.ones((3, 2), np.float32)
+
+
+def test_assemble_takes_numbers_to_predict():
+    data = assemble("d", 0, "s", FEATURES, np.array([0.5, -2.0, 1e3]))
+    assert data.tensors["labels"].dtype == np.float32
+    assert data.tensors["labels"].tolist() == [0.5, -2.0, 1000.0] and data.metadata["classes"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([0, 1, 2]), r"labels are int64 \[3\]; a regression \(classes 0\) has floating numbers \[3\]"),
+        (np.array([0.0, 1.0]), r"labels are float64 \[2\]"),
+        (np.array([[0.0], [1.0], [2.0]]), r"labels are float64 \[3, 1\]"),
+        (np.array([0.0, np.nan, np.inf]), "labels row 1 is nan; expected a finite number"),
+    ],
+)
+def test_assemble_refuses_numbers_to_predict(labels, message):
+    with pytest.raises(DataError, match=f"d: {message}"):
+        assemble("d", 0, "s", FEATURES, labels)
 
 
 def test_content_digest_sees_names_shapes_values_but_not_order():

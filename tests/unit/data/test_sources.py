@@ -19,8 +19,8 @@ PAGE = b"<!DOCTYPE html><html><body>Sign in</body></html>"
 
 
 def remote(urls=(), **changes):
-    fields = {"sha256": ("0" * 64, SHA), "magic": "gzip", **changes}
-    return RemoteFile("x.gz", tuple(urls), **fields)
+    fields = {"name": "x.gz", "sha256": ("0" * 64, SHA), "magic": "gzip", **changes}
+    return RemoteFile(urls=tuple(urls), **fields)
 
 
 @pytest.fixture(autouse=True)
@@ -142,6 +142,18 @@ def test_neither_form_is_there(folder, tmp_path):
     assert "d: no usable copy of x.gz. Tried: " in str(caught.value)
     assert "Instead of it: d: no usable copy of y.gz. Tried: " in str(caught.value)
     assert "checksum mismatch" in str(caught.value)
+
+
+def test_a_data_set_goes_without_a_file_that_nobody_has(folder, tmp_path, capsys):
+    mirror = put(put(tmp_path / "m", GOOD), PAGE, name="y.gz")
+    spare = remote(name="y.gz", otherwise="it is made up")
+    (found,) = find_all([spare, remote()], "d", folder, [str(mirror)])
+    assert found.path.name == "x.gz"
+    said = capsys.readouterr().err
+    assert "d: goes without y.gz: it is made up. The reason: d: no usable copy of y.gz. Tried: " in said
+    assert not (folder / "d" / "y.gz").exists()
+    put(tmp_path / "m", GOOD, name="y.gz")
+    assert len(find_all([spare, remote()], "d", folder, [str(mirror)])) == 2
 
 
 # ---- bad files

@@ -47,25 +47,25 @@ def test_paper_scale_changes_nothing(root):
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
     assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
+    # Tables 1, 3, 5, 10, 12 to 14 and figure 2a share the runs of one setting; so do tables 1, 4, 6, 11, 15 and figure 2c.
+    per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
+    per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
+    for name, arms in per_setting.items():
+        assert len(load.runs_of(f"focus_{name}")) == 3 * arms, name
     setting = load.settings["eagle_emnist_cnn_a0.1"]
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
 
 
-@pytest.mark.parametrize("scale", ["quick", "small"])
-def test_stand_ins_are_declared(root, scale):
+@pytest.mark.parametrize(
+    ("scale", "real"),
+    [("quick", set()), ("small", {"cifar10", "mnist", "fashion_mnist", "yelp_imdb"})],
+)
+def test_stand_ins_are_declared(root, scale, real):
     load = workload(root, scale=scale)
-    labels = {name: setting.data.label for name, setting in load.settings.items()}
-    for name, label in labels.items():
-        if "eagle_emnist" in name:
-            assert label.endswith("(stand-in for emnist)")
-        if "dirty" in name:
-            assert label.endswith("(stand-in for dirty_mnist)")
-        if "synthetic" in name:
-            assert label in ("synthetic_gaussian", "synthetic_regression")
-        if name.startswith(("fedfv", "vred", "focus")) and "synthetic" not in name:
-            published = load.papers[load.paper_of[name]].settings[name].data.name
-            real = scale == "small" and published in ("cifar10", "mnist", "fashion_mnist", "yelp_imdb")
-            assert label == published if real else label.endswith(f"(stand-in for {published})")
+    for name, setting in load.settings.items():
+        published, label = load.papers[load.paper_of[name]].settings[name].data.name, setting.data.label
+        as_published = published in real or published.startswith("synthetic")
+        assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
 
 
 @pytest.mark.parametrize("scale", ["quick", "small"])

@@ -1,0 +1,155 @@
+"""Generated reviews of restaurants and films, positive or negative: two domains of sentiment without any file to fetch.
+
+A stand-in for Yelp and IMDb. A review has one opinion or three, of which the majority decides its label, and perhaps a
+sentence that says nothing. An opinion is a thing and a word for it, plain or negated; words come from a vocabulary of
+the domain, from a common one, and from words that praise in one domain and blame in the other: a dark film is good, a
+dark soup is not. Some reviews do not tell what they are about and use such words only, so a model for both domains
+cannot be right about them in both, which models of one domain each can.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import reviews
+from fairfl.data.interface import Prepared, RemoteFile
+from fairfl.data.options import merge, whole
+from fairfl.data.reviews import Reviews
+
+DOMAINS = ("restaurant", "film")
+
+CLASSES = reviews.CLASSES
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {"train": [1400, 600], "test": [700, 300], "vocabulary": 256, "max_tokens": 32}
+
+_NAME = "sentiment"
+
+_words = str.split
+
+_THINGS = {
+    "restaurant": _words("food service pizza pasta soup steak dessert waiter staff coffee salad wine"),
+    "film": _words("plot acting movie film script director cast ending story actress camera music"),
+}
+_ANYTHING = ("it", "everything", "all of it", "the whole thing", "this one", "most of it")
+_COMMON = {
+    True: _words("great good wonderful excellent amazing perfect lovely nice"),
+    False: _words("bad awful terrible horrible disappointing poor dreadful annoying"),
+}
+_OWN = {
+    ("restaurant", True): _words("delicious tasty fresh friendly juicy crispy tender attentive"),
+    ("restaurant", False): _words("stale greasy bland rude soggy burnt overpriced dirty"),
+    ("film", True): _words("gripping moving hilarious clever stunning witty believable original"),
+    ("film", False): _words("boring wooden pointless clumsy shallow tedious confusing forgettable"),
+}
+_TURNING = {
+    ("restaurant", True): _words("cheap quick light predictable sweet soft familiar simple"),
+    ("film", True): _words("dark cold raw heavy wild rough intense unexpected"),
+}
+_TURNING |= {("film", False): _TURNING["restaurant", True], ("restaurant", False): _TURNING["film", True]}
+_VERBS = {
+    True: ("i loved {}", "i enjoyed {}", "i recommend {}", "go for {}"),
+    False: ("i hated {}", "i regret {}", "avoid {}", "i cannot stand {}"),
+}
+_IS = ("{} was {}", "{} was really {}", "{} felt {}", "i found {} {}")
+_IS_NOT = ("{} was not {}", "{} was never {}", "{} was hardly {}", "i did not find {} {}")
+_REMARKS = {
+    "restaurant": ("we ordered {} and {}", "we came for {} on a monday", "my wife had {}", "there is {} too"),
+    "film": ("we talked about {} and {}", "i watched it for {} on a monday", "then comes {}", "there is {} too"),
+}
+
+# Shares of the reviews, or of the opinions in a review. Films are the harder domain, as IMDb is.
+_HIDDEN = 0.1  # do not tell their domain
+_SHORT = 0.6  # have one opinion, the others three
+_MIXED = {"restaurant": 0.15, "film": 0.3}  # of those with three, one opinion is against the other two
+_REMARK = 0.3  # have a sentence without any opinion
+_NAMED = 0.8  # name the thing
+_VERB = 0.2  # say it by a verb
+_NEGATED = 0.1  # say it by the negated contrary
+_KINDS = (0.5, 0.9)  # up to where a draw means a common word, and one of the domain; the rest are turning words
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """None: the reviews are generated."""
+    _checked(options)
+    return ()
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs int64 [N, max_tokens], labels 0 negative, 1 positive; domain 0 restaurants, 1 films; official_test.
+
+    Training reviews of restaurants, of films, then test reviews of both; half of each are positive. They are the same
+    every time.
+
+    Options:
+        train, test: reviews of restaurants and of films (default 1400 and 600, 700 and 300).
+        vocabulary: most tokens of the vocabulary (default 256; the grammar has fewer).
+        max_tokens: tokens of a row, with one that begins and one that ends it (default 32).
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+    """
+    chosen = _checked(options)
+    parts = [
+        Reviews(*generate(name, part, chosen[part][domain]), domain, part == "test")
+        for part in ("train", "test")
+        for domain, name in enumerate(DOMAINS)
+    ]
+    texts = [text for own in parts if not own.test for text in own.texts]
+    tokens = reviews.words(texts, chosen["vocabulary"], chosen["max_tokens"])
+    return reviews.prepared(_NAME, "generated reviews of restaurants and films", parts, tokens)
+
+
+def generate(domain: str, part: str, count: int) -> tuple[list[str], np.ndarray]:
+    """Reviews of a domain and their labels int64 [count], positive and negative ones in turn.
+
+    Fewer of the same domain and part are the first of these; no two parts share a draw.
+    """
+    draw = random.Random(f"{domain} {part}")
+    labels = np.arange(count) % 2
+    return [_review(draw, domain, bool(label)) for label in labels], labels
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge(_NAME, options, DEFAULTS)
+    for part in ("train", "test"):
+        reviews.check_sizes(_NAME, part, chosen[part], len(DOMAINS))
+    whole(_NAME, "vocabulary", chosen["vocabulary"], reviews.SPECIALS + 1)
+    whole(_NAME, "max_tokens", chosen["max_tokens"], 3)
+    return chosen
+
+
+def _review(draw: random.Random, domain: str, positive: bool) -> str:
+    hidden = draw.random() < _HIDDEN
+    opinions = [positive] if draw.random() < _SHORT else [positive] * 3
+    if len(opinions) == 3 and draw.random() < _MIXED[domain]:
+        opinions[int(3 * draw.random())] = not positive
+    sentences = [_opinion(draw, domain, praise, hidden) for praise in opinions]
+    if not hidden and draw.random() < _REMARK:
+        sentences.insert(0, _remark(draw, domain))
+    return " . ".join(sentences) + " ."
+
+
+def _opinion(draw: random.Random, domain: str, praise: bool, hidden: bool) -> str:
+    named = not hidden and draw.random() < _NAMED
+    thing = f"the {_one(draw, _THINGS[domain])}" if named else _one(draw, _ANYTHING)
+    if not hidden and draw.random() < _VERB:
+        return _one(draw, _VERBS[praise]).format(thing)
+    negated = draw.random() < _NEGATED
+    meant, kind = praise != negated, 1.0 if hidden else draw.random()
+    common, own = _KINDS
+    words = _COMMON[meant] if kind < common else _OWN[domain, meant] if kind < own else _TURNING[domain, meant]
+    return _one(draw, _IS_NOT if negated else _IS).format(thing, _one(draw, words))
+
+
+def _remark(draw: random.Random, domain: str) -> str:
+    things = [f"the {_one(draw, _THINGS[domain])}" for _ in range(2)]
+    return _one(draw, _REMARKS[domain]).format(*things)
+
+
+def _one(draw: random.Random, values: Any) -> Any:
+    """random() alone promises the same draws in all versions of Python."""
+    return values[int(len(values) * draw.random())]

@@ -1,0 +1,266 @@
+"""Reviews of restaurants and other places (Yelp) and of films (IMDb), positive or negative: two domains of sentiment.
+
+Yelp review polarity (Zhang, Zhao, LeCun 2015): 560,000 training and 38,000 test reviews, one and two stars against
+three and four. IMDb (Maas et al. 2011): 25,000 and 25,000. FOCUS takes 56,000 of Yelp's training reviews and all others
+(section 5.2, table 2); which 56,000 it does not say, so they are drawn here, once.
+
+Where nobody has Yelp's archive, generated reviews of restaurants (:mod:`fairfl.data.sentiment`) take its place, and the
+``source`` says so. IMDb has no stand-in. Its two forms, the archive as published and two tables that an offline mirror
+may carry, have the same reviews; they come in alphabetical order, so that the form makes no difference.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl import pretrained
+from fairfl.data import archives, reviews, sentiment
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile
+from fairfl.data.options import choice, merge, whole
+from fairfl.data.reviews import Reviews, Tokens
+from fairfl.errors import DataError, SourceError
+
+CLASSES = reviews.CLASSES
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {
+    "train": [56_000, 25_000],
+    "test": [38_000, 25_000],
+    "yelp": "auto",
+    "tokenizer": "auto",
+    "vocabulary": 30_522,
+    "max_tokens": 128,
+}
+
+_NAME = "yelp_imdb"
+_PARTS = ("train", "test")
+_YELP, _IMDB = 0, 1
+_ROWS = {"train": (560_000, 25_000), "test": (38_000, 25_000)}
+"""Published reviews of Yelp and of IMDb."""
+_DRAW_SEED = 0
+
+_YELP_ARCHIVE = RemoteFile(
+    "yelp_review_polarity_csv.tgz",
+    ("https://s3.amazonaws.com/fast-ai-nlp/yelp_review_polarity_csv.tgz",),
+    sha256=("528f22e286cad085948acbc3bea7e58188416546b0e364d0ae4ca0ce666abe35",),
+    magic="gzip",
+    folder="yelp",
+    max_bytes=256 * 2**20,
+)
+_YELP_MEMBER_BYTES = 1 << 30
+_YELP_FORMS = {
+    "auto": (replace(_YELP_ARCHIVE, otherwise="generated reviews of restaurants take the place of Yelp"),),
+    "published": (_YELP_ARCHIVE,),
+    "generated": (),
+}
+
+_IMDB_ARCHIVE = RemoteFile(
+    "aclImdb_v1.tar.gz",
+    ("https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",),
+    sha256=("c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",),
+    md5="7c2ac02c03563afcf9b574c7e56c153a",
+    magic="gzip",
+    folder="imdb",
+    max_bytes=128 * 2**20,
+)
+_IMDB_MEMBER = re.compile(r"aclImdb/(train|test)/(neg|pos)/\d+_\d+\.txt")
+_IMDB_MEMBER_BYTES = 1 << 20
+_IMDB_TABLES = {
+    part: RemoteFile(f"{part}.tsv.gz", (), sha256=(sha256,), magic="gzip", folder="imdb", instead=_IMDB_ARCHIVE)
+    for part, sha256 in (
+        ("train", "857d44231062dcedd80be8b25b6be30a85bce2ff7b7de92d25be45f9d2c6d868"),
+        ("test", "e4da8c9f8eb1bb623857f546bfcf1086cf28b9015eded5716d46baec424277a5"),
+    )
+}
+
+_HUB = "https://huggingface.co/google-bert/bert-base-uncased/resolve/86b5e0934494bd15c9632b12f734a8a67f723594/"
+_BERT = tuple(
+    RemoteFile(name, (_HUB + name,), sha256=(sha256,), folder=pretrained.BERT, max_bytes=512 * 2**20)
+    for name, sha256 in (
+        (pretrained.CONFIG, "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20"),
+        (pretrained.VOCABULARY, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
+        (pretrained.WEIGHTS, "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3"),
+    )
+)
+_WITHOUT_BERT = "unless the cache of the Hugging Face hub has it, reviews are read as whole words"
+_TOKENIZERS = {
+    "auto": tuple(replace(file, otherwise=_WITHOUT_BERT) for file in _BERT),
+    "wordpiece": _BERT,
+    "words": (),
+}
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """IMDb's two tables, Yelp's archive and the pre-trained BERT whose word pieces are the tokens."""
+    chosen = _checked(options)
+    return (*_IMDB_TABLES.values(), *_YELP_FORMS[chosen["yelp"]], *_TOKENIZERS[chosen["tokenizer"]])
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs int64 [N, max_tokens], labels 0 negative, 1 positive; domain 0 Yelp, 1 IMDb; official_test.
+
+    Training reviews of Yelp, of IMDb, then test reviews of both; N = 144,000 with default options. Where fewer are
+    asked for than there are, they are drawn at random, the same for every seed.
+
+    Options:
+        train, test: reviews of Yelp and of IMDb (default 56000 and 25000, 38000 and 25000).
+        yelp: "published"; "generated", reviews of restaurants from a grammar; "auto" (default), the first of the two
+            that there is.
+        tokenizer: "wordpiece", the word pieces of bert-base-uncased; "words", whole words, the most frequent ones of
+            the training reviews; "auto" (default), word pieces if the data folder or the cache of the Hugging Face hub
+            has this model in full.
+        vocabulary: most tokens of a vocabulary of whole words (default 30522, as many as there are word pieces, so that
+            one model fits both).
+        max_tokens: tokens of a row, with one that begins and one that ends it; longer reviews lose their end (default
+            128; the paper does not say, and 512, which BERT reads at most, costs five times as much).
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: a file is missing, damaged or not as expected.
+    """
+    chosen = _checked(options)
+    yelp, origin = _yelp(raw, chosen)
+    imdb = _imdb(raw, chosen)
+    parts = [
+        Reviews(*found[part], domain, part == "test")
+        for part in _PARTS
+        for domain, found in ((_YELP, yelp), (_IMDB, imdb))
+    ]
+    counts = [" + ".join(str(chosen[part][domain]) for part in _PARTS) for domain in (_YELP, _IMDB)]
+    source = f"{origin}, {counts[_YELP]} training and test reviews, and IMDb, {counts[_IMDB]}"
+    return reviews.prepared(_NAME, source, parts, _tokens(raw, chosen, parts))
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge(_NAME, options, DEFAULTS)
+    for part in _PARTS:
+        reviews.check_sizes(_NAME, part, chosen[part], len(_ROWS[part]), _ROWS[part])
+    choice(_NAME, "yelp", chosen["yelp"], _YELP_FORMS)
+    choice(_NAME, "tokenizer", chosen["tokenizer"], _TOKENIZERS)
+    whole(_NAME, "vocabulary", chosen["vocabulary"], reviews.SPECIALS + 1)
+    whole(_NAME, "max_tokens", chosen["max_tokens"], 3)
+    return chosen
+
+
+def _tokens(raw: Path | None, chosen: dict[str, Any], parts: list[Reviews]) -> Tokens:
+    folder = None if chosen["tokenizer"] == "words" else pretrained.find(pretrained.BERT, raw)
+    if folder is not None:
+        return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, chosen["max_tokens"])
+    if chosen["tokenizer"] == "wordpiece":
+        raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.fetch --dataset {_NAME}")
+    texts = [text for own in parts if not own.test for text in own.texts]
+    return reviews.words(texts, chosen["vocabulary"], chosen["max_tokens"])
+
+
+def _drawn(part: str, domain: int, size: int) -> np.ndarray:
+    """Which of the published reviews are taken, ascending row numbers."""
+    draw = np.random.default_rng([_DRAW_SEED, domain, _PARTS.index(part)])
+    return np.sort(draw.choice(_ROWS[part][domain], size, replace=False))
+
+
+# ---- Yelp
+
+
+def _yelp(raw: Path | None, chosen: dict[str, Any]) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
+    """Texts and labels of both parts, and what they are."""
+    present = raw is not None and (Path(raw) / _YELP_ARCHIVE.relative(_NAME)).is_file()
+    if chosen["yelp"] == "generated" or (chosen["yelp"] == "auto" and not present):
+        domain = sentiment.DOMAINS[_YELP]
+        made = {part: sentiment.generate(domain, part, chosen[part][_YELP]) for part in _PARTS}
+        return made, "generated reviews of restaurants as a stand-in for Yelp"
+    path = usable(raw, _YELP_ARCHIVE, _NAME)
+    names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
+    found = {}
+    for name, data in archives.members(path, names.__contains__, _YELP_MEMBER_BYTES):
+        part = names[name]
+        found[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, chosen[part][_YELP])
+    for name, part in names.items():
+        if part not in found:
+            raise DataError(f"{path.name}: has no file {name}")
+    return found, "Yelp polarity"
+
+
+def _chosen_rows(name: str, rows: Iterable[tuple[str, ...]], part: str, size: int) -> tuple[list[str], np.ndarray]:
+    """Texts and labels of the rows that are drawn; a row is its label, 1 or 2, and its text."""
+    drawn = set(_drawn(part, _YELP, size).tolist())
+    texts, labels, count = [], [], 0
+    try:
+        for count, row in enumerate(rows, 1):
+            if len(row) != 2 or row[0] not in ("1", "2"):
+                raise DataError(f"{name}: line {count} is not a label, 1 or 2, and a review")
+            if count - 1 in drawn:
+                texts.append(row[1].replace("\\n", " "))
+                labels.append(int(row[0]) - 1)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{name}: cannot be read after line {count} ({error})") from error
+    if count != _ROWS[part][_YELP]:
+        raise DataError(f"{name}: has {count} reviews; expected {_ROWS[part][_YELP]}")
+    return texts, np.array(labels)
+
+
+def _csv(data: bytes) -> Iterator[tuple[str, ...]]:
+    return map(tuple, csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")))
+
+
+# ---- IMDb
+
+
+def _imdb(raw: Path | None, chosen: dict[str, Any]) -> dict[str, tuple[list[str], np.ndarray]]:
+    """Texts and labels of both parts, in alphabetical order."""
+    tables = raw is not None and all((Path(raw) / file.relative(_NAME)).is_file() for file in _IMDB_TABLES.values())
+    archive = raw is not None and (Path(raw) / _IMDB_ARCHIVE.relative(_NAME)).is_file()
+    rows = _from_archive(raw) if archive and not tables else {part: _from_table(raw, part) for part in _PARTS}
+    found = {}
+    for part in _PARTS:
+        ordered = sorted(rows[part])
+        if len(ordered) != _ROWS[part][_IMDB]:
+            raise DataError(f"{_NAME}: IMDb has {len(ordered)} {part} reviews; expected {_ROWS[part][_IMDB]}")
+        drawn = [ordered[row] for row in _drawn(part, _IMDB, chosen[part][_IMDB])]
+        found[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
+    return found
+
+
+def _from_table(raw: Path | None, part: str) -> list[tuple[str, int]]:
+    """Texts with their labels from a table of the columns label and text."""
+    path = usable(raw, _IMDB_TABLES[part], _NAME)
+    try:
+        lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path.name}: damaged ({error})") from error
+    if lines[0] != "label\ttext":
+        raise DataError(f"{path.name}: begins with {lines[0][:40]!r}; expected the columns label and text")
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        label, tab, text = line.partition("\t")
+        if tab and label in ("0", "1"):
+            rows.append((_plain(text), int(label)))
+        elif line:
+            raise DataError(f"{path.name}: line {number} is not a label, 0 or 1, and a review")
+    return rows
+
+
+def _from_archive(raw: Path | None) -> dict[str, list[tuple[str, int]]]:
+    path = usable(raw, _IMDB_ARCHIVE, _NAME)
+    rows: dict[str, list[tuple[str, int]]] = {part: [] for part in _PARTS}
+    for name, data in archives.members(path, lambda name: bool(_IMDB_MEMBER.fullmatch(name)), _IMDB_MEMBER_BYTES):
+        _, part, label, _ = name.split("/")
+        try:
+            rows[part].append((_plain(data.decode("utf-8")), int(label == "pos")))
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path.name}: {name} is not text ({error})") from error
+    return rows
+
+
+def _plain(text: str) -> str:
+    """One line; the archive marks line breaks as HTML does."""
+    return " ".join(text.replace("<br />", " ").split())

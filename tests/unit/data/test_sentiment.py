@@ -1,0 +1,131 @@
+"""Generated reviews: their form, and that the two domains want a model each."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from fairfl.data import reviews, sentiment
+from fairfl.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def data():
+    return sentiment.prepare(None, {}, 0)
+
+
+def test_form(data):
+    """1400 + 600 training reviews, then 700 + 300 for the test; half of each positive."""
+    tensors = data.tensors
+    assert {name: tensor.dtype.name for name, tensor in tensors.items()} == {
+        "inputs": "int64",
+        "labels": "int64",
+        "groups": "int64",
+        "domain": "int64",
+        "official_test": "uint8",
+    }
+    sizes = {(0, 0): 1400, (0, 1): 600, (1, 0): 700, (1, 1): 300}
+    keys = list(zip(tensors["official_test"].tolist(), tensors["domain"].tolist(), strict=True))
+    assert [(key, len(list(rows))) for key, rows in itertools.groupby(keys)] == list(sizes.items())
+    for test, domain in sizes:
+        mine = (tensors["official_test"] == test) & (tensors["domain"] == domain)
+        assert tensors["labels"][mine].mean() == 0.5
+    assert tensors["inputs"].shape == (3000, 32)
+    assert data.metadata["classes"] == "2"
+    assert data.metadata["source"].startswith("generated reviews of restaurants and films; words of a vocabulary of")
+
+
+def test_rows_begin_end_and_know_every_word(data):
+    inputs = data.tensors["inputs"]
+    assert (inputs[:, 0] == reviews.CLS).all() and (inputs != reviews.UNKNOWN).all()
+    lengths = (inputs != reviews.PAD).sum(1)
+    assert ((inputs == reviews.SEP).sum(1) == 1).all()
+    assert (inputs[np.arange(len(inputs)), lengths - 1] == reviews.SEP).all()
+
+
+def test_the_same_every_time_whatever_the_seed(data):
+    assert sentiment.prepare(None, {}, 7).metadata == data.metadata
+    assert sentiment.files({}) == ()
+
+
+def test_fewer_reviews_are_the_first_of_more():
+    texts, labels = sentiment.generate("film", "train", 50)
+    fewer, own = sentiment.generate("film", "train", 20)
+    assert fewer == texts[:20] and own.tolist() == labels[:20].tolist() == [0, 1] * 10
+    assert fewer != sentiment.generate("film", "test", 20)[0]
+    assert fewer != sentiment.generate("restaurant", "train", 20)[0]
+
+
+def test_words_that_praise_in_one_domain_blame_in_the_other():
+    for word in ("cheap", "dark"):
+        shares = []
+        for domain in sentiment.DOMAINS:
+            texts, labels = sentiment.generate(domain, "train", 4000)
+            mine = [word in text.split() for text in texts]
+            shares.append(labels[mine].mean())
+        restaurant, film = shares if word == "cheap" else shares[::-1]
+        assert restaurant > 0.7 and film < 0.3
+
+
+def test_a_linear_model_of_one_domain_beats_one_of_both(data):
+    """Least squares on counts of words: each domain loses by the other, the smaller one more."""
+    tensors = data.tensors
+    counts = np.stack([np.bincount(row, minlength=256) for row in tensors["inputs"]]).astype(float)
+    target, test = 2 * tensors["labels"] - 1, tensors["official_test"] == 1
+
+    def accuracy(domains, domain):
+        seen = ~test & np.isin(tensors["domain"], domains)
+        gram = counts[seen].T @ counts[seen] + np.eye(256)
+        weights = np.linalg.solve(gram, counts[seen].T @ target[seen])
+        asked = test & (tensors["domain"] == domain)
+        return (np.sign(counts[asked] @ weights) == target[asked]).mean()
+
+    alone = [accuracy([k], k) for k in (0, 1)]
+    together = [accuracy([0, 1], k) for k in (0, 1)]
+    assert min(alone) > 0.9
+    assert alone[0] > together[0] and alone[1] > together[1] + 0.08
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train": 100}, r"option train is 100; expected a list of 2 sizes, one per domain"),
+        ({"train": [1, 2, 3]}, r"option train is \[1, 2, 3\]; expected a list of 2 sizes"),
+        ({"test": [5, 0]}, r"option test\[1\] is 0; expected a whole number >= 1"),
+        ({"test": [5.0, 1]}, r"option test\[0\] is 5.0"),
+        ({"vocabulary": 4}, "option vocabulary is 4; expected a whole number >= 5"),
+        ({"max_tokens": 2}, "option max_tokens is 2; expected a whole number >= 3"),
+        ({"size": 4}, "unknown option 'size'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"sentiment: {message}"):
+        sentiment.files(options)
+
+
+# ---- reviews as tokens
+
+
+def test_words_by_hand():
+    """a comes three times, the full stop and b twice, c and the comma once: c has no room among 8 tokens."""
+    tokens = reviews.words(["A b a.", "c B, a ."], 8, 7)
+    assert tokens.described == "words of a vocabulary of 8 tokens made from the training reviews"
+    a, stop, b, comma = 4, 5, 6, 7
+    pad, unknown, first, last = reviews.PAD, reviews.UNKNOWN, reviews.CLS, reviews.SEP
+    assert tokens.encode(["a b", "A C!", "b . a , a a a", ""]).tolist() == [
+        [first, a, b, last, pad, pad, pad],
+        [first, a, unknown, unknown, last, pad, pad],
+        [first, b, stop, a, comma, a, last],
+        [first, last, pad, pad, pad, pad, pad],
+    ]
+
+
+def test_only_words_that_fit_into_a_row_are_counted():
+    tokens = reviews.words(["a b c c c"], 9, 4)
+    assert tokens.encode(["a b", "b c"]).tolist() == [[2, 4, 5, 3], [2, 5, 1, 3]]
+    assert "vocabulary of 6 tokens" in tokens.described
+
+
+def test_words_are_split_as_they_are_written():
+    assert reviews.split("It's GOOD-ish, 10/10…", 99) == ["it's", "good", "-", "ish", ",", "10", "/", "10", "…"]
+    assert reviews.split("a b c", 2) == ["a", "b"]

@@ -1,0 +1,312 @@
+"""Yelp and IMDb on small generated files of the same forms, and IMDb on a mirror where there is one."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from fairfl import fetch, pretrained
+from fairfl.data import reviews, sentiment, yelp_imdb
+from fairfl.errors import DataError, OptionError, SourceError
+
+YELP = {
+    "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
+    "test": ['"2","Great soup."', '"1","Rude staff."'],
+}
+IMDB = {
+    "train": [("A dull film.", 0), ("A <br /><br />great cast.", 1), ("Moving café scene.", 1)],
+    "test": [("Great film.", 1), ("A bad cast.", 0)],
+}
+SIZES = {"train": [4, 3], "test": [2, 2]}
+OPTIONS = {"tokenizer": "words", "vocabulary": 40, "max_tokens": 8}
+
+
+def put_yelp(small, folder, rows=YELP):
+    texts = {f"{part}.csv": "\n".join(lines).encode("utf-8", "surrogateescape") for part, lines in rows.items()}
+    members = [(f"yelp_review_polarity_csv/{name}", text) for name, text in [("readme.txt", b"x"), *texts.items()]]
+    small.tar(folder / "yelp" / "yelp_review_polarity_csv.tgz", members)
+
+
+def put_tables(folder, rows=IMDB, head="label\ttext\n"):
+    (folder / "imdb").mkdir(parents=True, exist_ok=True)
+    for part, own in rows.items():
+        text = head + "".join(f"{label}\t{text.replace('<br />', ' ')}\n" for text, label in own)
+        (folder / "imdb" / f"{part}.tsv.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def put_archive(small, folder, rows=IMDB):
+    members = [
+        (f"aclImdb/{part}/{('neg', 'pos')[label]}/{number}_{1 + 9 * label}.txt", text.encode())
+        for part, own in rows.items()
+        for number, (text, label) in reversed(list(enumerate(own)))
+    ]
+    other = [("aclImdb/train/unsup/0_0.txt", b"No label."), ("aclImdb/train/pos/a.txt", b"x"), ("aclImdb/README", b"x")]
+    small.tar(folder / "imdb" / "aclImdb_v1.tar.gz", other + members)
+
+
+PIECES = ["[PAD]", "[UNK]", "[SEP]", "[CLS]", "great", "film", "so", "##up", ".", "a"]
+
+
+def put_bert(folder):
+    """Configuration and weights are not read by the data."""
+    (folder / "bert-base-uncased").mkdir(parents=True)
+    for name in pretrained.FILES:
+        (folder / "bert-base-uncased" / name).write_text("\n".join(PIECES) if name == "vocab.txt" else "{}")
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path_factory, monkeypatch, any_checksum):
+    """No pre-trained model of this machine is found, and the published parts have as many reviews as these files."""
+    nowhere = tmp_path_factory.mktemp("nowhere")
+    monkeypatch.setenv("HF_HUB_CACHE", str(nowhere))
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(nowhere))
+    monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (4, 3), "test": (2, 2)})
+    monkeypatch.setattr(yelp_imdb, "DEFAULTS", yelp_imdb.DEFAULTS | SIZES)
+
+
+@pytest.fixture
+def raw(small, tmp_path):
+    put_yelp(small, tmp_path)
+    put_tables(tmp_path)
+    return tmp_path
+
+
+def test_published_reviews_by_hand(raw):
+    """Yelp in stored order, IMDb in alphabetical order; training parts first."""
+    data = yelp_imdb.prepare(raw, OPTIONS, 0)
+    tensors = data.tensors
+    assert tensors["domain"].tolist() == [0] * 4 + [1] * 3 + [0] * 2 + [1] * 2
+    assert tensors["official_test"].tolist() == [0] * 7 + [1] * 4
+    assert tensors["labels"].tolist() == [0, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1]
+    texts = [
+        'cold , " dirty " and rude .',
+        "great pizza .",
+        "nice staff .",
+        "bad soup .",
+        "a dull film .",
+        "a great cast .",
+        "moving caf é scene .",
+    ]
+    tokens = reviews.words(texts, 40, 8)
+    np.testing.assert_array_equal(tensors["inputs"][:7], tokens.encode(texts))
+    test = ["great soup .", "rude staff .", "a bad cast .", "great film ."]
+    np.testing.assert_array_equal(tensors["inputs"][7:], tokens.encode(test))
+    assert (tensors["inputs"][9] == reviews.UNKNOWN).sum() == 0  # words of both domains
+    assert data.metadata["classes"] == "2"
+    assert data.metadata["source"] == (
+        "Yelp polarity, 4 + 2 training and test reviews, and IMDb, 3 + 2; "
+        "words of a vocabulary of 24 tokens made from the training reviews"
+    )
+
+
+def test_both_forms_of_imdb_are_the_same_data(small, raw):
+    table = yelp_imdb.prepare(raw, OPTIONS, 0).metadata
+    for part in IMDB:
+        (raw / "imdb" / f"{part}.tsv.gz").unlink()
+    put_archive(small, raw)
+    assert yelp_imdb.prepare(raw, OPTIONS, 0).metadata == table
+    put_tables(raw, {"train": [], "test": []})
+    with pytest.raises(DataError, match="IMDb has 0 train reviews; expected 3"):  # the tables come first
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+
+
+def test_fewer_reviews_are_drawn_from_all_and_are_the_same_for_every_seed(raw):
+    every = yelp_imdb.prepare(raw, OPTIONS, 0)
+    options = {**OPTIONS, "train": [2, 2], "test": [1, 1]}
+    some, again = (yelp_imdb.prepare(raw, options, seed) for seed in (0, 1))
+    assert some.metadata == again.metadata
+    assert some.tensors["domain"].tolist() == [0, 0, 1, 1, 0, 1]
+    assert "Yelp polarity, 2 + 1 training and test reviews, and IMDb, 2 + 1;" in some.metadata["source"]
+    lengths = [sorted((data.tensors["inputs"] > 0).sum(1).tolist()) for data in (every, some)]
+    assert all(length in lengths[0] for length in lengths[1])
+
+
+def test_draws_have_no_row_twice_and_leave_the_order(monkeypatch):
+    monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (1000, 50), "test": (1000, 50)})
+    rows = yelp_imdb._drawn("train", 0, 300)
+    assert len(rows) == 300 and (np.diff(rows) > 0).all() and rows[-1] > 900 and rows[0] < 100
+    assert rows.tolist() != yelp_imdb._drawn("test", 0, 300).tolist()
+    assert yelp_imdb._drawn("train", 1, 50).tolist() == list(range(50))
+
+
+def test_generated_reviews_take_the_place_of_yelp(small, raw):
+    given = yelp_imdb.prepare(raw, {**OPTIONS, "yelp": "generated"}, 0)
+    (raw / "yelp" / "yelp_review_polarity_csv.tgz").unlink()
+    data = yelp_imdb.prepare(raw, OPTIONS, 0)
+    assert data.metadata == given.metadata
+    assert data.metadata["source"].startswith(
+        "generated reviews of restaurants as a stand-in for Yelp, 4 + 2 training and test reviews, and IMDb, 3 + 2; "
+    )
+    texts, labels = sentiment.generate("restaurant", "train", 4)
+    assert data.tensors["labels"][:4].tolist() == labels.tolist()
+    tokens = reviews.words([*texts, "A dull film.", "A great cast.", "Moving café scene."], 40, 8)
+    np.testing.assert_array_equal(data.tensors["inputs"][:4], tokens.encode(texts))
+    with pytest.raises(SourceError, match="yelp_review_polarity_csv.tgz is missing"):
+        yelp_imdb.prepare(raw, {**OPTIONS, "yelp": "published"}, 0)
+
+
+def test_without_imdb(small, tmp_path):
+    put_yelp(small, tmp_path)
+    with pytest.raises(SourceError, match="train.tsv.gz is missing; run fairfl.fetch --dataset yelp_imdb"):
+        yelp_imdb.prepare(tmp_path, OPTIONS, 0)
+
+
+# ---- word pieces
+
+
+def test_word_pieces_by_hand(raw):
+    """soup is so + ##up; dull and the like are unknown."""
+    pytest.importorskip("tokenizers")
+    put_bert(raw)
+    data = yelp_imdb.prepare(raw, {"max_tokens": 6}, 0)
+    pad, unknown, sep, cls, great, film, so, up, stop, a = range(10)
+    assert data.tensors["inputs"][[0, 3, 4, 10]].tolist() == [
+        [cls, unknown, unknown, unknown, unknown, sep],
+        [cls, unknown, so, up, stop, sep],
+        [cls, a, unknown, film, stop, sep],
+        [cls, great, film, stop, sep, pad],
+    ]
+    assert data.metadata["source"].endswith("; 10 word pieces of bert-base-uncased")
+    asked = yelp_imdb.prepare(raw, {"max_tokens": 6, "tokenizer": "wordpiece"}, 0)
+    assert asked.metadata == data.metadata
+    assert "words of a vocabulary" in yelp_imdb.prepare(raw, OPTIONS, 0).metadata["source"]
+
+
+def test_an_incomplete_model_is_none(raw):
+    put_bert(raw)
+    (raw / "bert-base-uncased" / "model.safetensors").unlink()
+    assert "words of a vocabulary" in yelp_imdb.prepare(raw, {}, 0).metadata["source"]
+    with pytest.raises(SourceError, match="bert-base-uncased is missing; run fairfl.fetch"):
+        yelp_imdb.prepare(raw, {"tokenizer": "wordpiece"}, 0)
+
+
+def test_word_pieces_without_their_library_or_with_another_file(raw, monkeypatch):
+    put_bert(raw)
+    (raw / "bert-base-uncased" / "vocab.txt").write_text("no\nspecial\n")
+    pytest.importorskip("tokenizers")
+    with pytest.raises(DataError, match=r"vocab.txt: not a vocabulary of word pieces"):
+        yelp_imdb.prepare(raw, {}, 0)
+    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    with pytest.raises(DataError, match=r"need transformers: pip install 'fairfl\[text\]'"):
+        yelp_imdb.prepare(raw, {}, 0)
+
+
+# ---- fetching
+
+
+def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
+    put_tables(tmp_path / "mirror")
+    marker, folder = tmp_path / "m.json", tmp_path / "data"
+    where = ["--folder", str(folder), "--mirror", str(tmp_path / "mirror"), "--offline", "--out", str(marker)]
+    fetch.main(["--dataset", "yelp_imdb", *where])
+    paths = [file["path"] for file in json.loads(marker.read_text())["files"]]
+    assert paths == ["imdb/train.tsv.gz", "imdb/test.tsv.gz"]
+    said = capsys.readouterr().err
+    assert "yelp_review_polarity_csv.tgz: generated reviews of restaurants take the place of Yelp. The reason" in said
+    assert "vocab.txt: unless the cache of the Hugging Face hub has it, reviews are read as whole words. The" in said
+    for options in ({"yelp": "published"}, {"tokenizer": "wordpiece"}):
+        marker.unlink(missing_ok=True)
+        with pytest.raises(SourceError, match="no usable copy of"):
+            fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(options), *where])
+        assert not marker.exists()
+
+
+def test_fetching_takes_the_published_archive_where_there_are_no_tables(small, tmp_path, capsys):
+    put_archive(small, tmp_path / "mirror")
+    put_yelp(small, tmp_path / "mirror")
+    marker, folder = tmp_path / "m.json", tmp_path / "data"
+    where = ["--folder", str(folder), "--mirror", str(tmp_path / "mirror"), "--offline", "--out", str(marker)]
+    fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(OPTIONS), *where])
+    source = yelp_imdb.prepare(folder, OPTIONS, 0).metadata["source"]
+    assert source.startswith("Yelp polarity, 4 + 2 training and test reviews, and IMDb, 3 + 2")
+
+
+def test_files_of_the_options():
+    def names(**options):
+        return [file.relative("yelp_imdb") for file in yelp_imdb.files(options)]
+
+    imdb, yelp = ["imdb/train.tsv.gz", "imdb/test.tsv.gz"], ["yelp/yelp_review_polarity_csv.tgz"]
+    bert = [f"bert-base-uncased/{name}" for name in ("config.json", "vocab.txt", "model.safetensors")]
+    assert names() == imdb + yelp + bert
+    assert names(yelp="generated") == imdb + bert
+    assert names(tokenizer="words") == imdb + yelp
+    assert names(yelp="published", tokenizer="wordpiece") == imdb + yelp + bert
+    for options, needed in (({}, 2), ({"yelp": "published", "tokenizer": "wordpiece"}, 6)):
+        assert sum(not file.otherwise for file in yelp_imdb.files(options)) == needed
+    assert all(file.sha256 for file in yelp_imdb.files({}))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train": [5, 3]}, r"option train\[0\] is 5; expected at most 4"),
+        ({"test": [2, 3]}, r"option test\[1\] is 3; expected at most 2"),
+        ({"train": [4]}, r"option train is \[4\]; expected a list of 2 sizes"),
+        ({"yelp": "auto_"}, "option yelp is 'auto_'; nearest: 'auto'"),
+        ({"tokenizer": "word"}, "option tokenizer is 'word'; nearest: 'words'"),
+        ({"vocabulary": 0}, "option vocabulary is 0"),
+        ({"max_tokens": None}, "option max_tokens is None"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"yelp_imdb: {message}"):
+        yelp_imdb.files({**OPTIONS, **options})
+
+
+# ---- files with other contents
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('"3","Three stars."', r"train.csv: line 2 is not a label, 1 or 2, and a review"),
+        ('"1","Two","texts"', r"train.csv: line 2 is not a label"),
+        ('"1"', r"train.csv: line 2 is not a label"),
+    ],
+)
+def test_yelp_with_other_contents(small, raw, line, message):
+    put_yelp(small, raw, {**YELP, "train": [YELP["train"][0], line, *YELP["train"][2:]]})
+    with pytest.raises(DataError, match=f"yelp_review_polarity_csv.tgz: yelp_review_polarity_csv/{message}"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+
+
+def test_yelp_without_a_part_or_a_review(small, raw):
+    put_yelp(small, raw, {**YELP, "test": YELP["test"][:1]})
+    with pytest.raises(DataError, match="yelp_review_polarity_csv/test.csv: has 1 reviews; expected 2"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+    put_yelp(small, raw, {**YELP, "test": [*YELP["test"], '"1","\udc80"']})
+    with pytest.raises(DataError, match="test.csv: cannot be read after line 0 "):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+    put_yelp(small, raw, {"train": YELP["train"]})
+    with pytest.raises(DataError, match="has no file yelp_review_polarity_csv/test.csv"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+
+
+def test_imdb_with_other_contents(small, raw):
+    put_tables(raw, head="text\tlabel\n")
+    with pytest.raises(DataError, match=r"train.tsv.gz: begins with 'text\\tlabel'; expected the columns label and"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+    put_tables(raw, {**IMDB, "test": [("Great film.", 1), ("Seen.", 2)]})
+    with pytest.raises(DataError, match="test.tsv.gz: line 3 is not a label, 0 or 1, and a review"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+    for part in IMDB:
+        (raw / "imdb" / f"{part}.tsv.gz").unlink()
+    put_archive(small, raw, {**IMDB, "train": IMDB["train"][:2]})
+    with pytest.raises(DataError, match="IMDb has 2 train reviews; expected 3"):
+        yelp_imdb.prepare(raw, OPTIONS, 0)
+
+
+def test_real_imdb(mirror, monkeypatch):
+    """Of the 50,000 reviews only 600 are made into tokens."""
+    if not (mirror / "imdb" / "train.tsv.gz").is_file():
+        pytest.skip("the mirror has no IMDb")
+    monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (560_000, 25_000), "test": (38_000, 25_000)})
+    options = {"train": [10, 300], "test": [10, 300], "yelp": "generated", "tokenizer": "words", "vocabulary": 2000}
+    tensors = yelp_imdb.prepare(mirror, options, 0).tensors
+    films = tensors["domain"] == 1
+    assert tensors["inputs"].shape == (620, 128) and films.sum() == 600
+    assert 0.45 < tensors["labels"][films].mean() < 0.55
+    lengths = (tensors["inputs"][films] != reviews.PAD).sum(1)
+    assert np.median(lengths) == 128  # a review has some 230 words
+    assert (tensors["inputs"][films] == reviews.UNKNOWN).mean() < 0.2

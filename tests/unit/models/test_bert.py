@@ -1,0 +1,260 @@
+"""BERT: sizes, padding, steps in the sequential backend, and where its weights come from."""
+
+import json
+import sys
+
+import pytest
+import torch
+from pydantic import ValidationError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from fairfl import models, pretrained
+from fairfl.engine import parameters
+from fairfl.engine.federation import Part
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.sequential import Sequential
+from fairfl.errors import FairflError
+
+pytest.importorskip("transformers")
+
+SMALL = {
+    "name": "bert",
+    "pretrained": None,
+    "hidden": 8,
+    "layers": 2,
+    "heads": 2,
+    "intermediate": 12,
+    "vocabulary": 9,
+    "positions": 6,
+    "init_std": 0.5,
+    "dropout": 0.0,
+}
+PIECES = ["[PAD]", "[UNK]", "[SEP]", "[CLS]", "a", "b", "c", "d", "e"]
+TOKENS = torch.tensor([[3, 4, 5, 2, 0, 0], [3, 6, 2, 0, 0, 0], [3, 4, 5, 6, 7, 2], [3, 8, 8, 2, 0, 0]])
+LABELS = torch.tensor([0, 1, 1, 0])
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """No pre-trained model of this machine is found."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
+
+
+def build(outputs=2, seed=0, **changes):
+    torch.manual_seed(seed)
+    return models.build({**SMALL, **changes}, (6,), outputs).eval()
+
+
+def put(folder, seed=1, pieces=PIECES):
+    """A pre-trained model as transformers saves it; returns it."""
+    model = build(seed=seed)
+    model.bert.save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    return model
+
+
+# ---- the model
+
+
+def test_number_of_parameters():
+    """BERT-base has 109,483,778 with a head for two classes, by the published sizes."""
+
+    def parameters_of(hidden, layers, intermediate, vocabulary, positions, outputs):
+        norm, square = 2 * hidden, hidden * hidden + hidden
+        embeddings = (vocabulary + positions + 2) * hidden + norm
+        dense = 2 * hidden * intermediate + intermediate + hidden
+        return embeddings + layers * (4 * square + dense + 2 * norm) + square + hidden * outputs + outputs
+
+    assert parameters_of(768, 12, 3072, 30522, 512, 2) == 109_483_778
+    assert sum(p.numel() for p in build(3).parameters()) == parameters_of(8, 2, 12, 9, 6, 3)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_logits_of_each_text(dtype):
+    model = build(3)
+    with torch.no_grad():
+        assert model(TOKENS.to(dtype)).shape == (4, 3)
+        assert model(TOKENS[:0]).shape == (0, 3)
+        torch.testing.assert_close(model(TOKENS), model.bert(input_ids=TOKENS, attention_mask=TOKENS != 0).logits)
+
+
+def test_padding_is_not_read_and_texts_do_not_see_each_other():
+    model = build()
+    with torch.no_grad():
+        alone = torch.cat([model(row[row != 0].unsqueeze(0)) for row in TOKENS])
+        torch.testing.assert_close(model(TOKENS), alone)
+        assert not torch.allclose(model(TOKENS[:, :3]), alone)
+
+
+def test_dropout_acts_in_training_only_and_falls_back_on_the_seed():
+    model = build(dropout=0.5)
+    assert torch.equal(model(TOKENS), model(TOKENS))
+    model.train()
+    torch.manual_seed(3)
+    first = model(TOKENS)
+    assert not torch.equal(first, model(TOKENS))
+    torch.manual_seed(3)
+    assert torch.equal(first, model(TOKENS))
+
+
+def test_random_weights_have_the_asked_for_spread():
+    weight = build(hidden=64, vocabulary=500).bert.bert.embeddings.word_embeddings.weight
+    assert weight[1:].std().item() == pytest.approx(0.5, rel=0.05)
+    assert weight[0].abs().max() == 0
+
+
+# ---- in the engine
+
+
+def test_its_parameters_are_one_flat_vector():
+    """Each occurs once, and what is written into the vector is what the model computes with."""
+    model, other = build(), build(seed=5)
+    flat = parameters.flatten(model)
+    assert flat.numel() == sum(p.numel() for p in model.parameters())
+    bound = parameters.bind(model, flat)
+    flat.copy_(parameters.flatten(other))
+    with torch.no_grad():
+        assert torch.equal(model(TOKENS), other(TOKENS))
+    gradients = torch.autograd.grad(model(TOKENS).sum(), bound)
+    assert all(gradient is not None for gradient in gradients)
+
+
+def test_local_steps_are_those_of_plain_autograd():
+    """Two steps on all samples."""
+    plain, loss = build().double(), LOSSES["cross_entropy"]
+    for _ in range(2):
+        gradients = torch.autograd.grad(loss.value(plain(TOKENS), LABELS).mean(), list(plain.parameters()))
+        for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
+            parameter.data.sub_(0.1 * gradient)
+    backend = Sequential(build().double(), "cross_entropy", Part(TOKENS, LABELS, torch.tensor([4])))
+    assert backend.stochastic
+    start = parameters.flatten(build().double())
+    work = Work([0], start.unsqueeze(0), torch.tensor([0.1], dtype=torch.float64))
+    trained = backend.train(work, LocalTraining(2, None, 0), 0)
+    torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
+
+
+# ---- where the weights come from
+
+
+def test_random_weights_say_so():
+    assert build().origin == "BERT of 2 layers of 8, from random weights"
+    expected = "BERT of 2 layers of 8, from random weights, because this machine has no bert-base-uncased"
+    assert build(pretrained="auto").origin == expected
+
+
+@pytest.mark.parametrize("place", ["data", "hub", "folder"])
+def test_a_pre_trained_model_is_found_and_has_its_own_sizes(tmp_path, place):
+    folder = {
+        "data": tmp_path / "data" / "bert-base-uncased",
+        "hub": tmp_path / "hub" / "models--google-bert--bert-base-uncased" / "snapshots" / "abc",
+        "folder": tmp_path / "mine",
+    }[place]
+    saved = put(folder)
+    if place == "hub":
+        (folder.parents[1] / "refs").mkdir()
+        (folder.parents[1] / "refs" / "main").write_text("abc")
+    name = str(folder) if place == "folder" else "auto"
+    model, other = (build(3, seed=seed, pretrained=name, hidden=4, dropout=0.25) for seed in (0, 1))
+    assert model.origin == f"{name if place == 'folder' else 'bert-base-uncased'}, pre-trained"
+    for key, value in saved.bert.bert.state_dict().items():
+        assert torch.equal(model.bert.bert.state_dict()[key], value)
+    head, drawn_anew = model.bert.classifier, other.bert.classifier
+    assert head.weight.shape == (3, 8) and not torch.equal(head.weight, drawn_anew.weight)
+    assert {layer.p for layer in model.modules() if isinstance(layer, nn.Dropout)} == {0.25}
+
+
+def test_the_published_file_names_its_weights_as_in_2018(tmp_path):
+    """bert-base-uncased has gamma and beta, and heads of its pre-training."""
+    saved = put(tmp_path / "mine")
+    weights = load_file(tmp_path / "mine" / "model.safetensors")
+    old = {key.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): w for key, w in weights.items()}
+    old = {key: w + 1 for key, w in old.items() if not key.startswith("classifier")} | {"cls.predictions.bias": LABELS}
+    assert sum("gamma" in key for key in old) == 5
+    save_file(old, tmp_path / "mine" / "model.safetensors", {"format": "pt"})
+    found = build(pretrained=str(tmp_path / "mine")).bert.bert.state_dict()
+    for key, value in saved.bert.bert.state_dict().items():
+        assert torch.equal(found[key], value + 1)
+
+
+def test_the_same_seed_draws_the_same_head(tmp_path):
+    put(tmp_path / "mine")
+    one, two = (build(pretrained=str(tmp_path / "mine")) for _ in range(2))
+    assert torch.equal(parameters.flatten(one), parameters.flatten(two))
+
+
+def test_a_model_that_is_not_there_or_not_complete(tmp_path):
+    message = "model.pretrained: 'bert-base-cased' is neither a folder with config.json, vocab.txt, model.safetensors"
+    with pytest.raises(FairflError, match=message):
+        build(pretrained="bert-base-cased")
+    put(tmp_path / "data" / "bert-base-uncased")
+    (tmp_path / "data" / "bert-base-uncased" / "vocab.txt").unlink()
+    assert "from random weights" in build(pretrained="auto").origin
+
+
+def test_files_that_are_no_bert(tmp_path):
+    put(tmp_path / "mine", pieces=["a"])
+    with pytest.raises(FairflError, match=r"vocab.txt: no vocabulary of a BERT, it has no \[CLS\]"):
+        build(pretrained=str(tmp_path / "mine"))
+    (tmp_path / "mine" / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(FairflError, match="mine: not a BERT that transformers can load"):
+        build(pretrained=str(tmp_path / "mine"))
+
+
+def test_weights_of_another_architecture_are_refused(tmp_path):
+    put(tmp_path / "mine")
+    config = json.loads((tmp_path / "mine" / "config.json").read_text())
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(FairflError, match="mine: lacks weights of the encoder: encoder.layer.2"):
+        build(pretrained=str(tmp_path / "mine"))
+
+
+# ---- data that do not fit
+
+
+def test_tokens_are_checked(tmp_path):
+    model = build()
+    model.check(TOKENS)
+    model.check(TOKENS[:0])
+    with pytest.raises(ValueError, match=r"the model knows 9 tokens \(model.vocabulary\), the data have the token 9"):
+        model.check(TOKENS + 1)
+    put(tmp_path / "mine")
+    trained = build(pretrained=str(tmp_path / "mine"))
+    trained.check(TOKENS)
+    with pytest.raises(ValueError, match="whose texts begin with token 3, the data have another vocabulary"):
+        trained.check(TOKENS.clamp(max=2))
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
+def test_bert_refuses_data_that_are_no_sequences(shape):
+    with pytest.raises(ValueError, match="bert needs tokens .length., the data have shape"):
+        models.build(SMALL, shape, 2)
+
+
+def test_texts_longer_than_its_positions():
+    with pytest.raises(ValueError, match=r"bert reads 6 tokens at most \(model.positions\), the texts have 7"):
+        models.build(SMALL, (7,), 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden": 9}, "hidden is 9, which 2 heads do not divide"),
+        ({"layers": 0}, "layers"),
+        ({"dropout": 1.0}, "dropout"),
+        ({"init_std": 0.0}, "init_std"),
+        ({"units": 3}, "units"),
+    ],
+)
+def test_impossible_configurations_are_refused(options, message):
+    with pytest.raises(ValidationError, match=message):
+        models.build({**SMALL, **options}, (6,), 2)
+
+
+def test_without_transformers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(FairflError, match=r"model bert needs transformers: pip install 'fairfl\[text\]'"):
+        build()

@@ -1,0 +1,81 @@
+"""by_domain: who gets which rows, and the clusters."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fairfl.partition import by_domain
+from fairfl.partition.cut import cut
+from fairfl.partition.interface import PartitionError, Table
+
+
+def table(domain, test=None):
+    rows = len(domain)
+    official = None if test is None else np.array(test, dtype=bool)
+    labels = np.arange(rows) % 2
+    return Table(labels, np.arange(rows), official_test=official, domain=np.array(domain))
+
+
+def deal(data, clients, seed=0):
+    config = by_domain.Config(clients=clients)
+    return by_domain.assign(data, sum(clients), config, np.random.default_rng(seed))
+
+
+def test_the_sizes_of_focus():
+    """56,000 training and 38,000 test reviews over seven, 25,000 and 25,000 over three clients."""
+    domain, test = np.repeat([0, 1, 0, 1], [56_000, 25_000, 38_000, 25_000]), np.repeat([0, 1], [81_000, 63_000])
+    data = table(domain, test)
+    dealt = by_domain.assign(data, 10, by_domain.Config(), np.random.default_rng(0))
+    assert dealt.clusters == [0] * 7 + [1] * 3
+    split = {"order": "official", "train": 1.0, "validation": 0.0, "test": 0.0}
+    parts = [cut(rows, data, split, np.random.default_rng(0)) for rows in dealt.rows]
+    assert [int((part == 0).sum()) for part in parts] == [8000] * 7 + [8334, 8333, 8333]
+    assert [int((part == 2).sum()) for part in parts] == [5429] * 4 + [5428] * 3 + [8334, 8333, 8333]
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=60), st.data())
+def test_every_row_has_one_owner_of_its_domain(rows, data):
+    domain = np.array([0, 1, 2] + [d for d, _ in rows])
+    test = np.array([False] * 3 + [t for _, t in rows])
+    clients = data.draw(st.lists(st.integers(1, 4), min_size=3, max_size=3))
+    dealt = deal(table(domain, test), clients)
+    assert sorted(np.concatenate(dealt.rows).tolist()) == list(range(len(domain)))
+    assert len(dealt.rows) == len(dealt.clusters) == sum(clients)
+    for own, cluster in zip(dealt.rows, dealt.clusters, strict=True):
+        assert (domain[own] == cluster).all() and (np.diff(own) > 0).all()
+    for cluster in range(3):
+        for part in (False, True):
+            mine = [rows for rows, own in zip(dealt.rows, dealt.clusters, strict=True) if own == cluster]
+            counts = [int((test[own] == part).sum()) for own in mine]
+            assert max(counts) - min(counts) <= 1
+
+
+def test_rows_are_dealt_at_random():
+    data = table([0] * 50 + [1] * 50)
+    one, same, other = (deal(data, [2, 2], seed) for seed in (0, 0, 1))
+    assert [own.tolist() for own in one.rows] == [own.tolist() for own in same.rows]
+    assert one.rows[0].tolist() != other.rows[0].tolist()
+    assert one.rows[0].tolist() != list(range(25))
+
+
+@pytest.mark.parametrize(
+    ("data", "clients", "message"),
+    [
+        (table([0, 0, 1]), [2, 2], r"by_domain has \[2, 2\], 4 clients in all, the setting asks for 3"),
+        (table([0, 0, 2]), [2, 1], r"for the domains 0 to 1, the data have \[0, 2\]"),
+        (table([0, 0, 0]), [2, 1], r"for the domains 0 to 1, the data have \[0\]"),
+        (Table(np.zeros(3), np.arange(3)), [2, 1], "needs data of several sources"),
+    ],
+)
+def test_impossible_partitions(data, clients, message):
+    with pytest.raises(PartitionError, match=message):
+        by_domain.assign(data, 3, by_domain.Config(clients=clients), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("clients", [[], [7, 0], [7, -1], "7,3"])
+def test_impossible_configurations(clients):
+    with pytest.raises(ValidationError, match="clients"):
+        by_domain.Config(clients=clients)
