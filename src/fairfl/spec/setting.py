@@ -175,7 +175,8 @@ class Setting(Strict):
         default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
     )
     hyperparameters: dict[str, dict[str, bool | int | float | str]] = Field(
-        default_factory=dict, description="values of its own: algorithm -> hyper-parameter -> value, under those of a row"
+        default_factory=dict,
+        description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
     optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
     weight_decay: float = Field(0.0, ge=0, description="decoupled, for adamw")

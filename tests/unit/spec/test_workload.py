@@ -47,7 +47,7 @@ def test_paper_scale_changes_nothing(root):
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
     assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
-    # Tables 1, 3, 5, 10, 12 to 14 and figure 2a share the runs of one setting; so do tables 1, 4, 6, 11, 15 and figure 2c.
+    # Tables 1, 3, 5, 8, 10, 13, 14 and two figures share the runs of rotated MNIST with ten clients.
     per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
     per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
     for name, arms in per_setting.items():
