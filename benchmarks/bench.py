@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks import agreement, data, driver, report, scaling
 from benchmarks.workloads import FEDFV, MLP_B64, Workload, gemm_flops
 from fairfl.errors import FairflError
+from fairfl.provenance.machine import cpu_name
 
 FOLDER = Path(__file__).parent
 _ASK = """
@@ -41,12 +42,6 @@ def machine(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.system(),
     }
-
-
-def cpu_name() -> str:
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
-    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def cores() -> list[int]:

@@ -46,8 +46,8 @@ def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, ro
         "model": workload.model, "loss": "cross_entropy", "clients_per_round": workload.per_round, "rounds": rounds,
         "local_epochs": 1, "batch_size": workload.batch, "learning_rate": workload.learning_rate,
         "evaluate_every": rounds, "optimizer": "sgd", "weight_decay": 0.0,
-        "evaluated_parts": ["train", "validation", "test"], "keep": "nothing", "precision": precision, "algorithm": "fedavg",
-        "hyperparameters": {"weighting": "size"}, "seed": seed,
+        "evaluated_parts": ["train", "validation", "test"], "keep": "nothing", "precision": precision,
+        "algorithm": "fedavg", "hyperparameters": {"weighting": "size"}, "seed": seed,
     }  # fmt: skip
     run = Simulation(spec, clients, None, choose(device, 1, precision))
     for _ in range(rounds):

@@ -28,6 +28,7 @@ SPEC = {
     "seeds": [7],
     "optima_seeds": [7],
     "surrogates": 0,
+    "loss_unit": "nats",
     "clients": 2,
     "code": {},
 }
@@ -415,3 +416,9 @@ def test_a_damaged_record_is_named(results, name, content):
     (results / name).write_text(content)
     with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
         tidy.tidy(SPEC | {"surrogates": 2}, results)
+
+
+def test_losses_of_a_regression_are_squared_errors(results):
+    """EAGLE's gap variance would be in squares of them."""
+    units = tidy.tidy(SPEC | {"loss_unit": "mse"}, results)[0].set_index("metric")["unit"]
+    assert [units[name] for name in ("loss_mean", "gap_var", "accuracy_mean")] == ["mse", "mse^2", "fraction"]
