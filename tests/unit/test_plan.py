@@ -184,6 +184,15 @@ def test_a_changed_local_optimum_says_what_changed(stored):
 
 
 # -- surrogates -------------------------------------------------------------------------------
+def test_a_run_follows_the_one_that_it_comes_after(stored, monkeypatch):
+    before = {stored.eagle: stored.fedavg}
+    monkeypatch.setattr(stored.layout.workload, "predecessor", before.get)
+    assert plan.reason(stored.layout, stored.eagle) == ""
+    (Path(stored.layout.results) / "runs" / stored.fedavg.id / "summary.json").unlink()
+    words = f"{stored.fedavg.id}, which it comes after, runs: never finished"
+    assert plan.reason(stored.layout, stored.eagle) == words
+
+
 @pytest.fixture
 def surrogates(stored, root):
     """The same results, of a setting that has two surrogates: their files."""

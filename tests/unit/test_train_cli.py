@@ -286,3 +286,28 @@ def test_a_table_that_cannot_be_written_leaves_no_part_of_it(job, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         job.run()
     assert list(job.out.iterdir()) == []
+
+
+# -- memberships, and runs that come after others --------------------------------------------------------------
+def test_a_mixture_is_written_down_and_a_later_run_starts_from_it(job):
+    focus = job.run(algorithm="focus", hyperparameters={"M": 2})
+    pi = np.array(focus["memberships"])
+    assert pi.shape == (3, 2) and np.allclose(pi.sum(1), 1) and "clusters" not in focus
+    assert "memberships" not in job.run(), "FedAvg deploys one model"
+
+    earlier = job.folder / "earlier.json"
+    earlier.write_text(json.dumps({"memberships": [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]}))
+    hard = job.run("--after", str(earlier), algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
+    assert hard["memberships"] == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_without_the_run_before_it_says_so(job):
+    """An empty --after is what a rule passes where there is none."""
+    with pytest.raises(FairflError, match="needs the memberships"):
+        job.run("--after", algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
+
+
+def test_true_clusters_are_passed_on(job):
+    path = job.folder / "partition.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"clusters": "[0, 0, 1]"}), path)
+    assert job.run()["clusters"] == [0, 0, 1]
