@@ -56,11 +56,10 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
     part = _part(options)
-    images, labels = read(raw, options)
+    pieces = [read(raw, {"part": own}) for own in (("train", "test") if part == "all" else (part,))]
+    images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
     source = f"MNIST, part {part}, as published"
-    test = None
-    if part == "all":
-        test = np.arange(len(labels)) >= len(labels) - len(read(raw, {"part": "test"})[1])
+    test = np.arange(len(labels)) >= len(pieces[0][1]) if part == "all" else None
     return assemble("mnist", CLASSES, source, images[:, None], labels, official_test=test)
 
 
