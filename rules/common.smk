@@ -23,7 +23,7 @@ environment.prepare(ROOT, workload.config)
 RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
 GPU = environment.gpus_per_job(workload.config)
-SERVER = Server(layout.libraries())
+SERVER = Server()
 
 # Two kinds of parameters reach a job. `params:` says what it computes; Snakemake re-runs a job if they change.
 # `resources:` says how and where (device, threads, folders); a change there re-runs nothing.
@@ -32,7 +32,7 @@ SERVER = Server(layout.libraries())
 
 onstart:
     if workload.config.warm_start:
-        SERVER.start_for(workflow)
+        SERVER.start_for(workflow, layout.libraries())
 
 
 onsuccess:

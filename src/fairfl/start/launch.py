@@ -18,30 +18,25 @@ WORTH = 4  # jobs; for fewer the server's own start costs more than it saves
 
 
 class Server:
-    """Starts and ends the server of one workflow. Jobs find it through the environment.
-
-    `libraries` are what some models of the workflow import beside what all jobs do.
-    """
+    """Starts and ends the server of one workflow. Jobs find it through the environment."""
 
     command = [sys.executable, "-m", "fairfl.start.server"]
     process: subprocess.Popen[bytes] | None = None
 
-    def __init__(self, libraries: Sequence[str] = ()) -> None:
-        self.libraries = libraries
-
-    def start_for(self, workflow: Any) -> None:
+    def start_for(self, workflow: Any, libraries: Sequence[str] = ()) -> None:
         """Start for a Snakemake workflow that is about to run, unless its jobs could not use a server.
 
+        `libraries` are what some of its models import beside what all jobs do.
         They cannot on the nodes of a cluster, nor in conda environments and containers.
         """
         deployed = workflow.deployment_settings.deployment_method
         if workflow.local_exec and not workflow.touch and not deployed and len(workflow.dag) >= WORTH:
             try:
-                self.start()
+                self.start(libraries)
             except OSError as error:
                 print(f"no warm starts, each job imports everything itself: {error}", file=sys.stderr)
 
-    def start(self) -> None:
+    def start(self, libraries: Sequence[str] = ()) -> None:
         """Returns at once: clients may connect from now on, and wait until the imports are done."""
         if sys.platform != "linux":
             return
@@ -53,7 +48,7 @@ class Server:
             listener.bind(address)
             listener.listen(1024)
             self.process = subprocess.Popen(
-                [*self.command, str(listener.fileno()), str(watched), self.folder, *self.libraries],
+                [*self.command, str(listener.fileno()), str(watched), self.folder, *libraries],
                 env=environment,
                 pass_fds=(listener.fileno(), watched),
                 stdin=subprocess.DEVNULL,
