@@ -49,7 +49,7 @@ schemas: $(READY)  ## write schemas/*.json from the typed specs
 
 lock:  ## resolve envs/requirements.lock anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	    --extra slurm --extra text --extra dev pyproject.toml -o envs/requirements.lock
+	    --extra slurm --extra text --extra privacy --extra dev pyproject.toml -o envs/requirements.lock
 
 clean:  ## remove results and Snakemake's records; data and .venv stay
 	rm -rf results .snakemake

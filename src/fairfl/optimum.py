@@ -13,11 +13,11 @@ from fairfl import atomic, cli
 from fairfl.algorithms.interface import Deployed
 from fairfl.algorithms.local_only import is_flat
 from fairfl.engine import device, federation
+from fairfl.engine.backends import make_backend
 from fairfl.engine.evaluation import client_losses, count, evaluate
 from fairfl.engine.federation import PARTS, Clients
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
-from fairfl.engine.rounds import make_backend
 from fairfl.engine.seeds import seed_of
 from fairfl.errors import FairflError
 from fairfl.provenance.manifest import manifest

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from fairfl import atomic, cli
 from fairfl.engine import device, federation
+from fairfl.engine.backends import make_backend
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.evaluation import client_losses
 from fairfl.engine.federation import Clients, Part
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
 from fairfl.engine.progress import Progress
-from fairfl.engine.rounds import make_backend
 from fairfl.engine.seeds import seed_of
 from fairfl.errors import FairflError
 from fairfl.provenance.fingerprint import fingerprint

@@ -18,6 +18,7 @@ from fairfl.metrics.registry import (
     evaluate_along,
     evaluate_assignment,
     evaluate_local,
+    evaluate_summary,
     measured,
 )
 from fairfl.provenance import records
@@ -70,7 +71,7 @@ def read_run(
 ) -> tuple[pd.DataFrame, dict]:
     """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run["id"]
-    summary = records.read(folder / "summary.json", "spec", "fingerprint", "data_source")
+    summary = records.read(folder / "summary.json", "spec", "fingerprint", "data_source", "measures")
     made = summary["spec"]
     if fingerprint(made) != summary["fingerprint"]:
         raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
@@ -118,6 +119,7 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
         keys = {name: run[name] for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run["id"], "fingerprint": summary["fingerprint"], "source": summary["data_source"]}
         rows = evaluate(vectors[run["id"]]) + evaluate_along(table, spec["reported_part"])
+        rows += evaluate_summary(summary["measures"])
         if "memberships" in summary:
             rows += evaluate_assignment(summary["memberships"], summary.get("clusters"))
         if run["seed"] in baseline and run["algorithm"] != spec["baseline"]:

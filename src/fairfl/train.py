@@ -135,6 +135,7 @@ def main(argv: list[str] | None = None) -> None:
         data_source=source(clients, simulation.backend.model),
         dropped_reports=result.dropped,
         diverged=diverged(clients, result),
+        measures=simulation.measures(),
         **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),
         **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
         **({} if clients.clusters is None else {"clusters": clients.clusters}),

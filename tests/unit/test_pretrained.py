@@ -1,17 +1,20 @@
-"""Where pre-trained models are looked for."""
+"""Where pre-trained models and files of weights are looked for."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
+from torchvision.models import MobileNet_V2_Weights, ResNet18_Weights
 
 from fairfl import pretrained
+from fairfl.errors import FairflError
 
 NAME = "bert-base-uncased"
 
 
 @pytest.fixture(autouse=True)
 def places(tmp_path, monkeypatch):
-    for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", pretrained.DATA_FOLDER):
+    for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", pretrained.DATA_FOLDER):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
@@ -77,3 +80,69 @@ def test_models_with_an_owner(tmp_path, monkeypatch):
 def test_an_incomplete_model_is_not_there(tmp_path, missing):
     put(tmp_path / "data" / NAME, [name for name in pretrained.FILES if name != missing])
     assert pretrained.find(NAME) is None
+
+
+# ---- files of weights
+
+
+def weights_in(folder, name, content=b"weights"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+@pytest.fixture
+def name(monkeypatch):
+    """The published file is a small one."""
+    digest = hashlib.sha256(b"weights").hexdigest()
+    monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", pretrained.Weights(f"resnet18-{digest[:8]}.pth", digest))
+    return f"resnet18-{digest[:8]}.pth"
+
+
+def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_path, monkeypatch, name):
+    cached = weights_in(tmp_path / "home" / ".cache" / "torch" / "hub" / "checkpoints", name)
+    assert pretrained.weights("imagenet", "resnet18") == cached
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    with pytest.raises(FairflError):
+        pretrained.weights("imagenet", "resnet18")
+    cached = weights_in(tmp_path / "torch" / "hub" / "checkpoints", name)
+    assert pretrained.weights("imagenet", "resnet18") == cached
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
+    for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
+        put_there = weights_in(folder, name)
+        assert pretrained.weights("imagenet", "resnet18") == put_there
+
+
+def test_weights_that_are_nowhere():
+    message = (
+        r"model.pretrained: 'imagenet' is resnet18-f37072fd.pth, which is not in data/torchvision, data, "
+        r".*/home/.cache/torch/hub/checkpoints; download "
+        r"https://download.pytorch.org/models/resnet18-f37072fd.pth into one of them, or use null, random weights"
+    )
+    with pytest.raises(FairflError, match=message):
+        pretrained.weights("imagenet", "resnet18")
+    with pytest.raises(FairflError, match="'imagnet' is no file of weights; use 'imagenet', a file or null"):
+        pretrained.weights("imagnet", "resnet18")
+
+
+def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
+    found = hashlib.sha256(b"damaged").hexdigest()[:8]
+    path = weights_in(tmp_path / "data", name, b"damaged")
+    message = f"{name}: damaged, or another file: its sha256 begins with {found}, not with the {name[9:17]} of its name"
+    for choice in ("imagenet", str(path)):
+        with pytest.raises(FairflError, match=message):
+            pretrained.weights(choice, "resnet18")
+    path.write_bytes(b"weights")
+    assert pretrained.weights(str(path), "resnet18") == path
+    mine = weights_in(tmp_path / "home", "mine.pth", b"anything")
+    assert pretrained.weights("~/mine.pth", "resnet18") == mine
+
+
+@pytest.mark.parametrize(
+    ("model", "theirs"),
+    [("resnet18", ResNet18_Weights.IMAGENET1K_V1), ("mobilenet_v2", MobileNet_V2_Weights.IMAGENET1K_V1)],
+)
+def test_the_published_files_are_those_of_torchvision(model, theirs):
+    own = pretrained.PUBLISHED[model]
+    assert own.url == theirs.url
+    assert len(own.sha256) == 64 and f"-{own.sha256[:8]}." in own.name

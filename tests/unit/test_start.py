@@ -396,7 +396,8 @@ def test_a_workflow_without_use_for_a_server_starts_none(monkeypatch, capsys):
 SPEC = {
     "setting": "toy", "model": {"name": "mlp", "hidden": [8]}, "loss": "cross_entropy", "clients_per_round": 2,
     "rounds": 6, "local_epochs": 1, "batch_size": 4, "learning_rate": 0.2, "evaluate_every": 2, "keep": "path",
-    "optimizer": "sgd", "weight_decay": 0.0, "evaluated_parts": ["train", "validation", "test"],
+    "optimizer": "sgd", "weight_decay": 0.0, "lr_decay": None, "modifiers": {},
+    "evaluated_parts": ["train", "validation", "test"],
     "algorithm": "qffl", "arm": "default", "hyperparameters": {"q": 1.0}, "precision": "fp32", "seed": 1, "code": {},
 }  # fmt: skip
 

@@ -50,7 +50,7 @@ def write_run(results, run, shift=0.0, order=(3, 0, 2, 1), **summary):
     pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
     setting, algorithm, arm, _ = run["id"].split("/")
     spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
-    summary |= {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand"}
+    summary |= {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand", "measures": {}}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
 
@@ -293,7 +293,8 @@ def test_a_regression_has_losses_and_no_accuracies(tmp_path):
     edit_run(tmp_path, change)
     found = values(tidy.tidy(SPEC | {"optima_seeds": []}, tmp_path)[0])
     assert found == {
-        "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_client_0": 0.75,
+        "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_gap": 0.25,
+        "loss_client_0": 0.75,
         "loss_client_1": 0.5, "n_skipped": 0,
     }  # fmt: skip
 
@@ -392,7 +393,7 @@ def test_a_summary_of_another_run_is_refused_by_name(results):
     folder = results / "runs" / SPEC["runs"][0]["id"]
     spec = {"setting": "s", "algorithm": "fedavg", "arm": "default", "seed": 7}
     (folder / "summary.json").write_text(
-        json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": ""})
+        json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": "", "measures": {}})
     )
     with pytest.raises(FairflError, match="belongs to run s/fedavg/default/seed7"):
         tidy.tidy(SPEC, results)

@@ -28,6 +28,8 @@ ARM = {  # as fairfl.spec.jobs.timing makes it
     "learning_rate": 0.2,
     "optimizer": "sgd",
     "weight_decay": 0.0,
+    "lr_decay": None,
+    "modifiers": {},
     "evaluated_parts": ["test"],
     "precision": "fp32",
     "evaluate_every": 1,

@@ -37,6 +37,8 @@ SPEC = {  # as fairfl.spec.jobs.train makes it
     "evaluate_every": 2,
     "optimizer": "sgd",
     "weight_decay": 0.0,
+    "lr_decay": None,
+    "modifiers": {},
     "evaluated_parts": ["train", "validation", "test"],
     "keep": "model",
     "algorithm": "fedavg",

@@ -10,6 +10,7 @@ from fairfl.algorithms.interface import (
     plain_init,
     plain_needs,
     plain_plan,
+    plain_traffic,
     same_architecture,
 )
 
@@ -25,6 +26,7 @@ def load(name: str) -> ModuleType:
         "deploy": deploy_received,
         "phases": one_phase,
         "architecture": same_architecture,
+        "traffic": plain_traffic,
     }
     for part, default in defaults.items():
         if not hasattr(module, part):

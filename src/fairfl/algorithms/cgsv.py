@@ -30,6 +30,7 @@ from fairfl.spec.base import Strict
 
 NEEDS = ()
 ROUNDS = True
+REFUSES = ("server_momentum", "fedvarp")  # no server model steps by G
 
 
 class Config(Strict):

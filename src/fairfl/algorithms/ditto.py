@@ -24,6 +24,7 @@ from fairfl.spec.base import Strict
 
 NEEDS = ()
 ROUNDS = True
+REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):
@@ -34,6 +35,11 @@ class Config(Strict):
 
 def init(federation: Federation, config: Config) -> State:
     return {"v": federation.x.repeat(federation.clients, 1)} if config.report == "personal" else {}
+
+
+def traffic(federation: Federation, config: Config) -> tuple[int, int]:
+    """The global model down and up."""
+    return federation.x.numel(), federation.x.numel()
 
 
 def plan(state: State, received: Received, config: Config) -> Plan:

@@ -20,6 +20,7 @@ from fairfl.spec.base import Strict
 NEEDS = ()
 ROUNDS = True
 AFTER = ("focus", ("M",))
+REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):

@@ -27,6 +27,7 @@ from fairfl.spec.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True
+REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):

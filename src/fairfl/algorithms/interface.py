@@ -6,6 +6,10 @@ Symbols (all over the m clients of a round, K clients in all, P parameters, B nu
     F_k    mean training loss at x            `loss_received`, nats
     A_k    mean training loss at x_k          `loss_after`, nats
     a_k    training accuracy                  `accuracy_received` at x, `accuracy_after` at x_k, fraction
+    g_k    gradient of the mean training loss at x, [m, P]: `gradient_full` over all samples, `gradient_batch` over the
+           first batch of the round; both come as `gradient`
+    c_k    which training samples are classified right, [m, n_max] int8, 1 or 0, -1 beyond n_k, in stored order:
+           `correct_received` at x, `correct_after` at x_k
     V_k    mean validation loss at x          `val_received`, nats
     L*_k   validation loss of the best model that client k trains alone   `val_best`, nats
 
@@ -31,6 +35,11 @@ models, by the weights of each. Extension points, all optional:
     phases(federation, config) -> int         exchanges in a round, one after the other with the same clients:
                                               plan and aggregate are called in each, `received.phase` counts them
     architecture(model, clients, config)      the model to build, {name: ..., **parameters}, if not the setting's
+    traffic(federation, config) -> (down, up) numbers that a client and the server exchange in a round, if these are not
+                                              the models that it receives and trains
+    REFUSES = ("fedvarp", ...)                modifiers that make no sense with it
+    SEQUENTIAL = True                         its local steps need the sequential backend
+    ROBUST = True                             under local self-regularisation its losses are the regularised ones
 
 A client may also train more models than it received, or another one, a personal one for instance: `Plan.start`. A
 server that does not step but makes its model anew says so by `Aggregate.model`.
@@ -45,6 +54,8 @@ from torch import Tensor
 
 State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
+# (y [P], place of the client among those of the round) -> what is added to its gradient, [P]
+Force = Callable[[Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,8 @@ class Received:
     round: int = 0  # t, from 0
     phase: int = 0  # of the round, from 0
     seed: int = 0  # of the server's own draws in this phase
+    gradient: Tensor | None = None  # [m, P], g_k
+    correct_received: Tensor | None = None  # [m, n_max] int8
     loss_received: Tensor | None = None
     accuracy_received: Tensor | None = None
     val_received: Tensor | None = None
@@ -95,6 +108,8 @@ class Reports(Received):
     buffers: Tensor | None = None  # [m, B] or [models, m, B], of the trained models; None: they have none
     loss_after: Tensor | None = None
     accuracy_after: Tensor | None = None
+    correct_after: Tensor | None = None  # [m, n_max] int8
+    steps: Tensor | None = None  # [m] float64, J_k, local steps taken
 
     @property
     def trained(self) -> Tensor:
@@ -109,7 +124,8 @@ class Reports(Received):
 class Plan:
     """How clients train. Every local step, on a batch of mean loss l before the step, is
 
-        v <- momentum * v + lr_scale_k * slope(l) * grad l(y) + lr_scale_k * prox * (y - x),    y <- y - eta v
+        h = (1 - mix) slope(l) grad l(y) + mix direction + prox (y - x) + force(y)
+        v <- momentum v + lr_scale_k h,    y <- y - eta v
 
     with v = 0 at the start of each round.
 
@@ -119,16 +135,24 @@ class Plan:
 
     `start` [m, P + B] lets each client train a model of its own, [models, m, P + B] several, each from its own start;
     `prox` may then be a tensor [models], one factor for each. A client's models see the same batches. The proximal term
-    pulls to x. Parameters of the first `frozen` shapes stay as they are. `epochs` replaces the setting's local epochs.
+    pulls to x. Parameters of the first `frozen` shapes stay as they are.
+
+    `epochs` replaces the setting's local epochs; with 0 nobody trains, D_k is 0, and clients only measure the models of
+    `start`. `single_step` ends the round after its first local step, `full_batch` takes all samples in every step.
     """
 
     lr_scale: Tensor | None = None  # [m]
+    mix: float = 0.0  # in [0, 1]
+    direction: Tensor | None = None  # [P], the same for all clients
     prox: float | Tensor = 0.0
+    force: Force | None = None
     start: Tensor | None = None
     momentum: float = 0.0  # in [0, 1)
     slope: Slope | None = None
     frozen: int = 0
     epochs: int | None = None
+    single_step: bool = False
+    full_batch: bool = False
 
 
 @dataclass(frozen=True)
@@ -192,6 +216,11 @@ def one_phase(federation: Federation, config: Any) -> int:
 def same_architecture(model: dict[str, Any], clients: int, config: Any) -> dict[str, Any]:
     """The setting's model."""
     return model
+
+
+def plain_traffic(federation: Federation, config: Any) -> tuple[int, int] | None:
+    """The models that it receives and trains."""
+    return None
 
 
 def deploy_received(state: State, x: Tensor, config: Any) -> Deployed:

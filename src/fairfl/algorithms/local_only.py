@@ -15,6 +15,7 @@ from fairfl.spec.base import Strict
 
 NEEDS = ()
 ROUNDS = False
+REFUSES = ("server_momentum", "fedvarp", "dp", "lsr")  # nothing is sent
 
 
 class Config(Strict):

@@ -11,6 +11,9 @@ from fairfl.algorithms.interface import Reports
 # The numbers of the clients in a Reports.
 NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
 
+# What has one row for each client.
+ROWS = ("gradient", "correct_received", "correct_after", "steps")
+
 
 def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
     """sum_k w_k D_k: [P]; [M, P] if the server keeps `several` models and w is [M, m], D [M, m, P].
@@ -47,6 +50,8 @@ def finite(reports: Reports) -> Reports:
     """Leave out clients that sent a NaN or an infinity; perhaps nobody is left."""
     numbers = {name: value for name in NUMBERS if (value := getattr(reports, name)) is not None}
     total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
+    if reports.gradient is not None:
+        total = total + reports.gradient.sum()
     if math.isfinite(total):  # a sum is not, if one of its terms is not
         return reports
     # A NaN or an infinity shows in the largest or the smallest entry.
@@ -55,6 +60,8 @@ def finite(reports: Reports) -> Reports:
         probe = probe + value
     good = probe.abs() < float("inf")
     good = good if good.dim() == 1 else good.all(0)
+    if reports.gradient is not None:
+        good = good & reports.gradient.abs().amax(-1).lt(float("inf"))
     if bool(good.all()):
         return reports
     return replace(
@@ -65,4 +72,5 @@ def finite(reports: Reports) -> Reports:
         start=None if reports.start is None else reports.start[..., good, :],
         buffers=None if reports.buffers is None else reports.buffers[..., good, :],
         **{name: value[..., good] for name, value in numbers.items()},
+        **{name: value[good] for name in ROWS if (value := getattr(reports, name)) is not None},
     )

@@ -24,6 +24,8 @@ class Shape:
     heavy: bool  # momentum
     measured: bool  # losses at the start
     frozen: int = 0  # layers that take no steps
+    drifted: bool = False  # a direction that all models share
+    picked: bool = False  # the samples are the first batch of a client that has more
 
 
 class Block:
@@ -33,7 +35,7 @@ class Block:
         self.shape, self.chain, self.part = shape, chain, part
         models, width, like = shape.models, shape.width, part.inputs.new_empty(0)
         self.flat = part.inputs.flatten(1)
-        self.alone = models == 1 and shape.batch == width  # the samples are used where they are
+        self.alone = models == 1 and shape.batch == width and not shape.picked  # the samples are used where they are
         self.rows = torch.empty(models, width, dtype=torch.int64)
         self.inputs = like.new_empty(0 if self.alone else models, width, self.flat.shape[1], dtype=chain.product)
         self.targets = like.new_empty(models, chain.classes, width)
@@ -41,6 +43,7 @@ class Block:
         steps = -(-width // shape.batch)
         self.pull = like.new_zeros(steps, models, 1, 1) if shape.pulled else None
         self.follow = like.new_zeros(steps, models, 1, 1) if shape.heavy else None
+        self.drift = like.new_zeros(steps, models, 1, 1) if shape.drifted else None
         self.losses = like.new_empty(models, width) if shape.measured else None
         own = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
         self.bytes = own + chain.bytes(shape.batch)
@@ -56,7 +59,13 @@ class Block:
         return Program(self._epoch, self.chain.state, self.weights.device, graph=fixed)
 
     def _epoch(
-        self, inputs: Tensor, targets: Tensor, weights: Tensor, pull: Tensor | None, follow: Tensor | None
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        pull: Tensor | None,
+        follow: Tensor | None,
+        drift: Tensor | None,
     ) -> None:
         for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
             window = slice(first, first + self.shape.batch)
@@ -69,6 +78,7 @@ class Block:
                 weights[..., window],
                 None if pull is None else pull[step],
                 None if follow is None else follow[step],
+                None if drift is None else drift[step],
                 self.slope,
                 self.losses if first == 0 else None,
             )
@@ -85,10 +95,10 @@ class Block:
         if self.shape.once:
             self.chain.borrow(work.start, out)
         else:
-            self.chain.load(work.start, work.anchor)
-        for epoch in range(local.epochs):
+            self.chain.load(work.start, work.anchor, work.direction if self.shape.drifted else None)
+        for epoch in range(local.passes):
             self._gather(work.clients, local, round, epoch)
-            self.program(self.inputs, self.targets, self.weights, self.pull, self.follow)
+            self.program(self.inputs, self.targets, self.weights, self.pull, self.follow, self.drift)
             if epoch == 0 and self.losses is not None:
                 self.start_loss = (self.shares.to(self.losses.device) * self.losses).sum(1)
         if not self.shape.once:
@@ -96,7 +106,7 @@ class Block:
         self.chain.release()
 
     def _weigh(self, work: Work, counts: list[int]) -> None:
-        """Weight of each sample: rate / size of its batch; 0 for padding. Pull of each step: rate x prox.
+        """Weight of each sample: (1 - mix) rate / size of its batch; 0 for padding. Pull of each step: rate x prox.
 
         With momentum both are those of z, see Work, and y follows z.
         """
@@ -114,19 +124,22 @@ class Block:
         if self.follow is not None:
             rate = rate / (1 - work.momentum)
             self.follow.copy_((self.begun * (1 - work.momentum))[:, :, None, None])
-        self.weights.copy_(self.portions * rate[:, None, None])
+        self.weights.copy_(self.portions * ((1 - work.mix) * rate)[:, None, None])
+        if self.drift is not None:
+            self.drift.copy_((self.begun * (work.mix * rate))[:, :, None, None])
         if self.pull is not None and work.prox is not None:
             self.pull.copy_((self.begun * (rate * work.prox))[:, :, None, None])
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""
-        whole = all(local.batch(n) >= n for n in self.counts)
+        sizes = [self.part.sizes[client] for client in clients]
+        whole = not self.shape.picked and all(local.batch(n) >= n for n in sizes)
         if whole and self.holds == clients:
             return
         self.holds = list(clients) if whole else None
         offsets, samples = self.part.offsets, len(self.part.labels)
-        for row, client, n in zip(self.rows, clients, self.counts, strict=True):
-            torch.add(order(n, local, round, client, epoch), offsets[client], out=row[:n])
+        for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
+            torch.add(order(size, local, round, client, epoch)[:n], offsets[client], out=row[:n])
             row[n:] = min(offsets[client], samples - 1)
         rows = self.rows.flatten().to(self.part.labels.device)
         if self.alone:

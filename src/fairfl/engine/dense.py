@@ -61,6 +61,7 @@ class Linear:
         self.sum = like.new_empty(biases)
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
+        self.directions: list[Tensor] = []
         self.leaders: list[Tensor] = []
         self.into: list[Tensor] | None = None
 
@@ -100,7 +101,7 @@ class Linear:
         weight = self.parameters[0] if self.low is None else self.low
         return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
 
-    def step(self, pull: Tensor | None, follow: Tensor | None) -> None:
+    def step(self, pull: Tensor | None, follow: Tensor | None, drift: Tensor | None) -> None:
         """Step on the gradient of `backward`."""
         gradient = self.gradient.mT
         if len(self.shapes) == 2:
@@ -122,6 +123,9 @@ class Linear:
             weight.sub_(torch.bmm(gradient, self.value))
         for bias in biases:
             bias.sub_(self.sum)
+        if drift is not None:
+            for moved, direction in zip(self.leaders or self.parameters, self.directions, strict=True):
+                moved.addcmul_(direction, drift, value=-1)
         if follow is not None:
             for own, leader in zip(self.parameters, self.leaders, strict=True):
                 own.lerp_(leader, follow)
@@ -225,8 +229,11 @@ class Chain:
         for layer, given, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
             layer.borrow(given, into)
 
-    def load(self, flat: Tensor, anchors: Tensor | None) -> None:
-        """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to."""
+    def load(self, flat: Tensor, anchors: Tensor | None, direction: Tensor | None) -> None:
+        """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to.
+
+        `direction` [P] is what all models go along.
+        """
         self.begun = [place for places in self._places(flat) for place in places]
         for parameter, place in zip(self.parameters, self.begun, strict=True):
             parameter.copy_(place)
@@ -237,6 +244,13 @@ class Chain:
                 # The anchors stay where a captured graph finds them.
                 layer.anchors = layer.anchors or [torch.empty_like(parameter) for parameter in layer.parameters]
                 torch._foreach_copy_(layer.anchors, places)
+        if direction is not None:
+            shared = direction.expand(len(flat), -1)
+            for layer, places in zip(self.dense, self._places(shared), strict=True):
+                layer.directions = layer.directions or [
+                    torch.empty_like(parameter[:1]) for parameter in layer.parameters
+                ]
+                torch._foreach_copy_(layer.directions, [place[:1] for place in places])
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
@@ -263,10 +277,11 @@ class Chain:
         weights: Tensor,
         pull: Tensor | None = None,
         follow: Tensor | None = None,
+        drift: Tensor | None = None,
         slope: Slope | None = None,
         losses: Tensor | None = None,
     ) -> None:
-        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull and follow [m, 1, 1].
+        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull, follow and drift [m, 1, 1].
 
         The losses of the samples before the step are written to `losses` [m, n] if it is given.
         """
@@ -284,7 +299,7 @@ class Chain:
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.lowest)
             if isinstance(layer, Linear):
-                layer.step(pull, follow)  # at once, while the caches hold its weights
+                layer.step(pull, follow, drift)  # at once, while the caches hold its weights
             if layer is self.lowest:
                 break
 

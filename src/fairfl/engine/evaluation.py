@@ -65,6 +65,14 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
     return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(asked, part, "sum")
 
 
+def right(forward: Forward, x: Tensor, part: Part) -> Tensor:
+    """Which samples [N] the model x [P] classifies right, bool; of a sequence, whether all of it."""
+    size = samples_at_once(part.inputs, part.labels)
+    pieces = zip(part.inputs.split(size), part.labels.split(size), strict=True)
+    hits = [(predictions(forward(x, inputs)) == labels) | ~_asked(labels) for inputs, labels in pieces]
+    return torch.cat([hit if hit.dim() == 1 else hit.all(1) for hit in hits])
+
+
 def evaluate(forward: Forward, loss: Loss, deployed: Deployed, part: Part, classes: int) -> Evaluation:
     """Losses and hits of every client with the model, or the mixture of models, that is deployed to it."""
     losses, guesses = _measured(forward, loss, deployed, part)

@@ -107,7 +107,8 @@ def load(
     """Read prepared data and a partition; `only` loads a single client (as client 0).
 
     Images become (x / 255 - scale_mean) / scale_std, constants (one, or one per channel) from the file's metadata;
-    tokens stay as they are. Raises FairflError if a file is damaged or the client does not exist.
+    tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
+    FairflError if a file is damaged or the client does not exist.
     """
     try:
         with safe_open(str(data), framework="pt") as file:
@@ -128,7 +129,7 @@ def load(
         columns = {name: values[mine] for name, values in columns.items()}
         columns["client"] = np.zeros_like(columns["client"])
         clusters = None if clusters is None else [clusters[only]]
-    row, client, part, turn = (columns.get(name) for name in ("row", "client", "part", "turn"))
+    row, client, part, turn, label = (columns.get(name) for name in ("row", "client", "part", "turn", "label"))
     clients = int(client.max()) + 1
     mean, std = (_per_channel(metadata[key], dtype) for key in ("scale_mean", "scale_std"))
     parts = {}
@@ -138,13 +139,14 @@ def load(
         picked = torch.from_numpy(row[order])
         x = inputs[picked]
         if x.dtype == torch.uint8:
-            x = (x.to(dtype) / 255 - mean) / std
+            x = x.to(dtype).div_(255).sub_(mean).div_(std)
         elif x.is_floating_point():
             x = x.to(dtype)
         if turn is not None:
             x = _turned(x, torch.from_numpy(turn[order]))
+        y = labels[picked] if label is None else torch.from_numpy(label[order])
         counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
-        parts[name] = Part(x.to(device), labels[picked].to(device), counts)
+        parts[name] = Part(x.to(device), y.to(device), counts)
     return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]), metadata.get("source", ""), clusters)
 
 

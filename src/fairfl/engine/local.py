@@ -1,13 +1,14 @@
 """What both backends share: the work of a round, and the batches of each client."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
-from fairfl.algorithms.interface import Slope
+from fairfl.algorithms.interface import Force, Slope
 from fairfl.engine.seeds import generator, seed_of
+from fairfl.modifiers.interface import Objective, Privacy
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,16 @@ class LocalTraining:
     batch_size: int | None
     seed: int
     optimizer: str = "sgd"  # or adamw
-    weight_decay: float = 0.0  # of adamw
+    weight_decay: float = 0.0  # decoupled
+    single: bool = False  # only the first step of the first epoch
+    phase: int = 0  # of the round
+    objective: Objective | None = None  # in place of the loss
+    privacy: Privacy | None = None  # what becomes of the gradients
+
+    @property
+    def passes(self) -> int:
+        """Epochs that begin."""
+        return min(self.epochs, 1) if self.single else self.epochs
 
     def batch(self, count: int) -> int:
         """Size of a full batch of a client with `count` samples."""
@@ -29,7 +39,7 @@ class LocalTraining:
 
     def steps(self, count: int) -> int:
         """Steps of a client with `count` samples in a round."""
-        return self.epochs * -(-count // self.batch(count))
+        return self.passes * (min(count, 1) if self.single else -(-count // self.batch(count)))
 
 
 @dataclass(frozen=True)
@@ -38,21 +48,24 @@ class Work:
 
     Every step of model i, on a batch of mean loss l before the step, is
 
-        v <- momentum v + slope(l) grad l(y) + prox_i (y - anchor_i),    y <- y - rate_i v,    v = 0 at the start
+        h = (1 - mix) slope(l) grad l(y) + mix direction + prox_i (y - anchor_i) + force(y) + weight_decay y
+        v <- momentum v + h,    y <- y - rate_i v,    v = 0 at the start
 
     Backends take it without v, with z = y at the start (the averaging form of the heavy ball),
 
-        z <- z - rate_i / (1 - momentum) (slope(l) grad l(y) + prox_i (y - anchor_i)),
-        y <- y + (1 - momentum) (z - y)
+        z <- z - rate_i / (1 - momentum) h,    y <- y + (1 - momentum) (z - y)
 
     which is one pass over the parameters more than plain SGD. A client without a step to take just does not follow z.
-    With AdamW the gradient of a step is slope(l) grad l(y) + prox_i (y - anchor_i), and momentum must be 0.
+    With AdamW the gradient of a step is h without weight decay, there is no force, and momentum must be 0.
     Running statistics, behind the parameters in every model, follow the batches and none of these rules.
     """
 
     clients: list[int]  # [e], whose data
     start: Tensor  # [e, P + B]
     rate: Tensor  # [e] float64, on the CPU
+    mix: float = 0.0
+    direction: Tensor | None = None  # [P]
+    force: Force | None = None  # (y, place among the e models) -> [P]
     prox: Tensor | None = None  # [e] float64, on the CPU
     anchor: Tensor | None = None  # [e, P + B]
     momentum: float = 0.0  # in [0, 1)
@@ -70,15 +83,13 @@ class Work:
                 return stack[:1].expand(len(chosen), -1)
             return stack[torch.tensor(chosen, device=stack.device)]
 
-        return Work(
+        return replace(
+            self,
             clients=[self.clients[place] for place in places],
             start=models(self.start),
             rate=self.rate[chosen],
             prox=None if self.prox is None else self.prox[chosen],
             anchor=None if self.anchor is None else models(self.anchor),
-            momentum=self.momentum,
-            slope=self.slope,
-            frozen=self.frozen,
         )
 
 

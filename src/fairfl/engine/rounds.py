@@ -1,61 +1,31 @@
 """The simulator: rounds of local training and aggregation, evaluation, resume."""
 
-import itertools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from fairfl import algorithms, models
+from fairfl import algorithms
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, Slope, plain_plan
 from fairfl.engine import parameters
 from fairfl.engine.aggregation import averaged_away, combine, finite
+from fairfl.engine.backends import make_backend
 from fairfl.engine.checkpoint import Checkpoint
-from fairfl.engine.dense import supports
-from fairfl.engine.device import product_dtype
-from fairfl.engine.evaluation import Evaluation, client_losses, client_measures, count, evaluate
-from fairfl.engine.federation import Clients, Part
-from fairfl.engine.local import Backend, LocalTraining, Work
-from fairfl.engine.losses import LOSSES, ClosedForm, outputs_needed
+from fairfl.engine.evaluation import Evaluation, client_losses, count, evaluate
+from fairfl.engine.exchanged import Exchanged
+from fairfl.engine.federation import Clients
+from fairfl.engine.local import LocalTraining, Work
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.measuring import Measuring
+from fairfl.engine.modified import Modifiers
 from fairfl.engine.program import same
 from fairfl.engine.progress import Progress
 from fairfl.engine.seeds import generator, seed_of
-from fairfl.engine.sequential import Sequential
-from fairfl.engine.stacked import Stacked
 from fairfl.metrics.fairness import recall
 
 # Evaluations that wait on the device before they are fetched together.
 PENDING = 32
-
-
-def make_backend(
-    spec: dict[str, Any], clients: Clients, name: str, device: torch.device, count: int | None = None
-) -> tuple[Backend, Tensor]:
-    """The backend and the initial model x [P + B], or [count, P + B] for several.
-
-    `name` is auto, stacked or sequential. Raises ValueError if the backend cannot run the model.
-    """
-    outputs = outputs_needed(spec["loss"], clients.classes)
-    train = clients.parts["train"]
-
-    def built(*purpose: str | int) -> torch.nn.Module:
-        seed = seed_of(spec["seed"], *purpose)
-        model = parameters.initial(lambda: models.build(spec["model"], clients.shape, outputs), seed)
-        return model.to(device=device, dtype=clients.dtype)
-
-    model = built("init")
-    clients.check(model, spec["loss"])
-    x = parameters.flatten(model)
-    if count is not None:
-        x = torch.stack([x, *(parameters.flatten(built("init", number)) for number in range(1, count))])
-    can = supports(model) and isinstance(LOSSES[spec["loss"]], ClosedForm)
-    stackable = can and spec["optimizer"] == "sgd"
-    if name == "stacked" and not stackable:
-        what = f"optimizer {spec['optimizer']}" if can else f"model {spec['model']['name']}"
-        raise ValueError(f"backend stacked cannot run {what}; use auto or sequential")
-    kind = Stacked if stackable and name != "sequential" else Sequential
-    return kind(model, spec["loss"], train, product_dtype(spec["precision"])), x
 
 
 @dataclass
@@ -90,15 +60,26 @@ class Simulation:
         self.config = self.algorithm.Config(**spec["hyperparameters"])
         self.needs = self.algorithm.needs(self.config)
         self.best = best.to(device) if best is not None else None
+        self.modifiers = Modifiers(spec, self.needs, clients.classes, clients.shape)
         built = {**spec, "model": self.algorithm.architecture(spec["model"], clients.count, self.config)}
-        self.backend, self.x = make_backend(built, clients, backend, device, self.algorithm.models(self.config))
+        alone = getattr(self.algorithm, "SEQUENTIAL", False)
+        special = self.modifiers.local or (f"algorithm {spec['algorithm']}" if alone else "")
+        several = self.algorithm.models(self.config)
+        self.backend, self.x = make_backend(built, clients, backend, device, several, special)
         self.parameters = parameters.count(self.backend.model)  # P
         self.loss = LOSSES[spec["loss"]]
         self.samples = clients.parts["train"].counts.double().to(device)
         self.local = LocalTraining(
-            spec["local_epochs"], spec["batch_size"], spec["seed"], spec["optimizer"], spec["weight_decay"]
+            spec["local_epochs"],
+            spec["batch_size"],
+            spec["seed"],
+            spec["optimizer"],
+            spec["weight_decay"],
+            objective=self.modifiers.objective,
+            privacy=self.modifiers.privacy,
         )
-        self.rate = torch.full((clients.count,), spec["learning_rate"], dtype=torch.float64)
+        robust = getattr(self.algorithm, "ROBUST", False) and self.modifiers.objective is not None
+        self.measuring = Measuring(self.backend, self.loss, clients.parts["train"], self.needs, self.local, robust)
         self.everybody = torch.arange(clients.count, device=device)
         self.totals = {name: count(part, clients.classes).cpu() for name, part in clients.parts.items()}
         federation = Federation(
@@ -113,6 +94,8 @@ class Simulation:
             seed=seed_of(spec["seed"], "server"),
         )
         self.state = self.algorithm.init(federation, self.config)
+        self.modifiers.init(federation)
+        self.exchanged = Exchanged(self.algorithm.traffic(federation, self.config), self.parameters)
         self.phases = self.algorithm.phases(federation, self.config)
         self.slope: Slope | None = None
         self.result = Result(self.x, [])
@@ -140,48 +123,29 @@ class Simulation:
         sizes = self.clients.parts["train"].sizes
         return (
             self.algorithm.plan is plain_plan
-            and "accuracy_received" not in self.needs
+            and self.measuring.asked("received") == ["loss_received"]
             and not self.backend.stochastic
+            and not self.modifiers.local
             and all(self.local.batch(sizes[k]) >= sizes[k] for k in ids)
         )
 
     def received(self, ids: list[int], phase: int, later: bool = False) -> Received:
         """Only what the algorithm needs is measured, on the clients of the round only; F_k not if it comes later."""
-        needs, measured = self.needs, self.asked("received") and not later
+        needs, measured = self.needs, self.measuring.asked("received") and not later
         clients = self.everybody if len(ids) == len(self.everybody) else torch.tensor(ids, device=self.device)
         return Received(
             clients=clients,
             samples=self.samples[clients],
-            learning_rate=self.spec["learning_rate"],
+            learning_rate=self.learning_rate,
             x=self.x,
             round=self.round,
             phase=phase,
             seed=seed_of(self.spec["seed"], "server", self.round, *([phase] if phase else [])),
-            **(self.on_training_data("received", self.x.unsqueeze(-2), ids) if measured else {}),
+            gradient=self.measuring.gradients(self.x, ids, self.round, self.parameters),
+            **(self.measuring.at("received", self.x.unsqueeze(-2), ids, self.round) if measured else {}),
             val_received=self.losses("validation", ids) if "val_received" in needs else None,
             val_best=self.best[clients] if self.best is not None and "val_best" in needs else None,
         )
-
-    def asked(self, when: str) -> list[str]:
-        """Those of loss_<when> and accuracy_<when> that the algorithm needs; `when` is received or after."""
-        return [name for name in (f"loss_{when}", f"accuracy_{when}") if name in self.needs]
-
-    def on_training_data(self, when: str, models: Tensor, ids: list[int]) -> dict[str, Tensor]:
-        """What is `asked` for, loss in nats, accuracy as fraction, both in one pass.
-
-        Models [1, P + B], one for all clients, or [m, P + B], one for each, give [m]; with M of these in front, [M, m].
-        """
-        train, (loss, accuracy) = self.clients.parts["train"], (f"loss_{when}", f"accuracy_{when}")
-
-        def measured(x: Tensor, part: Part) -> dict[str, Tensor]:
-            if accuracy not in self.needs:
-                return {loss: client_losses(self.backend.forward, self.loss, x, part)}
-            return dict(zip((loss, accuracy), client_measures(self.backend.forward, self.loss, x, part), strict=True))
-
-        parts = [train.of_clients(own) for own in ([ids] if models.shape[-2] == 1 else [[k] for k in ids])]
-        found = [measured(x, part) for x, part in zip(models.flatten(0, -2), itertools.cycle(parts), strict=False)]
-        shape = (*models.shape[:-2], len(ids))
-        return {name: torch.cat([own[name] for own in found]).view(shape) for name in self.asked(when)}
 
     @torch.no_grad()
     def record(self) -> None:
@@ -211,6 +175,12 @@ class Simulation:
         self.pending.clear()
 
     # -- one round ----------------------------------------------------------------------------
+    @property
+    def learning_rate(self) -> float:
+        """Local rate of this round."""
+        decay = self.spec["lr_decay"]
+        return self.spec["learning_rate"] * (decay["factor"] ** (self.round // decay["every"]) if decay else 1.0)
+
     def sampled(self) -> list[int]:
         """Clients of this round, ascending ids [m]: all, or a uniform draw without replacement."""
         K, m = self.clients.count, self.spec["clients_per_round"]
@@ -225,7 +195,9 @@ class Simulation:
         x = self.x.unsqueeze(-2).expand(*self.x.shape[:-1], m, size)  # [m, P + B] or [M, m, P + B]
         start = x if plan.start is None else plan.start
         models = 1 if start.dim() == 2 else len(start)
-        rate = self.rate[:m] if plan.lr_scale is None else self.rate[:m] * plan.lr_scale.cpu()
+        rate = torch.full((m,), self.learning_rate, dtype=torch.float64)
+        if plan.lr_scale is not None:
+            rate = rate * plan.lr_scale.cpu()
         if models > 1:
             rate = rate.repeat(models)
         if not same(plan.slope, self.slope):  # one object for a slope that algorithms write anew in each round
@@ -237,7 +209,11 @@ class Simulation:
             momentum=plan.momentum,
             slope=self.slope,
             frozen=plan.frozen,
+            mix=plan.mix,
+            direction=plan.direction,
         )
+        if (force := plan.force) is not None:
+            work = replace(work, force=lambda y, place: force(y, place % m))
         if isinstance(plan.prox, Tensor) or plan.prox:
             prox = torch.as_tensor(plan.prox, dtype=torch.float64).cpu()
             anchor = x.expand_as(start).reshape(-1, size)
@@ -257,20 +233,29 @@ class Simulation:
     def exchange(self, ids: list[int], phase: int) -> None:
         """Clients receive, train and report; the server aggregates."""
         later = "loss_received" in self.needs and self.first_step_tells(ids)
-        received = self.received(ids, phase, later)
+        received = self.modifiers.received(self.received(ids, phase, later))
         plan = self.algorithm.plan(self.state, received, self.config)
         work, start = self.work(ids, plan)
-        local = self.local if plan.epochs is None else replace(self.local, epochs=plan.epochs)
+        local = replace(self.local, single=plan.single_step, phase=phase)
+        if plan.epochs is not None:
+            local = replace(local, epochs=plan.epochs)
+        if plan.full_batch:
+            local = replace(local, batch_size=None)
         trained = self.backend.train(work, local, self.round, losses=later)
         moved = trained.delta.view(start.shape)
         if later and trained.loss is not None:
             received = replace(received, loss_received=trained.loss.view(start.shape[:-1]))
-        after = self.on_training_data("after", start - moved, ids) if self.asked("after") else {}
-        known = {**received.__dict__, "start": start, **self.split(start, moved), **after}
-        reports = finite(Reports(**known))
+        after = self.measuring.at("after", start - moved, ids, self.round)
+        steps = self.samples.new_tensor([local.steps(self.clients.parts["train"].sizes[k]) for k in ids])
+        known = {**received.__dict__, "start": start, "steps": steps, **self.split(start, moved), **after}
+        self.exchanged.add(self.x, plan, known, phase)
+        reports = Reports(**known)
+        if plan.epochs != 0:  # clients that only measure models may find one that has diverged
+            reports = finite(reports)
         self.result.dropped += len(ids) - len(reports.clients)
         self.stalled = not len(reports.clients)
         if not self.stalled:
+            reports = self.modifiers.reports(reports)
             aggregate, self.state = self.algorithm.aggregate(self.state, reports, self.config)
             self.x = self.x - self.update(aggregate, reports) if aggregate.model is None else aggregate.model
 
@@ -288,6 +273,7 @@ class Simulation:
             G = combine(aggregate.weights, reports.delta, several=self.x.dim() == 2)
         if aggregate.extra is not None:
             G = G + aggregate.extra
+        G = self.modifiers.total(G, aggregate, reports)
         if reports.buffers is None:
             return G
         held = self.x[..., self.parameters :]
@@ -317,6 +303,30 @@ class Simulation:
         self.result.x = self.x
         return self.result
 
+    def measures(self) -> dict[str, float]:
+        """Of the run as a whole, by metric (fairfl.metrics.registry.SUMMED)."""
+        rounds = self.spec["rounds"]
+        found = self.exchanged.measures(rounds, self.spec["clients_per_round"], self.result.x.shape[-1])
+        if "aligned" in self.state:
+            found["fair_angle_share"] = float(self.state["aligned"]) / rounds
+        if self.result.x.numel() == 1:
+            found["parameter_0"] = float(self.result.x)
+        if self.algorithm.plan is plain_plan and (epsilon := self.epsilon()) is not None:
+            found["epsilon"] = epsilon
+        return found
+
+    def epsilon(self) -> float | None:
+        """Of differential privacy, if a modifier answers for it."""
+        sizes = self.clients.parts["train"].sizes
+        return self.modifiers.epsilon(
+            needs=self.needs,
+            share=self.spec["clients_per_round"] / self.clients.count,
+            rounds=self.spec["rounds"],
+            samples=sizes,
+            batches=[self.local.batch(n) for n in sizes],
+            steps=[self.local.steps(n) for n in sizes],
+        )
+
     def latest(self) -> str:
         """The newest metrics of the last part in words: mean loss, mean and worst accuracy over the clients."""
         self.fetch()
@@ -338,6 +348,8 @@ class Simulation:
             "stalled": self.stalled,
             "history": self.result.history,
             "dropped": self.result.dropped,
+            "sent": self.exchanged.sent,
+            "modifiers": self.modifiers.saved(),
             "path": self.result.path,
         }
 
@@ -345,4 +357,6 @@ class Simulation:
         self.x = saved["x"].to(self.device)
         self.state = {name: value.to(self.device) for name, value in saved["state"].items()}
         self.round, self.stalled = saved["round"], saved["stalled"]
+        self.modifiers.restore(saved["modifiers"], self.device)
+        self.exchanged.sent = saved["sent"]
         self.result = Result(self.x, saved["history"], saved["dropped"], saved["path"])

@@ -17,6 +17,7 @@ from fairfl.engine.local import LocalTraining, Trained, Work, dropout_seed, orde
 from fairfl.engine.losses import LOSSES, ClosedForm
 from fairfl.engine.parameters import bind, count, flatten
 from fairfl.engine.program import Program
+from fairfl.engine.seeds import generator
 
 # Captured steps kept at once, one per batch size.
 PROGRAMS = 64
@@ -63,6 +64,9 @@ class Sequential:
             targets = self.chain.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
             self.targets = targets[0].T.contiguous()
         self.slope: Slope | None = None
+        self.held: tuple = (None, 0, None, None)
+        self.draws = torch.Generator()  # of the objective and the privacy of the client that trains now
+        self.round = 0
         self.programs: dict[tuple, Program] = {}
 
     def _by_hand(self, moved: list[Tensor]) -> convolutional.Chain | None:
@@ -98,6 +102,16 @@ class Sequential:
         return self._views(self.moments[0]), self._views(self.moments[1])
 
     @cached_property
+    def heading(self) -> Tensor:
+        """What a direction that all clients share adds to each step, [P]."""
+        return torch.empty_like(self.y)
+
+    @cached_property
+    def headings(self) -> list[Tensor]:
+        """Heading of each parameter."""
+        return self._views(self.heading)
+
+    @cached_property
     def anchors(self) -> list[Tensor]:
         """Anchor of each parameter."""
         return self._views(self.anchor)
@@ -122,12 +136,15 @@ class Sequential:
     @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
-        if work.slope is not self.slope or work.frozen != self.frozen:  # captured steps hold them
+        held = (work.slope, work.frozen, local.objective, local.privacy)
+        if any(new is not old for new, old in zip(held, self.held, strict=True)):  # captured steps hold them
+            self.held = held
             self.slope, self.frozen = work.slope, work.frozen
             self.still = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
             self.programs.clear()
-        if work.momentum and local.optimizer != "sgd":
-            raise ValueError(f"the algorithm asks for momentum, which optimizer {local.optimizer} does not have")
+        for asked, what in ((work.momentum, "momentum"), (work.force, "a force"), (local.privacy, "private gradients")):
+            if asked and local.optimizer != "sgd":
+                raise ValueError(f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have")
         self.model.train()
         gpu = [self.flat.device] if self.flat.device.type == "cuda" else []
         measured = []
@@ -136,6 +153,10 @@ class Sequential:
             for place, client in enumerate(work.clients):
                 if self.stochastic:
                     self._seed(dropout_seed(local, round, client))
+                if local.objective or local.privacy:
+                    nth = work.clients[:place].count(client)  # of several models that a client trains
+                    self.draws = generator(local.seed, "modifiers", round, client, local.phase, nth)
+                    self.round = round
                 measured.append(self._train(work, place, local, round, losses))
                 torch.sub(work.start[place], self.flat, out=delta[place])
         return Trained(delta, torch.stack(measured) if losses else None)
@@ -146,7 +167,7 @@ class Sequential:
         samples, offset = self.sizes[client], self.offsets[client]
         batch = local.batch(samples)
         self.flat.copy_(work.start[place])
-        pull = follow = adam = None
+        pull = follow = adam = away = None
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
             self.leader.copy_(self.y)
             follow = self.flat.new_tensor(1 - work.momentum)
@@ -158,8 +179,12 @@ class Sequential:
         if work.prox is not None and work.anchor is not None and work.prox[place]:
             self.anchor.copy_(work.anchor[place, : self.y.numel()])
             pull = self.flat.new_tensor(scale * float(work.prox[place]))
+        drifted = work.direction is not None and work.mix > 0
+        if drifted:
+            torch.mul(work.direction, scale * work.mix, out=self.heading)
+        decay = rate * local.weight_decay if local.optimizer == "sgd" else 0.0
         first, steps = None, 0
-        for epoch in range(local.epochs if samples else 0):
+        for epoch in range(local.passes if samples else 0):
             windows: list[Any] = [slice(offset, offset + samples)]  # a view of the samples, no copy
             if batch < samples:
                 rows = (order(samples, local, round, client, epoch) + offset).to(self.labels.device)
@@ -171,12 +196,24 @@ class Sequential:
                 steps += 1
                 if local.optimizer == "adamw":
                     adam = self.flat.new_tensor(_adam_factors(rate, local.weight_decay, steps))
-                weight = self.flat.new_tensor(scale / len(y))
+                weight = self.flat.new_tensor(scale * (1 - work.mix) / len(y))
                 measured = losses and first is None
-                program = self._program(len(y), pull is not None, follow is not None, measured, adam is not None)
+                if decay or work.force:  # both are of y before the step
+                    away = self.y * decay
+                    if work.force:
+                        away += rate * work.force(self.y, place)
+                    away[: self.still] = 0
+                if away is not None and follow is not None:
+                    self.leader.sub_(away)
+                kind = (pull is not None, follow is not None, measured, adam is not None, drifted)
+                program = self._program(len(y), *kind)
                 program(x, y, targets, weight, pull, follow, adam)
+                if away is not None and follow is None:
+                    self.y.sub_(away)
                 if measured:
                     first = self.total / len(y)
+                if local.single:
+                    break
         return self.total.new_tensor(float("nan")) if first is None else first
 
     def _seed(self, seed: int) -> None:
@@ -185,14 +222,15 @@ class Sequential:
         if self.flat.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool, adaptive: bool) -> Program:
+    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool, adaptive: bool, drifted: bool) -> Program:
         """The step on a batch of `size`; `measured` leaves the sum of its losses in `total`."""
-        key = (size, pulled, heavy, measured, adaptive)
+        key = (size, pulled, heavy, measured, adaptive, drifted)
         if key not in self.programs:
             while len(self.programs) >= PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
             state = [self.flat, *([self.leader] if heavy else []), *(self.moments if adaptive else [])]
-            self.programs[key] = Program(partial(_step, self, measured), state, self.flat.device)
+            graph = not any(self.held[2:])  # they draw numbers
+            self.programs[key] = Program(partial(_step, self, measured, drifted), state, self.flat.device, graph)
         return self.programs[key]
 
 
@@ -204,6 +242,7 @@ def _adam_factors(rate: float, weight_decay: float, step: int) -> list[float]:
 def _step(
     backend: Sequential,
     measured: bool,
+    drifted: bool,
     inputs: Tensor,
     labels: Tensor,
     targets: Tensor,
@@ -212,22 +251,28 @@ def _step(
     follow: Tensor | None,
     adam: Tensor | None,
 ) -> None:
-    """One local step; `weight` is rate / batch size, `pull` is rate x prox. With momentum they are those of z.
+    """One local step; `weight` is (1 - mix) rate / batch size, `pull` is rate x prox.
 
-    With AdamW `weight` is 1 / batch size, `pull` is prox and `adam` are the factors of the step.
+    With momentum they are those of z. With AdamW `weight` is (1 - mix) / batch size, `pull` is prox and `adam` are the
+    factors of the step.
     """
     chain = backend.chain if follow is None else backend.leading
-    by_hand = chain and pull is None and adam is None and not backend.frozen
+    by_hand = chain and pull is None and adam is None and not any(backend.held[1:])
     if by_hand and len(labels) <= samples_at_once(inputs, labels):
         total = chain.step(inputs, targets.T, weight, measured, backend.slope)
         if total is not None:
             backend.total.copy_(total)
     else:
         gradients = _gradients(backend, inputs, labels, weight)
+        if drifted and adam is not None:
+            torch._foreach_add_(gradients, backend.headings[backend.frozen :])
         if adam is None:
             _descend(backend, gradients, pull, follow)
         else:
             _adamw(backend, gradients, pull, adam)
+    if drifted and adam is None:
+        moved = backend.y if follow is None else backend.leader
+        moved[backend.still :].sub_(backend.heading[backend.still :])
     if follow is not None:
         backend.y.lerp_(backend.leader, follow)
 
@@ -235,21 +280,34 @@ def _step(
 def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor) -> list[Tensor]:
     """slope(l) x weight x gradient of the summed losses, by autograd, of all parameters that are not frozen.
 
-    Gradients of a batch too large for one pass are summed over pieces.
+    Gradients of a batch too large for one pass are summed over pieces. With privacy it is what that makes of them.
     """
-    size = samples_at_once(inputs, labels)
+    size, n = samples_at_once(inputs, labels), len(labels)
+    _, _, objective, privacy = backend.held
     free = backend.parameters[backend.frozen :]
+    factor = weight if privacy is None else 1 / n
     gradients: list[Tensor] = []
     backend.total.zero_()
-    for x, y in zip(inputs.split(size), labels.split(size), strict=True):
-        with torch.enable_grad():
-            loss = backend.loss.value(backend.outputs(x), y).sum()
-            objective = loss * weight  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
-        backend.total += loss.detach()
-        new = list(torch.autograd.grad(objective, free))
-        if gradients:
-            torch._foreach_add_(gradients, new)
-        gradients = gradients or new
+    if privacy is not None and privacy.per_sample:
+        if backend.slope is not None:
+            raise ValueError("gradients clipped sample by sample are of the plain loss, the algorithm asks for a slope")
+        gradients = privacy.gradients(backend.model, backend.loss.value, inputs, labels)[backend.frozen :]
+    else:
+        for x, y in zip(inputs.split(size), labels.split(size), strict=True):
+            with torch.enable_grad():
+                if objective is None:
+                    loss = backend.loss.value(backend.outputs(x), y).sum()
+                else:
+                    loss = objective.loss(backend.outputs, x, y, backend.round, backend.draws) * len(y)
+                scaled = loss * factor  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
+            backend.total += loss.detach()
+            new = list(torch.autograd.grad(scaled, free))
+            if gradients:
+                torch._foreach_add_(gradients, new)
+            gradients = gradients or new
+    if privacy is not None:
+        gradients = privacy.private(gradients, n, backend.draws)
+        torch._foreach_mul_(gradients, weight * n)
     if backend.slope is not None:
         torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, len(labels)).to(weight.dtype))
     return gradients

@@ -60,7 +60,11 @@ class Stacked:
         return whole.index(tensors)
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
+        if work.force or local.objective or local.privacy or local.weight_decay:
+            raise ValueError("backend stacked knows neither forces nor objectives, private gradients or weight decay")
         given = [self.part.sizes[client] for client in work.clients]
+        if local.single:
+            given = [local.batch(count) if count else 0 for count in given]
         # Blocks of like sizes need little padding.
         places = sorted(range(len(given)), key=lambda place: -given[place])
         counts = [given[place] for place in places]
@@ -104,10 +108,12 @@ class Stacked:
             width = -(-width // unit) * unit
         batch = local.batch(width)
         pulled, single = work.prox is not None, local.steps(width) == 1
+        drifted = work.direction is not None and work.mix > 0
+        picked = local.single and any(local.batch(n) < n for n in map(self.part.sizes.__getitem__, work.clients))
         frozen = self._frozen_layers(work.frozen)
-        once = self.kind == "cpu" and single and not pulled and not frozen
+        once = self.kind == "cpu" and single and not pulled and not drifted and not frozen
         heavy = work.momentum != 0 and not single  # a single step does not know of momentum
-        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured, frozen)
+        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured, frozen, drifted, picked)
         if shape not in self.blocks:
             while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
                 self.blocks.pop(next(iter(self.blocks)))

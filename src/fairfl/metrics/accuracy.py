@@ -1,4 +1,4 @@
-"""Accuracies of the clients -> one number (FedFV tables 2 to 4, VRed table 6).
+"""Accuracies of the clients -> one number (FedFV tables 2 to 4, VRed table 6, FedEBA+ tables 1, 18 and 19).
 
 All inputs are 1-d arrays over clients, fractions. NaN in, NaN out: a diverged client is never dropped silently.
 """
@@ -34,3 +34,31 @@ def accuracy_highest(accuracy: ArrayLike, percent: float) -> float:
 def accuracy_lowest(accuracy: ArrayLike, percent: float) -> float:
     """Mean over the `percent` % of the clients with the lowest accuracies."""
     return -accuracy_highest(-np.asarray(accuracy, dtype=float), percent)
+
+
+def accuracy_var(accuracy: ArrayLike) -> float:
+    """Population variance (divisor K), fraction^2 (FedEBA+ table 1)."""
+    return accuracy_std(accuracy) ** 2
+
+
+def cv(accuracy: ArrayLike) -> float:
+    """Coefficient of variation: standard deviation over mean (FedEBA+ table 18); NaN at mean 0."""
+    mean = float(np.mean(np.asarray(accuracy, dtype=float)))
+    return accuracy_std(accuracy) / mean if mean else np.nan
+
+
+def angle_deg(accuracy: ArrayLike) -> float:
+    """Angle between the vector of accuracies and the vector of ones, degrees (FedEBA+ table 19).
+
+    It is arctan(cv), which, other than the arccos of the definition, keeps its digits at small angles.
+    """
+    return float(np.degrees(np.arctan(cv(accuracy))))
+
+
+def kl_uniform(accuracy: ArrayLike) -> float:
+    """KL(a / sum a || uniform), nats (FedEBA+ table 19); NaN where all accuracies are 0."""
+    a = np.asarray(accuracy, dtype=float)
+    if not a.sum():
+        return np.nan
+    p = a * a.size / a.sum()
+    return float(np.mean(p * np.log(np.where(p > 0, p, 1.0))))

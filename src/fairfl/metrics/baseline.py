@@ -1,10 +1,12 @@
-"""A run beside a baseline run of the same setting and seed, client by client (VRed section 5, table 1).
+"""A run beside a baseline run of the same setting and seed, client by client (VRed table 1, FedEBA+ table 18).
 
 All inputs are finite accuracies [K] of the same clients, fractions: a_k of the run, b_k of the baseline. Clients below
 the baseline's mean over clients suffer, those above it do well; a client at the mean is in neither group.
 """
 
 import numpy as np
+
+from fairfl.metrics.accuracy import cv
 
 # The last bits of a mean must not put a client at the mean into a group.
 _AT_THE_MEAN = 1e-12
@@ -42,6 +44,11 @@ def improved_suffering_gain(a: np.ndarray, b: np.ndarray) -> float:
 def degraded_well(a: np.ndarray, b: np.ndarray) -> float:
     """Percent of the clients that do well and fall."""
     return percentage(a < b, well(b))
+
+
+def cv_improvement(a: np.ndarray, b: np.ndarray) -> float:
+    """How much smaller the coefficient of variation is, percent of the baseline's (FedEBA+ table 18)."""
+    return 100.0 * (1 - cv(a) / cv(b)) if cv(b) else np.nan
 
 
 def degraded_well_gain(a: np.ndarray, b: np.ndarray) -> float:

@@ -65,6 +65,11 @@ def agnostic_loss(loss: ArrayLike) -> float:
     return float(np.max(np.asarray(loss, dtype=float)))
 
 
+def loss_gap(loss: ArrayLike) -> float:
+    """Largest difference of two clients' losses (FedEBA+ figure 1, of two clients)."""
+    return gap_max(loss) - gap_min(loss)
+
+
 def loss_mean(loss: ArrayLike) -> float:
     """Unweighted mean over clients, nats."""
     return float(np.mean(np.asarray(loss, dtype=float)))

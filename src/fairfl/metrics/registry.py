@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 
 from fairfl.errors import FairflError
 from fairfl.metrics import baseline, fairness
-from fairfl.metrics.accuracy import accuracy_highest, accuracy_lowest, accuracy_std, accuracy_worst
+from fairfl.metrics.accuracy import (
+    accuracy_highest,
+    accuracy_lowest,
+    accuracy_std,
+    accuracy_var,
+    accuracy_worst,
+    angle_deg,
+    cv,
+    kl_uniform,
+)
 from fairfl.metrics.clusters import adjusted_rand, assigned
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 
@@ -49,10 +58,16 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     "loss_mean": ("nats", "loss", fairness.loss_mean),
     "loss_std": ("nats", "loss", fairness.loss_std),
     "loss_parity": ("nats", "loss", fairness.loss_std),
+    "loss_gap": ("nats", "loss", fairness.loss_gap),
     "agnostic_loss": ("nats", "loss", fairness.agnostic_loss),
     "faa": ("nats", "excess", fairness.faa),
     "faa_last": ("nats", "excess_last", fairness.faa),
     "accuracy_mean": ("fraction", "accuracy", fairness.accuracy_mean),
+    "accuracy_global": ("fraction", "accuracy", fairness.accuracy_mean),
+    "accuracy_var": ("fraction^2", "accuracy", accuracy_var),
+    "cv": ("fraction", "accuracy", cv),
+    "angle_deg": ("degree", "accuracy", angle_deg),
+    "kl_uniform": ("nats", "accuracy", kl_uniform),
     "accuracy_std": ("fraction", "accuracy", accuracy_std),
     "accuracy_parity": ("fraction", "accuracy", accuracy_std),
     "accuracy_worst": ("fraction", "accuracy", accuracy_worst),
@@ -77,10 +92,19 @@ ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
 AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
     "improved_suffering_pct": ("percent", baseline.improved_suffering),
     "improved_suffering_gain": ("fraction", baseline.improved_suffering_gain),
+    "cv_improvement_pct": ("percent", baseline.cv_improvement),
     "degraded_well_pct": ("percent", baseline.degraded_well),
     "degraded_well_gain": ("fraction", baseline.degraded_well_gain),
     "accuracy_gain": ("fraction", lambda a, b: fairness.accuracy_mean(a) - fairness.accuracy_mean(b)),
     "accuracy_worst10_gain": ("fraction", lambda a, b: accuracy_lowest(a, 10) - accuracy_lowest(b, 10)),
+}
+# What a run's summary says of the run as a whole, under "measures": metric -> unit. MB are 2^20 bytes.
+SUMMED: dict[str, str] = {
+    "comm_cost": "MB",  # exchanged in a round, both ways
+    "comm_extra_cost": "MB",  # of that, beyond one model down and one up for every client of the round
+    "fair_angle_share": "fraction",  # of the rounds with gradient alignment (FedEBA+)
+    "parameter_0": "",  # of a model with one parameter
+    "epsilon": "",  # of differential privacy
 }
 # Of the local optima themselves (figure 2 of EAGLE); input is L*_k, [K] nats.
 LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
@@ -123,6 +147,11 @@ def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, floa
     accuracy = measured(rounds, part)["accuracy"].groupby(rounds["round"])
     curve = accuracy.agg(lambda values: fairness.accuracy_mean(values.to_numpy(float)))
     return [(name, unit, function(curve)) for name, (unit, function) in ALONG.items()]
+
+
+def evaluate_summary(measures: dict[str, float]) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of what a run's summary measured of the run as a whole."""
+    return [(name, SUMMED[name], float(value)) for name, value in measures.items()]
 
 
 def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> list[tuple[str, str, float]]:

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from fairfl.artifacts.arms import spelled
+from fairfl.artifacts.sources import reconstructed, unprinted, used_values
 from fairfl.data import load
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
@@ -20,7 +21,7 @@ from fairfl.spec.workload import Run, Workload
 # Keys of a setting that matter to numbers of these origins only.
 _ALSO = {"tuned": "tuning", "timed": "timing"}
 # Keys of a setting that decide who owns which sample.
-_PARTITION_KEYS = ("data", "samples", "partition", "partition_seed", "clients", "split")
+_PARTITION_KEYS = ("data", "samples", "partition", "partition_seed", "label_noise", "clients", "split")
 
 
 def data_key(workload: Workload, setting: str, seed: int) -> str:
@@ -92,12 +93,14 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
         "algorithm": run.algorithm,
         "arm": run.arm,
         "hyperparameters": workload.hyperparameters(run),
+        "modifiers": (modifiers := workload.modifiers(run)),
         **({"tuned": tuning.applies} if (tuning := workload.tuning_of(run)) else {}),
         "seed": run.seed,
         "code": closure(
             "fairfl.train",
             f"fairfl.models.{training['model']['name']}",
             f"fairfl.algorithms.{run.algorithm}",
+            *(f"fairfl.modifiers.{name}" for name in modifiers),
         ),
     }
 
@@ -182,6 +185,8 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
         "artifact": spec.model_dump(mode="json", exclude={"claims", "assumed", "notes"}),
         "metrics": {m: source.metrics[m].model_dump(mode="json") for m in spec.columns},
         "algorithms": {a: source.algorithms[a].title for a in sorted(algorithms)},
+        "reconstructed": sorted(filter(reconstructed, algorithms)),
+        **({"used": used_values(workload, paper)} if spec.content == "used" else {}),
         "scale": workload.scale.scale,
         "settings": {
             name: {
@@ -193,6 +198,7 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
                 if workload.config.tuned and (tuning := workload.settings[name].tuning)
                 else None,
                 **({"says": _said(workload, name)} if "setting" in spec.origins else {}),
+                "unprinted": unprinted(workload.papers[workload.paper_of[name]].settings[name]),
             }
             for name in spec.settings
         },

@@ -50,13 +50,41 @@ class Algorithm(Strict):
         return self
 
 
+Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
+
+
 class Row(Strict):
-    """One row of a table or one curve of a figure."""
+    """One row of a table or one curve of a figure: an arm.
+
+    `modifiers` become hyper-parameters with dotted keys, `{dp: {sigma: 2}}` is `dp.sigma: 2` and `{lsr: {}}` is
+    `lsr: true`, so that all that names an arm by its hyper-parameters names it whole.
+    """
 
     algorithm: str
     hyperparameters: dict[str, Value] = Field(default_factory=dict)
+    modifiers: dict[str, dict[str, Value]] = Field(
+        default_factory=dict, description="on top of the algorithm: server_momentum, fedvarp, lsr, dp", exclude=True
+    )
     setting: str | None = Field(None, description="null: every setting of the artifact")
     title: str | None = Field(None, description="printed in place of title and hyper-parameters; null: those")
+    provenance: Provenance = Field(
+        "paper",
+        description="how the hyper-parameters are known: printed in the paper; or lost there, but confirmed by equal "
+        "numbers elsewhere, inferred from printed numbers, recalled from an earlier version, or assumed",
+    )
+    note: str = Field("", description="what the provenance rests on, in words")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _folded(cls, value: Any) -> Any:
+        if not (isinstance(value, dict) and isinstance(value.get("modifiers"), dict)):
+            return value
+        own = dict(value.get("hyperparameters") or {})
+        for name, options in value["modifiers"].items():
+            if not isinstance(options, dict):
+                raise ValueError(f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults")
+            own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
+        return {**value, "hyperparameters": own, "modifiers": {}}
 
 
 class Claim(Strict):
@@ -69,6 +97,19 @@ class Claim(Strict):
     reference: Literal["holds", "fails", "untestable"] = Field(
         description="what the paper's own numbers say about the claim"
     )
+
+
+class Consistency(Strict):
+    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.artifacts.claims.
+
+    The algorithm `row` stands for every arm, in every setting, of which the paper prints the number on the left.
+    """
+
+    id: str
+    expr: str
+    setting: str | None = Field(None, description="null: every setting")
+    within: float = Field(0.0, ge=0, description="relative slack beside half a unit of the last printed digit")
+    text: str = Field("", description="what should hold, in words")
 
 
 class Artifact(Strict):
@@ -100,7 +141,10 @@ class Artifact(Strict):
     plot: str | None = Field(None, description="how a figure is drawn: fairfl.artifacts.plots.<plot>")
     options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot or table")
     header: list[str] = Field(default_factory=list, description="static table: column titles")
-    content: list[list[str]] = Field(default_factory=list, description="static table: its rows")
+    content: list[list[str]] | Literal["used"] = Field(
+        default_factory=list,
+        description="static table: its rows; or used: algorithms, hyper-parameters and their values in the artifacts",
+    )
     claims: list[Claim] = Field(default_factory=list)
     spread: str = ""
     assumed: dict[str, str] = Field(default_factory=dict)
@@ -157,6 +201,10 @@ class Artifact(Strict):
                 raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
         if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
             raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
+        if self.content == "used":
+            if self.kind != "static_table" or self.header:
+                raise ValueError("content: used is a static table that makes its own header")
+            return self
         if self.kind == "static_table" and not (self.header and self.content):
             raise ValueError("a static table needs header and content")
         for number, line in enumerate(self.content):
@@ -219,9 +267,16 @@ class Paper(Strict):
     arxiv: str
     metrics: dict[str, Metric]
     algorithms: dict[str, Algorithm]
+    modifiers: dict[str, dict[str, Value | None]] = Field(
+        default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
+    )
     settings: dict[str, Setting]
     artifacts: dict[str, Artifact]
     calibrations: dict[str, Calibration] = Field(default_factory=dict)
+    consistency: list[Consistency] = Field(
+        default_factory=list,
+        description="what should hold between the paper's own numbers; where not, artifacts say so",
+    )
 
     @field_validator("settings")
     @classmethod
@@ -250,6 +305,13 @@ class Paper(Strict):
             ids = [claim.id for claim in artifact.claims]
             if len(set(ids)) != len(ids):
                 raise ValueError(f"artifacts.{name}: two claims share an id")
+        relations = [relation.id for relation in self.consistency]
+        if len(set(relations)) != len(relations):
+            raise ValueError("consistency: two relations share an id")
+        for relation in self.consistency:
+            if relation.setting is not None and relation.setting not in self.settings:
+                hint = nearest(relation.setting, self.settings)
+                raise ValueError(f"consistency.{relation.id}: unknown setting {relation.setting!r}{hint}")
         for name, calibration in self.calibrations.items():
             if calibration.setting not in self.settings:
                 raise ValueError(

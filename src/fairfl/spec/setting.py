@@ -13,7 +13,7 @@ from fairfl.spec.strict import SpecError, explain, nearest
 PARTS = ("train", "validation", "test")
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
-SOURCE_KINDS = ("paper", "public code", "recalled", "not stated: chosen because")
+SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
 
 
 class Choice(Strict):
@@ -73,6 +73,19 @@ class Split(Strict):
         if self.order == "official" and self.test:
             raise ValueError(f"order official takes the data set's own test part, so test must be 0, not {self.test:g}")
         return self
+
+
+class Decay(Strict):
+    """Step-wise decay: the rate of round t = 0, 1, ... is learning_rate * factor ** (t // every)."""
+
+    factor: float = Field(gt=0, le=1)
+    every: int = Field(1, gt=0, description="rounds")
+
+
+class LabelNoise(Strict):
+    """Symmetric flips of training labels: with probability `ratio`, another class, each with the same chance."""
+
+    ratio: float = Field(ge=0, le=1)
 
 
 class LocalOptimum(Strict):
@@ -164,6 +177,7 @@ class Setting(Strict):
     partition_seed: int | None = Field(
         None, ge=0, lt=2**32, description="one partition for all runs, only the split differs; null: each run its own"
     )
+    label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
     clients: int = Field(gt=0)
     clients_per_round: int = Field(gt=0)
     split: Split
@@ -178,8 +192,9 @@ class Setting(Strict):
         default_factory=dict,
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
+    lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
     optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
-    weight_decay: float = Field(0.0, ge=0, description="decoupled, for adamw")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
     loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word", "squared_error"] = "cross_entropy"
     evaluate_every: int = Field(gt=0, description="rounds between two evaluations")
     evaluated_parts: list[Literal["train", "validation", "test"]] = Field(
@@ -259,8 +274,8 @@ class Setting(Strict):
                 f"{shards * self.clients} shards (partition.shards_per_client x clients) "
                 f"are more than {self.samples} samples"
             )
-        if self.weight_decay and self.optimizer != "adamw":
-            raise ValueError(f"weight_decay is {self.weight_decay:g}, optimizer {self.optimizer} has none: use adamw")
+        if self.label_noise and self.loss in ("squared_error", "next_word"):
+            raise ValueError(f"label_noise flips classes, which loss {self.loss} does not have")
         for key, part in (("reported_part", self.reported_part), ("gap_part", self.gap_part or self.reported_part)):
             if part not in self.evaluated_parts:
                 raise ValueError(f"{key} is {part}, evaluated_parts are only {', '.join(self.evaluated_parts)}")

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
-from fairfl.spec.declaration import declaration, parameters
+from fairfl.spec.declaration import declaration, names, parameters
 from fairfl.spec.paper import Artifact, Config, Paper, Scale
+from fairfl.spec.reading import load_paper, nested, patched
 from fairfl.spec.setting import Setting, Tuning
 from fairfl.spec.strict import SpecError, check, load, merged, nearest
 
@@ -48,6 +49,23 @@ def _plain(value: Any) -> str:
     if not all(c.isalnum() or c in "._+-" for c in text):
         raise SpecError(f"value {text!r} cannot be part of a file name: use letters, digits, . _ + -")
     return text
+
+
+def parted(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Hyper-parameters of the algorithm and of its modifiers, {"q": 1, "dp.sigma": 2, "lsr": True} ->
+    {"q": 1}, {"dp": {"sigma": 2}, "lsr": {}}."""
+    known = names("modifiers")
+    own: dict[str, Any] = {}
+    modifiers: dict[str, dict[str, Any]] = {}
+    for key, value in row.items():
+        name, dot, parameter = key.partition(".")
+        if dot:
+            modifiers.setdefault(name, {})[parameter] = value
+        elif name in known:
+            modifiers.setdefault(name, {})
+        else:
+            own[key] = value
+    return own, modifiers
 
 
 @dataclass
@@ -178,16 +196,39 @@ class Workload:
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
         """All parameters of the arm: row values over the setting's over the paper's defaults over the file's."""
+        return self._values(run.setting, run.algorithm, self._row(run))
+
+    def _row(self, run: Run) -> dict[str, Any]:
+        """Row hyper-parameters of the arm, with those of its modifiers."""
         arms = self.arms.get(run.setting, {}) | self.timed_arms.get(run.setting, {})
-        return self._values(run.setting, run.algorithm, arms[run.algorithm, run.arm])
+        return arms[run.algorithm, run.arm]
 
     def _values(self, setting: str, algorithm: str, row: dict[str, Any]) -> dict[str, Any]:
         paper = self.paper_of[setting]
         usage = self.papers[paper].algorithms.get(algorithm)
         own = self.settings[setting].hyperparameters.get(algorithm, {})
-        given = {**(usage.defaults if usage else {}), **own, **row}
+        given = {**(usage.defaults if usage else {}), **own, **parted(row)[0]}
         where = f"{setting}: {algorithm}({arm_name(row)})"
         return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", where)
+
+    def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
+        """The modifiers of the arm, each with all its parameters: row values over the paper's defaults over the file's.
+
+        Raises SpecError for one that does not exist, or that the algorithm or the loss of the setting does not allow.
+        """
+        paper, setting = self.paper_of[run.setting], self.settings[run.setting]
+        row = self._row(run)
+        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.algorithm}({arm_name(row)})"
+        found = {}
+        for name, given in parted(row)[1].items():
+            values = {**self.papers[paper].modifiers.get(name, {}), **given}
+            found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
+            losses = getattr(declaration("modifiers", name), "LOSSES", None)
+            if name in getattr(self.declared(run.algorithm), "REFUSES", ()):
+                raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
+            if losses is not None and setting.loss not in losses:
+                raise SpecError(f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}")
+        return found
 
     # -- grids --------------------------------------------------------------------------------
     def calibration_grid(self, paper: str, name: str) -> list[str]:
@@ -198,7 +239,7 @@ class Workload:
         for point in _grid(calibration.grid):
             data = base
             for key, value in point.items():
-                data = merged(data, _nested(key, value))
+                data = merged(data, nested(key, value))
             setting = f"{calibration.setting}~{arm_name(point)}"
             self._add(setting, data, paper, f"calibrations.{name}", {(calibration.algorithm, "default"): {}})
             ids.append(setting)
@@ -253,69 +294,6 @@ def _grid(axes: dict[str, list]) -> list[dict[str, Any]]:
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    head, _, rest = key.partition(".")
-    return {head: _nested(rest, value)} if rest else {head: value}
-
-
-def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
-    """Resolve `extends: name` of settings against `templates` and earlier settings."""
-    templates = raw.pop("templates", None) or {}
-    settings = raw.get("settings") or {}
-    done: dict[str, dict] = {}
-
-    def resolve(name: str, trail: tuple[str, ...]) -> dict:
-        if name in trail:
-            raise SpecError(f"{file}: settings.{trail[0]}: extends runs in a circle: {' -> '.join(trail)}")
-        body = settings.get(name, templates.get(name))
-        if not isinstance(body, dict):
-            known = list(templates) + list(settings)
-            raise SpecError(f"{file}: settings.{(*trail, name)[0]}: extends unknown {name!r}{nearest(name, known)}")
-        own = {key: value for key, value in body.items() if key != "extends"}
-        parent = body.get("extends")
-        return merged(resolve(parent, (*trail, name)), own) if parent else own
-
-    for name in settings:
-        done[name] = resolve(name, ())
-    return {**raw, "settings": done}
-
-
-def load_paper(path: Path) -> Paper:
-    """Read papers/<paper>.yaml. Raises SpecError with file, key, value and nearest valid name."""
-    raw = load(path)
-    if not isinstance(raw, dict):
-        raise SpecError(f"{path}: expected `key: value` lines")
-    paper = check(_with_templates(raw, str(path)), Paper, str(path))
-    if paper.paper != path.stem:
-        raise SpecError(f"{path}: paper: {paper.paper!r} must equal the file's name {path.stem!r}")
-    return paper
-
-
-def _patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
-    """A setting under a scale."""
-    data = setting.model_dump(mode="json")
-    asked_for = setting.data.name
-    touched = False
-    for number, patch in enumerate(scale.patches):
-        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patch.match):
-            continue
-        touched = True
-        for key, value in patch.set.items():
-            nested = _nested(key, value)
-            head = next(iter(nested))
-            if head not in Setting.model_fields:
-                hint = nearest(head, Setting.model_fields)
-                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {value!r}){hint}")
-            # A plug-in that is named anew starts from its own defaults, not from the old one's options.
-            fresh = isinstance(value, dict) and "name" in value
-            data = {**data, head: value} if fresh else merged(data, nested)
-    if not touched:
-        return setting
-    if data["data"]["name"] != asked_for:
-        data["data"] = {**data["data"], "stands_in_for": asked_for}
-    return check(data, Setting, file, f"{name} at scale {scale.scale}")
-
-
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
@@ -339,7 +317,7 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
         for key, setting in paper.settings.items():
             if key in settings:
                 raise SpecError(f"papers/{name}.yaml: settings.{key}: also defined by papers/{paper_of[key]}.yaml")
-            resolved = _patched(key, setting, scale, scale_file)
+            resolved = patched(key, setting, scale, scale_file)
             if config.seeds is not None:
                 data = {**resolved.model_dump(mode="json"), "seeds": config.seeds}
                 resolved = check(data, Setting, "config.yaml")
@@ -373,6 +351,7 @@ def _check_references(workload: Workload) -> None:
             if where not in checked:
                 checked.add(where)
                 workload.hyperparameters(Run(setting, algorithm, arm, 0))
+                workload.modifiers(Run(setting, algorithm, arm, 0))
 
 
 def _check_timing(workload: Workload) -> None:

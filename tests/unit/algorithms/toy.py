@@ -35,6 +35,8 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
         val_received=losses[ids],
         val_best=torch.zeros(len(ids), dtype=torch.float64) if best is None else best[ids],
         delta=delta,
+        gradient=gradients[ids],
+        steps=torch.ones_like(SAMPLES[ids]),
     )
 
 

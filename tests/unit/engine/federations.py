@@ -42,6 +42,8 @@ def spec_of(**changes):
         "learning_rate": 0.1,
         "optimizer": "sgd",
         "weight_decay": 0.0,
+        "lr_decay": None,
+        "modifiers": {},
         "evaluated_parts": ["train", "validation", "test"],
         "evaluate_every": 2,
         "keep": "nothing",

@@ -9,6 +9,7 @@ import torch
 from federations import spec_of
 from registered import FEDERATING, MEMBERSHIPS, REQUIRED
 
+from fairfl.algorithms import load
 from fairfl.engine.federation import PARTS, Clients, Part
 from fairfl.engine.rounds import Simulation
 from fairfl.partition.__main__ import partition
@@ -20,6 +21,7 @@ REQUIRED_PARTITION = {
     "ambiguous_fraction": {"fractions": [0.0, 0.5, 1.0], "per_client": 14},
     "rotation_clusters": {"angles": [0, 90], "clients": [2, 1]},
     "by_domain": {"clients": [2, 1]},
+    "dirichlet_by_client": {"alpha": 0.5},
 }
 CLIENTS = 3
 PARTITIONS = names("partition")
@@ -63,7 +65,7 @@ def test_some_partition_has_clients_of_unequal_size():
 
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("partition_name", PARTITIONS)
-@pytest.mark.parametrize("algorithm", FEDERATING)
+@pytest.mark.parametrize("algorithm", [name for name in FEDERATING if not getattr(load(name), "SEQUENTIAL", False)])
 def test_both_backends_give_the_same_run(algorithm, partition_name, batch_size):
     clients = federation(partition_name)
     spec = spec_of(

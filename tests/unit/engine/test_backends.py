@@ -13,11 +13,11 @@ from torch import nn
 
 from fairfl.engine import parameters
 from fairfl.engine import stacked as stacked_module
+from fairfl.engine.backends import make_backend
 from fairfl.engine.dense import supports
 from fairfl.engine.evaluation import client_losses
 from fairfl.engine.local import LocalTraining, Work, order
 from fairfl.engine.losses import LOSSES
-from fairfl.engine.rounds import make_backend
 from fairfl.engine.sequential import Sequential
 from fairfl.engine.stacked import Stacked
 

@@ -12,8 +12,9 @@ from safetensors.numpy import load_file
 
 from fairfl import models, prepare
 from fairfl.data.interface import assemble
+from fairfl.engine.backends import make_backend
 from fairfl.engine.federation import PARTS, Clients, Part, load
-from fairfl.engine.rounds import Simulation, make_backend
+from fairfl.engine.rounds import Simulation
 from fairfl.partition import __main__ as partition
 
 CPU = torch.device("cpu")

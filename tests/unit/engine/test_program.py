@@ -9,9 +9,9 @@ import torch
 from federations import image_clients, spec_of
 
 from fairfl.engine import block, program, sequential
+from fairfl.engine.backends import make_backend
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.program import WARM_UP, Program, same
-from fairfl.engine.rounds import make_backend
 
 
 @pytest.fixture

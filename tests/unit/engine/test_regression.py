@@ -7,8 +7,9 @@ import torch
 from federations import clients_of, image_clients, spec_of
 
 from fairfl.data import synthetic_regression
+from fairfl.engine.backends import make_backend
 from fairfl.engine.federation import Clients, Part
-from fairfl.engine.rounds import Simulation, make_backend
+from fairfl.engine.rounds import Simulation
 
 CPU = torch.device("cpu")
 MODEL = {"name": "linear_regression", "init": "zeros"}

@@ -45,8 +45,11 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
         "every": setting.local_epochs, "batch_size": "setting",
     }  # fmt: skip
     code = set(spec["code"])
-    assert {"fairfl.surrogate", "fairfl.engine.rounds", f"fairfl.models.{setting.model.name}"} <= code
-    assert not any(name.startswith(("fairfl.train", "fairfl.metrics.registry", "fairfl.partition.")) for name in code)
+    assert {"fairfl.surrogate", "fairfl.engine.backends", f"fairfl.models.{setting.model.name}"} <= code
+    assert not any(
+        name.startswith(("fairfl.train", "fairfl.engine.rounds", "fairfl.metrics.registry", "fairfl.partition."))
+        for name in code
+    )
     assert Layout(load).surrogate_spec(SETTING, "12", "1") == canonical(spec)
 
 

@@ -1,0 +1,243 @@
+"""Clipping and Gaussian noise. Abadi et al., Deep Learning with Differential Privacy, CCS 2016 (DP-SGD).
+
+    z <- z min(1, C / ||z||) + N(0, (sigma C / B)^2 I)          ||z|| over the whole parameter vector
+
+FedEBA+ (table 14) adds this noise to "the intermediate regularization variable"; C is not known. `target` says what z
+is:
+
+    gradient     of every batch in every local step
+    auxiliary    g_k, the gradients that clients send for alignment; local steps stay clean
+    update       D_k
+
+`auto` is auxiliary where the algorithm asks for gradients at x, as fedeba_plus does, and gradient for all others. That
+includes prac_fedeba_plus, whose auxiliary vector is no message of its own: it is made of the D_k of an earlier round.
+
+Clipping the mean gradient of a batch bounds no single sample's part in it. With `per_sample` each sample's gradient is
+clipped before the mean is taken, as in DP-SGD, and only that supports a statement on privacy: `epsilon`.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Generator, Tensor, nn
+from torch.func import functional_call, grad, vmap
+
+from fairfl.algorithms.interface import Received, Reports, State
+from fairfl.engine.seeds import generator as draws
+from fairfl.errors import OptionError
+from fairfl.spec.base import Strict
+
+# Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
+HELD = 2**26
+# What an algorithm NEEDS if clients send gradients.
+GRADIENTS = ("gradient_batch", "gradient_full")
+
+
+class Config(Strict):
+    sigma: float = Field(ge=0, description="noise level; 0: clipping only")
+    clip: float | None = Field(1.0, gt=0, description="C; null: no clipping, with sigma 0 only")
+    target: Literal["auto", "gradient", "auxiliary", "update"] = Field("auto", description="what is clipped and noised")
+    per_sample: bool = Field(False, description="target gradient: clip the gradient of each sample, not their mean")
+    batch: int | None = Field(
+        None,
+        gt=0,
+        description="B; null: the setting's batch size, n_k with full batches; with per_sample always the number of "
+        "samples in the batch",
+    )
+    delta: float | Literal["1/N"] = Field(
+        1e-5, description="of (epsilon, delta)-privacy; 1/N: one over the training samples of all clients"
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Config":
+        if self.clip is None and self.sigma > 0:
+            raise ValueError(f"clip is null, so the noise of sigma {self.sigma:g} has no scale: sigma must be 0")
+        if self.per_sample and self.target in ("auxiliary", "update"):
+            raise ValueError(f"per_sample is about gradients of local steps, target is {self.target}")
+        if self.per_sample and self.batch is not None:
+            raise ValueError(
+                f"per_sample takes the number of samples in each batch for B, so batch {self.batch} must go"
+            )
+        if self.delta != "1/N" and not 0 < self.delta < 1:
+            raise ValueError(f"delta is {self.delta:g}, it must be between 0 and 1")
+        return self
+
+
+def resolve(config: Config, needs: tuple[str, ...], batch_size: int | None) -> Config:
+    """`auto` decided and B filled in, for what an algorithm needs and the setting's batch size (None: full batches).
+
+    Raises OptionError if the algorithm has no vectors of the kind that is asked for.
+    """
+    asks = any(name in needs for name in GRADIENTS)
+    target = ("auxiliary" if asks else "gradient") if config.target == "auto" else config.target
+    if target == "auxiliary" and not asks:
+        raise OptionError("dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update")
+    if target == "auxiliary" and config.per_sample:
+        raise OptionError("dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient")
+    batch = None if config.per_sample else config.batch or batch_size
+    return config.model_copy(update={"target": target, "batch": batch})
+
+
+# -- clipping and noise ---------------------------------------------------------------------------
+def shares(norms: Tensor, config: Config) -> Tensor:
+    """min(1, C / ||z||) for norms of any shape; 1 for a vector of zeros."""
+    return torch.ones_like(norms) if config.clip is None else (config.clip / norms).clamp(max=1)
+
+
+def deviation(samples: float, config: Config) -> float:
+    """sigma C / B; `samples` is B unless the configuration says it."""
+    return config.sigma * (config.clip or 0.0) / (config.batch or samples)
+
+
+def norm(vector: list[Tensor]) -> Tensor:
+    """Length of a vector in pieces, []."""
+    return torch.stack(torch._foreach_norm(vector)).norm()
+
+
+def normal(like: Tensor, generator: Generator) -> Tensor:
+    """Standard normal numbers in the shape of a tensor. They are drawn on the CPU, so that devices agree."""
+    return torch.randn(like.shape, generator=generator, dtype=like.dtype).to(like.device)
+
+
+# -- target gradient ------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class NoisyGradients:
+    """See `fairfl.modifiers.interface.Privacy`."""
+
+    config: Config
+
+    @property
+    def per_sample(self) -> bool:
+        return self.config.per_sample
+
+    def private(self, gradients: list[Tensor], samples: int, generator: Generator) -> list[Tensor]:
+        """The clipped gradient of a batch of so many samples, with noise. With `per_sample` it is clipped already."""
+        config = self.config
+        if not config.per_sample:
+            gradients = list(torch._foreach_mul(gradients, shares(norm(gradients), config)))
+        std = deviation(samples, config)
+        return [g + std * normal(g, generator) for g in gradients] if std else gradients
+
+    def clipped(self, stacks: list[Tensor]) -> list[Tensor]:
+        """Sum of the clipped gradients of n samples, given as one stack [n, ...] for each parameter."""
+        norms = torch.stack([stack.flatten(1).norm(dim=1) for stack in stacks]).norm(dim=0)
+        return [torch.tensordot(shares(norms, self.config), stack, dims=1) for stack in stacks]
+
+    def gradients(
+        self, model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, labels: Tensor
+    ) -> list[Tensor]:
+        """Mean of the clipped gradients of the samples of a batch, one tensor for each parameter of the model.
+
+        Raises OptionError if the model normalises over the batch.
+        """
+        parameters = list(model.parameters())
+        at_once = max(1, HELD // sum(parameter.numel() for parameter in parameters))
+        total = [torch.zeros_like(parameter) for parameter in parameters]
+        for x, y in zip(inputs.split(at_once), labels.split(at_once), strict=True):
+            torch._foreach_add_(total, self.clipped(of_each_sample(model, loss, x, y)))
+        return list(torch._foreach_div(total, len(labels)))
+
+
+def of_each_sample(
+    model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, labels: Tensor
+) -> list[Tensor]:
+    """Gradient of loss(outputs, labels) [n] of each sample: [n, *shape] for each parameter of the model.
+
+    Raises OptionError if the model normalises over the batch, where no sample has a gradient of its own.
+    """
+    for name, layer in model.named_modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            raise OptionError(
+                f"dp.per_sample: layer {name or 'model'} ({type(layer).__name__}) normalises over the batch, so no "
+                "sample has a gradient of its own; take group normalisation"
+            )
+
+    def of_one(parameters: dict[str, Tensor], x: Tensor, y: Tensor) -> Tensor:
+        return loss(functional_call(model, parameters, (x.unsqueeze(0),)), y.unsqueeze(0)).squeeze(0)
+
+    one_each = vmap(grad(of_one), in_dims=(None, 0, 0), randomness="different")  # dropout: masks of their own
+    return list(one_each(dict(model.named_parameters()), inputs, labels).values())
+
+
+def privacy(config: Config, needs: tuple[str, ...]) -> NoisyGradients | None:
+    config = resolve(config, needs, None)
+    return NoisyGradients(config) if config.target == "gradient" else None
+
+
+# -- targets auxiliary and update -----------------------------------------------------------------
+def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
+    """Vectors [..., m, P] of the round's clients, each clipped and with noise from its client's own generator."""
+    result = vectors * shares(vectors.norm(dim=-1, keepdim=True), config)
+    if config.sigma:
+        for place, (client, n) in enumerate(zip(received.clients.tolist(), received.samples.tolist(), strict=True)):
+            own = result[..., place, :]
+            own += deviation(n, config) * normal(own, draws(received.seed, "dp", client))
+    return result
+
+
+def received(received: Received, config: Config) -> Received:
+    if config.target not in ("auto", "auxiliary") or received.gradient is None:
+        return received
+    return replace(received, gradient=noisy(received.gradient, received, config))
+
+
+def reports(state: State, reports: Reports, config: Config) -> Reports:
+    if config.target != "update":
+        return reports
+    return replace(reports, delta=noisy(reports.delta, reports, config))
+
+
+# -- accounting -----------------------------------------------------------------------------------
+def delta(config: Config, samples: list[int]) -> float:
+    """delta for clients with so many training samples, [K]."""
+    return 1 / sum(samples) if config.delta == "1/N" else config.delta
+
+
+def epsilon(
+    config: Config,
+    needs: tuple[str, ...],
+    share: float,
+    rounds: int,
+    samples: list[int],
+    batches: list[int],
+    steps: list[int],
+) -> float | None:
+    """epsilon of (epsilon, delta)-privacy: any one training sample may be there or not; the largest over the clients.
+
+    By the Renyi accountant of Opacus, for an observer of all models who does not know which clients took part; n_k and
+    label counts are public. Every local step of client k counts as a draw of each of its samples with probability
+    m/K * B_k / n_k, on its own (Poisson sampling). Really, clients and batches are drawn without replacement, and the
+    steps of a round share one draw of clients: epsilon is an approximation, good while J_k (B_k / (n_k sigma))^2 is
+    small.
+
+    Args:
+        config: after `resolve`.
+        needs: what the algorithm asks clients for. Losses and accuracies are sent without noise.
+        share: m/K, clients of a round.
+        rounds: T.
+        samples: n_k of each client, [K].
+        batches: samples in its batches, B_k, [K].
+        steps: local steps in a round that it takes part in, J_k, [K].
+
+    Returns None where nothing can be said: gradients are not noised sample by sample, sigma is 0, the algorithm needs
+    other numbers from clients; or, with a warning, without Opacus.
+    """
+    private = config.per_sample and config.target == "gradient" and config.clip is not None and config.sigma > 0
+    if not private or needs:
+        return None
+    try:
+        from opacus.accountants import RDPAccountant
+    except ImportError:
+        warnings.warn("epsilon is not computed, it needs Opacus: install the extra `privacy`", stacklevel=2)
+        return None
+    uses = {(share * B / n, rounds * J) for n, B, J in zip(samples, batches, steps, strict=True) if n and J}
+    largest = 0.0
+    for rate, count in uses:
+        accountant = RDPAccountant()
+        accountant.history = [(config.sigma, rate, count)]
+        largest = max(largest, accountant.get_epsilon(delta(config, samples)))
+    return largest

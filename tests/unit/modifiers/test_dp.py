@@ -1,0 +1,333 @@
+"""Clipping and noise: hand-computed vectors, limits, what is private, per-sample gradients, accounting."""
+
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from updates import SAMPLES, D, close, reports, tensor
+
+from fairfl import models, modifiers
+from fairfl.engine.losses import LOSSES
+from fairfl.engine.parameters import bind, flatten
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import OptionError
+
+MODULE = modifiers.load("dp")
+VECTORS = st.lists(st.floats(-100, 100), min_size=1, max_size=6)
+
+
+def config(sigma=0.0, **given):
+    return MODULE.Config(sigma=sigma, **given)
+
+
+def private(vector, samples=50, seed=0, **given):
+    """What becomes of a gradient, given in pieces."""
+    mechanism = MODULE.privacy(config(**given), ())
+    return mechanism.private(vector, samples, torch.Generator().manual_seed(seed))
+
+
+# -- clipping and noise ---------------------------------------------------------------------------
+def test_example():
+    close(private([tensor(3.0, 4.0)])[0], (0.6, 0.8))
+    close(MODULE.deviation(50, config(2.0)), 0.04)
+    close(tensor(0.6, 0.8) + MODULE.deviation(50, config(2.0)) * tensor(1.0, -0.5), (0.64, 0.78))
+
+
+def test_noise_is_drawn_in_order_on_the_cpu():
+    normals = torch.randn(2, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    close(private([tensor(3.0, 4.0)], seed=3, sigma=2.0)[0], tensor(0.6, 0.8) + 0.04 * normals, 1e-12)
+
+
+def test_the_length_is_that_of_all_parameters_together():
+    pieces = private([tensor([3.0], [0.0]), tensor(4.0)])
+    close(pieces[0], [[0.6], [0.0]])
+    close(pieces[1], [0.8])
+
+
+@given(VECTORS, st.floats(0.1, 10))
+@settings(max_examples=50)
+def test_clipped_vectors_are_no_longer_than_c_and_keep_their_direction(vector, clip):
+    z = tensor(*vector)
+    clipped = private([z], clip=clip)[0]
+    assert clipped.norm() <= clip * (1 + 1e-9)
+    close(clipped * max(1.0, float(z.norm()) / clip), z, 1e-9)
+    if z.norm() <= clip:
+        assert torch.equal(clipped, z)
+
+
+def test_nothing_is_changed_without_noise_and_bound():
+    z = [tensor(3e8, 4.0), tensor([0.0])]
+    assert all(torch.equal(a, b) for a, b in zip(private(z, clip=None), z, strict=True))
+
+
+def test_zeros_stay_zeros_and_their_noise_has_its_deviation():
+    assert not private([torch.zeros(3)])[0].any()
+    noise = private([torch.zeros(100, 200, dtype=torch.float64)], sigma=5.0, clip=2.0)[0]
+    close(noise.std(), 5 * 2 / 50, 5e-3)
+    close(noise.mean(), 0.0, 5e-3)
+
+
+@pytest.mark.parametrize(
+    ("given", "batch_size", "expected"),
+    [
+        ({}, 64, 2 / 64),
+        ({}, None, 2 / 30),  # full batches: n_k
+        ({"batch": 10}, 64, 0.2),
+        ({"per_sample": True}, 64, 2 / 30),  # the samples in the batch
+    ],
+)
+def test_the_b_of_the_noise(given, batch_size, expected):
+    resolved = MODULE.resolve(config(2.0, **given), (), batch_size)
+    close(MODULE.deviation(30, resolved), expected, 1e-12)
+
+
+# -- what is private ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("target", "needs", "expected"),
+    [
+        ("auto", (), "gradient"),
+        ("auto", ("loss_received", "loss_after"), "gradient"),  # prac_fedeba_plus
+        ("auto", ("loss_after", "gradient_batch"), "auxiliary"),
+        ("auto", ("gradient_full",), "auxiliary"),
+        ("gradient", ("gradient_batch",), "gradient"),
+        ("update", ("gradient_batch",), "update"),
+    ],
+)
+def test_targets(target, needs, expected):
+    found = config(2.0, target=target)
+    assert MODULE.resolve(found, needs, 50).target == expected
+    assert (MODULE.privacy(found, needs) is not None) == (expected == "gradient")
+
+
+def test_targets_that_are_not_there():
+    with pytest.raises(OptionError, match="send no gradients"):
+        MODULE.resolve(config(target="auxiliary"), ("loss_after",), 50)
+    with pytest.raises(OptionError, match="set dp.target to gradient"):
+        MODULE.resolve(config(per_sample=True), ("gradient_batch",), 50)
+
+
+def test_vectors_that_clients_send_are_clipped_one_by_one():
+    told = reports([0, 1, 2], 10 * D, gradient=30 * D)
+    shorter = MODULE.reports({}, told, config(target="update"))
+    close(shorter.delta, 10 * D / (10 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
+    assert shorter.gradient is told.gradient
+    heard = MODULE.received(told, config(target="auxiliary"))
+    close(heard.gradient, 30 * D / (30 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
+    assert heard.delta is told.delta
+
+
+@pytest.mark.parametrize("target", ["gradient", "auxiliary", "update"])
+def test_nothing_else_is_touched(target):
+    told = reports([0, 1, 2], 10 * D, gradient=30 * D)
+    assert (MODULE.received(told, config(target=target)) is told) == (target != "auxiliary")
+    assert (MODULE.reports({}, told, config(target=target)) is told) == (target != "update")
+
+
+def test_no_bound_and_no_noise_leave_what_is_sent():
+    told = reports([0, 1, 2], 10 * D, gradient=30 * D)
+    assert torch.equal(MODULE.reports({}, told, config(target="update", clip=None)).delta, told.delta)
+    assert torch.equal(MODULE.received(told, config(target="auxiliary", clip=None)).gradient, told.gradient)
+
+
+def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
+    zeros = torch.zeros(*models, len(ids), 2000, dtype=torch.float64)
+    told = reports(ids, zeros, samples=samples, seed=seed)
+    return MODULE.reports({}, told, config(3.0, target="update", **given)).delta
+
+
+def test_noise_belongs_to_round_and_client_and_not_to_the_order():
+    alone, together = noise_of([2]), noise_of([2, 0, 1])
+    assert torch.equal(alone[0], together[0]) and torch.equal(noise_of([0, 1, 2])[2], alone[0])
+    assert not torch.equal(together[0], together[1]) and not torch.equal(noise_of([2], seed=8), alone)
+    assert torch.equal(noise_of([1], batch=100), 2 * noise_of([1]))  # n_1 is 200, a full batch
+
+
+def test_noise_has_the_deviation_of_its_client():
+    for batch, expected in ((None, 3 / SAMPLES), (50, torch.full((3,), 3 / 50))):
+        close(noise_of([0, 1, 2], batch=batch).std(dim=1) / expected, [1, 1, 1], 0.1)
+
+
+def test_every_model_of_a_client_has_noise_of_its_own():
+    noise = noise_of([0, 1], models=(2,))
+    assert noise.shape == (2, 2, 2000) and not torch.equal(noise[0], noise[1])
+    close(noise.std(dim=2)[:, 1], [3 / 200] * 2, 1e-3)
+
+
+# -- per-sample gradients -------------------------------------------------------------------------
+MODELS = {
+    "mlp": ({"name": "mlp", "hidden": [5]}, (1, 6, 6)),
+    "cnn": ({"name": "cnn", "channels": [3, 4], "hidden": 5}, (1, 16, 16)),
+    "groups": ({"name": "resnet", "widths": [4], "blocks": [1]}, (1, 8, 8)),
+}
+
+
+def bound(name):
+    """A model whose parameters are views of one flat vector, as in the engine, and a batch of 7, float64."""
+    torch.manual_seed(0)
+    chosen, shape = MODELS[name]
+    model = models.build(chosen, shape, 3).double()
+    bind(model, flatten(model))
+    return model, torch.randn(7, *shape, dtype=torch.float64), torch.arange(7) % 3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_of_each_sample(name):
+    model, x, y = bound(name)
+    stacks = MODULE.of_each_sample(model, LOSSES["cross_entropy"].value, x, y)
+    for k in range(7):
+        alone = torch.autograd.grad(F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]), list(model.parameters()))
+        for stack, gradient in zip(stacks, alone, strict=True):
+            torch.testing.assert_close(stack[k], gradient, rtol=1e-7, atol=1e-10)
+
+
+def by_loop(model, x, y, clip):
+    """DP-SGD without noise, sample by sample."""
+    total = [torch.zeros_like(p) for p in model.parameters()]
+    for k in range(len(y)):
+        alone = torch.autograd.grad(F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]), list(model.parameters()))
+        length = math.sqrt(sum(float(g.square().sum()) for g in alone))
+        total = [t + min(1.0, clip / length) * g for t, g in zip(total, alone, strict=True)]
+    return [t / len(y) for t in total]
+
+
+@pytest.mark.parametrize("held", [2**26, 400])
+@pytest.mark.parametrize("clip", [0.5, 2.0])
+def test_each_sample_is_clipped(clip, held, monkeypatch):
+    monkeypatch.setattr(MODULE, "HELD", held)  # all samples at once, or piece by piece
+    model, x, y = bound("mlp")
+    mechanism = MODULE.privacy(config(per_sample=True, clip=clip), ())
+    with torch.no_grad():  # as in the engine
+        found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
+    for gradient, expected in zip(found, by_loop(model, x, y, clip), strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+    # Their mean is not clipped again.
+    assert all(a is b for a, b in zip(mechanism.private(found, 7, torch.Generator()), found, strict=True))
+
+
+@given(st.integers(1, 5), st.floats(0.1, 5))
+@settings(max_examples=20)
+def test_no_sample_moves_the_sum_by_more_than_c(n, clip):
+    draw = torch.Generator().manual_seed(n)
+    stacks = [10 * torch.randn(n, 2, 3, generator=draw), 10 * torch.randn(n, 4, generator=draw)]
+    mechanism = MODULE.NoisyGradients(config(per_sample=True, clip=clip))
+    rest = mechanism.clipped([stack[1:] for stack in stacks])
+    moved = [a - b for a, b in zip(mechanism.clipped(stacks), rest, strict=True)]
+    assert MODULE.norm(moved) <= clip * (1 + 1e-4)
+
+
+def test_without_a_bound_it_is_the_gradient_of_the_mean():
+    model, x, y = bound("mlp")
+    mechanism = MODULE.privacy(config(per_sample=True, clip=None), ())
+    plain = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
+    found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
+    for gradient, expected in zip(found, plain, strict=True):
+        torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_dropout_masks_are_drawn_for_each_sample():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(40, 3))
+    stacks = MODULE.of_each_sample(
+        model, LOSSES["cross_entropy"].value, torch.ones(2, 40), torch.zeros(2, dtype=torch.int64)
+    )
+    dropped = (stacks[0] == 0).all(1)
+    assert 0 < dropped[0].sum() < 40 and not torch.equal(dropped[0], dropped[1])
+
+
+def test_batch_normalisation_is_refused_by_name():
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
+    with pytest.raises(OptionError, match=r"layer 1 \(BatchNorm2d\) normalises over the batch"):
+        MODULE.of_each_sample(model, LOSSES["cross_entropy"].value, torch.ones(2, 1, 4, 4), torch.zeros(2))
+
+
+# -- accounting -----------------------------------------------------------------------------------
+CLAIM = {"share": 0.1, "rounds": 50, "samples": [100, 200], "batches": [10, 10], "steps": [20, 20]}
+
+
+def claimed(needs=(), batch_size=10, arguments=CLAIM, **given):
+    return MODULE.epsilon(MODULE.resolve(config(**given), needs, batch_size), needs, **arguments)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"sigma": 1.1},
+        {"sigma": 1.1, "target": "update"},
+        {"sigma": 0.0, "per_sample": True},
+        {"sigma": 0.0, "per_sample": True, "clip": None},
+        {"sigma": 1.1, "per_sample": True, "needs": ("loss_after",)},
+    ],
+)
+def test_where_nothing_can_be_said(given, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opacus.accountants", None)  # not even asked
+    assert claimed(**given) is None
+
+
+def test_without_opacus_there_is_a_warning(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opacus.accountants", None)
+    with pytest.warns(UserWarning, match="the extra `privacy`"):
+        assert claimed(sigma=1.1, per_sample=True) is None
+
+
+class Recorded:
+    """An accountant that adds up noise, rate, steps and delta in a way that can be told apart."""
+
+    def get_epsilon(self, delta):
+        ((noise, rate, steps),) = self.history
+        return noise + 1000 * rate + 1e6 * steps + delta
+
+
+def test_what_the_accountant_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opacus.accountants", SimpleNamespace(RDPAccountant=Recorded))
+    # The smaller client: each sample is in a tenth of the batches of a tenth of the rounds; 50 rounds of 20 steps.
+    close(claimed(sigma=1.5, per_sample=True), 1.5 + 1000 * 0.01 + 1e6 * 1000 + 1e-5, 1e-8)
+    close(claimed(sigma=1.5, per_sample=True, delta="1/N"), 1.5 + 1000 * 0.01 + 1e6 * 1000 + 1 / 300, 1e-8)
+    nobody = CLAIM | {"samples": [0, 200], "batches": [1, 10], "steps": [0, 20]}
+    close(claimed(sigma=1.5, per_sample=True, arguments=nobody), 1.5 + 1000 * 0.005 + 1e6 * 1000 + 1e-5, 1e-8)
+
+
+def test_epsilon_of_opacus():
+    pytest.importorskip("opacus", reason="the extra `privacy` is not installed")
+    one = {"share": 0.1, "rounds": 50, "samples": [100], "batches": [10], "steps": [20]}
+    close(claimed(sigma=1.1, per_sample=True, arguments=one), 1.7117701, 1e-6)
+    assert claimed(sigma=2.0, per_sample=True) < claimed(sigma=1.1, per_sample=True)
+    # Everybody, full batches: the Gaussian mechanism, whose Renyi divergence is order T / (2 sigma^2).
+    full = {"share": 1.0, "rounds": 4, "samples": [30], "batches": [30], "steps": [1]}
+    orders = [1 + x / 10 for x in range(1, 100)] + list(range(12, 64))
+    bounds = [a * 4 / (2 * 100) + math.log1p(-1 / a) - math.log(1e-5 * a) / (a - 1) for a in orders]
+    close(claimed(sigma=10.0, per_sample=True, arguments=full), min(bounds), 1e-9)
+
+
+# -- in the engine --------------------------------------------------------------------------------
+def run(given, backend="auto", **changes):
+    modifiers = {} if given is None else {"dp": given}
+    clients = image_clients([4, 6, 9])
+    spec = spec_of(rounds=2, batch_size=3, modifiers=modifiers, **changes)
+    return Simulation(spec, clients, None, torch.device("cpu"), backend).run().x
+
+
+@pytest.mark.parametrize("extra", [{}, {"per_sample": True}, {"target": "update"}])
+def test_a_run_without_noise_and_bound_is_a_plain_run(extra):
+    torch.testing.assert_close(run({"sigma": 0.0, "clip": None, **extra}), run(None), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["gradient", "update"])
+def test_runs_with_noise_repeat_and_follow_its_level(target):
+    low, again, high = (run({"sigma": sigma, "target": target}) for sigma in (2.0, 2.0, 50.0))
+    assert torch.equal(low, again)
+    clean = run({"sigma": 0.0, "target": target})
+    assert 0 < (low - clean).norm() < (high - clean).norm()
+
+
+def test_auto_leaves_the_local_steps_of_fedeba_plus_clean():
+    plus = {"algorithm": "fedeba_plus", "hyperparameters": {"alpha": 0.5, "theta": 0.0}, "clients_per_round": 2}
+    auto, auxiliary, gradient = (run({"sigma": 2.0, "target": t}, **plus) for t in ("auto", "auxiliary", "gradient"))
+    assert torch.equal(auto, auxiliary) and (auto - gradient).norm() > 1e-3 and (auto - run(None, **plus)).norm() > 1e-3
+    no_alignment = plus | {"hyperparameters": {"alpha": 0.0}}
+    assert torch.equal(run({"sigma": 2.0}, **no_alignment), run({"sigma": 2.0, "target": "gradient"}, **no_alignment))

@@ -1,0 +1,167 @@
+"""FedVARP: hand-computed rounds, limiting cases, what becomes of decaying rates."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from updates import SAMPLES, D, X, close, federation, reports, summed, tensor
+
+from fairfl import modifiers
+from fairfl.algorithms.interface import Aggregate
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import OptionError
+
+MODULE = modifiers.load("fedvarp")
+BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
+
+
+def rounds(told, weights=None, samples=SAMPLES, **given):
+    """(G of every round, memory) for reports [(ids, D, rate)]; weights are equal if they are not given."""
+    config = MODULE.Config(**given)
+    state, totals = MODULE.init(federation(samples), config), []
+    for ids, delta, rate in told:
+        w = torch.full((len(ids),), 1 / len(ids), dtype=torch.float64) if weights is None else weights
+        G, state = summed(MODULE, config, state, reports(ids, delta, rate, samples), w)
+        totals.append(G)
+    return totals, state["memory"]
+
+
+@BOTH
+def test_example(corrected):
+    told = [([0, 1], D[:2], 0.1), ([1, 2], tensor([0.1, 0.1], [0.4, -0.2]), 0.1)]
+    (v1, v2), memory = rounds(told, weighting="uniform", corrected=corrected)
+    close(v1, (0.05, 0.15))
+    close(X - v1, (0.95, -2.15))
+    close(v2, (1 / 3, -0.1))
+    close(X - v1 - v2, (0.616667, -2.05))
+    close(0.1 * memory, ((0.2, 0.0), (0.1, 0.1), (0.4, -0.2)))
+
+
+@BOTH
+def test_weighted_by_samples(corrected):
+    """y_1 = D_1 after round 1, pi_1 = 1/4."""
+    (_, v2), _ = rounds([([0], D[:1], 0.1), ([1], D[1:2], 0.1)], corrected=corrected)
+    close(v2, (-0.1 + 0.25 * 0.2, 0.3))
+
+
+@BOTH
+def test_first_round_is_the_algorithm_s(corrected):
+    (v1,), memory = rounds([([1, 2], D[1:], 0.1)], corrected=corrected)
+    close(v1, D[1:].mean(0), 1e-12)
+    close(memory, torch.cat([torch.zeros(1, 2), D[1:] / 0.1]), 1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("weighting", ["samples", "uniform"])
+def test_full_participation_with_the_weights_pi_changes_nothing(weighting, corrected):
+    pi = SAMPLES / SAMPLES.sum() if weighting == "samples" else torch.full_like(SAMPLES, 1 / 3)
+    told = [([0, 1, 2], factor * D, 0.1) for factor in (1.0, -2.0, 0.5)]
+    totals, _ = rounds(told, pi, weighting=weighting, corrected=corrected)
+    for G, (_, delta, _) in zip(totals, told, strict=True):
+        close(G, pi @ delta, 1e-12)
+
+
+def test_full_participation_with_other_weights_adds_the_difference():
+    w, pi = tensor(0.7, 0.2, 0.1), SAMPLES / SAMPLES.sum()
+    (_, G), _ = rounds([([0, 1, 2], D, 0.1), ([0, 1, 2], 2 * D, 0.1)], w)
+    close(G, w @ (2 * D) + (pi - w) @ D, 1e-12)
+
+
+@BOTH
+@given(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=1, max_size=5))
+@settings(max_examples=30)
+def test_once_all_were_seen_constant_updates_average_exactly(corrected, sampled):
+    told = [([k], D[k : k + 1], 0.1) for k in range(3)] + [(sorted(S), D[sorted(S)], 0.1) for S in sampled]
+    totals, _ = rounds(told, weighting="uniform", corrected=corrected)
+    close(totals[-1], D.mean(0), 1e-12)
+
+
+def test_memory_keeps_step_with_a_decaying_rate():
+    """Gradients that stay the same: D shrinks with the rate, and so must what is remembered of it."""
+    g, rates = D / 0.1, (0.1, 0.1, 0.1, 0.01)
+    told = [([k % 3], rate * g[k % 3 : k % 3 + 1], rate) for k, rate in enumerate(rates)]
+    totals, _ = rounds(told, weighting="uniform")
+    close(totals[-1], 0.01 * g.mean(0), 1e-12)
+    totals, memory = rounds(told, weighting="uniform", per_rate=False)
+    close(totals[-1], 0.01 * g[0] - 0.1 * g[0] + 0.1 * g.mean(0), 1e-12)
+    close(memory, torch.stack([0.01 * g[0], *(0.1 * g[1:])]), 1e-12)
+
+
+def test_the_algorithm_sees_corrected_updates_only_if_asked():
+    seen = {}
+    for corrected in ("sum", "updates"):
+        config = MODULE.Config(weighting="uniform", corrected=corrected)
+        state = MODULE.init(federation(), config)
+        _, state = summed(MODULE, config, state, reports([0, 1], D[:2]), tensor(0.5, 0.5))
+        seen[corrected] = MODULE.reports(state, reports([1, 2], D[1:]), config).delta
+    close(seen["sum"], D[1:], 0)
+    close(seen["updates"], D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3, 1e-12)
+
+
+def test_weights_that_do_not_sum_to_one_take_the_whole_mean_in_the_sum():
+    w = tensor(0.1)
+    (_, G), _ = rounds([([0], D[:1], 0.1), ([1], D[1:2], 0.1)], w)
+    close(G, 0.1 * D[1] + 0.25 * D[0], 1e-12)
+
+
+def test_what_the_algorithm_adds_is_not_corrected():
+    config = MODULE.Config()
+    state = MODULE.init(federation(), config)
+    _, state = summed(MODULE, config, state, reports([0], D[:1]), tensor(1))
+    plain, _ = summed(MODULE, config, state, reports([1], D[1:2]), tensor(1))
+    more, _ = summed(MODULE, config, state, reports([1], D[1:2]), tensor(1), extra=tensor(5, 6))
+    close(more - plain, (5, 6), 1e-12)
+
+
+def test_the_state_before_a_round_is_not_touched():
+    config = MODULE.Config()
+    state = MODULE.init(federation(), config)
+    summed(MODULE, config, state, reports([0], D[:1]), tensor(1))
+    assert not state["memory"].any()
+
+
+def test_several_models_are_refused():
+    with pytest.raises(OptionError, match="the server of this algorithm keeps 2 models"):
+        MODULE.init(federation(x=torch.stack([X, X])), MODULE.Config())
+    state = MODULE.init(federation(), MODULE.Config())
+    told = reports([0], torch.zeros(3, 1, 2))
+    for hook in (
+        lambda: MODULE.reports(state, told, MODULE.Config(corrected="updates")),
+        lambda: MODULE.total(state, X, Aggregate(weights=tensor([1], [1], [1])), told, MODULE.Config()),
+    ):
+        with pytest.raises(OptionError, match="train 3 models each"):
+            hook()
+
+
+def test_a_server_that_sums_nothing_is_refused():
+    state = MODULE.init(federation(), MODULE.Config())
+    with pytest.raises(OptionError, match="does not form"):
+        MODULE.total(state, X, Aggregate(), reports([0], D[:1]), MODULE.Config())
+
+
+# -- in the engine --------------------------------------------------------------------------------
+def run(modifiers, **changes):
+    clients = image_clients([4, 6, 9])
+    return Simulation(spec_of(modifiers=modifiers, **changes), clients, None, torch.device("cpu")).run().x
+
+
+@BOTH
+def test_a_run_with_all_clients_is_a_plain_run(corrected):
+    torch.testing.assert_close(run({"fedvarp": {"corrected": corrected}}), run({}), rtol=1e-9, atol=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("algorithm", "given"), [("fedavg", {"weighting": "size"}), ("qffl", {"q": 1.0}), ("fedfv", {})]
+)
+def test_runs_of_some_clients(algorithm, given, corrected):
+    changes = {"clients_per_round": 2, "algorithm": algorithm, "hyperparameters": given}
+    changed, again = (run({"fedvarp": {"corrected": corrected}}, **changes) for _ in range(2))
+    assert torch.equal(changed, again) and (changed - run({}, **changes)).abs().max() > 1e-4
+
+
+def test_what_fedfv_projects_is_corrected():
+    changes = {"clients_per_round": 2, "algorithm": "fedfv", "hyperparameters": {}}
+    a, b = (run({"fedvarp": {"corrected": corrected}}, **changes) for corrected in ("sum", "updates"))
+    assert (a - b).abs().max() > 1e-4

@@ -1,0 +1,100 @@
+"""What every modifier promises. A new file in fairfl/modifiers is tested here by itself."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from updates import D, close, federation, reports, tensor
+
+from fairfl import modifiers
+from fairfl.algorithms.interface import Aggregate
+from fairfl.spec.declaration import declaration, names, parameters
+from fairfl.spec.strict import SpecError
+
+REQUIRED = {"dp": {"sigma": 1.0}}
+HOOKS = ("resolve", "init", "objective", "privacy", "received", "reports", "total")
+
+
+def test_every_file_has_a_place_in_the_order():
+    assert sorted(modifiers.ORDER) == names("modifiers")
+    assert modifiers.ORDER == ("lsr", "dp", "fedvarp", "server_momentum")
+
+
+@pytest.mark.parametrize("name", modifiers.ORDER)
+def test_declarations_are_read_without_running_the_file(name):
+    declared, module = declaration("modifiers", name), modifiers.load(name)
+    assert declared.Config.model_json_schema() == module.Config.model_json_schema()
+    assert getattr(declared, "LOSSES", None) == getattr(module, "LOSSES", None)
+    for field in declared.Config.model_fields.values():
+        assert field.description
+
+
+def test_reading_declarations_does_not_import_torch():
+    code = (
+        "import sys; from fairfl.spec.declaration import declaration, names\n"
+        "for name in names('modifiers'): declaration('modifiers', name)\n"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", modifiers.ORDER)
+def test_missing_hooks_change_nothing(name):
+    module = modifiers.load(name)
+    config = module.Config(**REQUIRED.get(name, {}))
+    own = {hook for hook in HOOKS if getattr(module, hook).__module__ == module.__name__}
+    assert own and own < set(HOOKS)
+    told = reports([0, 1, 2], D, gradient=D)
+    G = tensor(1, 2)
+    unchanged = {
+        "resolve": (module.resolve(config, (), None), config),
+        "init": (module.init(federation(), config), {}),
+        "objective": (module.objective(config, "cross_entropy", 3, (1, 4, 4), 10), None),
+        "privacy": (module.privacy(config, ()), None),
+    }
+    if "init" not in own:
+        unchanged["received"] = (module.received(told, config), told)
+        unchanged["reports"] = (module.reports({}, told, config), told)
+        unchanged["total"] = (module.total({}, G, Aggregate(), told, config), (G, {}))
+    for hook, (found, expected) in unchanged.items():
+        assert hook in own or found is expected or found == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("lsr", {"gama": 0.4}, "unknown key .*did you mean 'gamma'"),
+        ("lsr", {"terms": "ce"}, "'ce' is not valid"),
+        ("dp", {}, "sigma: missing"),
+        ("dp", {"sigma": 2, "target": "gradients"}, "did you mean 'gradient'"),
+        ("dp", {"sigma": 2, "clip": 0}, "clip: 0"),
+        ("dp", {"sigma": 2, "clip": None}, "sigma must be 0"),
+        ("dp", {"sigma": 2, "per_sample": True, "target": "update"}, "target is update"),
+        ("dp", {"sigma": 2, "per_sample": True, "batch": 50}, "batch 50 must go"),
+        ("dp", {"sigma": 2, "delta": 1.0}, "between 0 and 1"),
+        ("server_momentum", {"beta": 1.0}, "beta: 1.0"),
+        ("server_momentum", {"form": "hevy"}, "did you mean 'heavy'"),
+        ("fedvarp", {"weighting": "size"}, "weighting: 'size'"),
+        ("fedvrp", {}, "did you mean 'fedvarp'"),
+    ],
+)
+def test_bad_parameters_are_named(name, given, message):
+    with pytest.raises(SpecError, match=message):
+        parameters("modifiers", name, given, "papers/p.yaml", "row")
+
+
+def test_after_fedvarp_comes_momentum():
+    """On the second round: v <- beta v + corrected sum."""
+    G, states = torch.zeros(2, dtype=torch.float64), {}
+    chain = [(name, modifiers.load(name)) for name in modifiers.ORDER if name in ("server_momentum", "fedvarp")]
+    assert [name for name, _ in chain] == ["fedvarp", "server_momentum"]
+    w = tensor(1)
+    for name, module in chain:
+        states[name] = module.init(federation(tensor(1, 1)), module.Config())
+    for ids, delta in (([0], [[0.2, 0.0]]), ([1], [[0.4, -0.2]])):
+        told = reports(ids, tensor(*delta), samples=tensor(1, 1))
+        G = w @ told.delta
+        for name, module in chain:
+            G, states[name] = module.total(states[name], G, Aggregate(weights=w), told, module.Config())
+    close(G, 0.9 * tensor(0.2, 0.0) + tensor(0.4, -0.2) + 0.5 * tensor(0.2, 0.0))

@@ -1,0 +1,105 @@
+"""Server momentum: hand-computed steps and limiting cases."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given
+from hypothesis import strategies as st
+from updates import X, close, federation, reports, tensor
+
+from fairfl import modifiers
+from fairfl.algorithms.interface import Aggregate
+from fairfl.engine.checkpoint import Checkpoint
+from fairfl.engine.rounds import Simulation
+
+MODULE = modifiers.load("server_momentum")
+
+
+def velocities(totals, x=X, **given):
+    """v of every round."""
+    config = MODULE.Config(**given)
+    state, found = MODULE.init(federation(x=x), config), []
+    for G in totals:
+        v, state = MODULE.total(state, G, Aggregate(), reports([0], G[..., None, :]), config)
+        assert state.keys() == {"velocity"} and torch.equal(state["velocity"], v)
+        found.append(v)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("form", "first", "second"),
+    [("heavy", (0.9, -2.1), (0.61, -2.19)), ("ema", (0.99, -2.01), (0.961, -2.019))],
+)
+def test_example(form, first, second):
+    v1, v2 = velocities([tensor(0.1, 0.1), tensor(0.2, 0.0)], form=form, beta=0.9)
+    close(X - v1, first)
+    close(X - v1 - v2, second)
+    if form == "heavy":
+        close(v2, (0.29, 0.09))
+
+
+def test_the_default_is_the_heavy_ball_with_nine_tenths():
+    assert MODULE.Config().model_dump() == {"beta": 0.9, "form": "heavy"}
+
+
+@pytest.mark.parametrize("form", ["heavy", "ema"])
+def test_no_momentum_changes_nothing(form):
+    totals = [tensor(0.1, 0.1), tensor(0.2, -3.0)]
+    for v, G in zip(velocities(totals, form=form, beta=0.0), totals, strict=True):
+        assert torch.equal(v, G)
+
+
+@pytest.mark.parametrize(("form", "factor"), [("heavy", 10.0), ("ema", 1.0)])
+def test_constant_totals(form, factor):
+    G = tensor(0.3, -0.1)
+    close(velocities([G] * 300, form=form)[-1], factor * G, 1e-12)
+
+
+@given(st.floats(0, 0.99), st.lists(st.floats(-5, 5), min_size=1, max_size=8))
+def test_the_forms_differ_by_a_factor(beta, totals):
+    totals = [tensor(G, 1.0) for G in totals]
+    heavy, ema = (velocities(totals, form=form, beta=beta)[-1] for form in ("heavy", "ema"))
+    close(ema, (1 - beta) * heavy, 1e-9)
+
+
+def test_each_model_of_a_server_has_its_own():
+    x = torch.stack([X, 2 * X])
+    totals = [tensor([0.1, 0.1], [1.0, 0.0]), tensor([0.2, 0.0], [0.0, 1.0])]
+    together = velocities(totals, x=x)[-1]
+    for number in (0, 1):
+        close(together[number], velocities([G[number] for G in totals])[-1], 1e-12)
+
+
+def test_running_statistics_have_none():
+    federated = federation(x=torch.cat([X, tensor(7, 7)]))
+    federated = type(federated)(**{**federated.__dict__, "parameters": 2})
+    assert MODULE.init(federated, MODULE.Config())["velocity"].shape == (2,)
+
+
+# -- in the engine --------------------------------------------------------------------------------
+def simulation(modifiers, **changes):
+    clients = image_clients([4, 6, 9])
+    return Simulation(spec_of(modifiers=modifiers, **changes), clients, None, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("form", ["heavy", "ema"])
+@pytest.mark.parametrize(
+    ("algorithm", "given"), [("fedavg", {"weighting": "size"}), ("fedfv", {}), ("focus", {"M": 2})]
+)
+def test_runs(algorithm, given, form):
+    changes = {"algorithm": algorithm, "hyperparameters": given}
+    plain = simulation({}, **changes).run().x
+    none = simulation({"server_momentum": {"beta": 0.0, "form": form}}, **changes).run().x
+    torch.testing.assert_close(none, plain, rtol=1e-12, atol=1e-12)
+    some = simulation({"server_momentum": {"beta": 0.5, "form": form}}, **changes).run().x
+    assert (some - plain).abs().max() > 1e-4
+
+
+def test_an_interrupted_run_goes_on_with_its_velocity(tmp_path):
+    given = {"server_momentum": {}, "fedvarp": {}}
+    whole = simulation(given, clients_per_round=2).run().x
+    checkpoint, first = Checkpoint(tmp_path / "checkpoint.pt", "f", 0.0), simulation(given, clients_per_round=2)
+    for _ in range(3):
+        first.step()
+    checkpoint.save(first._saved())
+    assert torch.equal(simulation(given, clients_per_round=2).run(checkpoint).x, whole)

@@ -1,0 +1,38 @@
+"""Toy A of the specification as what clients send: x = (1, -2), n = (100, 200, 100), D of each client."""
+
+import torch
+
+from fairfl.algorithms.interface import Aggregate, Federation, Reports
+
+X = torch.tensor([1.0, -2.0], dtype=torch.float64)
+SAMPLES = torch.tensor([100.0, 200.0, 100.0], dtype=torch.float64)
+D = torch.tensor([[0.2, 0.0], [-0.1, 0.3], [0.4, -0.2]], dtype=torch.float64)
+
+
+def tensor(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def federation(samples=SAMPLES, x=X) -> Federation:
+    return Federation(samples, x, parameters=x.shape[-1])
+
+
+def reports(ids, delta, rate=0.1, samples=SAMPLES, **more) -> Reports:
+    ids = torch.tensor(ids)
+    return Reports(clients=ids, samples=samples[ids], learning_rate=rate, delta=delta, **more)
+
+
+def summed(module, config, state, report, weights, extra=0.0):
+    """(G, state) after a modifier's `reports` and `total`, as the engine calls them; the weights are [m]."""
+    report = module.reports(state, report, config)
+    G = weights @ report.delta + extra
+    return module.total(state, G, Aggregate(weights=weights), report, config)
+
+
+def close(actual, expected, tolerance=1e-6) -> None:
+    torch.testing.assert_close(
+        torch.as_tensor(actual, dtype=torch.float64),
+        torch.as_tensor(expected, dtype=torch.float64),
+        rtol=0,
+        atol=tolerance,
+    )
