@@ -1,0 +1,98 @@
+"""FedEBA+. Wang et al., Entropy-driven Fair and Effective Federated Learning, Algorithm 1.
+
+    min_x max_w  sum_k w_k F_k(x) + entropy of w                                                   eqs. (5), (6)
+
+    clients of the round receive x, report F_k and g_k, the gradient of F_k at x
+    angle = arccos(sum_k F_k / (sqrt(m) ||F||))                                                    section 4.3, figure 2
+    if angle > theta:                                               unfair: gradient alignment, steps 8 to 15
+        w~_k  = q_k exp(F_k / tau_t) / sum_j q_j exp(F_j / tau_t)
+        g_b   = sum_k w~_k g_k                                      the ideal fair gradient                eq. (10)
+        y_k  <- y_k - eta ((1 - alpha) grad F_k(y_k) + alpha g_b)   in every local step                    eq. (11)
+        G     = sum_k w_k D_k
+    else:                                                           fair enough: model alignment, steps 17 to 23
+        y_k  <- y_k - eta grad F_k(y_k)                             in every local step
+        D_a   = sum_k q_k eta g_k                                   one local step of everybody            eq. (9)
+        G     = (1 - alpha) sum_k w_k D_k + alpha D_a                                                      eq. (8)
+    x <- x - G                                                                                             eq. (7)
+
+with w_k, q_k and tau_t of FedEBA, eqs. (4) and (188). alpha = 0 is FedEBA and needs no g_k.
+
+The text at hand has lost its formulas.
+Stated         angle with the vector of ones; which branch when; g_b from the losses of the received model, the same in
+               all local steps; D_a from one-step gradients, n_k / sum n for clients of unequal size; both step ranges.
+Reconstructed  all lines above, from that; q_k instead of 1/m in w~_k too. theta = 0, "if communication is affordable".
+Recalled       the performance vector holds losses, not accuracies.
+Assumed        values of alpha and tau; g_k from the first batch, that of the first local step. Of table 15 the row
+               "(2)" alone: `uniform` aggregation, w_k = q_k, where w~_k stays.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms import entropy
+from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
+ROUNDS = True
+ROBUST = True
+
+
+class Config(Strict):
+    alpha: float = Field(0.5, ge=0, le=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
+    tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
+    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns gradients always, 90 never")
+    aggregation: Literal["entropy", "uniform"] = Field("entropy", description="w_k of eq. (4), or q_k (table 15)")
+    gradient: Literal["batch", "full"] = Field("batch", description="g_k over the first batch, or all samples")
+    rescale_model_alignment: bool = Field(
+        False, description="eq. (9) times the local steps J_k: D_a is one step long, D_k is J_k steps"
+    )
+    weight_loss: Literal["after", "before"] = Field("after", description="training loss at x_k, or at x, in w_k")
+    prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
+    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
+    kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    weighing = (entropy.LOSS[config.weight_loss],) if config.aggregation == "entropy" else ()
+    aligning = ("loss_received", f"gradient_{config.gradient}") if config.alpha > 0 else ()
+    return (*weighing, *aligning)
+
+
+def init(federation: Federation, config: Config) -> State:
+    """How many rounds had gradient alignment, [], if any can."""
+    return {"aligned": federation.samples.new_zeros(())} if config.alpha > 0 else {}
+
+
+def unfair(received: Received, config: Config) -> bool:
+    """Gradient alignment, not model alignment."""
+    return config.alpha > 0 and entropy.angle(received.loss_received) > config.theta
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    if not unfair(received, config):
+        return Plan()
+    w = entropy.weights(received.loss_received, received, config)
+    return Plan(mix=config.alpha, direction=entropy.weighted(w, received.gradient))
+
+
+def one_step_update(reports: Reports, config: Config) -> Tensor:
+    """D_a of eq. (9), [P]."""
+    q = entropy.prior(reports.samples, config)
+    steps = reports.steps if config.rescale_model_alignment else 1
+    return reports.learning_rate * entropy.weighted(q * steps, reports.gradient)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    alpha = config.alpha
+    if config.aggregation == "entropy":
+        w = entropy.weights(entropy.losses(reports, config), reports, config)
+    else:
+        w = entropy.prior(reports.samples, config)
+    if alpha == 0:
+        return Aggregate(w), state
+    if unfair(reports, config):
+        return Aggregate(w), {"aligned": state["aligned"] + 1}
+    return Aggregate((1 - alpha) * w, extra=alpha * one_step_update(reports, config)), state

@@ -1,0 +1,32 @@
+"""FedSGD. McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, 2017.
+
+    min_x  sum_k p_k F_k(x),    D_k = eta g_k,    x <- x - sum_k p_k D_k  =  x - eta sum_k p_k g_k
+
+with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m. g_k is the gradient of F_k at x over all
+training samples, as McMahan et al. have it, or over the first batch. A baseline of FedEBA+, whose text says no more.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+
+from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ()
+ROUNDS = True
+
+
+class Config(Strict):
+    gradient: Literal["full", "batch"] = Field("full", description="g_k over all samples, or the first batch")
+    weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    return Plan(single_step=True, full_batch=config.gradient == "full")
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
+    return Aggregate(weights=n / n.sum()), state

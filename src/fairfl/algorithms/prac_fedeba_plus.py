@@ -1,0 +1,103 @@
+"""Prac-FedEBA+. Wang et al., Entropy-driven Fair and Effective Federated Learning, section 4.4 and Algorithm 3.
+
+FedEBA+ without the exchange of gradients: those along the local paths of the round before stand in for them.
+
+    clients of the round receive x and g_b, report F_k
+    if there is no g_b yet, in the first round:
+        y_k  <- y_k - eta grad F_k(y_k),    G = sum_k w_k D_k       FedEBA
+    else if angle > theta:                                          unfair: gradient alignment
+        y_k  <- y_k - eta ((1 - alpha) grad F_k(y_k) + alpha g_b)   in each of J_k local steps             eq. (11)
+        G     = sum_k w_k D_k
+    else:                                                           fair enough: model alignment
+        y_k  <- y_k - eta grad F_k(y_k)                             in each of J_k local steps
+        G     = (1 - alpha) sum_k w_k D_k + alpha sum_k q_k D_k / J_k                                      eq. (8)
+    x   <- x - G
+    g_b <- sum_k v_k D_k / (eta J_k)                                for the next round                     eq. (12)
+
+with w_k, q_k and tau_t of FedEBA, eqs. (4) and (188), and the angle of FedEBA+. alpha = 0 is FedEBA. The path of an
+aligned round holds its g_b, so that g_b is a moving average: alpha = 1 would never leave the first one.
+
+The text at hand has lost its formulas.
+Stated         the average of multiple local updates approximates one-step gradients; the last round's stand for this
+               one's; the model travels once to the server, as in FedAvg.
+Reconstructed  (12) and the order of lines, from that and Algorithm 1.
+Assumed        v_k = w_k, the weights just used, or from F_k by eq. (4); what replaces the one-step term of (8); plain
+               FedEBA in the first round; the angle from F_k, scalars sent before training, or, without any early
+               reply, from the losses that made the w_k of the round before; values of alpha, tau and theta.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms import entropy
+from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received", "loss_after")
+ROUNDS = True
+ROBUST = True
+
+
+class Config(Strict):
+    alpha: float = Field(0.5, ge=0, lt=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
+    tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
+    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns gradients always, 90 never")
+    angle_from: Literal["received", "previous"] = Field(
+        "received", description="losses of the angle: F_k of this round, or those behind the last round's w_k"
+    )
+    gradient_weights: Literal["aggregation", "received"] = Field(
+        "aggregation", description="v_k of eq. (12): w_k, or eq. (4) with F_k"
+    )
+    weight_loss: Literal["after", "before"] = Field("after", description="training loss at x_k, or at x, in w_k")
+    prior: Literal["uniform", "size"] = Field("uniform", description="q_k: 1/m, or by samples")
+    tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
+    kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    early = config.alpha > 0 and "received" in (config.angle_from, config.gradient_weights)
+    return (entropy.LOSS[config.weight_loss], *(("loss_received",) if early else ()))
+
+
+def init(federation: Federation, config: Config) -> State:
+    """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
+    return {"aligned": federation.samples.new_zeros(())} if config.alpha > 0 else {}
+
+
+def unfair(state: State, received: Received, config: Config) -> bool:
+    """Gradient alignment, not model alignment."""
+    if config.angle_from == "previous":
+        return bool(state["angle"] > config.theta)
+    return entropy.angle(received.loss_received) > config.theta
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    if "g_b" in state and unfair(state, received, config):
+        return Plan(mix=config.alpha, direction=state["g_b"])
+    return Plan()
+
+
+def fair_gradient(reports: Reports, w: Tensor, config: Config) -> Tensor:
+    """g_b of eq. (12), [P], from the weights w just used, [m]."""
+    v = w if config.gradient_weights == "aggregation" else entropy.weights(reports.loss_received, reports, config)
+    return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    alpha, F = config.alpha, entropy.losses(reports, config)
+    w = entropy.weights(F, reports, config)
+    if alpha == 0:
+        return Aggregate(w), state
+    following = {
+        "aligned": state["aligned"],
+        "g_b": fair_gradient(reports, w, config),
+        "angle": w.new_tensor(entropy.angle(F)),
+    }
+    if "g_b" not in state:
+        return Aggregate(w), following
+    if unfair(state, reports, config):
+        return Aggregate(w), following | {"aligned": state["aligned"] + 1}
+    one_step = entropy.weighted(entropy.prior(reports.samples, config) / reports.steps, reports.delta)
+    return Aggregate((1 - alpha) * w, extra=alpha * one_step), following

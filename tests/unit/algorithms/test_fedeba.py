@@ -1,0 +1,174 @@
+"""FedEBA: hand-computed examples, both losses, both priors, schedules of tau, limits, the entropy problem itself."""
+
+from dataclasses import replace
+from math import log
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import CLIENTS, columns, keeps_the_promises, vector, weights
+from toy import SAMPLES, F, X, close, reports, start, step
+
+from fairfl.algorithms import entropy, fedeba
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import OptionError
+
+P = SAMPLES / SAMPLES.sum()
+UNIFORM = torch.full_like(P, 1 / 3)
+# At x, where the losses that a client does not go by are others.
+BEFORE, AFTER = replace(reports(), loss_after=-F), replace(reports(), loss_received=-F)
+
+
+@pytest.mark.parametrize(("weight_loss", "report"), [("after", AFTER), ("before", BEFORE)])
+@pytest.mark.parametrize(
+    ("tau", "prior", "w", "x"),
+    [
+        (1.0, "uniform", [0.140244, 0.231224, 0.628532], [0.743661, -1.943661]),
+        (0.1, "uniform", [0.000000, 0.000045, 0.999954], None),
+        (100.0, "uniform", [0.331112, 0.332772, 0.336116], None),
+        (1.0, "size", [0.113906, 0.375600, 0.510493], [0.810581, -2.010581]),
+    ],
+)
+def test_example(weight_loss, report, tau, prior, w, x):
+    actual, weights, state = step("fedeba", report, tau=tau, prior=prior, weight_loss=weight_loss)
+    close(weights, w)
+    assert state == {}
+    if x:
+        close(actual, x)
+
+
+def test_the_trained_models_losses_are_the_default():
+    assert torch.equal(step("fedeba", AFTER)[1], step("fedeba", AFTER, weight_loss="after")[1])
+
+
+def test_figure_1():
+    """F_1 = 2 (x - 2)^2 and F_2 = (x + 4)^2 / 2 take one step of 1/4 from 0, to 2 and -1; their losses were equal."""
+    report = replace(
+        reports(ids=(0, 1)), delta=vector(-2, 1)[:, None], loss_received=vector(8, 8), loss_after=vector(0, 4.5)
+    )
+
+    def moved(**hyperparameters):
+        module, config, state = start("fedeba", **hyperparameters)
+        return -module.aggregate(state, report, config)[0].weights @ report.delta
+
+    close(moved(tau=4.5 / log(7 / 3)), [-0.1])
+    close(moved(tau=1.0), [-0.967], 5e-4)
+    close(moved(tau=1.0, weight_loss="before"), [0.5])
+
+
+# -- the losses and what they need -------------------------------------------------------------------------
+def test_only_the_loss_that_is_used_is_measured():
+    assert fedeba.needs(fedeba.Config()) == ("loss_after",)
+    assert fedeba.needs(fedeba.Config(weight_loss="before")) == ("loss_received",)
+
+
+@pytest.mark.parametrize("tau", [0.3, 5.0])
+def test_with_losses_before_training_and_sizes_it_is_term(tau):
+    ours = step("fedeba", BEFORE, tau=tau, prior="size", weight_loss="before")
+    close(ours[0], step("term", BEFORE, alpha=1 / tau)[0], 1e-12)
+
+
+# -- limits ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("prior", "q"), [("uniform", UNIFORM), ("size", P)])
+def test_high_temperature_is_fedavg(prior, q):
+    x, w, _ = step("fedeba", tau=1e12, prior=prior)
+    close(w, q, 1e-10)
+    close(x, step("fedavg", weighting=prior)[0], 1e-10)
+
+
+def test_low_temperature_follows_the_largest_loss():
+    close(step("fedeba", tau=1e-6)[1], [0.0, 0.0, 1.0], 1e-12)
+    tied = vector(2.0, 2.0, 0.5)
+    close(weights("fedeba", tied, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.5, 0.0], 1e-12)
+    huge = vector(1e305, 1.0, 1e305)
+    close(weights("fedeba", huge, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.0, 0.5], 1e-12)
+
+
+@pytest.mark.parametrize(("prior", "q"), [("uniform", UNIFORM), ("size", P)])
+def test_equal_losses_leave_the_prior(prior, q):
+    close(step("fedeba", reports(losses=torch.full_like(F, 0.7)), prior=prior)[1], q, 1e-12)
+
+
+def test_one_client_alone_has_weight_one():
+    x, w, _ = step("fedeba", reports(ids=(1,)))
+    assert w.tolist() == [1.0]
+    close(x, X - reports(ids=(1,)).delta[0], 1e-12)
+
+
+# -- properties --------------------------------------------------------------------------------------------
+TAU = st.floats(0.01, 100)
+PRIOR = st.sampled_from(["uniform", "size"])
+
+
+@settings(max_examples=40)
+@given(CLIENTS, TAU, PRIOR)
+def test_promises(clients, tau, prior):
+    keeps_the_promises("fedeba", clients, tau=tau, prior=prior, weight_loss="before")
+
+
+@settings(max_examples=40)
+@given(CLIENTS, st.floats(0.5, 100), PRIOR)
+def test_weights_solve_the_entropy_problem(clients, tau, prior):
+    """Stationarity of (3): log(w / q) = a + F / tau with one number a; 1 / tau is the multiplier of the losses."""
+    losses, samples = columns(clients)
+    w = weights("fedeba", losses, samples, tau=tau, prior=prior, weight_loss="before")
+    q = samples / samples.sum() if prior == "size" else torch.full_like(w, 1 / len(w))
+    a = (w / q).log() - losses / tau
+    close(a, a[0].expand_as(a), 1e-9)
+
+
+# -- schedules ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("tau_schedule", "tau"), [("constant", 5.0), ("linear", 2.5), ("concave", 3.535534), ("convex", 0.625)]
+)
+def test_example_of_the_schedules(tau_schedule, tau):
+    """The third round, t = 2 from 0."""
+    config = fedeba.Config(tau=5.0, kappa=0.5, tau_schedule=tau_schedule)
+    assert entropy.temperature(2, config) == pytest.approx(tau, abs=1e-6)
+    assert entropy.temperature(0, config) == 5.0
+    later = replace(reports(), round=2)
+    annealed = step("fedeba", later, tau=5.0, kappa=0.5, tau_schedule=tau_schedule)[1]
+    close(annealed, (F / tau).softmax(0))
+
+
+def test_the_linear_schedule_can_end_at_a_tenth():
+    T = 40
+    config = fedeba.Config(tau=0.1, kappa=9 / (T - 1), tau_schedule="linear")
+    assert entropy.temperature(T - 1, config) == pytest.approx(0.01)
+
+
+def test_schedules_stop_at_a_millionth():
+    config = fedeba.Config(tau=0.1, kappa=1e3, tau_schedule="convex")
+    assert entropy.temperature(10, config) == 1e-6
+    close(step("fedeba", replace(reports(), round=10), **config.model_dump())[1], [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("tau_schedule", ["linear", "concave", "convex"])
+def test_a_schedule_that_would_not_move_is_refused(tau_schedule):
+    with pytest.raises(OptionError, match=rf"kappa: 0 keeps tau constant, tau_schedule is {tau_schedule}; 9 / "):
+        step("fedeba", tau_schedule=tau_schedule)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"tau": 0.0}, {"tau": -1.0}, {"tau": 1e-7}, {"kappa": -0.1}, {"weight_loss": "received"}, {"prior": "loss"}]
+    + [{"tau_schedule": "step"}],
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        fedeba.Config(**keys)
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_high_temperature_is_fedavg(backend):
+    def x(algorithm, hyperparameters):
+        spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, rounds=3, batch_size=3)
+        return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend).run().x
+
+    for prior in ("uniform", "size"):
+        close(x("fedeba", {"tau": 1e12, "prior": prior}), x("fedavg", {"weighting": prior}), 1e-9)
+    assert not torch.allclose(x("fedeba", {"tau": 0.1}), x("fedeba", {"tau": 0.1, "weight_loss": "before"}))

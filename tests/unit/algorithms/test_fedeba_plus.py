@@ -1,0 +1,319 @@
+"""FedEBA+: hand-computed examples of both alignments, the fair angle, limits of alpha, theta and tau, the engine."""
+
+from dataclasses import replace
+from math import acos, degrees, inf, sqrt
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import CLIENTS, columns, vector
+from torch.nn.functional import cross_entropy
+from toy import SAMPLES, F, G, X, close, received, reports, start
+from two_clients import Run
+
+from fairfl.algorithms import entropy, fedeba_plus
+from fairfl.algorithms.interface import Reports
+from fairfl.engine.rounds import Simulation
+
+# Three clients of the toy, which have taken one local step.
+TOY = replace(reports(), gradient=G, steps=torch.ones_like(F))
+GRADIENT, MODEL = {"theta": 0.0}, {"theta": 90.0}
+
+
+def run(steps=2, **hyperparameters):
+    return Run("fedeba_plus", steps=steps, **{"alpha": 0.5, "tau": 2.0} | hyperparameters).rounds()
+
+
+def aligned(**hyperparameters):
+    """Plan, Aggregate and state of a first round of the toy."""
+    module, config, state = start("fedeba_plus", **hyperparameters)
+    return module.plan(state, received(TOY), config), *module.aggregate(state, TOY, config)
+
+
+# -- the examples ------------------------------------------------------------------------------------------
+def test_angle():
+    assert entropy.angle(vector(0.5, 4.5)) == pytest.approx(38.659808, abs=1e-6)
+    assert entropy.angle(vector(*[0] * 9, 3)) == pytest.approx(71.565051, abs=1e-6)  # the largest of ten clients
+
+
+def test_example_of_gradient_alignment():
+    fair = run(theta=15.0)
+    close(fair.plan.direction, [2.523188])
+    assert fair.plan.mix == 0.5
+    close(fair.reports.delta, [[0.148511], [0.538511]])
+    close(run(theta=15.0, steps=1).reports.delta, [[0.076159], [0.276159]])
+    close(fair.reports.loss_after, [0.659539, 3.029464])
+    close(fair.result.weights, [0.234161, 0.765839])
+    assert fair.result.extra is None
+    close(fair.x, [-0.447188])
+    close(run(theta=15.0, weight_loss="before").x, [-0.492022])
+
+
+def test_example_of_model_alignment():
+    good = run(theta=45.0)
+    assert good.plan.mix == 0 and good.plan.direction is None
+    close(good.reports.delta, [[-0.19], [0.57]])
+    close(good.reports.loss_after, [0.328050, 2.952450])
+    close(good.result.weights, [0.5 * 0.212119, 0.5 * 0.787881])
+    close(good.result.extra, [0.5 * 0.1])
+    close(good.x, [-0.254395])
+    close(run(theta=45.0, weight_loss="before").x, [-0.289703])
+
+
+# -- the angle ---------------------------------------------------------------------------------------------
+@settings(max_examples=50)
+@given(st.lists(st.floats(0, 20), min_size=1, max_size=8), st.floats(0.1, 10))
+def test_the_angle_is_that_with_the_diagonal(losses, factor):
+    F = vector(*losses)
+    if F.norm() < 1e-6:
+        return
+    m, found = len(losses), entropy.angle(F)
+    assert found == pytest.approx(degrees(acos(min(1.0, float(F.sum() / F.norm()) / sqrt(m)))), abs=1e-5)
+    assert 0 <= found <= degrees(acos(1 / sqrt(m))) + 1e-9 < 90
+    assert entropy.angle(factor * F) == pytest.approx(found, abs=1e-6)
+    assert entropy.angle(F.flip(0)) == pytest.approx(found, abs=1e-9)
+
+
+@settings(max_examples=50)
+@given(st.floats(0, 1e3), st.integers(1, 12))
+def test_equal_losses_have_angle_zero_exactly(loss, m):
+    assert entropy.angle(torch.full((m,), loss, dtype=torch.float64)) == 0
+
+
+@pytest.mark.parametrize("losses", [(0, 0), (1e-13, 0)])
+def test_losses_of_zero_have_angle_zero(losses):
+    assert entropy.angle(vector(*losses)) == 0
+
+
+@pytest.mark.parametrize("lost", [inf, float("nan")])
+def test_a_loss_that_is_no_number_aligns_no_gradients(lost):
+    assert not entropy.angle(vector(1, lost, 2)) > 0
+
+
+# -- limits ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("theta", [0.0, 15.0, 45.0, 180.0])
+def test_alpha_zero_is_fedeba_to_the_bit(theta):
+    zero = Run("fedeba_plus", alpha=0.0, theta=theta, tau=0.7).rounds(5)
+    plain = Run("fedeba", tau=0.7).rounds(5)
+    assert torch.equal(zero.x, plain.x)
+    assert torch.equal(zero.result.weights, plain.result.weights)
+    assert zero.state == {} and zero.result.extra is None
+
+
+def test_alpha_one_of_gradient_alignment_moves_everybody_alike():
+    fair = run(alpha=1.0, **GRADIENT, steps=7)
+    close(fair.reports.delta, (0.1 * 7 * fair.plan.direction).expand(2, 1), 1e-12)
+
+
+def test_alpha_one_of_model_alignment_is_fedsgd():
+    good = Run("fedeba_plus", alpha=1.0, **MODEL).rounds(4)
+    close(good.x, Run("fedsgd", weighting="uniform").rounds(4).x, 1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.9])
+def test_one_local_step_at_high_temperature_is_fedsgd(alpha):
+    good = Run("fedeba_plus", alpha=alpha, tau=1e12, steps=1, **MODEL).rounds(4)
+    close(good.x, Run("fedsgd", weighting="uniform").rounds(4).x, 1e-9)
+
+
+def test_high_temperature_without_alignment_is_fedavg():
+    close(run(alpha=0.0, tau=1e12).x, Run("fedavg", weighting="uniform").rounds().x, 1e-9)
+
+
+@pytest.mark.parametrize("theta", [90.0, 180.0])
+@settings(max_examples=25)
+@given(losses=st.lists(st.floats(0, 20), min_size=1, max_size=8))
+def test_ninety_degrees_never_align_gradients(theta, losses):
+    m = len(losses)
+    known = {"clients": torch.arange(m), "samples": torch.ones(m, dtype=torch.float64), "learning_rate": 0.1}
+    report = Reports(**known, loss_received=vector(*losses), gradient=torch.ones(m, 1, dtype=torch.float64))
+    assert fedeba_plus.plan({}, report, fedeba_plus.Config(theta=theta)).direction is None
+
+
+@pytest.mark.parametrize("centre", [0.1, 0.7, 3])
+def test_equal_losses_align_the_model_whatever_theta(centre):
+    same = Run("fedeba_plus", centres=[centre] * 3, **GRADIENT).rounds()
+    assert same.plan.direction is None
+    close(same.result.weights.sum(), 0.5, 1e-12)
+
+
+def test_one_client_alone_aligns_the_model():
+    alone = run(centres=[2], **GRADIENT)
+    assert alone.plan.direction is None
+    close(alone.x, [0.5 * 0.38 + 0.5 * 0.2])  # two steps, and one
+
+
+# -- options -----------------------------------------------------------------------------------------------
+def test_uniform_aggregation_is_alignment_alone():
+    """w_k of FedAvg in both branches; the fair gradient stays fair."""
+    fair = run(theta=15.0, aggregation="uniform")
+    close(fair.plan.direction, [2.523188])
+    close(fair.x, [-(0.148511 + 0.538511) / 2])
+    close(run(theta=45.0, aggregation="uniform").x, [0.5 * -0.19 + 0.5 * -0.1])
+    close(run(alpha=0.0, aggregation="uniform").x, Run("fedavg", weighting="uniform").rounds().x, 1e-12)
+
+
+def test_the_one_step_part_may_be_as_long_as_the_paths():
+    good = run(theta=45.0, rescale_model_alignment=True)
+    close(good.result.extra, [0.5 * 2 * 0.1])
+    uneven = run(theta=45.0, rescale_model_alignment=True, steps=[1, 3])
+    close(uneven.result.extra, [0.5 * 0.1 * (1 * -1 + 3 * 3) / 2])
+
+
+def test_sizes_are_the_prior_of_every_mean():
+    n = vector(1, 3)
+    fair = run(theta=15.0, prior="size", samples=n)
+    w = (vector(0.25, 0.75).log() + vector(0.5, 4.5) / 2).softmax(0)
+    close(fair.plan.direction, [w @ vector(-1, 3)])
+    good = run(theta=45.0, prior="size", samples=n)
+    close(good.result.extra, [0.5 * 0.1 * (0.25 * -1 + 0.75 * 3)])
+    close(good.result.weights, 0.5 * (vector(0.25, 0.75).log() + good.reports.loss_after / 2).softmax(0))
+    close(run(theta=45.0, prior="size", samples=n, aggregation="uniform").result.weights, [0.125, 0.375])
+
+
+def test_both_temperatures_follow_the_schedule():
+    module, config, state = start("fedeba_plus", tau=5.0, kappa=0.5, tau_schedule="linear", **GRADIENT)
+    later = replace(TOY, round=2, loss_after=F.flip(0))
+    close(module.plan(state, received(later), config).direction, (F / 2.5).softmax(0) @ G)
+    close(module.aggregate(state, later, config)[0].weights, (F.flip(0) / 2.5).softmax(0))
+
+
+def test_rounds_of_gradient_alignment_are_counted():
+    """Two clients at equal distance from x have equal losses: no gradient alignment from then on."""
+    close(run(theta=15.0).state["aligned"], 1)
+    close(run(theta=45.0).state["aligned"], 0)
+    both = Run("fedeba_plus", theta=15.0, tau=2.0, eta=0.1).rounds(30)
+    assert 1 < both.state["aligned"] < 30 and both.plan.direction is None
+    assert both.state["aligned"].dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    ("keys", "needs"),
+    [
+        ({}, {"loss_received", "loss_after", "gradient_batch"}),
+        ({"gradient": "full"}, {"loss_received", "loss_after", "gradient_full"}),
+        ({"weight_loss": "before"}, {"loss_received", "gradient_batch"}),
+        ({"aggregation": "uniform"}, {"loss_received", "gradient_batch"}),
+        ({"alpha": 0.0}, {"loss_after"}),
+        ({"alpha": 0.0, "weight_loss": "before"}, {"loss_received"}),
+        ({"alpha": 0.0, "aggregation": "uniform"}, set()),
+    ],
+)
+def test_needs(keys, needs):
+    assert set(fedeba_plus.needs(fedeba_plus.Config(**keys))) == needs <= set(fedeba_plus.NEEDS)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"alpha": -0.1}, {"alpha": 1.1}, {"theta": -1.0}, {"theta": 181.0}, {"tau": 0.0}, {"aggregation": "size"}]
+    + [{"gradient": "none"}, {"rescale_model_alignment": 1}],
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        fedeba_plus.Config(**keys)
+
+
+# -- properties --------------------------------------------------------------------------------------------
+def played(losses, samples, gradients, **hyperparameters):
+    """Plan and Aggregate for clients with these losses before training, after it, and with these gradients."""
+    module, config, state = start("fedeba_plus", samples=samples, **hyperparameters)
+    known = {"clients": torch.arange(len(samples)), "samples": samples, "learning_rate": 0.1, "loss_received": losses}
+    report = Reports(**known, gradient=gradients, delta=0.1 * gradients, loss_after=losses / 2, steps=losses * 0 + 1)
+    return module.plan(state, received(report), config), module.aggregate(state, report, config)[0]
+
+
+@settings(max_examples=40)
+@given(CLIENTS, st.floats(0.01, 1), st.sampled_from([0.0, 20.0, 90.0]), st.sampled_from(["uniform", "size"]))
+def test_promises(clients, alpha, theta, prior):
+    losses, samples = columns(clients)
+    gradients = torch.stack([losses.cos(), samples.sin()], dim=1)
+    keys = {"alpha": alpha, "theta": theta, "prior": prior}
+    plan, result = played(losses, samples, gradients, **keys)
+    unfair = plan.direction is not None
+    close(result.weights.sum(), 1.0 if unfair else 1 - alpha, 1e-9)
+    assert (result.extra is None) == unfair and plan.mix == (alpha if unfair else 0)
+    turned = torch.arange(len(clients)).roll(1)
+    other, moved = played(losses[turned], samples[turned], gradients[turned], **keys)
+    close(moved.weights, result.weights[turned], 1e-9)
+    if unfair:
+        close(other.direction, plan.direction, 1e-9)
+    else:
+        close(moved.extra, result.extra, 1e-9)
+
+
+@pytest.mark.parametrize("theta", [0.0, 90.0])
+def test_a_constant_on_all_losses_leaves_weights_and_direction(theta):
+    plan, result = played(F, SAMPLES, G, theta=theta)
+    other, raised = played(F + 4, SAMPLES, G, theta=theta)
+    if theta == 0:
+        close(other.direction, plan.direction, 1e-12)
+    # loss_after is half of loss_received here: raised by 2 everywhere
+    close(raised.weights, result.weights, 1e-12)
+
+
+def test_example_of_the_toy():
+    plan, fair, _ = aligned(alpha=0.5, tau=1.0, **GRADIENT)
+    close(plan.direction, vector(0.140244, 0.231224, 0.628532) @ G, 1e-5)
+    _, good, state = aligned(alpha=0.5, tau=1.0, **MODEL)
+    x = X - good.weights @ TOY.delta - good.extra
+    close(x, (vector(0.743661, -1.943661) + vector(0.833333, -2.033333)) / 2)  # FedEBA and uniform FedSGD
+    close(fair.weights, 2 * good.weights, 1e-12)
+    assert state["aligned"] == 0
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(algorithm, backend, hyperparameters, **changes):
+    changes = {"local_epochs": 2, "rounds": 3} | changes
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_alpha_zero_is_fedeba_to_the_bit(backend):
+    changes = {"batch_size": 3, "clients_per_round": 2}
+    plain = simulation("fedeba", backend, {}, **changes).run()
+    assert torch.equal(simulation("fedeba_plus", backend, {"alpha": 0.0}, **changes).run().x, plain.x)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_alpha_one_of_model_alignment_is_fedsgd(backend):
+    for gradient in ("full", "batch"):
+        ours = {"alpha": 1.0, "theta": 90.0, "prior": "size", "gradient": gradient}
+        plain = simulation("fedsgd", backend, {"gradient": gradient}, batch_size=3).run()
+        close(simulation("fedeba_plus", backend, ours, batch_size=3).run().x, plain.x, 1e-12)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("theta", [0.0, 90.0])
+def test_the_engine_against_a_plain_loop(backend, theta):
+    alpha, tau, eta, steps = 0.6, 0.2, 0.1, 2
+    keys = {"alpha": alpha, "tau": tau, "theta": theta, "gradient": "full"}
+    run = simulation("fedeba_plus", backend, keys)
+    train, x = run.clients.parts["train"], run.x.clone()
+
+    def loss(w, k):
+        inputs, labels = train.of(k)
+        return cross_entropy(inputs.flatten(1) @ w[:12].view(3, 4).T + w[12:], labels)
+
+    def gradient(w, k):
+        w = w.clone().requires_grad_()
+        return torch.autograd.grad(loss(w, k), w)[0]
+
+    for _ in range(3):
+        F, g = torch.stack([loss(x, k) for k in range(3)]), torch.stack([gradient(x, k) for k in range(3)])
+        fair = (F / tau).softmax(0) @ g
+        mix = alpha if theta == 0 else 0.0
+        models = []
+        for k in range(3):
+            y = x
+            for _ in range(steps):
+                y = y - eta * ((1 - mix) * gradient(y, k) + mix * fair)
+            models.append(y)
+        A = torch.stack([loss(y, k) for k, y in enumerate(models)])
+        updates = (A / tau).softmax(0) @ (x - torch.stack(models))
+        x = x - (updates if theta == 0 else (1 - alpha) * updates + alpha * eta * g.mean(0))
+    close(run.run().x, x, 1e-12)
+    assert run.state["aligned"] == (3 if theta == 0 else 0)

@@ -1,0 +1,255 @@
+"""Prac-FedEBA+: the hand-computed two rounds, the stored gradient, both kinds of angle, limits, the engine."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import CLIENTS, columns, vector
+from toy import close, received, start
+from two_clients import Run
+
+from fairfl.algorithms import entropy, prac_fedeba_plus
+from fairfl.algorithms.interface import Reports
+from fairfl.engine.rounds import Simulation
+
+
+def run(count=1, **hyperparameters):
+    return Run("prac_fedeba_plus", **{"alpha": 0.5, "tau": 2.0, "theta": 15.0} | hyperparameters).rounds(count)
+
+
+# -- the example -------------------------------------------------------------------------------------------
+def test_example_of_the_first_round():
+    one = run()
+    assert one.plan.direction is None and one.result.extra is None
+    close(one.result.weights, [0.212119, 0.787881])
+    close(one.x, [-0.408790])
+    close(one.state["g_b"], [2.043948])
+    close(run(weight_loss="before").state["g_b"], [2.397029])
+    close(run(gradient_weights="received").state["g_b"], [2.397029])
+
+
+def test_example_of_the_second_round():
+    two = run(2)
+    close(two.reports.loss_received, [0.992344, 3.357186])
+    assert entropy.angle(two.reports.loss_received) == pytest.approx(28.532948, abs=1e-6)
+    close(two.plan.direction, [2.043948])
+    assert two.plan.mix == 0.5
+    close(two.reports.x - two.reports.delta, [[-0.470718], [-0.860718]])
+    close(two.result.weights, [0.353571, 0.646429])
+    close(two.x, [-0.722825])
+    close(two.state["aligned"], 1)
+
+
+def test_example_of_one_local_step_in_the_second_round():
+    two = run()
+    two.steps = torch.ones_like(two.steps)
+    two.rounds()
+    close(two.reports.x - two.reports.delta, [[-0.440548], [-0.640548]])
+
+
+def test_example_of_model_alignment():
+    """As if the first round knew a fair gradient already."""
+    one = Run("prac_fedeba_plus", alpha=0.5, tau=2.0, theta=45.0)
+    one.state["g_b"] = vector(7)
+    one.rounds()
+    assert one.plan.direction is None
+    close(one.result.weights.sum(), 0.5, 1e-12)
+    close(one.result.extra, [0.5 * 0.095])
+    close(one.x, [-0.251895])
+    close(one.state["g_b"], [2.043948])
+    close(one.state["aligned"], 0)
+
+
+# -- the stored gradient -----------------------------------------------------------------------------------
+def test_after_one_local_step_it_is_the_fair_gradient_of_fedeba_plus():
+    ours = run(steps=1, weight_loss="before")
+    close(ours.state["g_b"], Run("fedeba_plus", alpha=0.5, tau=2.0, theta=15.0).rounds().plan.direction, 1e-12)
+
+
+def test_it_is_a_mean_along_paths_of_any_length():
+    """Each client's path is divided by its own steps, and by the rate of the round that made it."""
+    uneven = run(steps=[1, 3], tau=1e9)
+    gradients = vector(-1.0, 3 * (1 + 0.9 + 0.81) / 3)
+    close(uneven.state["g_b"], [gradients.mean()])
+    uneven.eta = 0.01
+    uneven.rounds()
+    d = uneven.reports.delta[:, 0] / (0.01 * vector(1, 3))
+    close(uneven.state["g_b"], [d.mean()], 1e-6)
+
+
+def test_it_is_a_moving_average_of_gradients():
+    """One local step at high temperature: the new one holds alpha of the old."""
+    runs = [run(count, alpha=0.9, tau=1e12, theta=0.0, steps=1) for count in (1, 2)]
+    (x,) = runs[0].x
+    plain = x - vector(1, -3).mean()
+    close(runs[1].state["g_b"], [0.1 * plain + 0.9 * runs[0].state["g_b"][0]], 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.9])
+def test_it_travels_to_everybody_as_it_is(alpha):
+    for count in (2, 3):
+        before, now = run(count - 1, alpha=alpha, theta=0.0), run(count, alpha=alpha, theta=0.0)
+        assert torch.equal(now.plan.direction, before.state["g_b"]) and now.plan.mix == alpha
+
+
+# -- the angle ---------------------------------------------------------------------------------------------
+def test_the_angle_may_be_that_of_the_last_round():
+    """Losses 0.328, 2.952 after the first round: 38.66 degrees; 28.53 at the second round's x."""
+    last = {"angle_from": "previous"}
+    assert run().state["angle"] == pytest.approx(38.659808, abs=1e-6)
+    close(run(weight_loss="before", **last).state["angle"], 38.659808)
+    assert run(2, theta=33.0).plan.direction is None
+    assert run(2, theta=33.0, **last).plan.direction is not None
+    close(run(2, theta=33.0, **last).state["aligned"], 1)
+    assert run(2, theta=39.0, **last).plan.direction is None
+    assert run(2, theta=39.0, **last).result.extra is not None
+
+
+def test_ninety_degrees_never_align_gradients():
+    for angle_from in ("received", "previous"):
+        last = run(6, theta=90.0, angle_from=angle_from)
+        assert last.plan.direction is None and last.state["aligned"] == 0 and last.result.extra is not None
+
+
+@pytest.mark.parametrize("angle_from", ["received", "previous"])
+def test_equal_losses_align_the_model_whatever_theta(angle_from):
+    same = run(2, centres=[0.7] * 3, theta=0.0, angle_from=angle_from)
+    assert same.plan.direction is None
+    close(same.result.weights.sum(), 0.5, 1e-12)
+
+
+def test_one_client_alone_aligns_the_model():
+    alone = run(2, centres=[2], theta=0.0)
+    close(run(centres=[2]).x, [0.38])
+    d = alone.reports.delta[0]
+    close(alone.x, alone.reports.x - 0.5 * d - 0.5 * d / 2, 1e-12)
+
+
+# -- limits ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("theta", [0.0, 90.0])
+def test_alpha_zero_is_fedeba_to_the_bit(theta):
+    zero = Run("prac_fedeba_plus", alpha=0.0, theta=theta, tau=0.7).rounds(5)
+    plain = Run("fedeba", tau=0.7).rounds(5)
+    assert torch.equal(zero.x, plain.x) and zero.state == {} and zero.result.extra is None
+
+
+def test_the_first_round_is_fedeba():
+    for theta in (0.0, 90.0):
+        assert torch.equal(run(alpha=0.9, theta=theta).x, Run("fedeba", tau=2.0).rounds().x)
+
+
+def test_high_temperature_with_one_step_is_fedavg_where_the_model_is_aligned():
+    ours = Run("prac_fedeba_plus", alpha=0.7, tau=1e12, theta=90.0, steps=1).rounds(4)
+    close(ours.x, Run("fedavg", weighting="uniform", steps=1).rounds(4).x, 1e-9)
+
+
+def test_sizes_are_the_prior_of_every_mean():
+    sized = run(2, theta=90.0, prior="size", samples=vector(1, 3))
+    d = sized.reports.delta[:, 0] / 2
+    close(sized.result.extra, [0.5 * (0.25 * d[0] + 0.75 * d[1])], 1e-12)
+    w = (vector(0.25, 0.75).log() + sized.reports.loss_after / 2).softmax(0)
+    close(sized.result.weights, 0.5 * w, 1e-12)
+
+
+def test_the_temperature_follows_the_schedule():
+    later = run(3, theta=0.0, kappa=0.5, tau_schedule="convex")
+    close(later.result.weights, (later.reports.loss_after / (2 / 2**3)).softmax(0), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("keys", "needs"),
+    [
+        ({}, {"loss_received", "loss_after"}),
+        ({"angle_from": "previous"}, {"loss_after"}),
+        ({"angle_from": "previous", "gradient_weights": "received"}, {"loss_received", "loss_after"}),
+        ({"weight_loss": "before"}, {"loss_received"}),
+        ({"alpha": 0.0}, {"loss_after"}),
+    ],
+)
+def test_needs(keys, needs):
+    assert set(prac_fedeba_plus.needs(prac_fedeba_plus.Config(**keys))) == needs <= set(prac_fedeba_plus.NEEDS)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [{"alpha": -0.1}, {"alpha": 1.0}, {"theta": -1.0}, {"tau": 0.0}, {"angle_from": "next"}]
+    + [{"gradient_weights": "uniform"}],
+)
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        prac_fedeba_plus.Config(**keys)
+
+
+# -- properties --------------------------------------------------------------------------------------------
+@settings(max_examples=40)
+@given(CLIENTS, st.floats(0.01, 0.99), st.sampled_from([0.0, 20.0, 90.0]), st.sampled_from(["uniform", "size"]))
+def test_promises(clients, alpha, theta, prior):
+    def played(order):
+        losses, samples = (column[order] for column in columns(clients))
+        module, config, state = start("prac_fedeba_plus", samples=samples, alpha=alpha, theta=theta, prior=prior)
+        known = {"clients": order, "samples": samples, "learning_rate": 0.1, "loss_received": losses}
+        delta = torch.stack([losses.cos(), samples.sin()], dim=1)
+        report = Reports(**known, delta=delta, loss_after=losses / 2, steps=1 + samples % 3)
+        for _ in range(2):
+            plan = module.plan(state, received(report), config)
+            result, state = module.aggregate(state, report, config)
+        return plan, result, state
+
+    order = torch.arange(len(clients))
+    plan, result, state = played(order)
+    unfair = plan.direction is not None
+    close(result.weights.sum(), 1.0 if unfair else 1 - alpha, 1e-9)
+    assert (result.extra is None) == unfair == bool(state["aligned"])
+    _, moved, other = played(order.roll(1))
+    close(moved.weights, result.weights.roll(1), 1e-9)
+    close(other["g_b"], state["g_b"], 1e-9)
+    if not unfair:
+        close(moved.extra, result.extra, 1e-9)
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(algorithm, backend, hyperparameters, **changes):
+    changes = {"local_epochs": 2, "rounds": 4} | changes
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_alpha_zero_is_fedeba_to_the_bit(backend):
+    changes = {"batch_size": 3, "clients_per_round": 2}
+    plain = simulation("fedeba", backend, {}, **changes).run()
+    assert torch.equal(simulation("prac_fedeba_plus", backend, {"alpha": 0.0}, **changes).run().x, plain.x)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_one_full_step_is_fedeba_plus_a_round_later(backend):
+    """The direction of each round is the fair gradient at the x before, mixed with the direction of then."""
+    keys = {"alpha": 0.4, "weight_loss": "before"}
+    run = simulation("prac_fedeba_plus", backend, keys, local_epochs=1)
+    exact = simulation("fedeba_plus", backend, keys | {"gradient": "full"}, local_epochs=1)
+    mixed = None
+    for _ in range(4):
+        exact.x = run.x.clone()
+        fair = exact.algorithm.plan(exact.state, exact.received([0, 1, 2], 0), exact.config).direction
+        mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
+        run.step()
+        close(run.state["g_b"], mixed, 1e-10)
+    assert run.state["aligned"] == 3
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_paths_of_unequal_length_are_averaged(backend):
+    run = simulation("prac_fedeba_plus", backend, {"tau": 1e12}, batch_size=3, rounds=1)
+    plain = simulation("fedavg", backend, {"weighting": "uniform"}, batch_size=3, rounds=1)
+    x = run.x.clone()
+    run.run()
+    close(run.x, plain.run().x, 1e-9)
+    seen = []
+    for k in range(3):
+        own = simulation("fedavg", backend, {}, batch_size=3, rounds=1)
+        own.sampled = lambda k=k: [k]
+        own.step()
+        seen.append((x - own.x) / (0.1 * 2 * (-(-[4, 6, 9][k] // 3))))
+    close(run.state["g_b"], torch.stack(seen).mean(0), 1e-9)

@@ -1,0 +1,52 @@
+"""Clients with losses (y - centre_k)^2 / 2 of one number, by default two, at 1 and -3, that start at 0 with rate 0.1.
+
+They report gradients and losses before and after training, and take the local steps of a plan, by hand.
+"""
+
+import torch
+from quadratics import stepped
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Federation, Received, Reports
+
+
+class Run:
+    """An algorithm on these clients. `x`, `plan`, `reports`, `result` and `state` are those of the newest round."""
+
+    def __init__(self, name, centres=(1, -3), samples=None, eta=0.1, steps=2, x=0, **hyperparameters):
+        self.module = algorithms.load(name)
+        self.config = self.module.Config(**hyperparameters)
+        self.centres = torch.tensor(centres, dtype=torch.float64)[:, None]
+        self.samples = torch.ones_like(self.centres[:, 0]) if samples is None else samples
+        self.steps = torch.as_tensor(steps, dtype=torch.float64).expand(len(centres))
+        self.x, self.eta, self.round = torch.tensor([x], dtype=torch.float64), eta, 0
+        self.state = self.module.init(Federation(self.samples, self.x), self.config)
+
+    def losses(self, y):
+        return (y - self.centres).square().sum(1) / 2
+
+    def trained(self):
+        y = self.x.expand_as(self.centres)
+        direction = 0 if self.plan.direction is None else self.plan.direction
+        for step in range(1 if self.plan.single_step else int(self.steps.max())):
+            h = (1 - self.plan.mix) * (y - self.centres) + self.plan.mix * direction
+            y = y - self.eta * h * (step < self.steps)[:, None]
+        return y
+
+    def rounds(self, count=1):
+        for _ in range(count):
+            known = {
+                "clients": torch.arange(len(self.centres)),
+                "samples": self.samples,
+                "learning_rate": self.eta,
+                "x": self.x,
+                "round": self.round,
+                "gradient": self.x - self.centres,
+                "loss_received": self.losses(self.x),
+            }
+            self.plan = self.module.plan(self.state, Received(**known), self.config)
+            y = self.trained()
+            self.reports = Reports(**known, delta=self.x - y, loss_after=self.losses(y), steps=self.steps)
+            self.result, self.state = self.module.aggregate(self.state, self.reports, self.config)
+            self.x, self.round = stepped(self.x, self.result, self.reports.delta), self.round + 1
+        return self
