@@ -3,19 +3,20 @@
 import argparse
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors import safe_open
-from safetensors.numpy import load_file
 
 from fairfl import atomic, cli
 from fairfl.partition.cut import PARTS, cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
+from fairfl.partition.label_noise import flipped
 
-_TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8()}
+_TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8(), "label": pa.int64()}
 
 
 def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
@@ -36,13 +37,14 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
 
 
 def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
-    """Columns row, client, part of the partition, and `turn` where images are turned; and how they were dealt.
+    """Columns row, client, part of the partition, and how the rows were dealt.
 
-    One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut is
-    the run's own.
+    Where images are turned there is a column `turn`, and with label_noise a column `label`: the labels to be used.
+    One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut and
+    the noise are the run's own.
     """
     dealing = spec["seed"] if spec["partition_seed"] is None else spec["partition_seed"]
-    seeds = {"subset": dealing, "deal": dealing, "cut": spec["seed"]}
+    seeds = {"subset": dealing, "deal": dealing, "cut": spec["seed"], "label_noise": spec["seed"]}
     draw = {
         purpose: np.random.default_rng(np.random.SeedSequence([seed, number]))
         for number, (purpose, seed) in enumerate(seeds.items())
@@ -58,7 +60,23 @@ def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
     }
     if assignment.turns is not None:
         columns["turn"] = np.concatenate(assignment.turns)
+    if (noise := spec.get("label_noise")) is not None:
+        columns["label"] = noisy(columns, tensors["labels"], noise["ratio"], draw["label_noise"])
+        assignment = replace(assignment, remarks=[*assignment.remarks, told(columns, tensors["labels"])])
     return columns, assignment
+
+
+def noisy(columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
+    """Label of each dealt row, [n]: those of the training part flipped with probability `ratio`, the others true."""
+    given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
+    given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
+    return given
+
+
+def told(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
+    """What the noise did, in words."""
+    wrong = int((columns["label"] != labels[columns["row"]]).sum())
+    return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
 
 
 def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str, str]:
@@ -88,14 +106,16 @@ def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list
     """CSV: one line per client and part with its size and label counts, the data used and what happened.
 
     Texts have a label at every position, from as many as there are words, and regressions have numbers: no counts.
+    Noisy labels are counted as they are used.
     """
     classes = int(labels.max()) + 1 if labels.ndim == 1 and labels.dtype.kind == "i" else 0
     lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
+    used = columns["label"] if "label" in columns else labels[columns["row"]]
     for client in range(int(columns["client"].max()) + 1):
         for number, part in enumerate(PARTS):
-            mine = columns["row"][(columns["client"] == client) & (columns["part"] == number)]
-            counts = np.bincount(labels[mine], minlength=classes) if classes else []
-            lines.append(",".join(map(str, [client, part, len(mine), *counts, data, f'"{"; ".join(remarks)}"'])))
+            mine = (columns["client"] == client) & (columns["part"] == number)
+            counts = np.bincount(used[mine], minlength=classes) if classes else []
+            lines.append(",".join(map(str, [client, part, int(mine.sum()), *counts, data, f'"{"; ".join(remarks)}"'])))
     return "\n".join(lines) + "\n"
 
 
@@ -107,9 +127,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
     args = parser.parse_args(argv)
     spec = json.loads(args.spec)
-    tensors = load_file(args.data)
     with safe_open(args.data, framework="numpy") as file:
         prepared = file.metadata()
+        # Who owns what does not depend on the inputs, which may be gigabytes.
+        tensors = {name: file.get_tensor(name) for name in file.keys() if name != "inputs"}  # noqa: SIM118
     columns, assignment = partition(spec, tensors)
     table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
     # `plan` compares the spec with today's.

@@ -6,6 +6,7 @@ import io
 import struct
 import tarfile
 import threading
+import zipfile
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ class Small:
                 info = tarfile.TarInfo(name)
                 info.size = len(content)
                 archive.addfile(info, io.BytesIO(content))
+
+    @staticmethod
+    def zip(path, members):
+        """Write a zip archive of (name, content)."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members:
+                archive.writestr(name, content)
 
     @staticmethod
     def picture(pixels, kind, **options):

@@ -1,0 +1,163 @@
+"""Reddit, comments of December 2017 by user, for next-word prediction (LEAF, Caldas et al. 2018; the small sample).
+
+The archive is the subsampled version that LEAF's own model reads. A comment is begin, its words, end, cut into pieces
+of ten tokens, the last one padded; a piece comes with the tokens that follow each of its own. The first 60 % of a
+user's comments are its training part, the next 20 % are for validation, the last 20 % for testing.
+
+The defaults are those of AAggFF's public code (vaseline555/AAggFF, commands/cross_device/reddit and
+src/datasets/leaf/preprocess/reddit.py), which FedEBA+ compares with: 817 users, no validation part, and words as the
+only targets: its loss and its accuracy pass over padding, unknown words and the end of a comment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairfl.data import archives, words
+from fairfl.data.checks import usable
+from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.options import choice, merge, whole
+from fairfl.errors import DataError
+
+CLASSES = 10_000
+PER_SEED = False
+DEFAULTS: dict[str, Any] = {"vocabulary": 9_996, "targets": "words", "validation": "left_out"}
+
+_NAME = "reddit"
+_LENGTH = 10
+# Tokens that are not to be predicted.
+_TARGETS = {"words": (words.PAD, words.BEGIN, words.END, words.UNKNOWN), "tokens": (words.PAD,)}
+_VALIDATION = {"left_out": "left out", "train": "in training"}
+_SPECIALS = {"<PAD>": words.PAD, "<BOS>": words.BEGIN, "<EOS>": words.END, "<UNK>": words.UNKNOWN}
+_MAX_JSON_BYTES = 2**30
+_ARCHIVE = RemoteFile(
+    "reddit_subsampled.zip",
+    (
+        "https://drive.usercontent.google.com/download?id=1ISzp69JmaIJqBpQCX-JJ8-kVyUns8M7o&export=download&confirm=t",
+        "https://paddle-serving.bj.bcebos.com/temporary_files_for_docker/reddit_subsampled.zip",
+    ),
+    magic="zip",
+    why_no_sha256="upstream publishes none",
+    max_bytes=2**30,
+)
+
+# A piece of a comment: ten words, and the word that follows each.
+_Piece = tuple[list[str], list[str]]
+
+
+def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The archive with the three parts."""
+    _checked(options)
+    return (_ARCHIVE,)
+
+
+def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    """inputs and labels int64 [N, 10]: a row is a piece of a comment; client: number of its user, from 0.
+
+    Users are in stored order; of a user the training pieces come first, and official_test is 1 for pieces of the test
+    part. Pieces without a target, and users without a training piece, are left out; ``source`` counts the others.
+
+    Options:
+        vocabulary: most frequent words of the training part (default 9996); with padding, begin, end and unknown word
+            10000 classes.
+        targets: what is to be predicted: "words" of the vocabulary (default), or "tokens": unknown words and the end
+            of a comment too. Padding never is.
+        validation: the validation part is "left_out" (default), which leaves 75 % for training and 25 % for testing;
+            or goes to "train", which makes it 80 % and 20 %.
+
+    Raises:
+        OptionError: an unknown option or a value that is not allowed.
+        SourceError, DataError: the archive is missing, damaged or not as expected.
+    """
+    chosen = _checked(options)
+    path = usable(raw, _ARCHIVE, _NAME)
+    training = _read(path, "train")
+    tokens = _SPECIALS | words.vocabulary(_most_frequent(path, training, chosen["vocabulary"]))
+    if chosen["validation"] == "train":
+        more = _of(training, _read(path, "val"), path)
+        training = {user: pieces + more[user] for user, pieces in training.items()}
+    parts = training, _of(training, _read(path, "test"), path)
+    rows = [
+        (k, test, piece) for k, user in enumerate(training) for test, part in enumerate(parts) for piece in part[user]
+    ]
+    owner, test = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
+    inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[chosen["targets"]])
+    asked = (labels >= 0).any(1)
+    users = np.unique(owner[asked & (test == 0)])
+    kept = asked & np.isin(owner, users)
+    source = (
+        f"Reddit by user (LEAF, small sample), {len(users)} of {len(training)} users with a training piece, validation "
+        f"part {_VALIDATION[chosen['validation']]}; {kept.sum()} of {len(kept)} pieces, those that have a target"
+    )
+    return assemble(
+        _NAME,
+        chosen["vocabulary"] + words.SPECIALS,
+        source,
+        inputs[kept],
+        labels[kept],
+        client=np.searchsorted(users, owner[kept]),
+        official_test=test[kept],
+    )
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    chosen = merge(_NAME, options, DEFAULTS)
+    whole(_NAME, "vocabulary", chosen["vocabulary"], 1)
+    choice(_NAME, "targets", chosen["targets"], _TARGETS)
+    choice(_NAME, "validation", chosen["validation"], _VALIDATION)
+    return chosen
+
+
+def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
+    """Pieces of each user of a part, users and pieces in stored order."""
+    name = f"new_small_data/{part}_data.json"
+    ((_, text),) = archives.zip_members(path, [name], _MAX_JSON_BYTES)
+    try:
+        stored = json.loads(text)
+        return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path.name}: {name} is not in LEAF's form ({type(error).__name__}: {error})") from error
+
+
+def _pieces(stored: dict[str, Any]) -> list[_Piece]:
+    """Pieces of all comments of a user. Raises ValueError, TypeError or KeyError if they are not in LEAF's form."""
+    found = []
+    for comment, about in zip(stored["x"], stored["y"], strict=True):
+        # Some comments have the targets themselves, most have them among other facts.
+        following = about if isinstance(about, list) else about["target_tokens"]
+        for piece, targets in zip(comment, following, strict=True):
+            if not len(piece) == len(targets) == _LENGTH:
+                raise ValueError(f"a piece of {len(piece)} words with {len(targets)} targets; expected {_LENGTH}")
+            if not all(isinstance(word, str) for word in (*piece, *targets)):
+                raise TypeError("a word is not a text")
+            found.append((piece, targets))
+    return found
+
+
+def _of(users: Iterable[str], part: dict[str, list[_Piece]], path: Path) -> dict[str, list[_Piece]]:
+    """A part with the users in this order; raises DataError if it is of other users."""
+    if set(users) != set(part):
+        raise DataError(f"{path.name}: its parts do not have the same users")
+    return {user: part[user] for user in users}
+
+
+def _most_frequent(path: Path, training: dict[str, list[_Piece]], count: int) -> list[str]:
+    """The words that occur most often in the training part; of equally frequent ones the first of the alphabet."""
+    counts = Counter(word for pieces in training.values() for piece, _ in pieces for word in piece)
+    found = sorted(counts.keys() - _SPECIALS, key=lambda word: (-counts[word], word))
+    if len(found) < count:
+        raise DataError(f"{path.name}: has {len(found)} different words; option vocabulary asks for {count}")
+    return found[:count]
+
+
+def _encoded(pieces: list[_Piece], tokens: dict[str, int], not_asked: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and labels, int64 [n, 10]; the label is -1 where the next token is one that is not asked for."""
+    table = [[[tokens.get(word, words.UNKNOWN) for word in half] for half in piece] for piece in pieces]
+    inputs, following = np.array(table, dtype=np.int64).reshape(-1, 2, _LENGTH).swapaxes(0, 1)
+    return inputs, np.where(np.isin(following, not_asked), -1, following)

@@ -1,0 +1,245 @@
+"""Reddit of LEAF on a small generated archive of the same form, and its users as clients."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.data import reddit, words
+from fairfl.engine.federation import load
+from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.partition.__main__ import main
+from fairfl.prepare import write
+
+LENGTH = 10
+PARTS = ("train", "val", "test")
+
+
+def leaf(comment, bare=False):
+    """x and y of a comment as LEAF stores them: pieces of ten, and the words that follow each."""
+    spoken = comment.split()
+    rows = []
+    for row in (["<BOS>", *spoken, "<EOS>"], [*spoken, "<EOS>", "<PAD>"]):
+        row += ["<PAD>"] * (-len(row) % LENGTH)
+        rows.append([row[at : at + LENGTH] for at in range(0, len(row), LENGTH)])
+    about = {"subreddit": "x", "created_utc": 0, "score": 1, "target_tokens": rows[1], "count_tokens": []}
+    return rows[0], rows[1] if bare else about
+
+
+def part(comments):
+    """A part of the data, {user: comments}; LEAF's own num_samples are not those of the part."""
+    data = {}
+    for user, texts in comments.items():
+        pairs = [leaf(text, bare=number % 2 == 1) for number, text in enumerate(texts)]
+        data[user] = {"x": [x for x, _ in pairs], "y": [y for _, y in pairs]}
+    return {"users": list(comments), "num_samples": [99] * len(comments), "user_data": data}
+
+
+def put(small, folder, parts):
+    members = [(f"new_small_data/{name}_data.json", json.dumps(part(comments))) for name, comments in parts.items()]
+    small.zip(folder / "reddit" / "reddit_subsampled.zip", members)
+
+
+# Training words by number: a 4, b 3, c 2, d 1; so a, b, c are tokens 4, 5, 6 of a vocabulary of three.
+COMMENTS = {
+    "train": {"7": ["a b a c", "d b a"], "3": ["b c a"]},
+    "val": {"7": ["c c"], "3": ["a a"]},
+    "test": {"3": ["a e b"], "7": ["b", "d d d"]},
+}
+THREE = {"vocabulary": 3}
+
+
+@pytest.fixture
+def archive(small, tmp_path):
+    put(small, tmp_path, COMMENTS)
+    return tmp_path
+
+
+def test_by_hand(archive):
+    """Specials 0..3 are padding, begin, end, unknown."""
+    data = reddit.prepare(archive, THREE, 0)
+    tensors = data.tensors
+    assert tensors["inputs"].tolist() == [
+        [1, 4, 5, 4, 6, 2, 0, 0, 0, 0],
+        [1, 3, 5, 4, 2, 0, 0, 0, 0, 0],
+        [1, 5, 2, 0, 0, 0, 0, 0, 0, 0],
+        [1, 5, 6, 4, 2, 0, 0, 0, 0, 0],
+        [1, 4, 3, 5, 2, 0, 0, 0, 0, 0],
+    ]
+    assert tensors["labels"].tolist() == [
+        [4, 5, 4, 6, -1, -1, -1, -1, -1, -1],
+        [-1, 5, 4, -1, -1, -1, -1, -1, -1, -1],
+        [5, -1, -1, -1, -1, -1, -1, -1, -1, -1],
+        [5, 6, 4, -1, -1, -1, -1, -1, -1, -1],
+        [4, -1, 5, -1, -1, -1, -1, -1, -1, -1],
+    ]
+    # "d d d" asks for no word that is known.
+    assert tensors["client"].tolist() == [0, 0, 0, 1, 1]
+    assert tensors["official_test"].tolist() == [0, 0, 1, 0, 1]
+    assert data.metadata["classes"] == "7"
+    assert data.metadata["source"] == (
+        "Reddit by user (LEAF, small sample), 2 of 2 users with a training piece, validation part left out; "
+        "5 of 6 pieces, those that have a target"
+    )
+
+
+def test_unknown_words_and_the_end_may_be_targets(archive):
+    tensors = reddit.prepare(archive, THREE | {"targets": "tokens"}, 0).tensors
+    assert tensors["labels"][1].tolist() == [3, 5, 4, 2, -1, -1, -1, -1, -1, -1]
+    assert tensors["labels"][3].tolist() == [3, 3, 3, 2, -1, -1, -1, -1, -1, -1]
+    assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1]
+
+
+def test_the_validation_part_may_be_for_training_but_not_for_the_vocabulary(archive):
+    data = reddit.prepare(archive, THREE | {"validation": "train"}, 0)
+    tensors = data.tensors
+    assert tensors["inputs"][2].tolist() == [1, 6, 6, 2, 0, 0, 0, 0, 0, 0]
+    assert tensors["official_test"].tolist() == [0, 0, 0, 1, 0, 0, 1]
+    assert "validation part in training; 7 of 8 pieces" in data.metadata["source"]
+
+
+def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
+    long = {"1": ["a b c d e f g h i j k a b"]}
+    put(small, tmp_path, {"train": long, "val": long, "test": long})
+    tensors = reddit.prepare(tmp_path, {"vocabulary": 11}, 0).tensors
+    tokens = dict(zip("abcdefghijk", range(4, 15), strict=True))
+    spoken = [tokens[word] for word in long["1"][0].split()]
+    assert tensors["inputs"].tolist() == [[1, *spoken[:9]], [*spoken[9:], 2, 0, 0, 0, 0, 0]] * 2
+    assert tensors["labels"].tolist() == [spoken[:10], [*spoken[10:], *[-1] * 7]] * 2
+
+
+def test_users_without_a_training_piece_are_left_out(small, tmp_path):
+    train = {"1": ["a a"], "2": ["d"], "3": ["a"]}
+    put(small, tmp_path, {"train": train, "test": {"1": ["a"], "2": ["a"], "3": ["d"]}})
+    data = reddit.prepare(tmp_path, {"vocabulary": 1}, 0)
+    assert data.tensors["client"].tolist() == [0, 0, 1]
+    assert "2 of 3 users with a training piece" in data.metadata["source"]
+
+
+def test_a_training_part_without_words(small, tmp_path):
+    put(small, tmp_path, {"train": {"1": []}, "test": {"1": ["c"]}})
+    with pytest.raises(DataError, match="has 0 different words; option vocabulary asks for 1"):
+        reddit.prepare(tmp_path, {"vocabulary": 1}, 0)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.lists(st.text("abc ", min_size=1, max_size=40), min_size=1, max_size=3), min_size=1, max_size=3),
+)
+def test_labels_are_the_words_that_follow(tmp_path_factory, users):
+    folder = tmp_path_factory.mktemp("reddit")
+    comments = {str(number): ["a b c", *texts] for number, texts in enumerate(users)}
+    (folder / "reddit").mkdir()
+    with zipfile.ZipFile(folder / "reddit" / "reddit_subsampled.zip", "w") as made:
+        for name in ("train", "test"):
+            made.writestr(f"new_small_data/{name}_data.json", json.dumps(part(comments)))
+    least = len({word for texts in comments.values() for text in texts for word in text.split()})
+    tensors = reddit.prepare(folder, {"vocabulary": least}, 0).tensors
+    inputs, labels = tensors["inputs"], tensors["labels"]
+    asked = labels >= 0
+    assert (labels[asked] >= words.SPECIALS).all() and asked.any(1).all()
+    np.testing.assert_array_equal(inputs[:, 1:][asked[:, :-1]], labels[:, :-1][asked[:, :-1]])
+    lengths = [[len(text.split()) for text in texts] for texts in comments.values()]
+    assert asked.sum() == 2 * sum(map(sum, lengths))
+    pieces = [2 * sum(-(-length // LENGTH) for length in own) for own in lengths]
+    assert np.bincount(tensors["client"]).tolist() == pieces
+
+
+# ---- damage
+
+
+def test_files():
+    (file,) = reddit.files({})
+    assert (file.name, file.magic, file.sha256) == ("reddit_subsampled.zip", "zip", ())
+    assert "1ISzp69JmaIJqBpQCX-JJ8-kVyUns8M7o" in file.urls[0]
+    with pytest.raises(SourceError, match="reddit_subsampled.zip"):
+        reddit.prepare(None, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocabulary": 0}, "option vocabulary is 0; expected a whole number >= 1"),
+        ({"targets": "word"}, "option targets is 'word'; nearest: 'words'"),
+        ({"validation": "trian"}, "option validation is 'trian'; nearest: 'train'"),
+        ({"length": 10}, "unknown option 'length'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"reddit: {message}"):
+        reddit.files(options)
+
+
+def test_a_vocabulary_that_is_too_large(archive):
+    with pytest.raises(
+        DataError, match="reddit_subsampled.zip: has 4 different words; option vocabulary asks for 9996"
+    ):
+        reddit.prepare(archive, {}, 0)
+
+
+def test_parts_of_other_users(small, tmp_path):
+    put(small, tmp_path, COMMENTS | {"test": {"7": ["a"], "4": ["b"]}})
+    with pytest.raises(DataError, match="its parts do not have the same users"):
+        reddit.prepare(tmp_path, THREE, 0)
+
+
+PIECE = [["a"] * LENGTH]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[", "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ({"users": ["1"]}, "KeyError: 'user_data'"),
+        ({"users": ["1"], "user_data": {}}, "KeyError: '1'"),
+        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": []}}}, "ValueError"),
+        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": [{}]}}}, "KeyError: 'target_tokens'"),
+        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": [[*PIECE, *PIECE]]}}}, "ValueError"),
+        (
+            {"users": ["1"], "user_data": {"1": {"x": [[["a"] * 9]], "y": [PIECE]}}},
+            "a piece of 9 words with 10 targets",
+        ),
+        ({"users": ["1"], "user_data": {"1": {"x": [[[1] * 10]], "y": [PIECE]}}}, "a word is not a text"),
+    ],
+)
+def test_parts_that_are_not_in_leafs_form(small, tmp_path, content, message):
+    text = content if isinstance(content, str) else json.dumps(content)
+    small.zip(tmp_path / "reddit" / "reddit_subsampled.zip", [("new_small_data/train_data.json", text)])
+    with pytest.raises(DataError, match=f"new_small_data/train_data.json is not in LEAF's form .*{message}"):
+        reddit.prepare(tmp_path, THREE, 0)
+
+
+# ---- as clients
+
+
+def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):
+    """820 users, of whom three have too little: by_client takes the others, split.order official their own parts."""
+    users = [str(number) for number in range(820)]
+    poor = {"5", "400", "819"}
+    parts = {name: {user: ["a b", "b a"][: 1 if user in poor else 2] for user in users} for name in ("train", "test")}
+    put(small, tmp_path, parts)
+    write(tmp_path / "d.safetensors", reddit.prepare(tmp_path, {"vocabulary": 2}, 0))
+    spec = {
+        "data": {"name": "reddit", "stands_in_for": None},
+        "samples": None,
+        "partition": {"name": "by_client", "choose": "first", "min_samples": 4, "max_samples": None},
+        "partition_seed": None,
+        "label_noise": None,
+        "clients": 817,
+        "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"},
+        "seed": 0,
+    }
+    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
+    main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
+    clients = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"))
+    assert clients.count == 817 and clients.classes == 6
+    assert {name: set(own.sizes) for name, own in clients.parts.items()} == {
+        "train": {2},
+        "validation": {0},
+        "test": {2},
+    }

@@ -1,0 +1,249 @@
+"""Tiny-ImageNet on small generated archives of both forms, and on a mirror where there is one."""
+
+import numpy as np
+import pytest
+
+from fairfl.data import archives, sources, tiny_imagenet
+from fairfl.errors import DataError, OptionError, SourceError
+
+WNIDS = ("n02124075", "n01443537", "n04067472")  # not in the order of their ids
+ADDED = ("n02480855", "n10148035")
+ROOT = "tiny-imagenet-200/"
+
+
+def colour(part, wnid, number):
+    return 40 * sorted((*WNIDS, *ADDED)).index(wnid) + 20, 20 * number + 10, 200 if part == "val" else 30
+
+
+def jpeg(small, rgb, side=64):
+    return small.picture(np.full((side, side, 3), rgb), "JPEG", quality=95)
+
+
+def grey(small, value):
+    return small.picture(np.full((64, 64), value), "JPEG", quality=95)
+
+
+@pytest.fixture
+def few(any_checksum, monkeypatch):
+    """Three classes of three training images, of which the subset has two, and one validation image."""
+    monkeypatch.setattr(tiny_imagenet, "CLASSES", 3)
+    monkeypatch.setattr(tiny_imagenet, "_PER_CLASS", {"train": 3, "val": 1})
+    monkeypatch.setattr(tiny_imagenet, "_SUBSET_PER_CLASS", {"train": 2, "val": 1})
+
+
+@pytest.fixture
+def published(small, few, tmp_path):
+    """{name: content} of an archive as published, written."""
+    made = {ROOT + "wnids.txt": "\n".join(WNIDS), ROOT + "words.txt": "n02124075\tEgyptian cat"}
+    for wnid in WNIDS:
+        made[f"{ROOT}train/{wnid}/{wnid}_boxes.txt"] = f"{wnid}_0.JPEG\t0\t0\t63\t63\n"
+        for number in (2, 0, 1):
+            made[f"{ROOT}train/{wnid}/images/{wnid}_{number}.JPEG"] = jpeg(small, colour("train", wnid, number))
+    lines = []
+    for number, wnid in enumerate(WNIDS):
+        made[f"{ROOT}val/images/val_{number}.JPEG"] = jpeg(small, colour("val", wnid, number))
+        lines.append(f"val_{number}.JPEG\t{wnid}\t0\t32\t44\t62\n")
+    made[ROOT + "val/val_annotations.txt"] = "".join(lines)
+    made[ROOT + "test/images/test_0.JPEG"] = b"not read"
+    put(small, tmp_path, made)
+    return made
+
+
+@pytest.fixture
+def subset(small, few, tmp_path):
+    """{name: content} of a subset with two classes too many, written."""
+    made = {}
+    for number, wnid in enumerate((*WNIDS, *ADDED)):
+        made[f"test/{wnid}/val_{number}.JPEG"] = jpeg(small, colour("val", wnid, number))
+        for image in (1, 0):
+            made[f"train/{wnid}/{wnid}_{image}.JPEG"] = jpeg(small, colour("train", wnid, image))
+    put_subset(small, tmp_path, made)
+    return made
+
+
+def put(small, folder, made):
+    small.zip(folder / "tiny_imagenet" / "tiny-imagenet-200.zip", made.items())
+
+
+def put_subset(small, folder, made):
+    small.tar(folder / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz", made.items(), "w:xz")
+
+
+def expected(per_class):
+    """Colours in the order of part, class and number, [N, 3]."""
+    train = [colour("train", wnid, number) for wnid in sorted(WNIDS) for number in range(per_class)]
+    return np.array(train + [colour("val", wnid, WNIDS.index(wnid)) for wnid in sorted(WNIDS)])
+
+
+def check(data, per_class):
+    tensors = data.tensors
+    train = 3 * per_class
+    assert tensors["inputs"].shape == (train + 3, 3, 64, 64) and tensors["inputs"].dtype == np.uint8
+    # Compression moves a colour by a step or two.
+    assert np.abs(tensors["inputs"].astype(int) - expected(per_class)[:, :, None, None]).max() <= 3
+    assert tensors["labels"].tolist() == [*np.repeat([0, 1, 2], per_class), 0, 1, 2]
+    assert tensors["official_test"].tolist() == [0] * train + [1] * 3
+    assert data.metadata["classes"] == "3"
+
+
+def test_published_form(published, tmp_path):
+    data = tiny_imagenet.prepare(tmp_path, {}, 0)
+    check(data, 3)
+    assert data.metadata["source"] == "Tiny-ImageNet, part all, as published"
+    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
+
+
+def test_subset_without_the_added_classes(subset, tmp_path):
+    data = tiny_imagenet.prepare(tmp_path, {}, 0)
+    check(data, 2)
+    assert data.metadata["source"] == (
+        "Tiny-ImageNet, part all, a subset: 6 of 9 train images and 3 of 3 val images, 3 classes"
+    )
+
+
+def test_parts(published, subset, tmp_path):
+    whole = tiny_imagenet.prepare(tmp_path, {}, 0).tensors["inputs"]
+    for part, rows in (("train", slice(9)), ("val", slice(9, None))):
+        tensors = tiny_imagenet.prepare(tmp_path, {"part": part}, 0).tensors
+        np.testing.assert_array_equal(tensors["inputs"], whole[rows])
+        assert "official_test" not in tensors
+    lesser = tiny_imagenet.prepare(tmp_path, {"part": "train", "form": "subset"}, 0)
+    assert lesser.metadata["source"] == "Tiny-ImageNet, part train, a subset: 6 of 9 train images, 3 classes"
+    np.testing.assert_array_equal(lesser.tensors["inputs"], whole[[0, 1, 3, 4, 6, 7]])
+
+
+def test_the_published_form_comes_first(published, subset, tmp_path):
+    def origin(**options):
+        return tiny_imagenet.prepare(tmp_path, {"part": "val", **options}, 0).metadata["source"].split(", ", 2)[2]
+
+    assert (origin(), origin(form="zip")) == ("as published", "as published")
+    assert origin(form="subset") == "a subset: 3 of 3 val images, 3 classes"
+    (tmp_path / "tiny_imagenet" / "tiny-imagenet-200.zip").unlink()
+    assert origin() == "a subset: 3 of 3 val images, 3 classes"
+    with pytest.raises(SourceError, match="tiny-imagenet-200.zip is missing"):
+        origin(form="zip")
+
+
+def test_the_subset_is_found_in_a_mirror(subset, tmp_path):
+    (file,) = tiny_imagenet.files({})
+    found = sources.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True, say=lambda _: None)
+    assert found.path == tmp_path / "data" / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz"
+    assert tiny_imagenet.prepare(tmp_path / "data", {}, 0).metadata["source"].count("a subset") == 1
+
+
+def test_files_of_the_forms():
+    def names(**options):
+        (file,) = tiny_imagenet.files(options)
+        return file.name, file.instead and file.instead.name
+
+    published, lesser = "tiny-imagenet-200.zip", "tiny_imagenet_subset.tar.xz"
+    assert (names(), names(form="zip"), names(form="subset")) == (
+        (published, lesser),
+        (published, None),
+        (lesser, None),
+    )
+    (file,) = tiny_imagenet.files({})
+    assert file.sha256[0].startswith("6198c8ae") and file.md5 == "90528d7ca1a48142e341f4ef8d21d0de"
+
+
+def test_grey_images_become_colours(small, published, tmp_path):
+    published[f"{ROOT}val/images/val_1.JPEG"] = grey(small, 90)
+    put(small, tmp_path, published)
+    first = tiny_imagenet.prepare(tmp_path, {"part": "val"}, 0).tensors["inputs"][0]  # class n01443537
+    assert np.abs(first.astype(int) - 90).max() <= 1
+
+
+def test_scale_of_pretrained_models(published, tmp_path):
+    metadata = tiny_imagenet.prepare(tmp_path, {"part": "val", "normalise": "imagenet"}, 0).metadata
+    assert (metadata["scale_mean"], metadata["scale_std"]) == ("0.485,0.456,0.406", "0.229,0.224,0.225")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": "test"}, "option part is 'test'; nearest: '"),
+        ({"normalise": "imagenett"}, "option normalise is 'imagenett'; nearest: 'imagenet'"),
+        ({"form": "subsett"}, "option form is 'subsett'; nearest: 'subset'"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"tiny_imagenet: {message}"):
+        tiny_imagenet.files(options)
+
+
+VAL, TRAIN = f"{ROOT}val/images/val_1.JPEG", f"{ROOT}train/n01443537/images/n01443537_2.JPEG"
+NOTES = f"{ROOT}val/val_annotations.txt"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (TRAIN, None, "train has 2 images of n01443537; expected 3"),
+        (VAL, None, "val has 2 classes; expected 3"),
+        (NOTES, None, f"has no file {NOTES}"),
+        (NOTES, "val_0.JPEG\n", f"{NOTES} line 1 has no class"),
+        (NOTES, "val_0.JPEG\tn02124075\nval_1.JPEG\tn01443537\n", "val has 2 classes; expected 3"),
+        (NOTES, "val_0.JPEG\tn1\nval_1.JPEG\tn2\nval_2.JPEG\tn3\n", "its parts do not have the same classes"),
+        (TRAIN, b"\xff\xd8\xff", f"{TRAIN}: damaged, or not a JPEG file"),
+        (TRAIN, bytes(65537), f"{TRAIN} has 65537 bytes; expected 65536 at most"),
+    ],
+)
+def test_archives_with_other_contents(small, published, tmp_path, name, content, message):
+    del published[name]
+    put(small, tmp_path, published if content is None else {**published, name: content})
+    with pytest.raises(DataError, match=message):
+        tiny_imagenet.prepare(tmp_path, {}, 0)
+
+
+def test_subsets_with_other_contents(small, subset, tmp_path):
+    subset["train/n01443537/n01443537_0.JPEG"] = jpeg(small, (0, 0, 0), 32)
+    put_subset(small, tmp_path, subset)
+    with pytest.raises(DataError, match="n01443537_0.JPEG: the image is 32x32; expected 64x64"):
+        tiny_imagenet.prepare(tmp_path, {}, 0)
+    del subset["train/n01443537/n01443537_0.JPEG"]
+    put_subset(small, tmp_path, subset)
+    with pytest.raises(DataError, match="tiny_imagenet_subset.tar.xz: train has 1 images of n01443537; expected 2"):
+        tiny_imagenet.prepare(tmp_path, {}, 0)
+
+
+def test_the_checksum_is_asked_for(small, tmp_path):
+    put(small, tmp_path, {"a": b"b"})
+    with pytest.raises(SourceError, match="tiny-imagenet-200.zip: checksum mismatch: sha256"):
+        tiny_imagenet.prepare(tmp_path, {}, 0)
+
+
+def test_members_of_a_zip_archive(small, tmp_path):
+    path = tmp_path / "a.zip"
+    small.zip(path, [("one", b"1"), ("two", b"22")])
+    assert archives.zip_names(path) == ["one", "two"]
+    assert list(archives.zip_members(path, ["two", "one"], 2)) == [("two", b"22"), ("one", b"1")]
+    with pytest.raises(DataError, match="a.zip: has no file three"):
+        list(archives.zip_members(path, ["one", "three"], 2))
+    with pytest.raises(DataError, match="a.zip: two has 2 bytes; expected 1 at most"):
+        list(archives.zip_members(path, ["one", "two"], 1))
+
+
+def test_damaged_zip_archives(small, tmp_path):
+    path = tmp_path / "a.zip"
+    small.zip(path, [("a", np.random.default_rng(0).bytes(5000))])
+    good = bytearray(path.read_bytes())
+    path.write_bytes(good[:2500])
+    with pytest.raises(DataError, match="a.zip: damaged archive"):
+        archives.zip_names(path)
+    good[1000] ^= 1
+    path.write_bytes(good)
+    with pytest.raises(DataError, match="a.zip: damaged archive"):
+        list(archives.zip_members(path, ["a"], 5000))
+
+
+def test_real_subset(mirror):
+    """The 10000 validation images only: the 30000 take three times as long."""
+    if not (mirror / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz").is_file():
+        pytest.skip("the mirror has no Tiny-ImageNet")
+    data = tiny_imagenet.prepare(mirror, {"part": "val"}, 0)
+    assert data.tensors["inputs"].shape == (10_000, 3, 64, 64)
+    assert data.tensors["labels"].tolist() == np.repeat(np.arange(200), 50).tolist()
+    assert data.metadata["source"].endswith("a subset: 10000 of 10000 val images, 200 classes")
+    # Jellyfish (class 13 in the order of WordNet ids) and dugongs (23) live in the sea: the bluest two classes.
+    red, _, blue = data.tensors["inputs"].reshape(200, 50, 3, -1).mean((1, 3)).T
+    assert set((blue - red).argsort()[-2:]) == {13, 23}

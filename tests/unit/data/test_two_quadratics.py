@@ -1,0 +1,97 @@
+"""The toy of FedEBA+, figure 1: losses, and the way of one row per client through partition and engine."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairfl.data import two_quadratics
+from fairfl.engine.federation import load
+from fairfl.engine.losses import LOSSES
+from fairfl.errors import OptionError
+from fairfl.models import linear_regression
+from fairfl.partition.__main__ import main
+from fairfl.prepare import write
+
+
+def losses(tensors, x):
+    """Squared error of each row under the model a x."""
+    return (tensors["inputs"][:, 0].astype(float) * x - tensors["labels"].astype(float)) ** 2
+
+
+@pytest.mark.parametrize(("x", "expected"), [(0, (8, 8)), (2, (0, 18)), (-1, (18, 4.5)), (0.5, (4.5, 10.125))])
+def test_losses_of_the_figure(x, expected):
+    tensors = two_quadratics.prepare(None, {}, 0).tensors
+    assert losses(tensors, x) == pytest.approx(expected, abs=1e-5)
+    assert tensors["client"].tolist() == [0, 1]
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 100), st.floats(-50, 50)), min_size=1, max_size=5),
+    st.floats(-50, 50),
+)
+def test_any_quadratics(terms, x):
+    coefficients, minima = map(list, zip(*terms, strict=True))
+    tensors = two_quadratics.prepare(None, {"coefficients": coefficients, "minima": minima}, 0).tensors
+    expected = [c * (x - m) ** 2 for c, m in terms]
+    np.testing.assert_allclose(losses(tensors, x), expected, rtol=1e-3, atol=1e-2)
+
+
+def test_form():
+    data = two_quadratics.prepare(None, json.loads(json.dumps(two_quadratics.DEFAULTS)), 3)
+    assert data.metadata == two_quadratics.prepare(None, {}, 0).metadata
+    assert data.metadata["classes"] == "0"
+    assert data.metadata["source"] == (
+        "computed: losses 2 (x - 2)^2, 0.5 (x - -4)^2 of one number x (FedEBA+, figure 1)"
+    )
+
+
+@pytest.mark.parametrize("order", ["stored", "shuffled"])
+def test_from_data_to_gradients(tmp_path, order):
+    """Split train 1, validation 0, test 0: a step of 1/4 from x = 0 takes the clients to 2 and -1."""
+    write(tmp_path / "d.safetensors", two_quadratics.prepare(None, {}, 0))
+    spec = {
+        "data": {"name": "two_quadratics", "stands_in_for": None},
+        "samples": None,
+        "partition": {"name": "plain"},
+        "partition_seed": None,
+        "label_noise": None,
+        "clients": 2,
+        "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": order},
+        "seed": 0,
+    }
+    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
+    main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
+    clients = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), torch.float64)
+    assert [clients.parts[part].sizes for part in ("train", "validation", "test")] == [[1, 1], [0, 0], [0, 0]]
+    reached = []
+    for client in range(2):
+        model = linear_regression.build(linear_regression.Config(init="zeros"), clients.shape, 1).double()
+        clients.check(model, "squared_error")
+        inputs, labels = clients.parts["train"].of(client)
+        loss = LOSSES["squared_error"].value(model(inputs), labels).mean()
+        assert loss.item() == pytest.approx(8, abs=1e-5)
+        loss.backward()
+        (weight,) = model.parameters()
+        reached.append((weight - 0.25 * weight.grad).item())
+    assert reached == pytest.approx([2, -1], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coefficients": 2.0}, "option coefficients is 2.0; expected a list of numbers, one per client"),
+        ({"minima": []}, r"option minima is \[\]; expected a list of numbers"),
+        ({"coefficients": [1, -1]}, "option coefficients is -1; expected a number >= 0"),
+        ({"coefficients": [1, 0]}, r"option coefficients is \[1, 0\]; expected numbers > 0"),
+        ({"minima": [1, "2"]}, "option minima is '2'"),
+        ({"minima": [1, float("inf")]}, "option minima is inf; expected a finite number"),
+        ({"minima": [1, 2, 3]}, "options coefficients and minima have 2 and 3 numbers"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(OptionError, match=f"two_quadratics: {message}"):
+        two_quadratics.files(options)

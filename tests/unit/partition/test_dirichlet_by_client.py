@@ -1,0 +1,108 @@
+"""Clients of equal size with class mixtures of their own (LDA, Hsu et al. 2019)."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_tables import rng, table
+
+from fairfl.partition import dirichlet_by_client
+from fairfl.partition.dirichlet_by_client import Config, counts
+from fairfl.partition.interface import PartitionError
+
+
+def assign(labels, clients, alpha, seed=0):
+    return dirichlet_by_client.assign(table(labels), clients, Config(alpha=alpha), rng(seed))
+
+
+def mixtures(labels, rows):
+    """Samples of each class and client, [K, C]."""
+    return np.stack([np.bincount(labels[own], minlength=labels.max() + 1) for own in rows])
+
+
+@settings(max_examples=50)
+@given(st.integers(10, 200), st.integers(1, 10), st.floats(1e-6, 5000), st.integers(1, 12), st.integers(0, 2**31))
+def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed):
+    labels = rng(seed).integers(0, classes, samples)
+    dealt = assign(labels, clients, alpha, seed)
+    assert [len(own) for own in dealt.rows] == [samples // clients] * clients
+    joined = np.concatenate(dealt.rows)
+    assert len(np.unique(joined)) == len(joined)
+    assert all((np.diff(own) > 0).all() for own in dealt.rows)
+    left = samples % clients
+    expected = [f"{left} samples are left over from equal shares of {samples // clients}"] if left else []
+    assert dealt.remarks == expected
+
+
+def test_the_seed_decides():
+    labels = np.arange(300) % 3
+    first, again, other = (assign(labels, 5, 0.5, seed).rows for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_small_alpha_gives_clients_of_one_class_and_large_alpha_the_shares_of_the_data():
+    labels = np.repeat(np.arange(4), [400, 200, 100, 100])
+    skewed = mixtures(labels, assign(labels, 8, 1e-5).rows)
+    # Only who comes when a class is used up has two.
+    assert (skewed > 0).sum() <= 8 + 3
+    even = mixtures(labels, assign(labels, 8, 1e6).rows)
+    np.testing.assert_allclose(even / 100, np.tile([0.5, 0.25, 0.125, 0.125], (8, 1)), atol=0.16)
+
+
+def test_alpha_is_per_class():
+    """Of Dir(a, ..., a) over C balanced classes, the variance of a share is (C - 1) / (C^2 (C a + 1))."""
+    labels, classes, alpha = np.arange(400_000) % 4, 4, 0.5
+    # So few of the samples are taken that no class runs out.
+    shares = np.concatenate(
+        [mixtures(labels, assign(labels, 400, alpha, seed).rows[:30])[:, :classes] / 1000 for seed in range(10)]
+    )
+    expected = (classes - 1) / (classes**2 * (classes * alpha + 1))
+    assert shares.var(0).mean() == pytest.approx(expected, rel=0.15)
+    np.testing.assert_allclose(shares.mean(0), 0.25, atol=0.05)
+
+
+def test_concentration_follows_the_shares_of_the_classes():
+    labels = np.repeat([0, 1], [90_000, 10_000])
+    firsts = [mixtures(labels, assign(labels, 100, 2.0, seed).rows[:1])[0] for seed in range(60)]
+    assert np.mean(firsts, axis=0)[1] / 1000 == pytest.approx(0.1, abs=0.06)
+
+
+def test_a_class_that_is_used_up_gives_its_share_to_the_others():
+    q, left = np.array([0.9, 0.05, 0.05, 0.0]), np.array([3, 500, 500, 500])
+    drawn = [counts(q, q, left, 203, rng(seed)) for seed in range(20)]
+    for own in drawn:
+        assert own[0] == 3 and own[3] == 0 and own.sum() == 203
+    assert np.mean(drawn, axis=0)[1] == pytest.approx(100, abs=6)
+
+
+def test_a_mixture_that_has_underflowed_is_drawn_for_the_classes_that_are_left():
+    """Dir(1000, 3000) is nearly (1/4, 3/4), Dir(1e-5, 1e-5) nearly (1, 0) or (0, 1)."""
+    q, left = np.array([1.0, 0.0, 0.0]), np.array([2, 90, 90])
+    drawn = [counts(q, np.array([9.0, 1000.0, 3000.0]), left, 42, rng(seed)) for seed in range(40)]
+    assert {own[0] for own in drawn} == {2}
+    assert np.mean(drawn, axis=0)[1] == pytest.approx(10, abs=1.5)
+    seen = {tuple(counts(q, np.full(3, 1e-5), left, 42, rng(seed)).tolist()) for seed in range(20)}
+    assert seen == {(2, 40, 0), (2, 0, 40)}
+
+
+def test_drawing_at_once_is_drawing_one_after_the_other():
+    """Distribution of the counts of two draws from q = (0.5, 0.3, 0.2), where class 0 has one sample only.
+
+    After class 0 the mixture is (0.6, 0.4). (1, 1, 0): 0.5 x 0.6 + 0.3 x 0.5 = 0.45, and so on.
+    """
+    q, left = np.array([0.5, 0.3, 0.2]), np.array([1, 9, 9])
+    expected = {(1, 1, 0): 0.45, (1, 0, 1): 0.30, (0, 2, 0): 0.09, (0, 1, 1): 0.12, (0, 0, 2): 0.04}
+    draw = rng()
+    drawn = [tuple(counts(q, q, left, 2, draw).tolist()) for _ in range(5000)]
+    for outcome, probability in expected.items():
+        assert drawn.count(outcome) / 5000 == pytest.approx(probability, abs=0.03)
+
+
+def test_impossible_demands():
+    with pytest.raises(PartitionError, match="3 samples are too few for 4 clients"):
+        assign([0, 1, 2], 4, 0.5)
+    with pytest.raises(PartitionError, match="texts, which have no class"):
+        assign(np.zeros((30, 4), int), 3, 0.5)
+    with pytest.raises(ValueError, match="alpha"):
+        Config(alpha=0)

@@ -1,0 +1,150 @@
+"""Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from partition_tables import rng
+
+from fairfl.data.interface import assemble
+from fairfl.engine.federation import load
+from fairfl.partition.__main__ import main, partition, statistics
+from fairfl.partition.interface import PartitionError
+from fairfl.partition.label_noise import flipped
+from fairfl.prepare import write
+
+SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
+
+
+def spec(**changes):
+    base = {
+        "data": {"name": "toy", "stands_in_for": None},
+        "samples": None,
+        "partition": {"name": "plain"},
+        "partition_seed": None,
+        "label_noise": None,
+        "clients": 4,
+        "split": SPLIT,
+        "seed": 0,
+    }
+    return base | changes
+
+
+def noise(ratio, **changes):
+    return spec(label_noise={"ratio": ratio}, **changes)
+
+
+def tensors(count=300, classes=5):
+    return {"labels": np.arange(count) % classes, "groups": np.arange(count)}
+
+
+@given(st.integers(2, 12), st.integers(0, 200), st.integers(0, 2**31))
+def test_without_noise_nothing_changes(classes, count, seed):
+    labels = rng(seed).integers(0, classes, count)
+    np.testing.assert_array_equal(flipped(labels, 0.0, classes, rng(seed)), labels)
+
+
+@given(st.integers(2, 12), st.integers(1, 200), st.floats(0, 1), st.integers(0, 2**31))
+def test_labels_stay_labels_and_with_probability_one_all_change(classes, count, ratio, seed):
+    labels = rng(seed).integers(0, classes, count)
+    before = labels.copy()
+    noisy = flipped(labels, ratio, classes, rng(seed))
+    assert noisy.min() >= 0 and noisy.max() < classes
+    assert (flipped(labels, 1.0, classes, rng(seed)) != labels).all()
+    np.testing.assert_array_equal(labels, before)
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 10), st.floats(0, 1), st.integers(0, 2**31))
+def test_the_share_of_changed_labels_is_the_ratio(classes, ratio, seed):
+    """Five standard deviations of a share of 20000."""
+    labels = np.arange(20_000) % classes
+    share = (flipped(labels, ratio, classes, rng(seed)) != labels).mean()
+    assert share == pytest.approx(ratio, abs=5 * (ratio * (1 - ratio) / 20_000) ** 0.5 + 1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 0.75])
+def test_the_transition_matrix(ratio):
+    """1 - r on the diagonal, r / (C - 1) beside it; with r = 3/4 and four classes all of it is 1/4."""
+    labels = np.repeat(np.arange(4), 20_000)
+    noisy = flipped(labels, ratio, 4, rng())
+    matrix = np.stack([np.bincount(noisy[labels == c], minlength=4) for c in range(4)]) / 20_000
+    np.testing.assert_allclose(matrix, (1 - ratio - ratio / 3) * np.eye(4) + ratio / 3, atol=0.015)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "kind"),
+    [
+        (np.zeros((3, 4), int), 5, "words to predict"),
+        (np.zeros(3, np.float32), 1, "numbers to predict"),
+        (np.zeros(3, int), 1, "only one"),
+    ],
+)
+def test_what_has_no_classes_is_refused(labels, classes, kind):
+    with pytest.raises(PartitionError, match=f"label_noise flips classes, and the samples have {kind}"):
+        flipped(labels, 0.5, classes, rng())
+
+
+def test_texts_and_regressions_are_refused_by_the_job():
+    for labels in (np.zeros((40, 3), int), np.zeros(40, np.float32)):
+        with pytest.raises(PartitionError, match="label_noise flips classes"):
+            partition(noise(0.5), {"labels": labels, "groups": np.arange(40)})
+
+
+def test_only_training_labels_change():
+    data = tensors()
+    columns, assignment = partition(noise(0.5), data)
+    wrong = columns["label"] != data["labels"][columns["row"]]
+    train = columns["part"] == 0
+    assert not wrong[~train].any() and 0.35 < wrong[train].mean() < 0.65
+    assert assignment.remarks == [f"label noise: {wrong.sum()} of {train.sum()} training labels are wrong"]
+
+
+def test_the_noise_has_a_draw_of_its_own():
+    """Who owns what is as without noise; the seed decides the noise, with one partition for all runs too."""
+    clean = partition(spec(), tensors())[0]
+    assert "label" not in clean
+    drawn = [partition(noise(0.5, seed=seed, partition_seed=0), tensors())[0] for seed in (0, 0, 1)]
+    for name in ("row", "client", "part"):
+        np.testing.assert_array_equal(drawn[0][name], clean[name])
+    np.testing.assert_array_equal(drawn[0]["label"], drawn[1]["label"])
+    wrong = [own["row"][own["label"] != tensors()["labels"][own["row"]]] for own in drawn]
+    assert set(wrong[0]) != set(wrong[2])
+
+
+def test_a_lower_ratio_flips_some_of_the_same_labels():
+    less, more = (partition(noise(ratio), tensors())[0]["label"] for ratio in (0.2, 0.6))
+    true = tensors()["labels"][partition(spec(), tensors())[0]["row"]]
+    assert (less != true).any() and (more[less != true] == less[less != true]).all()
+
+
+def test_statistics_count_the_labels_that_are_used():
+    data = tensors()
+    columns, assignment = partition(noise(1.0, clients=1), data)
+    lines = statistics(columns, data["labels"], assignment.remarks, "toy").splitlines()
+    counts = [int(number) for number in lines[1].split(",")[3:8]]
+    assert counts == np.bincount(columns["label"][columns["part"] == 0], minlength=5).tolist()
+    assert lines[1].endswith('"label noise: 180 of 180 training labels are wrong"')
+
+
+@pytest.mark.parametrize("only", [None, 2])
+def test_the_engine_trains_on_noisy_labels_and_measures_on_true_ones(tmp_path, only):
+    """Inputs tell the row, so labels can be compared with the true ones."""
+    rows = np.arange(200)
+    write(tmp_path / "d.safetensors", assemble("toy", 5, "made", rows[:, None].astype(np.float32), rows % 5))
+    job = json.dumps(noise(0.5))
+    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
+    main(["--spec", job, *paths, "--statistics", str(tmp_path / "s.csv")])
+    dealt = pq.read_table(tmp_path / "p.parquet")
+    assert dealt.column_names == ["row", "client", "part", "label"]
+    noisy = dict(zip(dealt["row"].to_pylist(), dealt["label"].to_pylist(), strict=True))
+    parts = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), only=only).parts
+    for part in parts.values():
+        assert part.labels.dtype == torch.int64
+        assert part.labels.tolist() == [noisy[int(row)] for row in part.inputs[:, 0]]
+    wrong = {name: (part.labels != part.inputs[:, 0].long() % 5).float().mean().item() for name, part in parts.items()}
+    assert wrong["validation"] == wrong["test"] == 0 and 0.3 < wrong["train"] < 0.7
