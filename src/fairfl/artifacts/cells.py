@@ -23,6 +23,7 @@ class Cell:
     unit: str
     runs: tuple[str, ...]
     reported: float | None = None  # printed beside it
+    reported_note: str = ""  # how that is known
     endless: str = ""  # printed for an infinite mean
     censored: int = 0  # seeds that did not reach the target
 
@@ -34,10 +35,13 @@ class Cell:
             return self.endless
         return DIVERGED if math.isnan(self.mean) else printed(self.mean, self.unit, digits)
 
-    def beside(self, digits: int) -> str:
-        """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none."""
+    def beside(self, digits: int, mark: str = "") -> str:
+        """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none.
+
+        `mark` leads to the note of the paper's number.
+        """
         if self.reported is not None:
-            return f"(paper: {printed(self.reported, self.unit, digits)})"
+            return f"(paper: {printed(self.reported, self.unit, digits)}{mark})"
         if 0 < self.censored < self.seeds:
             return f"({self.censored} of {self.seeds} seeds)"
         return f"(± {printed(self.std, self.unit, digits)})" if finite(self.mean) and finite(self.std) else ""
@@ -104,9 +108,10 @@ def single(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Ce
         case _:
             values, runs = inputs.said(setting), ()
     found = metric in values
-    paper = inputs.reported_for(setting, row, metric)["value"].tolist()
+    paper = inputs.reported_for(setting, row, metric)
+    number, note = (paper["value"].iloc[0], paper["note"].iloc[0]) if len(paper) else (None, "")
     limit = endless(metric, inputs.spec["settings"][setting]["rounds"])
-    return Cell(values.get(metric), None, int(found), unit, runs * found, paper[0] if paper else None, limit)
+    return Cell(values.get(metric), None, int(found), unit, runs * found, number, note, limit)
 
 
 def lines_of(inputs: Inputs) -> list[Line]:

@@ -1,15 +1,19 @@
 """Claims of the papers: a small language, parsed into plain data; fairfl.artifacts.evaluation judges them.
 
-comparison   gap_var(eagle, lambda=1.0) < min_over(gap_var, !eagle)     < <= > >= ==
-             + - * / ( ) abs() min() max() over cells and numbers
+comparison   gap_var(eagle, lambda=1.0) < min_over(gap_var, !eagle)     < <= > >= == !=
+             + - * / ( ) abs() min() max() sqrt() atan_deg() over cells and numbers; atan_deg: arc tangent in degrees
 cell         metric(algorithm[, key=value...])[@setting]
-group        min_over(metric, selector)[@setting], max_over(...); selector: id | !id | *  over the artifact's rows
+group        min_over(metric, selector[, key=value...])[@setting], max_over(...) over the artifact's rows that have the
+             values; selector: id | !id, !id, ... | *
 argopt       argmin gap_max == eagle(lambda=2.0)                         argmax likewise
 trend        monotone(metric, algorithm, key, up|down[, key=value...])   non-strict
+dominance    undominated eagle(lambda=2.0): accuracy up, gap_var down    no row is as good in all and better in one
+
+A key may have a dot: dp.sigma=2 is the parameter of a modifier.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -20,30 +24,37 @@ from fairfl.artifacts.arms import Arm, arm
 from fairfl.errors import FairflError
 
 GRAMMAR = r"""
-    ?start: comparison | argopt | monotone
+    ?start: comparison | argopt | monotone | undominated
     comparison: sum RELATION sum
     argopt: ARGOPT IDENT EQUALS arm
-    monotone: "monotone" "(" IDENT "," IDENT "," IDENT "," TREND ("," pair)* ")" ["@" SETTING]
+    monotone: "monotone" "(" IDENT "," IDENT "," KEY "," TREND ("," pair)* ")" ["@" SETTING]
+    undominated: "undominated" arm ":" criterion ("," criterion)* ["@" SETTING]
+    criterion: IDENT TREND
     arm: IDENT ["(" [pair ("," pair)*] ")"]
     ?sum: product | sum (PLUS | MINUS) product -> binary
     ?product: unary | product (TIMES | DIVIDE) unary -> binary
     ?unary: atom | MINUS unary -> negative
     ?atom: NUMBER -> number
         | "(" sum ")"
-        | ABS "(" sum ")" -> function
+        | (ABS | SQRT | ATAN) "(" sum ")" -> function
         | (MIN | MAX) "(" sum ("," sum)* ")" -> function
         | GROUP "(" IDENT "," selector ")" ["@" SETTING] -> group
         | IDENT "(" IDENT ("," pair)* ")" ["@" SETTING] -> cell
-    selector: [NOT] IDENT | TIMES
-    pair: IDENT "=" level
+    selector: IDENT ("," pair)* -> included
+        | TIMES ("," pair)* -> everything
+        | exclusions ("," pair)* -> excluded
+    exclusions: NOT IDENT | exclusions "," NOT IDENT
+    pair: KEY "=" level
     level: [MINUS] NUMBER | IDENT
 
-    RELATION: "<=" | ">=" | "<" | ">" | EQUALS
+    RELATION: "<=" | ">=" | "!=" | "<" | ">" | EQUALS
     EQUALS: "=="
     ARGOPT.2: /arg(min|max)\b/
     GROUP.2: /(min|max)_over\b/
     TREND.2: /(up|down)\b/
     ABS: "abs"
+    SQRT: "sqrt"
+    ATAN: "atan_deg"
     MIN: "min"
     MAX: "max"
     PLUS: "+"
@@ -52,13 +63,15 @@ GRAMMAR = r"""
     DIVIDE: "/"
     NOT: "!"
     IDENT: /[A-Za-z_][A-Za-z0-9_]*/
+    KEY: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?/
     SETTING: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*/
     NUMBER: /([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/
     %ignore /[ \t\r\n]+/
 """
 # What an error message calls a token; others are shown as they are written.
 _SPOKEN = {
-    "IDENT": "a name", "NUMBER": "a number", "SETTING": "a setting", "RELATION": "one of < <= > >= ==",
+    "IDENT": "a name", "KEY": "a name", "NUMBER": "a number", "SETTING": "a setting",
+    "RELATION": "one of < <= > >= == !=",
     "TREND": "up or down", "ARGOPT": "argmin or argmax", "GROUP": "min_over or max_over", "$END": "the end",
 }  # fmt: skip
 _MAX_DEPTH = 100  # evaluation recurses; Python stops at about 1000
@@ -78,18 +91,19 @@ class CellOf:
 
 @dataclass(frozen=True)
 class Group:
-    """Over the rows of one algorithm, of all others (`excluded`), or all rows (`algorithm` is None)."""
+    """Over the rows of `only` (None: of any algorithm but those `excluded`) that have the `fixed` values."""
 
     function: Literal["min", "max"]
     metric: str
-    algorithm: str | None
-    excluded: bool
+    only: str | None
+    excluded: tuple[str, ...]
+    fixed: Arm
     setting: str | None
 
 
 @dataclass(frozen=True)
 class Call:
-    function: Literal["abs", "min", "max"]
+    function: Literal["abs", "sqrt", "atan_deg", "min", "max"]
     arguments: tuple["Expression", ...]
 
 
@@ -106,7 +120,7 @@ Expression = float | CellOf | Group | Call | Binary
 @dataclass(frozen=True)
 class Comparison:
     left: Expression
-    relation: Literal["<", "<=", ">", ">=", "=="]
+    relation: Literal["<", "<=", ">", ">=", "==", "!="]
     right: Expression
 
 
@@ -128,7 +142,17 @@ class Monotone:
     setting: str | None
 
 
-Statement = Comparison | Argopt | Monotone
+@dataclass(frozen=True)
+class Undominated:
+    algorithm: str
+    arm: Arm
+    criteria: tuple[tuple[str, Literal["up", "down"]], ...]  # metric, where better is
+    setting: str | None
+
+
+Statement = Comparison | Argopt | Monotone | Undominated
+# What speaks of numbers in a setting, its own or that of the claim.
+Speaking = CellOf | Group | Argopt | Monotone | Undominated
 
 
 # -- parsing ----------------------------------------------------------------------------------
@@ -140,6 +164,9 @@ def _arm(pairs: Iterable[tuple[Token, str] | None]) -> Arm:
             raise FairflError(f"column {key.start_pos + 1}: found {key.value!r} again, expected another key")
         found[key.value] = level
     return arm(found)
+
+
+_Selector = tuple[str | None, tuple[str, ...], Arm]
 
 
 @v_args(inline=True)
@@ -158,11 +185,21 @@ class _Builder(Transformer):
     def function(self, name: Token, *arguments: Expression) -> Call:
         return Call(str(name), arguments)
 
-    def group(self, name: Token, metric: Token, selector: tuple[str | None, bool], setting: Token | None) -> Group:
+    def group(self, name: Token, metric: Token, selector: _Selector, setting: Token | None) -> Group:
         return Group(name.removesuffix("_over"), str(metric), *selector, setting and str(setting))
 
-    def selector(self, *parts: Token | None) -> tuple[str | None, bool]:
-        return (None, False) if parts == ("*",) else (str(parts[1]), parts[0] is not None)
+    def included(self, algorithm: Token, *pairs: Any) -> _Selector:
+        return str(algorithm), (), _arm(pairs)
+
+    def everything(self, star: Token, *pairs: Any) -> _Selector:
+        return None, (), _arm(pairs)
+
+    def excluded(self, names: tuple[str, ...], *pairs: Any) -> _Selector:
+        return None, names, _arm(pairs)
+
+    def exclusions(self, *parts: Any) -> tuple[str, ...]:
+        before = parts[0] if isinstance(parts[0], tuple) else ()
+        return (*before, str(parts[-1]))
 
     def cell(self, metric: Token, algorithm: Token, *rest: Any) -> CellOf:
         return CellOf(str(metric), str(algorithm), _arm(rest[:-1]), rest[-1] and str(rest[-1]))
@@ -185,6 +222,12 @@ class _Builder(Transformer):
     def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
         words = [str(word) for word in (metric, algorithm, key, trend)]
         return Monotone(*words, _arm(rest[:-1]), rest[-1] and str(rest[-1]))
+
+    def undominated(self, named: tuple[str, Arm], *rest: Any) -> Undominated:
+        return Undominated(*named, rest[:-1], rest[-1] and str(rest[-1]))
+
+    def criterion(self, metric: Token, trend: Token) -> tuple[str, str]:
+        return str(metric), str(trend)
 
 
 @cache
@@ -227,3 +270,16 @@ def nodes(statement: Statement) -> Iterator[tuple[Any, int]]:
             value = getattr(node, item.name)
             inside = value if isinstance(value, tuple) else (value,)
             stack.extend((part, depth + 1) for part in inside if isinstance(part, CellOf | Group | Call | Binary))
+
+
+def bound(node: Any, name: str, algorithm: str, levels: Arm) -> Any:
+    """An expression or comparison in which `name`, written without hyper-parameters, stands for an arm."""
+    if isinstance(node, CellOf):
+        mine = node.algorithm == name and not node.arm
+        return replace(node, algorithm=algorithm, arm=levels) if mine else node
+    if isinstance(node, Call):
+        return replace(node, arguments=tuple(bound(part, name, algorithm, levels) for part in node.arguments))
+    if isinstance(node, Binary | Comparison):
+        sides = {side: bound(getattr(node, side), name, algorithm, levels) for side in ("left", "right")}
+        return replace(node, **sides)
+    return node

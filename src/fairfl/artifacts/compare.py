@@ -7,6 +7,9 @@ An empty reported spread counts as 0. Spreads are taken as printed, ours is the 
 seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
 A run that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely
 many rounds) likewise. Seconds are never judged: they tell of the machine.
+
+How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
+and in `contradiction` what speaks against that in the paper itself.
 """
 
 import csv
@@ -20,6 +23,9 @@ from typing import Literal
 from fairfl import atomic, cli
 from fairfl.artifacts.arms import Arm, arm, arm_text, spelled
 from fairfl.artifacts.changes import changed_keys
+from fairfl.artifacts.contradictions import Found, contradictions
+from fairfl.artifacts.marks import Known
+from fairfl.artifacts.sources import known
 from fairfl.artifacts.units import half_unit
 from fairfl.artifacts.values import (
     MEASURED_KINDS,
@@ -71,7 +77,10 @@ class Line:
     difference: str
     difference_over_spread: str
     verdict: Verdict
+    provenance: str
     note: str
+    reported_note: str
+    contradiction: str
     data: str
     changed_by_scale: str
     runs: str
@@ -129,27 +138,30 @@ class _Table:
     artifact: Artifact
     here: Values
     printed: Values
+    against: Found
 
     def lines(self) -> Iterator[Line]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
         done = set()
         for setting in self.artifact.settings:
-            for algorithm, hyperparameters in self.rows_in(setting):
+            for algorithm, hyperparameters, said in self.rows_in(setting):
                 for column in self.artifact.columns_for(algorithm, setting):
                     for metric in expanded(column, (self.here, setting), (self.printed, setting)):
                         done.add(key_of(setting, algorithm, arm(hyperparameters), metric))
-                        yield self.line(setting, algorithm, hyperparameters, metric)
+                        yield self.line(setting, algorithm, hyperparameters, metric, said)
         for setting, algorithm, levels, metric in self.printed.cells:
             if (setting, algorithm, levels, metric) not in done:
-                yield self.line(setting, algorithm, _level_text(levels), metric)
+                yield self.line(setting, algorithm, _level_text(levels), metric, Known(""))
 
-    def rows_in(self, setting: str) -> list[tuple[str, str]]:
-        """(algorithm, hyper-parameters) of the setting's rows; a nameless one where numbers belong to no algorithm."""
+    def rows_in(self, setting: str) -> list[tuple[str, str, Known]]:
+        """(algorithm, hyper-parameters, how they are known) of the setting's rows; a nameless one where numbers belong
+        to no algorithm."""
         if not self.artifact.rows and self.artifact.of_settings:
-            return [("", "")]
-        return [(row.algorithm, spelled(row.hyperparameters)) for row in self.artifact.rows_in(setting)]
+            return [("", "", Known(""))]
+        rows = self.artifact.rows_in(setting)
+        return [(row.algorithm, spelled(row.hyperparameters), known(row)) for row in rows]
 
-    def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str) -> Line:
+    def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str, said: Known) -> Line:
         levels = arm(hyperparameters)
         paper = self.printed.find(setting, algorithm, levels, metric)
         here = self.here.find(setting, algorithm, levels, metric)
@@ -180,7 +192,10 @@ class _Table:
             difference=number_text(apart),
             difference_over_spread=number_text(over),
             verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
-            note=_note(paper, here, metric, arm_text(algorithm, levels)),
+            provenance=", ".join(said.words),
+            note="; ".join(filter(None, (said.note, _note(here, metric, arm_text(algorithm, levels))))),
+            reported_note=paper_or_none.note,
+            contradiction="; ".join(self.against.get((self.name, key_of(setting, algorithm, levels, metric)), ())),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
             runs=";".join(here_or_none.runs),
@@ -207,8 +222,9 @@ _DIVERGED = {
 }
 
 
-def _note(paper: Cell | None, here: Cell | None, metric: str, row: str) -> str:
-    parts = [cell.note for cell in (paper, here) if cell and cell.note]
+def _note(here: Cell | None, metric: str, row: str) -> str:
+    """What is to be said about our number."""
+    parts = [here.note] if here and here.note else []
     if here is None:
         parts.append(_ABSENT[origin(metric)].format(row=row))
     elif here.diverged:
@@ -221,11 +237,12 @@ def _note(paper: Cell | None, here: Cell | None, metric: str, row: str) -> str:
 def lines(workload: Workload, root: Path, results: Path) -> list[Line]:
     """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
     here, printed = ours(workload, results), reported(workload, root)
+    against = contradictions(workload.papers, printed)
     return [
         line
         for name, (paper, _, artifact) in workload.artifacts.items()
         if artifact.kind in MEASURED_KINDS and artifact.columns
-        for line in _Table(workload, name, paper, artifact, here, printed[name]).lines()
+        for line in _Table(workload, name, paper, artifact, here, printed[name], against).lines()
     ]
 
 

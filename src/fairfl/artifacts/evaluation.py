@@ -1,7 +1,7 @@
 """Claims evaluated on a table of values.
 
-Ties: `==` and argopt hold when both sides print alike (`Metric.digits`); `<=`, `>=` and trends forgive
-rounding errors of the arithmetic only, and `<`, `>` ask for more than such an error.
+Ties: `==` and argopt hold when both sides print alike (`Metric.digits`), `!=` if they do not; `<=`, `>=`, trends and
+dominance forgive rounding errors of the arithmetic only, and `<`, `>` ask for more than such an error.
 """
 
 import math
@@ -21,12 +21,19 @@ from fairfl.artifacts.claims import (
     Group,
     Monotone,
     Statement,
+    Undominated,
     nodes,
 )
 from fairfl.artifacts.values import Values
 from fairfl.spec.paper import Row
 
 _PICK: dict[str, Callable[..., Any]] = {"min": min, "max": max}
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    **_PICK,
+    "abs": lambda numbers: abs(numbers[0]),
+    "sqrt": lambda numbers: math.sqrt(numbers[0]),
+    "atan_deg": lambda numbers: math.degrees(math.atan(numbers[0])),
+}
 _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 
 Line = tuple[str, Arm]  # a row of the artifact: algorithm and hyper-parameters
@@ -100,7 +107,8 @@ def evaluate(
     'undecidable' and its reason names what is missing.
     """
     scope = _Scope(values, setting, tuple(rows), digits)
-    judge = {Comparison: _comparison, Argopt: _argopt, Monotone: _monotone}[type(statement)]
+    judges = {Comparison: _comparison, Argopt: _argopt, Monotone: _monotone, Undominated: _undominated}
+    judge = judges[type(statement)]
     try:
         return judge(statement, scope)
     except _Undecidable as error:
@@ -119,9 +127,10 @@ def _judgement(holds: bool, left: float, right: float, reason: str) -> Judgement
 def _comparison(statement: Comparison, scope: _Scope) -> Judgement:
     left, right = _evaluated(statement.left, scope), _evaluated(statement.right, scope)
     relation, equal = statement.relation, _equal(left, right)
-    if relation == "==":
+    if relation in ("==", "!="):
         used = [scope.digits(node.metric) for node, _ in nodes(statement) if hasattr(node, "metric")]
-        holds = equal or bool(used) and round(left, min(used)) == round(right, min(used))
+        alike = equal or bool(used) and round(left, min(used)) == round(right, min(used))
+        holds = alike == (relation == "==")
     else:
         ahead = left < right if relation[0] == "<" else left > right
         holds = (equal or ahead) if relation.endswith("=") else (ahead and not equal)
@@ -137,7 +146,9 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
             return _group(node, scope)
         case Call():
             numbers = [_evaluated(argument, scope) for argument in node.arguments]
-            return abs(numbers[0]) if node.function == "abs" else _PICK[node.function](numbers)
+            if node.function == "sqrt" and numbers[0] < 0:
+                raise _Undecidable("root of a negative number")
+            return _FUNCTIONS[node.function](numbers)
         case Binary():
             operands = [_evaluated(node.left, scope), _evaluated(node.right, scope)]
             if node.operator == "/" and operands[1] == 0:
@@ -152,12 +163,13 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
 
 def _group(node: Group, scope: _Scope) -> float:
     rows = [
-        line
-        for line in scope.lines(node.setting)
-        if node.algorithm is None or (line[0] == node.algorithm) != node.excluded
+        (algorithm, levels)
+        for algorithm, levels in scope.lines(node.setting)
+        if node.only in (None, algorithm) and algorithm not in node.excluded and set(node.fixed) <= set(levels)
     ]
     if not rows:
-        raise _Undecidable(f"the artifact has no row for {'!' * node.excluded}{node.algorithm or '*'}")
+        asked = node.only or ", ".join(f"!{name}" for name in node.excluded) or "*"
+        raise _Undecidable(f"the artifact has no row for {arm_text(asked, node.fixed)}")
     return _PICK[node.function](value for _, _, value in scope.present(node.metric, rows, node.setting))
 
 
@@ -201,3 +213,24 @@ def _points(statement: Monotone, scope: _Scope) -> list[tuple[float, Arm]]:
     if len({tuple(pair for pair in levels if pair[0] != key) for _, levels in points}) > 1:
         raise _Undecidable(f"other hyper-parameters change along {key}")
     return sorted(points)
+
+
+def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
+    named = (statement.algorithm, statement.arm)
+    metrics = [metric for metric, _ in statement.criteria]
+    signs = [1 if trend == "up" else -1 for _, trend in statement.criteria]
+    own = [scope.value(metric, *named, statement.setting) for metric in metrics]
+    found = [
+        {line[:2]: line[2] for line in scope.present(metric, scope.lines(statement.setting), statement.setting)}
+        for metric in metrics
+    ]
+    others = [line for line in found[0] if line != named and all(line in values for values in found)]
+    if not others:
+        raise _Undecidable(f"the artifact has no row to hold {arm_text(*named)} against")
+    for line in others:
+        theirs = [values[line] for values in found]
+        ties = [_equal(mine, other) for mine, other in zip(own, theirs, strict=True)]
+        ahead = [sign * other > sign * mine for sign, mine, other in zip(signs, own, theirs, strict=True)]
+        if all(map(operator.or_, ties, ahead)) and not all(ties):
+            return _judgement(False, own[0], theirs[0], f"dominated by {arm_text(*line)}")
+    return _judgement(True, own[0], own[0], f"{len(others)} other rows are worse in something")

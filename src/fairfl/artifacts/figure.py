@@ -54,7 +54,23 @@ def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
     """What the figure was made from, in small print."""
     spec = inputs.spec
     head = f"{spec['paper']}, {spec['artifact']['title']}."
-    return " ".join([head, note(spec, labels(inputs.settings, given), changes=False), *inputs.remarks])
+    made = note(spec, labels(inputs.settings, given), changes=False)
+    return " ".join([head, made, *_recovered(inputs), *inputs.remarks])
+
+
+def _recovered(inputs: Inputs) -> list[str]:
+    """Which rows have hyper-parameters that the paper does not print, and which algorithms are reconstructions."""
+    groups: dict[str, list[str]] = {}
+    for row, told in zip(inputs.rows, inputs.spec["artifact"]["rows"], strict=True):
+        groups.setdefault(told["provenance"], []).append(row.label)
+    every = len(groups) == 1
+    sentences = [
+        f"Hyper-parameters not in the paper, {word}{'' if every else ': ' + ', '.join(dict.fromkeys(names))}."
+        for word, names in groups.items()
+        if word != "paper"
+    ]
+    made_up = [inputs.spec["algorithms"][name] for name in inputs.spec.get("reconstructed", [])]
+    return sentences + ([f"Reconstructed without its formulas: {', '.join(made_up)}."] if made_up else [])
 
 
 def csv(spec: dict[str, Any], frame: pd.DataFrame) -> str:

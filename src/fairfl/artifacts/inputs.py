@@ -17,6 +17,7 @@ from fairfl.artifacts.changes import changed_keys, summary
 from fairfl.artifacts.units import factor
 from fairfl.errors import FairflError
 from fairfl.metrics.origin import origins, owner
+from fairfl.spec.strict import nearest
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {
@@ -33,6 +34,7 @@ _FILES = {
     "rounds": ("rounds",),
     "data": ("data", "partition"),
     "partition": ("partition",),
+    "statistics": ("statistics",),
     "model": ("model",),
     "reported": ("reported",),
 }
@@ -168,6 +170,21 @@ class Inputs:
         """Clients and samples of a setting's partition (first seed), by metric id."""
         return measured.statistics(Path(self._file("statistics", setting)))
 
+    def label_counts(self, setting: str) -> np.ndarray:
+        """Samples of each client and class, [K, C], in all parts of a setting's partition (first seed).
+
+        Raises FairflError if the samples have no classes.
+        """
+        path = self._file("statistics", setting)
+        try:
+            frame = pd.read_csv(path)
+            counts = frame.filter(regex=r"^label_\d+$").groupby(frame["client"]).sum()
+        except (OSError, KeyError, ValueError) as error:
+            raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
+        if not counts.size:
+            raise FairflError(f"{setting}: its samples have no classes to count")
+        return counts.to_numpy()
+
     def said(self, setting: str) -> dict[str, float]:
         """What a setting says about itself, by metric id."""
         values = self.spec["settings"][setting]["says"]
@@ -266,6 +283,14 @@ class Inputs:
         """Add a sentence to the remarks, once."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
+
+    def axis(self, metric: str) -> str:
+        """Title of the axis of one of the artifact's columns: name and unit. Raises FairflError if it is none."""
+        described = self.spec["metrics"]
+        if metric not in described:
+            raise FairflError(f"{self.name}: options: {metric!r} is not one of the columns{nearest(metric, described)}")
+        name, unit = described[metric]["name"], re.sub(r"\^?2$", "²", described[metric]["unit"])
+        return f"{name} ({unit})" if unit else name
 
     @property
     def name(self) -> str:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 from fairfl import atomic, cli
-from fairfl.artifacts.claims import ClaimError, Statement, nodes, parse
+from fairfl.artifacts.claims import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.artifacts.compare import csv_text
 from fairfl.artifacts.evaluation import Judgement, evaluate
-from fairfl.artifacts.values import Values, command, digits_of, number_text, ours, reported
+from fairfl.artifacts.values import command, digits_of, number_text, ours, pooled, reported
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact, Claim
 from fairfl.spec.strict import nearest
@@ -47,7 +47,7 @@ def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
 
 def settings_of(statement: Statement, setting: str | None) -> list[str]:
     """The settings that a claim speaks of: its own and those behind '@', sorted."""
-    named = {getattr(node, "setting", None) or setting for node, _ in nodes(statement) if hasattr(node, "metric")}
+    named = {getattr(node, "setting", None) or setting for node, _ in nodes(statement) if isinstance(node, Speaking)}
     return sorted(name for name in named if name)
 
 
@@ -66,19 +66,6 @@ def basis(workload: Workload, settings: list[str]) -> str:
         for name, count in changed.items()
     ]
     return "; ".join(dict.fromkeys(parts))
-
-
-def pooled(paper: str, name: str, tables: dict[str, Values]) -> Values:
-    """The paper's numbers as a claim sees them: the artifact's own first, then those of the paper's others.
-
-    A figure whose numbers are only printed in a table is judged on that table.
-    """
-    own = tables.get(name, Values()).cells
-    cells = dict(own)
-    for other, table in tables.items():
-        if other.startswith(f"{paper}_"):
-            cells = {**table.cells, **cells}
-    return Values(cells, skip_empty=True)
 
 
 def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:

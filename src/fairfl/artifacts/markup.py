@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairfl.artifacts.inputs import GREEK, Row
+from fairfl.artifacts.marks import MARKS
 from fairfl.errors import FairflError
 
 
@@ -49,9 +50,12 @@ _LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
     "↑": r"\uparrow", "↓": r"\downarrow", "∞": r"\infty", "·": r"\cdot", "−": "-", "∈": r"\in", "∑": r"\sum",
     "ϵ": r"\epsilon", "κ": r"\kappa", "π": r"\pi", "φ": r"\phi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
     "µ": r"\mu", "ζ": r"\zeta", "Δ": r"\Delta", "Σ": r"\Sigma", "Λ": r"\Lambda", "Θ": r"\Theta", "Ω": r"\Omega",
-    "²": "^{2}", "³": "^{3}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
+    "°": r"^{\circ}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
     "✓": r"\surd",  # \checkmark needs amssymb
 }  # fmt: skip
+_LATEX_MATH |= {character: f"^{{{digit}}}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+_LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
 
 
 def latex(text: str) -> str:
@@ -86,13 +90,20 @@ def latex_row(row: Row) -> str:
         return latex(row.printed)
     shown = []
     for key, value in row.values:
-        parts = [f"\\{part}" if part in GREEK else part for part in key.split("_")]
-        if all(part[0] == "\\" or len(part) == 1 for part in parts):
-            name = parts[0] + "".join(f"_{{{part}}}" for part in parts[1:])
-            shown.append(f"${name} = {value}$" if isinstance(value, int | float) else f"${name}$ = {latex(str(value))}")
+        name = latex_key(key)
+        if name[0] == "$" and isinstance(value, int | float):
+            shown.append(f"{name[:-1]} = {value}$")
         else:
-            shown.append(latex(f"{key} = {value}"))
+            shown.append(f"{name} = {latex(str(value))}")
     return f"{latex(row.title)} {', '.join(shown)}".rstrip()
+
+
+def latex_key(key: str) -> str:
+    """'$\\eta_{\\lambda}$' for eta_lambda, '$q$'; a name of several letters stays a word."""
+    parts = [f"\\{part}" if part in GREEK else part for part in key.split("_")]
+    if all(part[:1] == "\\" or len(part) == 1 for part in parts):
+        return f"${parts[0]}{''.join(f'_{{{part}}}' for part in parts[1:])}$"
+    return latex(key)
 
 
 def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:

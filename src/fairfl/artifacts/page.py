@@ -13,7 +13,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl import atomic, cli
-from fairfl.artifacts.page_numbers import Files, Record, plain, provenance, table_views
+from fairfl.artifacts.marks import USED_HEADER, legend, used_lines
+from fairfl.artifacts.page_numbers import Files, Record, contradictions_view, plain, provenance, table_views
+from fairfl.artifacts.sources import used_values
 from fairfl.artifacts.values import command
 from fairfl.errors import FairflError
 from fairfl.spec.jobs import changed_by_scale
@@ -120,10 +122,20 @@ def artifact_view(
         ],
         "verdicts": Counter(line["verdict"] for line in lines),
         "tables": table_views(lines, source, artifact, groups, rounds),
+        "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": claims,
         "provenance": list(groups.values()),
     }
+
+
+def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, Any]:
+    """Header, lines and legend of a static table."""
+    if artifact.content != "used":
+        return {"header": artifact.header, "lines": artifact.content, "legend": []}
+    values = used_values(workload, paper)
+    lines = [(title, key, ", ".join(shown)) for title, key, shown in used_lines(values)]
+    return {"header": USED_HEADER, "lines": lines, "legend": legend((value["provenance"] for value in values), "value")}
 
 
 # -- settings ---------------------------------------------------------------------------------
@@ -234,6 +246,9 @@ def render(workload: Workload, results: Path, out: Path) -> str:
                 [claim for claim in claims if claim["paper"] == key],
             ),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
+            "contradictions": contradictions_view(
+                [line for line in lines if owner[line["artifact"]] == key], paper.metrics
+            ),
             "algorithms": [
                 algorithm_view(name, algorithm, paper.artifacts.values())
                 for name, algorithm in paper.algorithms.items()

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fairfl.artifacts.arms import spelled
+from fairfl.artifacts.marks import legend, marks
 from fairfl.artifacts.units import endless, printed
 from fairfl.artifacts.values import DIVERGED, digits_of, metric_of
 from fairfl.spec.paper import Artifact, Metric, Paper
@@ -95,23 +96,31 @@ def table_views(
     ruled = [artifact.rows[number] for number in artifact.rules] if artifact.kind == "table" else []
     above = {(row.setting, _row(row.algorithm, spelled(row.hyperparameters), artifact)) for row in ruled}
     tables: dict[str, dict[Place, dict[str, Any]]] = {}
+    notes: dict[str, dict[str, int]] = {}  # of the paper's numbers in each table, numbered
     for line in lines:
         place = place_of(line, artifact)
         cells = tables.setdefault(place[0], {})
         limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
         cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
+        if line["reported_note"] not in ("", DIVERGED):  # that is said in the cell
+            own = notes.setdefault(place[0], {})
+            cells[place]["reported_mark"] = own.setdefault(line["reported_note"], len(own) + 1)
     views = []
     for title, cells in tables.items():
         across, down = (list(dict.fromkeys(place[n] for place in cells)) for n in (2, 1))
         named = [title] if title in artifact.columns else [] if title else artifact.columns
         corners = {"Setting": artifact.settings, "Metric": artifact.columns}
+        said = _said([line for line in lines if place_of(line, artifact)[0] == title], artifact)
         views.append({
             "title": ", ".join(plain(paper.metrics[metric].name) for metric in named) or title,
             "corner": next((word for word, names in corners.items() if set(down) <= set(names)), "Algorithm"),
-            "columns": [heads[name] for name in across],
+            "columns": [{**heads[name], "marks": marks(said.get(name, ()))} for name in across],
+            "legend": legend({word for words in said.values() for word in words}),
+            "notes": list(notes.get(title, ())),
             "rows": [
                 {
                     **heads[name],
+                    "marks": marks(said.get(name, ())),
                     "rule": bool(above & {(None, name), (title, name)}),
                     "cells": [cells.get((title, name, column)) for column in across],
                 }
@@ -119,6 +128,17 @@ def table_views(
             ],
         })  # fmt: skip
     return views
+
+
+def _said(lines: list[Record], artifact: Artifact) -> dict[str, set[str]]:
+    """How the hyper-parameters are known of which a line or column holds the numbers, by its key in a table."""
+    said: dict[str, set[str]] = {}
+    for line in lines:
+        row = _row(line["algorithm"], line["hyperparameters"], artifact)
+        _, *keys = place_of(line, artifact)
+        key = row if row in keys else line["setting"]  # a setting stands for its only row
+        said.setdefault(key, set()).update(line["provenance"].split(", "))
+    return said
 
 
 def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
@@ -158,7 +178,7 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
 def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
     over, unit = line["difference_over_spread"], line["unit"]
-    ran, said = line["seeds"] != "0", line["note"].startswith(DIVERGED) and line["verdict"] != "not reported"
+    ran, said = line["seeds"] != "0", line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
     return {
         "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
         "ours_std": _shown(line["ours_std"], unit, digits) if line["seeds"] not in ("0", "1") else "",
@@ -166,7 +186,9 @@ def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless
         "reported_std": _shown(line["reported_spread"], unit, digits),
         "verdict": line["verdict"],
         "distance": f"{float(over):+.1f} joint spreads" if over else "",
-        "note": line["note"],
+        "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
+        "reported_mark": None,
+        "contradiction": line["contradiction"],
         "anchor": anchor,
     }
 
@@ -194,6 +216,26 @@ def provenance(name: str, lines: list[Record], files: Files) -> dict[tuple, dict
         })  # fmt: skip
         group["metrics"].append(line["metric"])
     return groups
+
+
+def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list[dict[str, str]]:
+    """The numbers of a paper that others of its numbers speak against."""
+    digits = digits_of(metrics)
+    found = []
+    for line in lines:
+        if line["contradiction"]:
+            cell = cell_view(line, digits(line["metric"]), "", "", "∞")
+            described = metric_of(metrics, line["metric"])
+            found.append({
+                "artifact": line["artifact"],
+                "setting": line["setting"],
+                "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
+                "metric": described.name if described else line["metric"],
+                "reported": cell["reported"],
+                "reported_std": cell["reported_std"],
+                "contradiction": line["contradiction"],
+            })  # fmt: skip
+    return found
 
 
 def _shown(value: str, unit: str, digits: int, endless: str = "") -> str:

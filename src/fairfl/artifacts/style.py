@@ -6,13 +6,15 @@ The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn nee
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 import matplotlib.style
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex
+from matplotlib.colors import Colormap, ListedColormap, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -31,7 +33,10 @@ _ALGORITHMS = (
 )  # fmt: skip
 _BASELINE = {"fedavg": "#444444"}
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
-_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+_MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
+
+# Marks of the paper's own numbers beside ours.
+HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
 _RC = {
     "font.family": "sans-serif",
@@ -99,6 +104,18 @@ def algorithm_colors(algorithms: list[str]) -> dict[str, str]:
     """Colour of each algorithm by its place in the sorted list; baselines keep theirs everywhere."""
     others = [name for name in sorted(set(algorithms)) if name not in _BASELINE]
     return _BASELINE | {name: _ALGORITHMS[n % len(_ALGORITHMS)] for n, name in enumerate(others)}
+
+
+def graded(count: int) -> list[str]:
+    """Colours of rows that are steps of one thing, from dark to bright."""
+    return [to_hex(color) for color in matplotlib.colormaps["viridis"](np.linspace(0, 0.82, count))]
+
+
+def class_map(classes: int) -> Colormap:
+    """Colour of each class by its number; beyond ten a gradient."""
+    if classes <= len(_ALGORITHMS):
+        return ListedColormap(_ALGORITHMS[:classes])
+    return matplotlib.colormaps["turbo"].resampled(classes)
 
 
 def dash(number: int) -> str | tuple:

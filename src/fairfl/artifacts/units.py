@@ -11,10 +11,11 @@ _FACTORS = {
     ("percent", "fraction"): 1e-2,
     ("percent", "percent_points"): 1.0,
     ("percent_points", "percent"): 1.0,
-    ("fraction^2", "percent^2"): 1e4,
-    ("percent^2", "fraction^2"): 1e-4,
+    ("fraction^2", "percent2"): 1e4,
+    ("percent2", "fraction^2"): 1e-4,
 }
-# Every other unit is shown as it is: nats, mse (a mean squared error is no log-likelihood), rounds, seconds, count.
+# Every other unit is shown as it is: nats, mse (a mean squared error is no log-likelihood), rounds, seconds, count,
+# degree, MB (2^20 bytes).
 
 # Units of numbers that span orders of magnitude: a learning rate or a hyper-parameter has none.
 _SIGNIFICANT = ("", "seconds")

@@ -313,6 +313,19 @@ def reported(workload: Workload, root: Path) -> dict[str, Values]:
     }
 
 
+def pooled(paper: str, name: str, tables: Mapping[str, Values]) -> Values:
+    """The paper's numbers as a claim sees them: the artifact's own first, then those of the paper's others.
+
+    A figure whose numbers are only printed in a table is judged on that table.
+    """
+    own = tables.get(name, Values()).cells
+    cells = dict(own)
+    for other, table in tables.items():
+        if other.startswith(f"{paper}_"):
+            cells = {**table.cells, **cells}
+    return Values(cells, skip_empty=True)
+
+
 def every_artifact(workload: Workload) -> dict[str, tuple[str, str, Any]]:
     """All artifacts of the loaded papers, also those that config.artifacts leaves out."""
     return {

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairfl.artifacts.arms import arm
-from fairfl.artifacts.claims import Argopt, Binary, CellOf, ClaimError, Comparison, Group, parse
+from fairfl.artifacts.claims import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
 from fairfl.artifacts.evaluation import evaluate
 from fairfl.artifacts.values import Cell, Values
 from fairfl.spec.paper import Row
@@ -69,6 +69,22 @@ def judged(text: str, values: Values | None = None, rows=ROWS, digits: int = 3):
         ("monotone(acc, eagle, lambda, down)", "holds"),
         ("monotone(acc, eagle, lambda, up)", "fails"),
         ("monotone(gap, qffl, q, up)", "holds"),
+        ("gap(fedavg) != gap(qffl, q=1)", "holds"),
+        ("gap(fedavg) != 0.3", "fails"),
+        ("sqrt(acc(fedavg) * acc(fedavg)) == acc(fedavg)", "holds"),
+        ("atan_deg(1) == 45", "holds"),
+        ("acc(fedavg) > acc(qffl, q=1) * 1.01", "holds"),
+        ("acc(fedavg) > acc(qffl, q=1) * 1.03", "fails"),
+        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.04", "holds"),
+        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.02", "fails"),
+        ("min_over(gap, !eagle, !qffl) == gap(fedavg)", "holds"),
+        ("max_over(gap, !fedavg, !qffl) == gap(eagle, lambda=0.1)", "holds"),
+        ("max_over(gap, eagle, lambda=2) == 0.1", "holds"),
+        ("min_over(gap, *, q=5) == 0.25", "holds"),
+        ("max_over(gap, !fedavg, !eagle, q=1) == 0.2", "holds"),
+        ("undominated eagle(lambda=2): acc up, gap down", "holds"),
+        ("undominated eagle(lambda=10): acc up, gap down", "fails"),
+        ("undominated fedavg: gap up", "holds"),
     ],
 )
 def test_claims(text, status) -> None:
@@ -81,9 +97,44 @@ def test_tree() -> None:
     assert parse("gap(eagle, lambda=1.0)@s.a0.1 - 1 < min_over(gap, !eagle)", "c") == Comparison(
         Binary("-", CellOf("gap", "eagle", (("lambda", 1.0),), "s.a0.1"), 1.0),
         "<",
-        Group("min", "gap", "eagle", True, None),
+        Group("min", "gap", None, ("eagle",), (), None),
     )
     assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", "a", (("k", "v"), ("l", -0.002)))
+
+
+def test_keys_of_modifiers_have_a_dot() -> None:
+    parameters = {"q": 1, "dp.sigma": 2, "lsr": True}
+    rows = [Row(algorithm="qffl", hyperparameters=parameters | {"dp.sigma": sigma}) for sigma in (2, 5)]
+    values = Values({("s", "qffl", arm(row.hyperparameters), "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
+    assert judged("acc(qffl, q=1, dp.sigma=2, lsr=true) == 0.9", values, rows).status == "holds"
+    assert judged("monotone(acc, qffl, dp.sigma, down)", values, rows).status == "holds"
+    assert judged("max_over(acc, !fedavg, dp.sigma=5) == 0.4", values, rows).status == "holds"
+    assert judged("argmax acc == qffl(q=1, dp.sigma=2, lsr=true)", values, rows).status == "holds"
+    assert judged("monotone(acc, qffl, dp.sigma, down, lsr=true)@s", values, rows).status == "holds"
+
+
+def test_dominance_names_the_better_row_and_forgives_ties() -> None:
+    assert "dominated by eagle(lambda=2)" in judged("undominated eagle(lambda=10): acc up, gap down").reason
+    values = table(fedavg=0.1)  # as good as eagle(lambda=2) in gap, better in acc
+    assert judged("undominated eagle(lambda=2): acc up, gap down", values).reason == "dominated by fedavg"
+    same = Values({**values.cells, ("s", "fedavg", (), "acc"): Cell(0.675)})
+    assert judged("undominated eagle(lambda=2): acc up, gap down", same).status == "holds"
+
+
+def test_dominance_needs_numbers() -> None:
+    assert "no value for gap of afl" in judged("undominated afl: gap up").reason
+    assert judged("undominated fedavg: gap down", table(eagle_2=None)).status == "undecidable"
+    assert judged("undominated eagle(lambda=10): gap down", table(eagle_2=None, skip_empty=True)).status == "holds"
+    alone = judged("undominated fedavg: gap down", rows=ROWS[:1])
+    assert (alone.status, "no row to hold fedavg against" in alone.reason) == ("undecidable", True)
+    elsewhere = Values({**table().cells, **table("t.0", fedavg=0.01).cells})
+    assert judged("undominated fedavg: gap down @t.0", elsewhere).status == "holds"
+
+
+def test_a_name_may_stand_for_an_arm() -> None:
+    statement = parse("cv(row) == sqrt(var(row)@t) / abs(-acc(row)) + cv(fedavg) * max_over(cv, *)", "c")
+    meant = "cv(q, a=1) == sqrt(var(q, a=1)@t) / abs(-acc(q, a=1)) + cv(fedavg) * max_over(cv, *)"
+    assert bound(statement, "row", "q", arm("a=1")) == parse(meant, "c")
 
 
 def test_equalities_and_argopt_accept_ties_at_the_printed_precision_only() -> None:
@@ -142,6 +193,9 @@ def test_another_setting() -> None:
         ("argmin gap == eagle(lambda=7)", "no row eagle(lambda=7)"),
         ("monotone(gap, fedavg, q, up)", "no value"),
         ("monotone(loss, eagle, lambda, up)", "no value for loss"),
+        ("sqrt(0 - 1) < 1", "root of a negative number"),
+        ("min_over(gap, eagle, lambda=7) < 1", "no row for eagle(lambda=7)"),
+        ("min_over(gap, !eagle, !qffl, !fedavg) < 1", "no row for !eagle, !qffl, !fedavg"),
     ],
 )
 def test_what_cannot_be_decided_says_why(text, reason) -> None:
@@ -196,7 +250,11 @@ def test_empty_cell_named_directly_is_never_skipped() -> None:
         ("gap(fedavg) < 1 < 2", "column 17: found '<'"),
         ("gap(fedavg, q) < 1", r"column 14: found '\)', expected '='"),
         ("gap(fedavg, q=1, q=2) < 1", "column 18: found 'q' again"),
-        ("gap(fedavg) != 1", "column 13: found '!'"),
+        ("gap(fedavg) ! 1", "column 13: found '!'"),
+        ("gap(dp.sigma) < 1", "column 7: found '.'"),
+        ("min_over(gap, !eagle, fedavg) < 1", r"column 29: found '\)', expected '='"),
+        ("undominated eagle", "column 18: found the end"),
+        ("undominated eagle: gap", "expected up or down"),
         ("argmin gap < fedavg", "column 12: found '<', expected '=='"),
         ("monotone(gap, eagle, lambda, sideways)", "found 'sideways', expected up or down"),
         ("abs(1, 2) < 1", "column 6: found ','"),
@@ -218,8 +276,8 @@ def test_many_parentheses_are_not_deep() -> None:
 
 _PIECES = [
     "gap", "acc", "eagle", "fedavg", "lambda", "q", "up", "down", "min", "max", "abs", "min_over", "max_over", "argmin",
-    "argmax", "monotone", "(", ")", ",", "=", "==", "<", "<=", ">", ">=", "!", "*", "+", "-", "/", "@", ".", "1", "2.0",
-    "1e400", "0", "s", "t.0", "\n", "é", "'", "__import__",
+    "argmax", "monotone", "undominated", "sqrt", "atan_deg", "!=", "dp.sigma", ":", "(", ")", ",", "=", "==", "<", "<=",
+    ">", ">=", "!", "*", "+", "-", "/", "@", ".", "1", "2.0", "1e400", "0", "s", "t.0", "\n", "é", "'", "__import__",
 ]  # fmt: skip
 _SALAD = st.lists(st.sampled_from(_PIECES), max_size=25)
 

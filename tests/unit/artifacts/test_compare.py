@@ -106,7 +106,7 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     rows = lines(workload, tmp_path, tmp_path / "results")
     line = one(rows, "same")
     assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
-    assert (line.reported, line.reported_spread, line.note) == ("1.3", "0.2", "read off")
+    assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
     assert float(line.difference_over_spread) == pytest.approx(-0.2 / math.hypot(0.2, 0.1))
     assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
@@ -185,8 +185,8 @@ def test_divergence_on_both_sides_is_said(tmp_path) -> None:
     path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
     rows = lines(workload, tmp_path, tmp_path / "results")
     both, only = one(rows, "same"), one(rows, "same", "qffl")
-    assert (both.verdict, both.note) == ("agrees", "diverged; 1 of 2 seeds diverged")
-    assert (only.verdict, only.note, only.ours) == ("differs", "diverged after round 3", "1.1")
+    assert (both.verdict, both.reported_note, both.note) == ("agrees", "diverged", "1 of 2 seeds diverged")
+    assert (only.verdict, only.reported_note, only.ours) == ("differs", "diverged after round 3", "1.1")
 
 
 # -- rows of one setting, choices, counts -----------------------------------------------------
@@ -330,9 +330,31 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
         "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,difference,"
-        "difference_over_spread,verdict,note,data,changed_by_scale,runs,fingerprints"
+        "difference_over_spread,verdict,provenance,note,reported_note,contradiction,data,changed_by_scale,runs,"
+        "fingerprints"
     )
     assert len(rows) == 21
+
+
+def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
+    row = {"algorithm": "qffl", "hyperparameters": {"q": 1.0}, "provenance": "recalled", "note": "from version 1"}
+    table = {**PAPER["artifacts"]["table1"], "rows": [{"algorithm": "fedavg"}, row]}
+    other = {**table, "settings": ["same"], "rows": []}
+    printed = "table1,same,qffl,q=1,loss,1.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
+    workload = build(tmp_path, printed, {"table1": table, "figure1": {**other, "kind": "figure", "plot": "curves"}})
+    (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,1.5,,,nats,\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    own = {
+        row.hyperparameters: row
+        for row in rows
+        if (row.artifact, row.setting, row.metric) == ("demo_table1", "same", "loss")
+    }
+    fedavg, qffl, leftover = own[""], own["q=1.0"], own["q=3.0"]
+    assert (fedavg.provenance, fedavg.note, fedavg.contradiction) == ("paper", "", "")
+    assert (qffl.provenance, qffl.note, qffl.reported_note) == ("recalled", "from version 1", "equal to table 7")
+    assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 1.50", "1.3", "agrees")
+    assert (leftover.provenance, leftover.note) == ("", "no run of qffl(q=3) measured this")
+    assert rows[-1].artifact == "demo_figure1" and rows[-1].contradiction == "table1: 1.30 ± 0.10"
 
 
 def test_config_must_be_json(tmp_path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from fairfl.artifacts.claims import ClaimError, parse
 from fairfl.artifacts.evaluation import evaluate
-from fairfl.artifacts.judge import lines, main, pooled, setting_of, settings_of
-from fairfl.artifacts.values import MEASURED_KINDS, Cell, Values, digits_of, read_reported
+from fairfl.artifacts.judge import lines, main, setting_of, settings_of
+from fairfl.artifacts.values import MEASURED_KINDS, Cell, Values, digits_of, pooled, read_reported
 from fairfl.spec.paper import Artifact
 from fairfl.spec.workload import load_paper, load_workload
 

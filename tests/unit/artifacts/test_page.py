@@ -359,6 +359,79 @@ def test_counts_have_settings_as_lines(two) -> None:
     assert "Setting clients count x_cifar ours none" in shown
 
 
+RECALLED = {
+    **PAPER,
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "defaults": {"L": 2.0}, "sources": {"L": "recalled from version 1"}},
+    },
+    "consistency": [{"id": "acc", "expr": "acc(row) == 2 * loss(row)", "within": 0.01, "text": "twice <the> loss"}],
+    "artifacts": {
+        "table1": {
+            **ARTIFACTS["table1"],
+            "claims": [],
+            "rows": [ROWS[0], {**ROWS[1], "provenance": "assumed", "note": "the default"}],
+        },
+        "table2": {
+            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": "arms_by_setting",
+            "columns": ["loss"],
+        },
+        "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def recalled(tmp_path, monkeypatch) -> Elements:
+    """A paper with an assumed row, notes on its numbers, and numbers that contradict each other."""
+    monkeypatch.setitem(globals(), "PAPER", RECALLED)
+    workload, results = build(tmp_path)
+    head = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+    for name, text in {
+        "table1": "fedavg,,loss,1.1,0.1,std,nats,legible\ntable1,demo_full,fedavg,,acc,50,,,percent,legible\n"
+        "table1,demo_full,qffl,q=1,loss,,,,nats,a <hole>\ntable1,demo_full,qffl,q=1,acc,,,,percent,diverged\n",
+        "table2": "fedavg,,loss,1.4,0.1,std,nats,\n",
+    }.items():
+        (tmp_path / f"papers/reported/demo/{name}.csv").write_text(f"{head}{name},demo_full,{text}")
+    compared = compare.csv_text(compare.lines(workload, tmp_path, results), compare.Line)
+    (results / "comparison.csv").write_text(compared)
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
+    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
+    assert "q-FFL ᵃ q=1.0 ours 1.10 ± 0.10 paper none [2] – not reported" in shown and "FedAvg ours" in shown
+    assert "paper 1.10 ± 0.10 [1] ✓ agrees" in shown and "paper 50.0 [1] " in shown
+    assert "paper diverged ○ not run" in shown  # said in the cell
+    assert shown.count("ᵃ hyper-parameters not known, assumed.") == 1 and "ʳ" not in shown
+    assert shown.index("assumed.") < shown.index("legible a <hole>")
+    assert "a <hole>; the default" in recalled.values("title")
+
+
+def test_contradictions_stand_in_the_cell_and_in_a_list(recalled) -> None:
+    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
+    assert "⚡ contradiction: table2: 1.40 ± 0.10" in shown
+    assert "⚡ contradiction: 2.2 expected: twice <the> loss" in shown
+    listed = part(recalled, "Where the numbers of demo contradict each other", "Settings of demo")
+    assert "3 numbers as the paper prints them" in listed
+    assert "demo_table1 fedavg demo_full max_k L_k 1.10 ± 0.10 table2: 1.40 ± 0.10" in listed
+    assert "demo_table1 fedavg demo_full accuracy 50.0 2.2 expected: twice <the> loss" in listed
+    assert "demo_table2 fedavg demo_full max_k L_k 1.40 ± 0.10 table1: 1.10 ± 0.10" in listed
+    links = [link for link in recalled.values("href") if link.startswith("#")]
+    assert "#contradictions-demo" in links and {link[1:] for link in links} <= set(recalled.values("id"))
+
+
+def test_hyper_parameters_in_use_are_a_table(recalled) -> None:
+    shown = part(recalled, "Grids", "Where the numbers of demo")
+    assert "Algorithm Hyper-parameter Values in use q-FFL L 2.0ʳ q-FFL q 1.0ᵃ" in shown
+    assert "ʳ value lost in the paper, recalled from an earlier version, not checked. ᵃ value not known" in shown
+
+
+def test_nothing_is_said_where_all_is_the_papers(page) -> None:
+    assert not {"mark", "against"} & set(page.values("class")) and not page.all("ol") and not page.all("sup")
+    assert "contradict" not in page.text
+
+
 FOCUS = {
     **PAPER,
     "paper": "third",

@@ -29,7 +29,10 @@ ROWS = [
 ]
 TITLES = {"afl": "AFL", "qffl": "q-FFL", "eagle": "EAGLE", "fedavg": "FedAvg", "local_only": "Local training"}
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
-METRIC_PLOTS = ["excess_risk", "metric_curves", "metric_scatter", "projected_gradients", "pseudo_code"]
+METRIC_PLOTS = [
+    "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
+    "projected_gradients", "pseudo_code",
+]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
 
@@ -185,8 +188,11 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
 @pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
 def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("artifacts/plots", plot)
-    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "model", "reported"}
+    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported"}
     given = {
+        "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
+        "metric_sweep": {"key": "tau"},
+        "one_step": {"start": 0, "step": 0.25},
         "metric_scatter": {"x": "a", "y": "b"},
         "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]},
         "pseudo_code": {"title": "a", "lines": "b"},

@@ -10,7 +10,7 @@ import demo
 import pytest
 
 from fairfl.artifacts.markup import latex, latex_table, markdown
-from fairfl.artifacts.table import results_table, static_table
+from fairfl.artifacts.table import results_table, static_table, table
 from fairfl.artifacts.units import fixed
 from fairfl.errors import FairflError
 
@@ -62,17 +62,17 @@ def spec(tmp_path):
 
 
 CSV = """\
-artifact,setting,algorithm,hyperparameters,metric,unit,mean,std,seeds,data,runs
-eagle_table1,emnist_a0.1,afl,,gap_max,nats,0.3,0.05,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1
-eagle_table1,emnist_a0.1,afl,,accuracy_mean,fraction,0.625,0.125,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1
-eagle_table1,emnist_a0.1,fedavg,,gap_max,nats,-0.0002,0.0001,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1
-eagle_table1,emnist_a0.1,fedavg,,accuracy_mean,fraction,0.625,0,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1
-eagle_table1,emnist_a0.1,qffl,q=1.0,gap_max,nats,nan,,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1
-eagle_table1,emnist_a0.1,qffl,q=1.0,accuracy_mean,fraction,0.15,0.05,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1
-eagle_table1,emnist_a0.1,qffl,q=3.0,gap_max,nats,,,0,digits (stand-in for emnist),
-eagle_table1,emnist_a0.1,qffl,q=3.0,accuracy_mean,fraction,,,0,digits (stand-in for emnist),
-eagle_table1,emnist_a0.1,eagle,lambda=0.1,gap_max,nats,-0.4,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0
-eagle_table1,emnist_a0.1,eagle,lambda=0.1,accuracy_mean,fraction,0.25,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0
+artifact,setting,algorithm,hyperparameters,metric,unit,mean,std,seeds,data,runs,provenance,note
+eagle_table1,emnist_a0.1,afl,,gap_max,nats,0.3,0.05,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1,paper,
+eagle_table1,emnist_a0.1,afl,,accuracy_mean,fraction,0.625,0.125,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1,paper,
+eagle_table1,emnist_a0.1,fedavg,,gap_max,nats,-0.0002,0.0001,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1,paper,
+eagle_table1,emnist_a0.1,fedavg,,accuracy_mean,fraction,0.625,0,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=1.0,gap_max,nats,nan,,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=1.0,accuracy_mean,fraction,0.15,0.05,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=3.0,gap_max,nats,,,0,digits (stand-in for emnist),,paper,
+eagle_table1,emnist_a0.1,qffl,q=3.0,accuracy_mean,fraction,,,0,digits (stand-in for emnist),,paper,
+eagle_table1,emnist_a0.1,eagle,lambda=0.1,gap_max,nats,-0.4,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
+eagle_table1,emnist_a0.1,eagle,lambda=0.1,accuracy_mean,fraction,0.25,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
 """.replace("R/", "emnist_a0.1/")  # noqa: E501
 
 MD = r"""**Table 1.** Gaps for Dir($\alpha = 0.1$), L\*_k & 50% of all
@@ -319,7 +319,7 @@ def test_choices_stand_beside_the_papers(chosen):
     assert "| VRed | 0.00026 (paper: 0.0001) | – |\n| Semi-VRed | 1 | – |\n" in md
     assert "– Not tuned: VRed (cifar100), Semi-VRed (cifar100)." in md and "Fewer seeds" not in md
     assert "Diverged (at every point of the grid): q-FFL (cifar100)." in md
-    assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred\n" in csv
+    assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred,paper,\n" in csv
     assert "VRed & 0.00026 (paper: 0.0001) & --" in tex
     assert_compiles(tex)
 
@@ -360,7 +360,7 @@ def test_counts_belong_to_settings_and_words_stand_between_them(counted):
         "| b | 1 | LSTM | 25041 |",
     ]
     assert "\\begin{tabular}{lrlr}" in tex and "CIFAR-10 & 2 & ResNet\\_18 & 14 (paper: 10555) \\\\\nb & 1" in tex
-    assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a\n" in csv
+    assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a,,\n" in csv
     assert_compiles(tex)
 
 
@@ -411,6 +411,8 @@ def test_bracket_at_the_start_of_a_line_is_no_argument():
     [
         ("a_b^c~d\\e", r"a\_b\textasciicircum{}c\textasciitilde{}d\textbackslash{}e"),
         ("µ ± 1 – x²", r"$\mu$ $\pm$ 1 -- x$^{2}$"),
+        ("90° τ₀ x¹²", r"90$^{\circ}$ $\tau$$_{0}$ x$^{1}$$^{2}$"),
+        ("q = 0.5 ᵃⁱ*", r"q = 0.5 \textsuperscript{a}\textsuperscript{i}*"),
         ("Müller $λ_k$", r"Müller $\lambda _k$"),
         ("$5 and 7%", r"\$5 and 7\%"),
         ("two\n  lines", "two lines"),
@@ -509,7 +511,7 @@ def test_lines_may_be_metrics_and_columns_arms(grouped):
     assert "– No value: accuracy_mean of AFL (MNIST)." in md and "Cells:" not in md
     assert "\\begin{tabular}{llrrr}" in tex and "\\\\\n\\midrule\nMNIST & Avg Acc $\\uparrow$ & \\textbf{0.75}" in tex
     assert_compiles(tex)
-    assert csv.splitlines()[1] == "eagle_table1,toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0"
+    assert csv.splitlines()[1] == "eagle_table1,toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,paper,"
     assert ",mnist,focus,M=3,loss_mean,nats,0.5," in csv
     assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
 
@@ -562,6 +564,159 @@ def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
     grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
     csv, md, _ = results_table(grouped)
     assert "AFL" not in md and ",afl," not in csv
+
+
+# -- what does not stand in the paper -----------------------------------------------------------
+UNPRINTED = "2 of the setting's 17 values are not printed in the paper: rounds (recalled); loss (assumed)"
+
+
+def test_rows_that_are_not_the_papers_words_carry_marks(spec):
+    rows = spec["artifact"]["rows"]
+    rows[2] |= {"provenance": "recalled", "note": "from version 1"}
+    rows[4] |= {"provenance": "assumed"}
+    spec |= {"reconstructed": ["afl", "eagle"]}
+    csv, md, tex = results_table(spec)
+    assert "| AFL \\* | 0.300" in md and "| FedAvg | 0.000" in md
+    assert (
+        "| q-FFL q = 1.0 ʳ | diverged" in md
+        and "| q-FFL q = 3.0 | –" in md
+        and "| EAGLE λ = 0.1 ᵃ\\* | **-0.400**" in md
+    )
+    assert "AFL * & 0.300" in tex and "q-FFL $q = 1.0$ \\textsuperscript{r} & diverged" in tex
+    assert "EAGLE $\\lambda = 0.1$ \\textsuperscript{a}* & \\textbf" in tex
+    legend = md.splitlines()[-1].partition(" Scale:")[0]
+    assert legend == (
+        "ʳ hyper-parameters lost in the paper, recalled from an earlier version, not checked. "
+        "ᵃ hyper-parameters not known, assumed. \\* algorithm reconstructed: its formulas could not be read."
+    )
+    assert "\\textsuperscript{r} hyper-parameters lost" in tex and "ᶜ" not in md and "ⁱ" not in md
+    assert_compiles(tex)
+    told = {line.split(",")[2]: line.rsplit(",", 2)[1:] for line in csv.splitlines()[1:] if "q=3" not in line}
+    assert told["qffl"] == ["recalled", "from version 1"] and told["fedavg"] == ["paper", ""]
+    assert csv.count('"assumed, reconstructed",\n') == 2 and csv.count('"paper, reconstructed",\n') == 2
+
+
+def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_them(grouped):
+    for name in ("toy", "mnist"):
+        grouped["settings"][name]["unprinted"] = UNPRINTED
+    csv, md, tex = results_table(grouped)
+    assert md.count(UNPRINTED) == 1 and f" {UNPRINTED}. " in md and "Synthetic, MNIST: 2 of" not in md
+    assert csv.count(f",paper,{UNPRINTED}\n") == len(csv.splitlines()) - 1
+    assert_compiles(tex)
+    grouped["settings"]["toy"]["unprinted"] = ""
+    csv, md, _ = results_table(grouped)
+    assert f" MNIST: {UNPRINTED}. " in md
+    assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
+
+
+@pytest.mark.parametrize("layout", ["metrics_by_arm", "arms_by_setting"])
+def test_rows_that_share_a_place_share_its_marks(grouped, layout):
+    grouped["artifact"]["layout"] = layout
+    grouped["artifact"]["rows"][0]["provenance"] = "inferred"
+    grouped["artifact"]["rows"][1]["provenance"] = "assumed"
+    csv, md, tex = results_table(grouped)
+    assert "| FOCUS ⁱᵃ |" in md and "FOCUS \\textsuperscript{i}\\textsuperscript{a} &" in tex
+    assert ",toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,inferred," in csv
+    assert ",mnist,focus,M=3,loss_mean,nats,0.5,,1,mnist,mnist/focus/M=3/seed0,assumed," in csv
+    assert_compiles(tex)
+
+
+def test_rows_of_two_settings_keep_their_own_marks(grouped):
+    grouped["artifact"] |= {"layout": "arms"}
+    grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
+    _, md, _ = results_table(grouped)
+    assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
+
+
+def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
+    row = clocked["artifact"]["rows"][0] | {"provenance": "assumed"}
+    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": [row]}
+    _, md, tex = results_table(clocked)
+    assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
+    assert "ᵃ hyper-parameters not known, assumed. Scale:" in md
+
+
+def test_notes_on_the_papers_numbers_are_numbered_below(chosen, tmp_path):
+    path = tmp_path / "table5.csv"
+    path.write_text(
+        path.read_text().replace("hp_q,0.1,,,,", "hp_q,0.1,,,,not in the grid").replace("1e-4,,,,", "1e-4,,,,A typo.")
+    )
+    _, md, tex = results_table(chosen)
+    assert "| 0.1 (paper: 0.1 [1]) |" in md and "0.00026 (paper: 0.0001 [2])" in md
+    assert md.splitlines()[-1].startswith("[1] not in the grid. [2] A typo. Scale: quick.")
+    assert "0.1 (paper: 0.1 [1])" in tex
+    assert_compiles(tex)
+
+
+def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, tmp_path):
+    spec["metrics"] = {
+        "accuracy_std": {"name": "std", "meaning": "", "unit": "percent", "direction": "down", "digits": 2},
+        "accuracy_var": {"name": "var", "meaning": "", "unit": "percent2", "direction": "down", "digits": 2},
+        "comm_extra_cost": {"name": "extra", "meaning": "", "unit": "MB", "direction": "down", "digits": 1},
+        "angle_deg": {"name": "angle", "meaning": "", "unit": "degree", "direction": "down", "digits": 2},
+    }
+    units = {"accuracy_std": "fraction", "accuracy_var": "fraction^2", "comm_extra_cost": "MB", "angle_deg": "degree"}
+    numbers = {"accuracy_std": 0.1724, "accuracy_var": 0.001962, "comm_extra_cost": 30.44, "angle_deg": 8.7}
+    head = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    for name in ("a", "b"):
+        lines = (
+            f"{name},afl,,0,{m},{v},{units[m]},d,40,r,abc\n"
+            for m, v in numbers.items()
+            if m[:4] != "comm" or name == "a"
+        )
+        (tmp_path / f"{name}.csv").write_text(head + "".join(lines))
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="", settings=["a", "b"], columns=list(units),
+        rows=[{"algorithm": "afl"}],
+        columns_in={"a": ["accuracy_std", "comm_extra_cost", "angle_deg"], "b": ["accuracy_var", "comm_extra_cost"]},
+    )  # fmt: skip
+    spec["settings"] = {name: {"data": "d", "rounds": 40, "seeds": 1, "changed": []} for name in ("a", "b")}
+    spec["files"]["tidy"] = {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")}
+    csv, md, tex = results_table(spec)
+    assert "| a | AFL | 17.24 |  | 30.4 | 8.70 |\n| b | AFL |  | 19.62 | – |  |\n" in md
+    assert "– No value: comm_extra_cost of AFL (b)." in md and "iverged" not in md
+    assert ",b,afl,,accuracy_var,percent2,19.62," in csv
+    assert_compiles(tex)
+
+
+USED = {
+    "paper": "eagle", "id": "table6", "metrics": {}, "algorithms": {}, "scale": "quick", "settings": {}, "code": {},
+    "artifact": demo.artifact(kind="static_table", title="Table 6", caption="Grids", content="used"),
+    "used": [
+        {"algorithm": a, "title": t, "hyperparameter": h, "value": v, "provenance": p, "note": n, "artifacts": w}
+        for a, t, h, v, p, n, w in (
+            ("qffl", "q-FFL", "q", 0.1, "confirmed", "equal, elsewhere", ["table7", "table9"]),
+            ("qffl", "q-FFL", "q", 10.0, "paper", "", ["table7"]),
+            ("afl", "AFL", "eta_lambda", 0.5, "assumed", "", ["table7"]),
+            ("afl", "AFL", "order", "loss_first", "assumed", "", ["table7"]),
+        )
+    ],
+}  # fmt: skip
+
+
+def test_hyper_parameters_in_use():
+    csv, md, tex = table(USED)
+    assert csv.splitlines()[:2] == [
+        "artifact,algorithm,hyperparameter,value,provenance,note,artifacts",
+        'eagle_table6,qffl,q,0.1,confirmed,"equal, elsewhere",table7 table9',
+    ]
+    assert len(csv.splitlines()) == 5
+    assert md.splitlines()[2:] == [
+        "| Algorithm | Hyper-parameter | Values in use |",
+        "| :--- | :--- | :--- |",
+        "| q-FFL | q | 0.1ᶜ, 10.0 |",
+        "| AFL | η_λ | 0.5ᵃ |",
+        "| AFL | order | loss_firstᵃ |",
+        "",
+        "ᶜ value lost in the paper, confirmed by equal numbers elsewhere. ᵃ value not known, assumed.",
+    ]
+    assert "q-FFL & $q$ & 0.1\\textsuperscript{c}, 10.0 \\\\\n\\midrule\nAFL & $\\eta_{\\lambda}$ & 0.5" in tex
+    assert tex.count("\\midrule") == 2
+    assert_compiles(tex)
+
+
+def test_every_kind_of_table_has_its_builder(spec):
+    assert table(spec) == results_table(spec) and table(STATIC) == static_table(STATIC)
 
 
 # -- targets that were not reached --------------------------------------------------------------
@@ -656,7 +811,7 @@ def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clo
         "Scale: quick. Data: mnist. Changed by the scale: timing. – Not timed: AFL. "
         "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
     )
-    assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist\n" in csv
+    assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv
     assert_compiles(tex)
 
 

@@ -184,7 +184,7 @@ def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, te
 
 @pytest.mark.parametrize(
     ("unit", "wanted", "expected"),
-    [("fraction", "percent", 100), ("fraction^2", "percent^2", 1e4), ("percent^2", "fraction^2", 1e-4),
+    [("fraction", "percent", 100), ("fraction^2", "percent2", 1e4), ("percent2", "fraction^2", 1e-4),
      ("percent", "percent_points", 1), ("nats", "nats", 1), ("nats", "", 1)],
 )  # fmt: skip
 def test_factors_between_units(unit, wanted, expected) -> None:

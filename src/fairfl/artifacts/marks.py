@@ -1,0 +1,58 @@
+"""Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+# How a value is known, from the surest on.
+SURE = ("paper", "confirmed", "inferred", "recalled", "assumed")
+# Word -> superscript beside the name of a row, or beside a value. What stands in the paper has none.
+MARKS = {"confirmed": "ᶜ", "inferred": "ⁱ", "recalled": "ʳ", "assumed": "ᵃ", "reconstructed": "*"}
+_MEANINGS = {
+    "confirmed": "{what} lost in the paper, confirmed by equal numbers elsewhere",
+    "inferred": "{what} lost in the paper, inferred from printed numbers",
+    "recalled": "{what} lost in the paper, recalled from an earlier version, not checked",
+    "assumed": "{what} not known, assumed",
+    "reconstructed": "algorithm reconstructed: its formulas could not be read",
+}
+
+
+@dataclass(frozen=True)
+class Known:
+    """How the hyper-parameters of a row are known, and if its algorithm is a reconstruction."""
+
+    provenance: str
+    reconstructed: bool = False
+    note: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the columns `provenance` of CSV files hold, separated by ', '."""
+        return (self.provenance, "reconstructed") if self.reconstructed else (self.provenance,)
+
+
+def marks(words: Iterable[str]) -> str:
+    """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
+    found = set(words)
+    return "".join(mark for word, mark in MARKS.items() if word in found)
+
+
+def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
+    """A sentence for each mark in use; `what` was lost or assumed."""
+    found = set(words)
+    return [f"{mark} {_MEANINGS[word].format(what=what)}." for word, mark in MARKS.items() if word in found]
+
+
+USED_HEADER = ("Algorithm", "Hyper-parameter", "Values in use")
+
+
+def used_lines(values: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    """(title of the algorithm, hyper-parameter, values with marks), one for each hyper-parameter."""
+    lines: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
+    for record in values:
+        key = (record["algorithm"], record["hyperparameter"])
+        value = record["value"]
+        shown = str(value).lower() if value is None or isinstance(value, bool) else str(value)
+        line = lines.setdefault(key, (record["title"], record["hyperparameter"], []))
+        line[2].append(shown + marks([record["provenance"]]))
+    return list(lines.values())
