@@ -241,11 +241,16 @@ class Simulation:
             local = replace(local, epochs=plan.epochs)
         if plan.full_batch:
             local = replace(local, batch_size=None)
-        trained = self.backend.train(work, local, self.round, losses=later)
-        moved = trained.delta.view(start.shape)
-        if later and trained.loss is not None:
-            received = replace(received, loss_received=trained.loss.view(start.shape[:-1]))
-        after = self.measuring.at("after", start - moved, ids, self.round)
+        if plan.epochs == 0:  # clients measure models, of which there may be many: not one copy for each client
+            moved = start.new_zeros(()).expand_as(start)
+            models = start[..., :1, :] if start.stride(-2) == 0 else start
+        else:
+            trained = self.backend.train(work, local, self.round, losses=later)
+            moved = trained.delta.view(start.shape)
+            models = start - moved
+            if later and trained.loss is not None:
+                received = replace(received, loss_received=trained.loss.view(start.shape[:-1]))
+        after = self.measuring.at("after", models, ids, self.round)
         steps = self.samples.new_tensor([local.steps(self.clients.parts["train"].sizes[k]) for k in ids])
         known = {**received.__dict__, "start": start, "steps": steps, **self.split(start, moved), **after}
         self.exchanged.add(self.x, plan, known, phase)

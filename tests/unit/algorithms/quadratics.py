@@ -14,6 +14,8 @@ def stepped(x, result, delta):
     """x <- x - sum_k w_k D_k - extra, or the model that the server made."""
     if result.model is not None:
         return result.model
+    if result.weights is None:
+        return x
     extra = 0 if result.extra is None else result.extra
     if x.dim() == 2:  # [M, m] weights of D [M, m, P], or of D [m, P] if clients train one model each
         return x - torch.einsum("cm,cmp->cp", result.weights, delta.expand(len(x), *delta.shape[-2:])) - extra

@@ -176,6 +176,17 @@ def test_sizes_count_only_if_asked_for():
     close(aggregated(start, F, n, weighting="size")[0], [[p / a, 3 * q / a], [q / b, 3 * p / b]])
 
 
+def test_only_sampled_clients_count_in_the_models():
+    """Eq. (6) over the clients of the round: the same as a federation of these, whatever pi the others have."""
+    logpi = torch.tensor([[0.9, 0.1], [0.3, 0.7], [0.5, 0.5]], dtype=torch.float64).log()
+    F = torch.tensor([[1.0, 0.2], [0.5, 0.8]], dtype=torch.float64)
+    w, after = aggregated(logpi, F, clients=[2, 0])
+    alone, own = aggregated(logpi[[2, 0]], F)
+    close(w, alone, 1e-12)
+    close(after[[2, 0]], own, 1e-12)
+    assert torch.equal(after[1], logpi[1])
+
+
 def test_only_sampled_clients_change_their_memberships():
     run = play(2, clients=(1,))
     close(pi(run)[0], [0.5, 0.5])
@@ -225,3 +236,29 @@ def test_in_the_engine_absent_clients_keep_their_memberships():
     run.step()
     changed = (run.state["logpi"] - torch.tensor(0.5, dtype=torch.float64).log()).abs().amax(1) > 1e-12
     assert changed.tolist() == [k == sampled for k in range(3)]
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_participation(backend):
+    """FedEBA+ runs FOCUS with 10 of 100 clients: some are never drawn, all are evaluated."""
+    run = simulation("focus", {"M": 3}, backend, clients_per_round=1, seed=4)
+    drawn = set()
+    for _ in range(2):
+        before = run.state["logpi"].clone()
+        (sampled,) = run.sampled()
+        drawn.add(sampled)
+        run.step()
+        absent = [k for k in range(3) if k != sampled]
+        assert torch.equal(run.state["logpi"][absent], before[absent])
+        assert not torch.equal(run.state["logpi"][sampled], before[sampled])
+    mixture, never = run.deployed().mixture, [k for k in range(3) if k not in drawn]
+    close(mixture.sum(1), torch.ones(3), 1e-12)
+    assert len(never) == 1
+    close(mixture[never], torch.full((1, 3), 1 / 3, dtype=torch.float64), 1e-12)
+    measured = run.evaluated("test")
+    for k in range(3):
+        inputs, labels = run.clients.parts["test"].of(k)
+        mixed = sum(
+            share * run.backend.forward(w, inputs).softmax(1) for share, w in zip(mixture[k], run.x, strict=True)
+        )
+        close(measured.loss[k], -mixed.gather(1, labels[:, None]).log().mean(), 1e-12)

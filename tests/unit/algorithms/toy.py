@@ -6,7 +6,7 @@ x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F
 from dataclasses import fields
 
 import torch
-from registered import MEMBERSHIPS
+from registered import MEMBERSHIPS, SHARES
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Received, Reports
@@ -36,8 +36,17 @@ def reports(ids=(0, 1, 2), losses=F, gradients=G, best=None, scale=None) -> Repo
         val_best=torch.zeros(len(ids), dtype=torch.float64) if best is None else best[ids],
         delta=delta,
         gradient=gradients[ids],
+        correct_received=correct(ids, losses),
+        correct_after=correct(ids, losses),
         steps=torch.ones_like(SAMPLES[ids]),
     )
+
+
+def correct(ids, losses) -> torch.Tensor:
+    """The first 10 F_k samples of a client are wrong; [m, n_max] int8."""
+    sample = torch.arange(int(SAMPLES.max()))
+    right = (sample >= 10 * losses[ids, None]).to(torch.int8)
+    return right.where(sample < SAMPLES[ids, None], -1)
 
 
 def received(report: Reports) -> Received:
@@ -53,6 +62,7 @@ def federation(module, config, samples=SAMPLES, x=X) -> Federation:
         clients_per_round=len(samples),
         parameters=len(X),
         shapes=(tuple(X.shape),),
+        labels=SHARES[: len(samples)] * samples[:, None],
         memberships=MEMBERSHIPS[: len(samples)],
     )
 

@@ -1,0 +1,137 @@
+"""AAggFF. Hahn, Kim, Lee, Pursuing Overall Welfare in Federated Learning through Sequential Decision Making, ICML 2024.
+
+The weights p of all K clients are a portfolio that the server chooses anew in each round t = 1, 2, ...:
+
+    l_t(p) = -log(1 + <p, r>)                                      decision loss, to be small in the long run
+    u_k    = F_k / mean_j F_j                                      over the clients S of the round
+    r_k    = c CDF(u_k)                                            response; c = 1/K in variant S, C = m/K in variant D
+
+S, everybody takes part: online Newton step, a = 4, b = K/4, G and H over all rounds
+
+    g  = -r / (1 + <p, r>),    G <- G + g,    H <- H + g g'
+    p <- argmin_{simplex}  <G, p> + (a/2) ||p||^2 + (b/2) p' (a I + H) p                      form: code
+    p <- argmin_{simplex}  <G, p> + (a/2) ||p||^2 + (b/2) sum_s <g_s, p - p_s>^2              form: centred
+
+D, some do: linearised follow the regularised leader with doubly robust responses
+
+    rt_k = rbar + [k in S] (r_k - rbar) / C                        rbar = mean of r over S
+    den  = 1 + rbar sum_k p_k
+    g_k  = -rt_k / den + rbar <p, rt - rbar> / den^2,    G <- G + g
+    p_k <- exp(-G_k sqrt(log K) / (sqrt(t + 1) (2 + C))) / sum_j ...
+
+Both:  w_k = p_k / sum_{j in S} p_j, with the new p. There is no n_k in it: a uniform p is FedAvg with uniform weights.
+
+The authors' code (vaseline555/AAggFF) departs from this in three places. Each of them is a value here, because results
+that others publish may come from that code:
+  cdf        its normal CDF is (1 + erfc(z)) / 2 in place of (1 + erf(z)) / 2, z = (u - 1) / sqrt(2): it falls with the
+             loss, so that the worst off count least. `normal_official_code` is that function.
+  response   in D it leaves the rbar out for clients of S: `official_code`, so that taking part costs weight later on.
+  start      p_k = 1 (S) or C (D) for everybody at first, which changes the first gradient only: `official_code`.
+A client of variant S whose report is lost has the mean response.
+"""
+
+from math import log, sqrt
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.min_norm import min_norm
+from fairfl.errors import OptionError
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received",)
+ROUNDS = True
+
+CDFS = {
+    "weibull": lambda u: 1 - torch.exp(-u.square()),
+    "exponential": lambda u: 1 - torch.exp(-u),
+    "frechet": lambda u: torch.exp(-1 / u),
+    "normal": lambda u: torch.special.ndtr(u - 1),
+    "gumbel": lambda u: torch.exp(-torch.exp(1 - u)),
+    "logistic": lambda u: torch.sigmoid(u - 1),
+    "normal_official_code": lambda u: (1 + torch.special.erfc((u - 1) / sqrt(2))) / 2,
+}
+
+
+class Config(Strict):
+    cdf: Literal["weibull", "exponential", "frechet", "normal", "gumbel", "logistic", "normal_official_code"] = Field(
+        "normal", description="distribution of losses over their mean; what FedEBA+ used is normal"
+    )
+    variant: Literal["auto", "S", "D"] = Field("auto", description="auto: S if everybody takes part in every round")
+    form: Literal["code", "centred"] = Field("code", description="quadratic term of variant S")
+    response: Literal["doubly_robust", "official_code"] = Field("doubly_robust", description="rt_k of variant D")
+    start: Literal["uniform", "official_code"] = Field("uniform", description="first p_k: 1/K, or m/K")
+
+
+def init(federation: Federation, config: Config) -> State:
+    """p [K], G [K], C = m/K; in variant S also H [K, K] and sum_s g_s <g_s, p_s> [K]. Raises OptionError if S is
+    asked for and not everybody takes part."""
+    K = federation.clients
+    m = federation.clients_per_round or K
+    if config.variant == "S" and m < K:
+        raise OptionError(f"aaggff: variant: S is for rounds of all {K} clients, here {m} take part; use D or auto")
+    ones = torch.ones_like(federation.samples)
+    C = ones.new_tensor(m / K)
+    state = {"p": ones / K if config.start == "uniform" else ones * C, "G": 0 * ones, "C": C}
+    if config.variant == "S" or (config.variant == "auto" and m == K):
+        state |= {"H": ones.new_zeros(K, K), "gradients_at_p": 0 * ones}
+    return state
+
+
+def responses(F: Tensor, config: Config) -> Tensor:
+    """CDF(u_k), [m], of losses F [m] in nats; of u = 1 if all losses are 0."""
+    mean = F.mean()
+    u = torch.where(mean < 1e-12, torch.ones_like(F), F / mean)
+    return CDFS[config.cdf](u)
+
+
+def newton_step(state: State, r: Tensor, config: Config) -> State:
+    """Variant S: the next state, from the responses r [K] without their factor 1/K."""
+    p, K = state["p"], len(r)
+    g = -(r / K) / (1 + p @ r / K)
+    G, H = state["G"] + g, state["H"] + g.outer(g)
+    at_p = state["gradients_at_p"] + g * (g @ p)
+    a, b, identity = 4, K / 4, torch.eye(K, dtype=H.dtype, device=H.device)
+    if config.form == "code":
+        linear, quadratic = G, (a + a * b) * identity + b * H
+    else:
+        linear, quadratic = G - b * at_p, a * identity + b * H
+    return {**state, "p": on_the_simplex(linear, quadratic, p / p.sum()), "G": G, "H": H, "gradients_at_p": at_p}
+
+
+def on_the_simplex(linear: Tensor, quadratic: Tensor, begin: Tensor) -> Tensor:
+    """argmin <linear, p> + p' quadratic p / 2 over p >= 0, sum p = 1, sought from `begin`; [K], [K, K], [K] -> [K].
+
+    There <linear, p> = p' (linear 1' + 1 linear') p / 2, as 1'p = 1, and neither a constant on `linear` nor a factor on
+    both changes the minimiser.
+    """
+    linear = linear - linear.mean()
+    Q = ((quadratic + linear + linear[:, None]) / quadratic.abs().max()).cpu()
+    one = torch.ones(len(Q), dtype=Q.dtype)
+    return min_norm(Q, 0 * one, one, begin.cpu()).to(linear.device)
+
+
+def leader_step(state: State, r: Tensor, reports: Reports, config: Config) -> State:
+    """Variant D: the next state, from the responses r [m] without their factor C."""
+    p, C, K = state["p"], state["C"], len(state["p"])
+    r, rbar = C * r, C * r.mean()
+    base = rbar if config.response == "doubly_robust" else 0 * rbar
+    rt = rbar.expand(K).index_copy(0, reports.clients, base + (r - rbar) / C)
+    den = 1 + rbar * p.sum()
+    G = state["G"] - rt / den + rbar * (p @ (rt - rbar)) / den**2
+    t = reports.round + 1
+    return {**state, "G": G, "p": (-G * sqrt(log(K)) / (sqrt(t + 1) * (2 + C))).softmax(dim=0)}
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    r = responses(reports.loss_received, config)
+    if "H" in state:
+        state = newton_step(state, r.mean().expand(len(state["p"])).index_copy(0, reports.clients, r), config)
+    else:
+        state = leader_step(state, r, reports, config)
+    p = state["p"][reports.clients]
+    mass = p.sum()  # 0 where reports of variant S are lost and the others have no weight
+    return Aggregate(weights=torch.where(mass > 0, p / mass, 1 / len(p))), state

@@ -1,0 +1,55 @@
+"""CoreFed. Ray Chaudhury, Li, Kang, Li, Mehta, Fairness in Federated Learning via Core-Stability, NeurIPS 2022.
+
+    u_k(x) = M - F_k(x)                  utility of client k, M above every loss
+    max_x  sum_k log u_k(x)              where utilities are concave, its solution is core-stable: no coalition T has a
+                                         model y with (|T|/K) u_k(y) >= u_k(x) for all of T, and > for one of them
+
+    gradient  - sum_k grad F_k / (M - F_k),  hence
+    w_k = f_k / max(M - F_k, epsilon),  divided by their sum over the clients of the round
+
+with f_k = 1, or f_k = n_k for `weighting: size`. RECONSTRUCTED: the objective is that of the paper, the form of the
+server's step and the M of unbounded losses are ours, as its text could not be read. M is max(M, 1.2 max_k F_k), with
+the losses of the first round that ends. PropFair has the same objective, but its clients descend the logarithm.
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received",)
+ROUNDS = True
+RECONSTRUCTED = True
+
+
+class Config(Strict):
+    M: float = Field(5.0, gt=0, description="loss at which the utility of a client is 0, nats; 5 is for 10 classes")
+    epsilon: float = Field(0.2, gt=0, description="smallest utility that counts, nats")
+    weighting: Literal["uniform", "size"] = Field("uniform", description="f_k: 1, or n_k")
+
+
+def init(federation: Federation, config: Config) -> State:
+    """M, []; 0 as long as it is not known."""
+    return {"M": federation.samples.new_zeros(())}
+
+
+def bound(M: Tensor, F: Tensor, config: Config) -> Tensor:
+    """M, [] nats, set by the losses F [m] if it is not known yet."""
+    return torch.where(M > 0, M, (1.2 * F.max()).clamp(min=config.M))
+
+
+def core_weights(M: Tensor, F: Tensor, f: Tensor, epsilon: float) -> Tensor:
+    """w [m] of sum 1, from losses F [m] in nats and flags f [m]."""
+    w = f / (M - F).clamp(min=epsilon)
+    return w / w.sum()
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    F, n = reports.loss_received, reports.samples
+    M = bound(state["M"], F, config)
+    f = n if config.weighting == "size" else torch.ones_like(n)
+    return Aggregate(weights=core_weights(M, F, f, config.epsilon)), {"M": M}

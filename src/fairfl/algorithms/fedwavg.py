@@ -1,0 +1,62 @@
+"""FedWAvg. RECONSTRUCTED: clients with more forgettable examples get more weight.
+
+This sentence of its abstract is all that could be read: neither formula nor code. Forgetting is that of Toneva et al.,
+An Empirical Study of Example Forgetting during Deep Neural Network Learning, ICLR 2019:
+
+    checks of client k    all its training samples, at x and at x_k, in each round that it takes part in
+    forgetting event      a sample that was classified right at the last check is wrong at this one
+    forgettable           a sample that had an event in any round, or was right at no check yet
+    s_k                   forgettable samples of client k
+
+    w_k = (s_k + 1) / sum_j (s_j + 1)              mode: count; uniform if nothing is forgotten
+    w_k = (n_k + s_k) / sum_j (n_j + s_j)          mode: scaled; FedAvg if nothing is forgotten
+"""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.class_counts import class_counts
+from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.spec.base import Strict
+
+NEEDS = ("correct_received", "correct_after")
+ROUNDS = True
+RECONSTRUCTED = True
+
+
+class Config(Strict):
+    mode: Literal["count", "scaled"] = Field("count", description="w_k by s_k + 1, or by n_k + s_k")
+
+
+def init(federation: Federation, config: Config) -> State:
+    """Of every sample, [K, n_max] bool: right at the last check, right at any, had an event. Raises FairflError if the
+    samples have no class."""
+    class_counts("fedwavg", federation)
+    bits = torch.zeros(
+        federation.clients, int(federation.samples.max()), dtype=torch.bool, device=federation.samples.device
+    )
+    return {"last": bits, "learned": bits, "forgotten": bits}
+
+
+def checked(bits: State, right: Tensor) -> State:
+    """The bits of the clients, each [m, n_max], after a check that found `right`, bool of that shape."""
+    return {
+        "last": right,
+        "learned": bits["learned"] | right,
+        "forgotten": bits["forgotten"] | (bits["last"] & ~right),
+    }
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    S, n = reports.clients, reports.samples
+    bits = {name: own[S] for name, own in state.items()}
+    for correct in (reports.correct_received, reports.correct_after):
+        bits = checked(bits, correct == 1)
+    samples = reports.correct_after >= 0  # and not padding
+    s = (samples & (bits["forgotten"] | ~bits["learned"])).sum(1)
+    w = s + 1.0 if config.mode == "count" else n + s
+    state = {name: own.index_copy(0, S, bits[name]) for name, own in state.items()}
+    return Aggregate(weights=w.to(n.dtype) / w.sum()), state

@@ -1,0 +1,93 @@
+"""Rank-Core-Fed. RECONSTRUCTED from the abstract of Ray Chaudhury et al., Fair Federated Learning via the Proportional
+Veto Core, ICML 2024.
+
+The paper judges a model by its rank among all models, client by client, and trains one that is in the proportional veto
+core: no coalition T and set of models B, with |T|/K + |B|/J > 1, such that all of T rank all of B above it. How it
+trains could not be read; neither code nor settings are known. What is kept here is that a model of the core is chosen:
+
+    1  clients train as in FedAvg:  D_k
+    2  J candidates  x - sum_k lam_k D_k  with lam  p_k = n_k / sum_j n_j (FedAvg), the weights of CoreFed,
+       J - 3 draws from Dirichlet(1, ..., 1) over the clients of the round, and 0: the old x
+    3  each client ranks them by its training loss
+    4  x <- the winner of veto by consumption (fairfl.algorithms.veto_core), one of the core of the clients of the round
+
+J = 1 is FedAvg, J = 2 leaves out CoreFed. A NaN or infinite loss is the worst. Buffers of a candidate are the mean of
+the trained clients' by n_k, as everywhere; those of the old x stay with it. A client receives x and the other J - 1
+candidates.
+"""
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from fairfl.algorithms.core_fed import bound, core_weights
+from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.veto_core import elected
+from fairfl.spec.base import Strict
+
+NEEDS = ("loss_received", "loss_after")
+ROUNDS = True
+RECONSTRUCTED = True
+REFUSES = ("server_momentum", "fedvarp")
+
+
+class Config(Strict):
+    J: int = Field(16, ge=1, description="candidates; 1 is FedAvg")
+    M: float = Field(5.0, gt=0, description="loss at which the utility in CoreFed's weights is 0, nats")
+    epsilon: float = Field(0.2, gt=0, description="smallest utility in CoreFed's weights, nats")
+
+
+def needs(config: Config) -> tuple[str, ...]:
+    return () if config.J == 1 else NEEDS
+
+
+def phases(federation: Federation, config: Config) -> int:
+    """Training, then the vote."""
+    return 1 if config.J == 1 else 2
+
+
+def traffic(federation: Federation, config: Config) -> tuple[int, int]:
+    """Numbers down: J models; up: one."""
+    return config.J * federation.x.numel(), federation.x.numel()
+
+
+def init(federation: Federation, config: Config) -> State:
+    """M of CoreFed, []; 0 as long as it is not known."""
+    return {"M": federation.samples.new_zeros(())}
+
+
+def plan(state: State, received: Received, config: Config) -> Plan:
+    if received.phase == 0:
+        return Plan()
+    return Plan(start=state["candidates"].unsqueeze(1).expand(-1, len(received.clients), -1), epochs=0)
+
+
+def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
+    """lam of the new candidates, [J - 1, m], rows of sum 1."""
+    n = reports.samples
+    core = core_weights(M, reports.loss_received, torch.ones_like(n), config.epsilon)
+    draw = torch.Generator().manual_seed(reports.seed)
+    drawn = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
+    ranks = reports.clients.cpu().argsort().argsort()  # the draws belong to clients, in whatever order they report
+    drawn = drawn[ranks].to(n.device).T
+    return torch.cat([torch.stack([n / n.sum(), core]), drawn / drawn.sum(1, keepdim=True)])[: config.J - 1]
+
+
+def candidates(reports: Reports, lam: Tensor) -> Tensor:
+    """x - lam D with the buffers of the clients, and x, [J, P + B]; lam [J - 1, m]."""
+    x, P = reports.x, reports.delta.shape[-1]
+    new = x[:P] - lam.to(x.dtype) @ reports.delta
+    if reports.buffers is not None:
+        p = (reports.samples / reports.samples.sum()).to(x.dtype)
+        new = torch.cat([new, (p @ reports.buffers).expand(len(new), -1)], dim=1)
+    return torch.cat([new, x[None]])
+
+
+def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
+    if config.J == 1:
+        return Aggregate(weights=reports.samples / reports.samples.sum()), state
+    if reports.phase == 0:
+        M = bound(state["M"], reports.loss_received, config)
+        return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, config))}
+    winner = state["candidates"][elected(reports.loss_after.T)]
+    return Aggregate(model=winner.clone()), {"M": state["M"]}  # a view would keep all of them, in checkpoints too

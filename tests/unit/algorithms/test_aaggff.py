@@ -1,0 +1,256 @@
+"""AAggFF: the hand-computed rounds of both variants, all CDFs, the quadratic programmes against SciPy, limits."""
+
+import numpy as np
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reweighting import CLIENTS, columns, vector, weights
+from scipy.optimize import minimize
+from toy import ETA, F, G, X, close, reports, start, step
+
+from fairfl.algorithms import aaggff
+from fairfl.algorithms.interface import Federation, Reports
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import OptionError
+
+CORRECT = ("weibull", "exponential", "frechet", "normal", "gumbel", "logistic")
+
+
+@pytest.mark.parametrize(
+    ("cdf", "expected"),
+    [
+        ("weibull", [0.167792, 0.520348, 0.947069]),
+        ("exponential", [0.348561, 0.575627, 0.819908]),
+        ("frechet", [0.096972, 0.311403, 0.558035]),
+        ("normal", [0.283855, 0.443202, 0.762475]),
+        ("gumbel", [0.170198, 0.315510, 0.612907]),
+        ("logistic", [0.360907, 0.464346, 0.671347]),
+        ("normal_official_code", [1.216145, 1.056798, 0.737525]),
+    ],
+)
+def test_example_of_the_responses(cdf, expected):
+    close(aaggff.responses(F, aaggff.Config(cdf=cdf)), expected)
+
+
+# -- variant S ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("form", "p", "x"),
+    [
+        ("code", [0.325578, 0.331389, 0.343032], [0.830810, -2.030810]),
+        ("centred", [0.318156, 0.329529, 0.352315], [0.828396, -2.028396]),
+    ],
+)
+def test_example_of_variant_s(form, p, x):
+    moved, w, state = step("aaggff", form=form)
+    close(state["G"], [-0.081182, -0.126755, -0.218067])
+    close(state["p"], p)
+    close(w, p)
+    close(moved, x)
+
+
+def objective(form, gradients, choices):
+    """What variant S minimises after rounds with these gradients [t, K] and choices p_s [t, K], as it is written."""
+    a, b = 4, gradients.shape[1] / 4
+
+    def value(p):
+        quadratic = sum((g @ (p - p_s)) ** 2 for g, p_s in zip(gradients, choices, strict=True))
+        if form == "code":
+            quadratic = a * p @ p + sum((g @ p) ** 2 for g in gradients)
+        return gradients.sum(0) @ p + a / 2 * p @ p + b / 2 * quadratic
+
+    return value
+
+
+@pytest.mark.parametrize("form", ["code", "centred"])
+@pytest.mark.parametrize("losses", [[0.5, 1.0, 2.0, 4.0], [0.01, 0.01, 0.01, 9.0]])
+def test_every_choice_of_variant_s_solves_its_programme(form, losses):
+    module, config, state = start("aaggff", samples=vector(1, 1, 1, 1), form=form, cdf="weibull")
+    losses, gradients, choices = vector(*losses), [], []
+    for t in range(40):
+        told = reports_of(losses.roll(t // 25), t)
+        r = aaggff.responses(told.loss_received, config) / 4
+        choices.append(state["p"].numpy())
+        gradients.append((-r / (1 + state["p"] @ r)).numpy())
+        _, state = module.aggregate(state, told, config)
+    best = minimize(
+        objective(form, np.stack(gradients), np.stack(choices)),
+        np.full(4, 0.25),
+        method="SLSQP",
+        bounds=[(0, 1)] * 4,
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    close(state["p"], best.x, 1e-5)
+    assert state["p"].min() >= 0
+    if form == "centred":
+        assert (state["p"] == 0).any(), "so that bounds are tried, too"
+
+
+def test_many_clients_and_rounds_of_variant_s():
+    K = 60
+    module, config, state = start("aaggff", samples=torch.ones(K, dtype=torch.float64), form="centred")
+    draw = torch.Generator().manual_seed(0)
+    for t in range(12):
+        losses = torch.rand(K, generator=draw, dtype=torch.float64) * torch.linspace(0.1, 3, K, dtype=torch.float64)
+        result, state = module.aggregate(state, reports_of(losses, t), config)
+        close(result.weights.sum(), 1.0, 1e-12)
+    assert state["p"][-10:].sum() > state["p"][:10].sum()
+
+
+def test_a_lost_report_of_variant_s_has_the_mean_response():
+    module, config, state = start("aaggff")
+    two = reports(ids=(0, 2))
+    result, state = module.aggregate(state, two, config)
+    r = aaggff.responses(two.loss_received, config) / 3
+    r = torch.stack([r[0], r.mean(), r[1]])
+    close(state["G"], -r / (1 + r.mean()), 1e-12)
+    close(result.weights, state["p"][[0, 2]] / state["p"][[0, 2]].sum(), 1e-12)
+
+
+# -- variant D ---------------------------------------------------------------------------------------------
+def partial_round(losses=(0.5, 2.0), ids=(0, 2), K=4, t=0, state=None, **hyperparameters):
+    """(weights, next state) of a round of some clients."""
+    config = aaggff.Config(**hyperparameters)
+    known = Federation(torch.ones(K, dtype=torch.float64), clients_per_round=len(ids))
+    state = aaggff.init(known, config) if state is None else state
+    result, state = aaggff.aggregate(state, reports_of(vector(*losses), t, ids), config)
+    return result.weights, state
+
+
+def reports_of(losses, t=0, ids=None):
+    ids = torch.arange(len(losses)) if ids is None else torch.tensor(ids)
+    return Reports(
+        clients=ids,
+        samples=torch.ones_like(losses),
+        learning_rate=ETA,
+        round=t,
+        loss_received=losses,
+        delta=torch.zeros(len(losses), 1),
+    )
+
+
+def test_example_of_variant_d():
+    w, state = partial_round()
+    close(aaggff.responses(vector(0.5, 2.0), aaggff.Config()) / 2, [0.137127, 0.362873])
+    close(state["G"], [-0.019402, -0.2, -0.380598, -0.2])
+    close(state["p"], [0.235195, 0.249774, 0.265257, 0.249774])
+    close(w, [0.469965, 0.530035])
+    close(X - w @ (ETA * G[[0, 2]]), [0.693993, -1.893993])
+
+
+def test_the_whole_linearised_gradient():
+    """rt = (0.024253, 0.25, 0.475747, 0.25) again, at a p of which <p, rt - rbar> is not 0."""
+    _, state = partial_round()
+    p, rt, rbar = state["p"], vector(0.024253, 0.25, 0.475747, 0.25), 0.25
+    _, after = partial_round(state=state, t=1)
+    g = -rt / (1 + rbar) + rbar * (p @ (rt - rbar)) / (1 + rbar) ** 2
+    close(after["G"] - state["G"], g)
+    close(after["p"], (-after["G"] * np.sqrt(np.log(4)) / (np.sqrt(3) * 2.5)).softmax(0), 1e-12)
+
+
+def test_who_is_absent_is_taken_for_average():
+    """The doubly robust response is right on average over who is drawn, if rbar is right."""
+    config = aaggff.Config()
+    losses = vector(1.0, 3.0)
+    both = []
+    for k in (0, 1):  # of two clients one is drawn; its u is 1, so rbar is the same in both cases
+        _, state = partial_round(losses[[k]], (k,), K=2)
+        both.append(state["G"])
+    close(both[0], both[1], 1e-12)
+    r = 0.5 * aaggff.responses(vector(1.0), config)
+    close(both[0], -r.expand(2) / (1 + r), 1e-12)
+
+
+def test_the_official_code_makes_taking_part_costly():
+    assert partial_round(losses=(1.0, 1.0))[1]["p"].std() < 1e-12
+    p = partial_round(losses=(1.0, 1.0), response="official_code")[1]["p"]
+    assert p[0] == p[2] < p[1] == p[3]
+    w = partial_round(response="official_code")[0]
+    close(w, partial_round()[0], 1e-12)  # within a round what is left out cancels
+
+
+def test_the_official_normal_cdf_favours_small_losses():
+    assert partial_round()[0].diff() > 0
+    assert partial_round(cdf="normal_official_code")[0].diff() < 0
+    assert (step("aaggff", cdf="normal_official_code")[1].diff() < 0).all()
+
+
+@pytest.mark.parametrize(("m", "first"), [(2, 0.5), (4, 1.0)])
+def test_first_weights(m, first):
+    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
+    close(aaggff.init(known, aaggff.Config())["p"], [0.25] * 4)
+    close(aaggff.init(known, aaggff.Config(start="official_code"))["p"], [first] * 4)
+
+
+def test_the_start_changes_the_denominator():
+    close(partial_round(start="official_code")[1]["G"], vector(-0.024253, -0.25, -0.475747, -0.25) / 1.5)
+
+
+# -- both --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("m", "newton"), [(4, True), (0, True), (3, False)])
+def test_participation_chooses_the_variant(m, newton):
+    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
+    assert ("H" in aaggff.init(known, aaggff.Config())) is newton
+    assert "H" not in aaggff.init(known, aaggff.Config(variant="D"))
+
+
+def test_variant_s_needs_everybody():
+    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=3)
+    with pytest.raises(OptionError, match="S is for rounds of all 4 clients, here 3 take part"):
+        aaggff.init(known, aaggff.Config(variant="S"))
+
+
+@pytest.mark.parametrize("variant", ["S", "D"])
+@pytest.mark.parametrize("cdf", aaggff.CDFS)
+def test_equal_losses_are_uniform_fedavg(variant, cdf):
+    close(weights("aaggff", vector(2, 2, 2, 2), vector(1, 5, 9, 2), variant=variant, cdf=cdf), [0.25] * 4, 1e-9)
+
+
+@pytest.mark.parametrize("variant", ["S", "D"])
+@pytest.mark.parametrize("cdf", aaggff.CDFS)
+def test_no_losses_are_equal_losses(variant, cdf):
+    close(weights("aaggff", vector(0, 0, 0), vector(1, 5, 9), variant=variant, cdf=cdf), [1 / 3] * 3, 1e-9)
+
+
+def test_a_loss_of_zero_has_no_frechet_response():
+    close(aaggff.responses(vector(0.0, 2.0), aaggff.Config(cdf="frechet")), [0, np.exp(-0.5)])
+
+
+@pytest.mark.parametrize("variant", ["S", "D"])
+@pytest.mark.parametrize("cdf", CORRECT)
+@settings(max_examples=10)
+@given(clients=CLIENTS)
+def test_weights_rise_with_the_loss(variant, cdf, clients):
+    losses, samples = columns(clients)
+    w = weights("aaggff", losses, samples, variant=variant, cdf=cdf)
+    close(w.sum(), 1.0, 1e-12)
+    assert (w > 0).all()
+    assert (w[losses.argsort()].diff() >= -1e-9).all()
+    turned = torch.arange(len(losses)).roll(1)
+    close(weights("aaggff", losses[turned], samples[turned], variant=variant, cdf=cdf), w[turned], 1e-9)
+    close(weights("aaggff", 4 * losses, samples, variant=variant, cdf=cdf), w, 1e-9)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.floats(0, 20), min_size=2, max_size=2), min_size=1, max_size=6))
+def test_choices_of_variant_d_stay_positive(rounds):
+    state = None
+    for t, losses in enumerate(rounds):
+        w, state = partial_round(losses, ((t % 4), ((t + 1) % 4)), t=t, state=state)
+        assert (state["p"] > 0).all() and (w > 0).all()
+        close(state["p"].sum(), 1.0, 1e-12)
+
+
+@pytest.mark.parametrize("per_round", [3, 2])
+def test_in_the_engine_worse_clients_count_more(per_round):
+    spec = spec_of(algorithm="aaggff", hyperparameters={}, rounds=4, clients_per_round=per_round)
+    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+    losses = run.losses("train", run.sampled())
+    seen = run.sampled()
+    run.step()
+    p = run.state["p"][seen]
+    assert torch.equal(p.argsort(), losses.argsort()) and ("H" in run.state) is (per_round == 3)
+    run.run()
+    close(run.state["p"].sum(), 1.0, 1e-12)

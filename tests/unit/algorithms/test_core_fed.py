@@ -1,0 +1,72 @@
+"""CoreFed: the hand-computed weights, limits, the gradient of its objective, the M of the first round."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from reweighting import CLIENTS, columns, gradient_at_zero, vector, weights
+from toy import SAMPLES, F, G, close, reports, start, step
+
+EXAMPLE = vector(0.4, 1.0, 1.6)
+
+
+def test_example():
+    w = weights("core_fed", EXAMPLE, vector(1, 1, 1), M=2.0)
+    close(w, [0.151515, 0.242424, 0.606061])
+    close(w @ torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], dtype=torch.float64), [-0.454545, -0.363636])
+
+
+def test_example_by_size():
+    close(weights("core_fed", EXAMPLE, vector(5, 3, 2), M=2.0, weighting="size"), [0.280899, 0.269663, 0.449438])
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "size"])
+def test_equal_losses_and_a_large_bound_are_fedavg(weighting):
+    fedavg = step("fedavg", weighting=weighting)[1]
+    close(weights("core_fed", vector(2, 2, 2), SAMPLES, weighting=weighting), fedavg, 1e-12)
+    close(weights("core_fed", F, SAMPLES, M=1e12, weighting=weighting), fedavg, 1e-9)
+
+
+def test_weights_point_along_the_gradient_of_the_objective():
+    numeric = gradient_at_zero(lambda losses: -(4.0 - losses).log().sum())
+    w = step("core_fed", M=4.0)[1] @ G
+    close(w / w.norm(), numeric / numeric.norm(), 1e-7)
+
+
+def test_a_larger_first_loss_raises_the_bound_for_good():
+    module, config, state = start("core_fed", M=2.0)
+    first, state = module.aggregate(state, reports(losses=5 * F), config)
+    close(state["M"], 12.0)
+    close(first.weights, (1 / (12 - 5 * F)) / (1 / (12 - 5 * F)).sum(), 1e-12)
+    assert torch.equal(module.aggregate(state, reports(losses=50 * F), config)[1]["M"], state["M"])
+
+
+def test_the_smallest_utility():
+    module, config, state = start("core_fed", M=2.0, epsilon=0.5)
+    _, state = module.aggregate(state, reports(losses=vector(0.1, 0.1, 0.1)), config)
+    w = module.aggregate(state, reports(losses=vector(1.0, 1.5, 99.0)), config)[0].weights
+    close(w, [0.2, 0.4, 0.4])
+
+
+@settings(max_examples=40)
+@given(CLIENTS, st.sampled_from(["uniform", "size"]))
+def test_promises(clients, weighting):
+    losses, samples = columns(clients)
+    w = weights("core_fed", losses, samples, weighting=weighting)
+    close(w.sum(), 1.0, 1e-9)
+    assert (w > 0).all()
+    per_flag = w / (samples if weighting == "size" else 1)
+    assert (per_flag[losses.argsort()].diff() >= -1e-12).all(), "a larger loss is no harm"
+    turned = torch.arange(len(losses)).roll(1)
+    close(weights("core_fed", losses[turned], samples[turned], weighting=weighting), w[turned], 1e-9)
+
+
+@pytest.mark.parametrize("keys", [{"M": 0.0}, {"epsilon": 0.0}, {"weighting": "loss"}])
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        start("core_fed", **keys)
+
+
+def test_it_is_marked_as_reconstructed():
+    assert start("core_fed")[0].RECONSTRUCTED is True

@@ -1,0 +1,129 @@
+"""FedDisco: the hand-computed weights, all metrics, limits, what it refuses."""
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reweighting import vector
+from scipy.spatial.distance import cosine
+from scipy.stats import entropy
+from toy import X, close, reports
+
+from fairfl.algorithms import feddisco
+from fairfl.algorithms.interface import Federation
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+
+COUNTS = torch.tensor([[90.0, 10.0], [100.0, 100.0], [20.0, 80.0]], dtype=torch.float64)
+
+
+def weights(counts=COUNTS, clients=None, **hyperparameters):
+    config, n = feddisco.Config(**hyperparameters), counts.sum(1)
+    ids = torch.arange(len(n)) if clients is None else torch.tensor(clients)
+    told = reports(ids=(0,) * len(ids))
+    told = type(told)(**told.__dict__ | {"clients": ids, "samples": n[ids]})
+    return feddisco.aggregate(feddisco.init(Federation(n, labels=counts), config), told, config)[0].weights
+
+
+def test_example():
+    close(feddisco.discrepancies(COUNTS, vector(0.5, 0.5), "kl"), [0.368064, 0, 0.192745])
+    w = weights()
+    close(w, [0.027307, 0.75, 0.222693])
+    close(X - w @ reports().delta, [0.980461, -2.180461])
+
+
+def test_example_of_l2():
+    close(feddisco.discrepancies(COUNTS, vector(0.5, 0.5), "l2"), [0.565685, 0, 0.424264])
+    close(weights(metric="l2"), [0.083423, 0.745318, 0.171259])
+
+
+def test_example_of_negative_weights():
+    close(weights(a=2.0), [0, 1, 0])
+
+
+def test_metrics_against_scipy():
+    draw = torch.Generator().manual_seed(1)
+    counts = torch.randint(0, 9, (6, 5), generator=draw).double() + torch.eye(6, 5)
+    u = torch.tensor([0.1, 0.3, 0.2, 0.15, 0.25], dtype=torch.float64)
+    q = counts / counts.sum(1, keepdim=True)
+    for metric, expected in {
+        "kl": lambda own: entropy(own, u),
+        "cosine": lambda own: cosine(own, u),
+        "l1": lambda own: abs(own - u).sum(),
+        "l2": lambda own: (own - u).norm(),
+    }.items():
+        close(feddisco.discrepancies(counts, u, metric), [float(expected(own)) for own in q], 1e-12)
+
+
+def test_neither_is_fedavg():
+    close(weights(a=0.0, b=0.0), COUNTS.sum(1) / COUNTS.sum(), 1e-12)
+
+
+def test_a_large_constant_is_uniform():
+    close(weights(a=0.0, b=1e9), [1 / 3] * 3)
+
+
+@pytest.mark.parametrize("metric", ["kl", "l1", "l2", "cosine"])
+def test_equal_discrepancies_and_sizes_are_uniform(metric):
+    close(weights(torch.tensor([[3.0, 1.0], [1.0, 3.0]], dtype=torch.float64), metric=metric), [0.5, 0.5], 1e-12)
+
+
+@pytest.mark.parametrize("metric", ["kl", "l1", "l2", "cosine"])
+def test_no_discrepancy_at_all_is_a_shift(metric):
+    balanced = torch.tensor([[1.0, 1.0], [3.0, 3.0]], dtype=torch.float64)
+    close(weights(balanced, metric=metric), [0.35 / 1.2, 0.85 / 1.2], 1e-9)
+
+
+def test_all_weights_cut_off_fall_back_to_sizes():
+    skewed = torch.tensor([[10.0, 0.0], [0.0, 30.0]], dtype=torch.float64)
+    close(weights(skewed, a=9.0, b=0.0), [0.25, 0.75])
+
+
+def test_the_pooled_target():
+    """Two clients that together are balanced as the pool is; the third is the pool."""
+    counts = torch.tensor([[8.0, 2.0], [1.0, 3.0], [9.0, 5.0]], dtype=torch.float64)
+    close(feddisco.init(Federation(counts.sum(1), labels=counts), feddisco.Config(target="pooled"))["d"][2], 0.0, 1e-12)
+    unseen = torch.tensor([[8.0, 2.0, 0.0], [1.0, 3.0, 0.0]], dtype=torch.float64)  # a class that nobody has
+    assert weights(unseen, target="pooled").isfinite().all() and weights(unseen).isfinite().all()
+
+
+def test_the_divisor_is_of_the_clients_of_the_round():
+    d = vector(0.656309, 0.343691)
+    w = (vector(0.5, 0.5) - 0.5 * d + 0.1).clamp(min=0)
+    close(weights(clients=[0, 2]), w / w.sum())
+
+
+CLASSES = st.lists(st.lists(st.integers(0, 50), min_size=3, max_size=3).filter(any), min_size=1, max_size=6)
+
+
+@settings(max_examples=40)
+@given(CLASSES, st.sampled_from(["kl", "l1", "l2", "cosine"]), st.floats(0, 3), st.floats(0, 1))
+def test_promises(counts, metric, a, b):
+    counts = torch.tensor(counts, dtype=torch.float64)
+    w = weights(counts, metric=metric, a=a, b=b)
+    close(w.sum(), 1.0, 1e-9)
+    assert (w >= 0).all()
+    turned = torch.arange(len(counts)).roll(1)
+    close(weights(counts[turned], metric=metric, a=a, b=b), w[turned], 1e-9)
+    closer = weights(counts, metric=metric, a=0.0, b=b)
+    best = feddisco.discrepancies(counts, torch.full((3,), 1 / 3, dtype=torch.float64), metric).argmin()
+    assert w[best] >= closer[best] - 1e-9, "who is closest to the target gains"
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [(None, "a regression has none"), (torch.zeros(2, 0), "a regression has none"),
+                            (torch.ones(2, 3), "6 are to be predicted in 5 samples")],
+)  # fmt: skip
+def test_samples_without_a_class_are_refused(labels, message):
+    with pytest.raises(FairflError, match=f"feddisco: loss: .*{message}"):
+        feddisco.init(Federation(vector(2, 3), labels=labels), feddisco.Config())
+
+
+def test_in_the_engine_without_correction_it_is_fedavg():
+    def final(algorithm, hyperparameters):
+        spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, clients_per_round=2)
+        return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu")).run().x
+
+    assert torch.equal(final("feddisco", {"a": 0.0, "b": 0.0}), final("fedavg", {"weighting": "size"}))
+    assert not torch.equal(final("feddisco", {}), final("fedavg", {"weighting": "size"}))

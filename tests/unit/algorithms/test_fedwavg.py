@@ -1,0 +1,135 @@
+"""FedWAvg: the hand-computed round, what counts as forgotten, state of clients that are not drawn, the engine."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reweighting import vector
+from toy import SAMPLES, X, close, reports
+
+from fairfl.algorithms import fedwavg
+from fairfl.algorithms.interface import Federation
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError
+
+
+def bits(*rows):
+    """int8 [m, n_max] from strings of 1, 0 and - for padding."""
+    return torch.tensor([[{"1": 1, "0": 0, "-": -1}[c] for c in row] for row in rows], dtype=torch.int8)
+
+
+def first(samples, **hyperparameters):
+    config = fedwavg.Config(**hyperparameters)
+    labels = torch.stack([samples, 0 * samples], dim=1)
+    return fedwavg.init(Federation(samples, labels=labels), config), config
+
+
+def played(samples, checks, clients=None, state=None, **hyperparameters):
+    """Weights and state after rounds, each (received, after)."""
+    fresh, config = first(samples, **hyperparameters)
+    state = fresh if state is None else state
+    ids = list(range(len(samples))) if clients is None else clients
+    for received, after in checks:
+        told = replace(
+            reports(ids=(0,) * len(ids)), clients=torch.tensor(ids), samples=samples[ids],
+            correct_received=received, correct_after=after,
+        )  # fmt: skip
+        result, state = fedwavg.aggregate(state, told, config)
+    return result.weights, state
+
+
+@pytest.mark.parametrize(
+    ("mode", "w", "x"),
+    [
+        ("count", [0.363636, 0.090909, 0.545455], [0.718182, -1.918182]),
+        ("scaled", [0.252451, 0.490196, 0.257353], None),
+    ],
+)
+def test_example(mode, w, x):
+    """s = (3, 0, 5) of 100, 200 and 100 samples."""
+    right = torch.full((3, 200), -1, dtype=torch.int8)
+    for k, (n, s) in enumerate(zip((100, 200, 100), (3, 0, 5), strict=True)):
+        right[k, :n] = 1
+        right[k, :s] = 0
+    weights, _ = played(SAMPLES, [(right, right)], mode=mode)
+    close(weights, w)
+    if x is not None:
+        close(X - weights @ reports().delta, x)
+
+
+def test_what_is_forgettable():
+    """Samples: never right; learned; forgotten in a round, then learned again; forgotten between rounds."""
+    n = vector(4, 1)
+    one = (bits("0010", "1---"), bits("0101", "1---"))
+    two = (bits("0100", "1---"), bits("0111", "1---"))
+    w, state = played(n, [one])
+    close(w, [3 / 4, 1 / 4])  # the first and the third
+    w, state = played(n, [two], state=state)
+    close(w, [4 / 5, 1 / 5])  # and the fourth, for ever
+    assert state["forgotten"][0].tolist() == [False, False, True, True]
+    assert state["learned"][0].tolist() == [False, True, True, True]
+    w, state = played(n, [(bits("1111", "1---"), bits("1111", "1---"))], state=state)
+    close(w, [3 / 4, 1 / 4])  # the first is learned now
+    assert not state["learned"][1, 1:].any()
+
+
+def test_clients_that_are_not_drawn_keep_their_bits():
+    n = vector(2, 2)
+    _, state = played(n, [(bits("10", "01"), bits("11", "01"))])
+    w, after = played(n, [(bits("00"), bits("00"))], clients=[1], state=state)
+    close(w, [1.0])
+    for name in state:
+        assert torch.equal(state[name][0], after[name][0])
+    assert after["forgotten"][1].tolist() == [False, True]
+
+
+def test_equal_counts_are_uniform_and_nothing_forgotten_is_fedavg():
+    n = vector(4, 2)
+    right = bits("1111", "11--")
+    close(played(n, [(right, right)])[0], [0.5, 0.5])
+    close(played(n, [(right, right)], mode="scaled")[0], [2 / 3, 1 / 3])
+
+
+CHECKS = st.lists(
+    st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=4, max_size=4), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=40)
+@given(CHECKS, st.sampled_from(["count", "scaled"]))
+def test_forgettable_against_the_history_of_each_sample(rounds, mode):
+    """Two clients of 4 and 3 samples; each round has their bits at x and at x_k."""
+    n = vector(4, 3)
+    history = torch.tensor(rounds, dtype=torch.int8)  # [rounds, client and check, sample]
+    history[:, 2:, 3] = -1
+    w, _ = played(n, [(r[::2], r[1::2]) for r in history], mode=mode)
+    s = []
+    for k, samples in enumerate((4, 3)):
+        own = history[:, 2 * k : 2 * k + 2, :samples].flatten(0, 1)  # [checks, samples]
+        s.append(sum(("1" not in path) or ("10" in path) for path in ("".join(map(str, c.tolist())) for c in own.T)))
+    expected = vector(*s) + (1 if mode == "count" else n)
+    close(w, expected / expected.sum(), 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"), [(None, "a regression has none"), (torch.zeros(2, 0), "a regression has none"),
+                            (torch.ones(2, 3), "6 are to be predicted in 5 samples")],
+)  # fmt: skip
+def test_samples_without_a_class_are_refused(labels, message):
+    with pytest.raises(FairflError, match=f"fedwavg: loss: .*{message}"):
+        fedwavg.init(Federation(vector(2, 3), labels=labels), fedwavg.Config())
+
+
+def test_in_the_engine():
+    spec = spec_of(algorithm="fedwavg", hyperparameters={}, rounds=3, clients_per_round=2, batch_size=2)
+    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+    drawn = set(run.sampled())
+    run.step()
+    assert run.state["learned"].shape == (3, 9)
+    for k, n in enumerate([4, 6, 9]):
+        assert not run.state["learned"][k, n:].any()
+        assert run.state["learned"][k].any() == (k in drawn)
+    run.run()

@@ -1,0 +1,260 @@
+"""lp-proj: the hand-computed round of both norms, P, first models, limits, the engine against a plain loop."""
+
+from dataclasses import fields
+
+import pytest
+import torch
+import torch.nn.functional as F
+from engine.federations import image_clients, spec_of
+from pydantic import ValidationError
+from reweighting import vector
+from toy import close
+
+from fairfl.algorithms import lp_proj
+from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.engine.checkpoint import Checkpoint
+from fairfl.engine.rounds import Simulation
+from fairfl.errors import FairflError, OptionError
+
+ETA, STEPS = 0.1, 2
+# f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2
+CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
+CURVATURES = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
+FIRST = vector(0.5, 0.5)
+SAMPLES = vector(10, 30)
+DOUBLE = (torch.float64, torch.device("cpu"))
+
+
+def federation(x=FIRST, K=2, P=2, seed=3, shapes=((2,),)):
+    return Federation(torch.ones(K, dtype=torch.float64), x, parameters=P, shapes=shapes, seed=seed)
+
+
+def rounds(count=1, clients=(0, 1), state=None, **hyperparameters):
+    """(state, config) after rounds of the two quadratics, local steps as the interface promises them."""
+    config = lp_proj.Config(**{"lambda": 1.0, "d_sub": 1, "start": "same"} | hyperparameters)
+    state = lp_proj.init(federation(), config) if state is None else state
+    ids = torch.tensor(clients)
+    for t in range(count):
+        for phase in range(lp_proj.phases(federation(), config)):
+            known = {
+                "clients": ids,
+                "samples": SAMPLES[ids],
+                "learning_rate": ETA,
+                "x": FIRST,
+                "round": t,
+                "phase": phase,
+            }
+            plan = lp_proj.plan(state, Received(**known), config)
+            y = plan.start.clone()
+            for _ in range(plan.epochs or STEPS):
+                force = torch.stack([plan.force(own, place) for place, own in enumerate(y)])
+                y = y - ETA * (CURVATURES[ids] * (y - CENTRES[ids]) + force)
+            told = Reports(**known, start=plan.start, delta=plan.start - y)
+            result, state = lp_proj.aggregate(state, told, config)
+            assert all(getattr(result, field.name) is None for field in fields(result)), "there is no global model"
+    return state, config
+
+
+@pytest.fixture
+def row(monkeypatch):
+    """P = (3, 4) / 5."""
+    monkeypatch.setattr(lp_proj, "projection", lambda *known: torch.tensor([[0.6, 0.8]], dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("p", "th", "o", "omega"),
+    [
+        (2, [[0.520000, 0.305000], [0.237800, 0.930400]], [[0.0556], [0.0887]], [0.072150]),
+        (1, [[0.481, 0.253], [0.212, 0.896]], [[0.1], [0.1]], [0.1]),
+    ],
+)
+def test_example(row, p, th, o, omega):
+    state, _ = rounds(p=p)
+    close(state["th"], th)
+    close(state["o"], o, 5e-5)  # printed with four digits
+    close(state["omega"], omega)
+
+
+def test_the_sign_of_zero_is_zero():
+    known = {"projection": torch.tensor([[0.6, 0.8]], dtype=torch.float64), "config": lp_proj.Config(p=1, d_sub=1)}
+    assert not lp_proj.pull(vector(0.0, 0.0), 0, o=torch.zeros(1, 1, dtype=torch.float64), **known).any()
+
+
+# -- P and the first models --------------------------------------------------------------------------------
+def test_the_projection():
+    P = lp_proj.projection(5, 40, 3000, False, *DOUBLE)
+    close(P.norm(dim=1), torch.ones(40), 1e-12)
+    close((P * 3000**0.5).var(), 1.0, 0.02)
+    assert (P @ P.T - torch.eye(40)).abs().max() > 1e-3
+    assert torch.equal(P, lp_proj.projection.__wrapped__(5, 40, 3000, False, *DOUBLE))
+    assert not torch.equal(P, lp_proj.projection(6, 40, 3000, False, *DOUBLE))
+
+
+def test_the_orthogonal_projection_is_that_of_gram_and_schmidt():
+    plain, P = (lp_proj.projection.__wrapped__(5, 4, 30, orthogonal, *DOUBLE) for orthogonal in (False, True))
+    close(P @ P.T, torch.eye(4), 1e-12)
+    close(P[0], plain[0], 1e-12)
+    second = plain[1] - (plain[1] @ P[0]) * P[0]
+    close(P[1], second / second.norm(), 1e-12)
+
+
+def test_a_checkpoint_holds_no_projection():
+    state = lp_proj.init(federation(torch.zeros(1000), P=1000, shapes=((1000,),)), lp_proj.Config(d_sub=50))
+    assert sum(tensor.numel() for tensor in state.values()) == 2 * 1000 + 2 * 50 + 50 + 2
+
+
+def test_every_client_starts_at_a_draw_of_its_own():
+    x = torch.arange(12, dtype=torch.float64)
+    known = federation(x, K=4, P=10, shapes=((2, 3), (4,)))
+    th = lp_proj.init(known, lp_proj.Config(d_sub=2))["th"]
+    for own in th:
+        for part in (slice(0, 6), slice(6, 10)):
+            assert torch.equal(own[part].sort().values, x[part])
+    assert torch.equal(th[:, 10:], x[10:].expand(4, 2)), "buffers are no parameters"
+    assert len(th.unique(dim=0)) == 4
+    assert torch.equal(th, lp_proj.init(known, lp_proj.Config(d_sub=2))["th"])
+    assert torch.equal(lp_proj.init(known, lp_proj.Config(d_sub=2, start="same"))["th"], x.expand(4, 12))
+
+
+# -- limits ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("p", [1, 2])
+def test_no_pull_is_local_training(p):
+    state, _ = rounds(3, p=p, **{"lambda": 0.0})
+    shrunk = (1 - ETA * CURVATURES) ** (3 * STEPS)
+    close(state["th"], CENTRES + shrunk * (FIRST - CENTRES), 1e-12)
+    assert not state["omega"].any()
+
+
+def test_a_square_orthogonal_projection_is_a_proximal_term():
+    """pFedMe: with P'P = I the force is lambda (th_k - P'omega), and P'o_k moves to th_k."""
+    state, config = rounds(4, d_sub=2, orthogonalize=True, **{"lambda": 2.0})
+    P = lp_proj.known_to_all(state, config)
+    th, z = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64)
+    for _ in range(4):
+        for _ in range(STEPS):
+            th = th - ETA * (CURVATURES * (th - CENTRES) + 2.0 * (th - z))
+        z = (z - 0.1 * 2.0 * (z - th)).mean(0)
+    close(state["th"], th, 1e-12)
+    close(P.T @ state["omega"], z, 1e-12)
+
+
+def test_one_client_drags_omega_to_its_projection():
+    state, config = rounds(600, clients=(0,))
+    P = lp_proj.known_to_all(state, config)
+    close(P @ state["th"][0], state["omega"], 1e-6)
+    close(state["th"][0], CENTRES[0], 1e-6)
+
+
+def test_clients_that_are_not_drawn_rest():
+    state, _ = rounds(2)
+    after, _ = rounds(1, clients=(1,), state=state)
+    assert torch.equal(after["th"][0], state["th"][0]) and not torch.equal(after["th"][1], state["th"][1])
+    close(after["omega"], after["o"][1], 1e-12)
+
+
+def test_each_round_begins_at_omega():
+    """Whatever o of an earlier round is left: also of a client whose report of a phase was lost."""
+    state, _ = rounds(1, repeats=2)
+    strange = {**state, "o": state["o"] + 7}
+    one, other = (rounds(1, state=start, repeats=2)[0] for start in (state, strange))
+    assert all(torch.equal(one[name], other[name]) for name in state)
+
+
+def test_repeats_move_o_within_a_round(row):
+    state, _ = rounds(1, repeats=3)
+    th, o, P = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64), vector(0.6, 0.8)
+    for _ in range(3):
+        for _ in range(STEPS):
+            th = th - ETA * (CURVATURES * (th - CENTRES) + (th @ P - o)[:, None] * P)
+        o = o - 0.1 * (o - th @ P)
+    close(state["th"], th, 1e-12)
+    close(state["omega"], o.mean()[None], 1e-12)
+
+
+def test_how_the_server_averages(row):
+    (plain, _), (state, _) = rounds(), rounds(weighting="size", b=0.5)
+    close(state["omega"], 0.5 * (0.25 * plain["o"][0] + 0.75 * plain["o"][1]), 1e-12)
+    again, _ = rounds(1, state=state, b=0.5)
+    close(again["omega"], 0.5 * state["omega"] + 0.5 * again["o"].mean(0), 1e-12)
+
+
+def test_epochs_replace_those_of_the_setting(row):
+    state, config = rounds(epochs=5)
+    received = Received(clients=torch.arange(2), samples=SAMPLES, learning_rate=ETA, x=FIRST)
+    assert lp_proj.plan(state, received, config).epochs == 5
+    assert rounds()[1].epochs is None
+
+
+# -- what it refuses ---------------------------------------------------------------------------------------
+def test_a_pull_that_diverges_is_refused():
+    with pytest.raises(ValidationError, match="eta_o 0.1 diverges at lambda 20.0; it must stay below"):
+        lp_proj.Config(**{"lambda": 20.0})
+    with pytest.raises(FairflError, match=r"lp_proj: lambda: 25.0 diverges at learning_rate 0.1"):
+        rounds(eta_o=0.01, **{"lambda": 25.0})
+    rounds(p=1, **{"lambda": 25.0})
+
+
+def test_too_many_orthogonal_rows_are_refused():
+    with pytest.raises(OptionError, match="d_sub: 3 rows of 2 parameters cannot be orthogonal; at most 2"):
+        rounds(d_sub=3, orthogonalize=True)
+    rounds(d_sub=3)
+
+
+@pytest.mark.parametrize("keys", [{"p": 3}, {"lambda": -1.0}, {"b": 0.0}, {"repeats": 0}, {"start": "noise"}])
+def test_impossible_values_are_refused(keys):
+    with pytest.raises(ValidationError):
+        lp_proj.Config(**keys)
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(hyperparameters, **changes):
+    spec = spec_of(algorithm="lp_proj", hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_the_engine_against_a_plain_loop(p):
+    run = simulation({"p": p, "lambda": 3.0, "d_sub": 4, "repeats": 2})
+    th, omega = run.state["th"].clone(), torch.zeros(4, dtype=torch.float64)
+    P, first = lp_proj.known_to_all(run.state, run.config), run.x.clone()
+    run.run()
+
+    def gradient(w, k):
+        w = w.clone().requires_grad_()
+        inputs, labels = run.clients.parts["train"].of(k)
+        loss = F.cross_entropy(F.linear(inputs.flatten(1), w[:12].view(3, 4), w[12:]), labels)
+        return torch.autograd.grad(loss, w)[0]
+
+    for _ in range(3):
+        o = omega.repeat(3, 1)
+        for _ in range(2):
+            for k in range(3):
+                for _ in range(2):
+                    c = P @ th[k] - o[k]
+                    th[k] -= 0.1 * (gradient(th[k], k) + 3.0 * P.T @ (c if p == 2 else c.sign()))
+                c = o[k] - P @ th[k]
+                o[k] -= 0.1 * 3.0 * (c if p == 2 else c.sign())
+        omega = o.mean(0)
+    close(run.state["th"], th, 1e-12)
+    close(run.state["omega"], omega, 1e-12)
+    assert torch.equal(run.x, first), "there is no global model"
+    measured = run.result.history[-1]["loss_test"]
+    for k in range(3):
+        inputs, labels = run.clients.parts["test"].of(k)
+        close(F.cross_entropy(F.linear(inputs.flatten(1), th[k, :12].view(3, 4), th[k, 12:]), labels), measured[k])
+
+
+def test_in_the_engine_a_run_goes_on_from_its_checkpoint(tmp_path):
+    keys = {"d_sub": 4, "lambda": 1.0, "repeats": 2}
+    whole = simulation(keys, rounds=4, clients_per_round=2).run()
+    checkpoint = Checkpoint(tmp_path / "c.pt", "print", 0.0)
+    begun = simulation(keys, rounds=2, clients_per_round=2)
+    begun.run()
+    checkpoint.save(begun._saved())
+    lp_proj.projection.cache_clear()
+    run = simulation(keys, rounds=4, clients_per_round=2)
+    assert torch.equal(run.run(checkpoint).history[-1]["loss_test"], whole.history[-1]["loss_test"])
+
+
+def test_traffic():
+    assert lp_proj.traffic(federation(), lp_proj.Config(d_sub=7, repeats=5)) == (7, 7)

@@ -1,0 +1,147 @@
+"""Rank-Core-Fed: candidates, the vote, limits, buffers, two phases in the engine."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from engine.federations import image_clients, spec_of
+from reweighting import vector
+from toy import SAMPLES, F, X, close, received, reports, start
+
+from fairfl.algorithms import rank_core_fed, veto_core
+from fairfl.algorithms.core_fed import core_weights
+from fairfl.algorithms.interface import Federation, Reports
+from fairfl.engine.rounds import Simulation
+
+
+def candidates(report=None, **hyperparameters):
+    """[J, P + B], and what is known then: (module, config, state)."""
+    module, config, state = start("rank_core_fed", **hyperparameters)
+    result, state = module.aggregate(state, report or reports(), config)
+    assert result.weights is None and result.model is None, "x stands until the vote"
+    return state["candidates"], (module, config, state)
+
+
+@pytest.mark.parametrize("J", [2, 3, 4, 16])
+def test_candidates(J):
+    found, _ = candidates(J=J)
+    assert found.shape == (J, 2)
+    D, p = reports().delta, SAMPLES / SAMPLES.sum()
+    close(found[0], X - p @ D, 1e-12)
+    close(found[-1], X, 1e-12)
+    if J > 2:
+        close(found[1], X - core_weights(vector(5.0)[0], F, torch.ones(3), 0.2) @ D, 1e-12)
+    assert len(found.unique(dim=0)) == J
+
+
+def test_drawn_candidates_are_convex_combinations():
+    config = rank_core_fed.Config(J=400)
+    lam = rank_core_fed.combinations(reports(), vector(5.0)[0], config)
+    assert lam.shape == (399, 3) and (lam >= 0).all()
+    close(lam.sum(1), torch.ones(399), 1e-12)
+    drawn = lam[2:]
+    close(drawn.mean(0), [1 / 3] * 3, 0.05)
+    close(drawn.var(0), [1 / 18] * 3, 0.01)  # of Dirichlet(1, 1, 1)
+    other = rank_core_fed.combinations(replace(reports(), seed=1), vector(5.0)[0], config)
+    assert torch.equal(lam[:2], other[:2]) and not torch.equal(lam[2:], other[2:])
+
+
+def test_draws_belong_to_clients():
+    lam = rank_core_fed.combinations(reports(ids=(0, 1, 2)), vector(5.0)[0], rank_core_fed.Config())
+    turned = rank_core_fed.combinations(reports(ids=(2, 0, 1)), vector(5.0)[0], rank_core_fed.Config())
+    close(turned, lam[:, [2, 0, 1]], 1e-12)
+
+
+def vote(L, report=None, **hyperparameters):
+    """x after clients found the losses [J, m] of the candidates."""
+    found, (module, config, state) = candidates(report, J=len(L), **hyperparameters)
+    told = replace(report or reports(), phase=1)
+    plan = module.plan(state, received(told), config)
+    assert plan.epochs == 0
+    close(plan.start, found[:, None].expand(-1, 3, -1))
+    told = replace(told, start=plan.start, delta=torch.zeros(len(L), 3, 2), loss_after=L)
+    result, state = module.aggregate(state, told, config)
+    assert state.keys() == {"M"}, "candidates are not kept after the round"
+    return result.model, found
+
+
+@pytest.mark.parametrize("winner", [0, 1, 2, 3])
+def test_what_all_like_best_wins(winner):
+    L = torch.ones(4, 3, dtype=torch.float64)
+    L[winner] = 0.5
+    model, found = vote(L)
+    assert torch.equal(model, found[winner])
+    assert model.untyped_storage().nbytes() == model.nbytes
+
+
+def test_a_model_of_the_core_wins():
+    L = torch.tensor([[0.2, 0.8, 0.5], [0.5, 0.3, 0.7], [0.4, 0.4, 0.45], [0.9, 0.6, 0.3]], dtype=torch.float64)
+    model, found = vote(L)
+    assert veto_core.core(L.T).tolist() == [False, False, True, False]
+    assert torch.equal(model, found[2])
+
+
+def test_a_candidate_that_diverged_loses():
+    L = torch.tensor([[float("nan")] * 3, [float("inf")] * 3, [9.0] * 3], dtype=torch.float64)
+    model, found = vote(L)
+    assert torch.equal(model, found[2])
+
+
+def test_candidates_have_the_mean_buffers_and_the_old_model_its_own():
+    x, buffers = torch.cat([X, vector(7.0)]), vector(1.0, 2.0, 5.0)[:, None]
+    found, _ = candidates(replace(reports(), x=x, buffers=buffers), J=3)
+    close(found[:, 2], [0.25 * 1 + 0.5 * 2 + 0.25 * 5, 2.5, 7])
+    close(found[:, :2], candidates(J=3)[0])
+
+
+# -- the engine --------------------------------------------------------------------------------------------
+def simulation(hyperparameters, algorithm="rank_core_fed", backend="auto", **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"rounds": 3, "batch_size": 3} | changes)
+    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("per_round", [2, 3])
+def test_in_the_engine_one_candidate_is_fedavg(backend, per_round):
+    plain = simulation({"weighting": "size"}, "fedavg", backend, clients_per_round=per_round).run()
+    one = simulation({"J": 1}, backend=backend, clients_per_round=per_round)
+    assert one.phases == 1 and one.needs == ()
+    assert torch.equal(one.run().x, plain.x)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+def test_in_the_engine_the_losses_of_the_candidates_decide(backend, monkeypatch):
+    seen = []
+
+    def recorded(state, report: Reports, config, aggregate=rank_core_fed.aggregate):
+        seen.append((state, report))
+        return aggregate(state, report, config)
+
+    monkeypatch.setattr(rank_core_fed, "aggregate", recorded)
+    run = simulation({"J": 5}, backend=backend)
+    run.step()
+    (_, first), (state, second) = seen
+    assert (first.phase, second.phase) == (0, 1)
+    assert not second.delta.any() and second.loss_after.shape == (5, 3)
+    assert torch.equal(run.x, state["candidates"][veto_core.elected(second.loss_after.T)])
+    for run.x, losses in zip(state["candidates"], second.loss_after, strict=True):
+        close(run.losses("train", [0, 1, 2]), losses, 1e-12)
+
+
+def test_in_the_engine_the_whole_run():
+    run = simulation({"J": 6}, clients_per_round=2)
+    before = run.losses("train", [0, 1, 2]).mean()
+    run.run()
+    assert run.state.keys() == {"M"}
+    assert run.losses("train", [0, 1, 2]).mean() < before
+
+
+def test_traffic():
+    """Down x and the other candidates, up one model."""
+    for J in (1, 16):
+        assert rank_core_fed.traffic(Federation(SAMPLES, X), rank_core_fed.Config(J=J)) == (2 * J, 2)
+
+
+def test_it_is_marked_as_reconstructed_and_refuses_what_it_cannot_do():
+    assert rank_core_fed.RECONSTRUCTED is True
+    assert rank_core_fed.REFUSES == ("server_momentum", "fedvarp")
