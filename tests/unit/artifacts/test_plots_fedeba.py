@@ -411,7 +411,7 @@ def test_runs_without_the_model_and_data_of_another_kind_are_refused(toy, tmp_pa
 
 
 def test_local_losses_that_no_temperature_tells_apart_are_refused(toy):
-    # From -1, twice the losses' slopes: F_1(2) = F_2(-4) = 0 after a step of 1 / (2 c_k).
+    # (x-2)^2 and (x+2)^2 from 0: both clients come half as near to their minima.
     save_file({"inputs": np.ones((2, 1), np.float32), "labels": np.array([2, -2], np.float32)}, toy["data"][A])
     with pytest.raises(FairflError, match="no tau tells the clients apart"):
         figure.build(toy_spec(toy, TOY_ROWS[:1]))
