@@ -5,7 +5,8 @@ import statistics
 from dataclasses import dataclass
 
 from fairfl.artifacts.arms import arm
-from fairfl.artifacts.inputs import Inputs, Row, finite, plural
+from fairfl.artifacts.inputs import Inputs, Row, finite
+from fairfl.artifacts.notes import plural
 from fairfl.artifacts.units import counts, endless, factor, printed
 from fairfl.errors import FairflError
 from fairfl.metrics.origin import origin

@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 
 from fairfl import atomic, cli
 from fairfl.artifacts import style
-from fairfl.artifacts.inputs import Inputs, NothingRun, labels, note, read_spec
+from fairfl.artifacts.inputs import Inputs, NothingRun, labels, read_spec
+from fairfl.artifacts.notes import note
 from fairfl.errors import FairflError
 from fairfl.spec.declaration import names
 from fairfl.spec.strict import check, nearest

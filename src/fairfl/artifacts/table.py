@@ -18,7 +18,7 @@ from pydantic import Field
 
 from fairfl import atomic, cli
 from fairfl.artifacts.cells import Line, best, lines_of, on_machines, remarks
-from fairfl.artifacts.inputs import Inputs, Row, labels, note, read_spec, symbol
+from fairfl.artifacts.inputs import Inputs, Row, labels, read_spec, symbol
 from fairfl.artifacts.layouts import Head, Words, grid_of, title
 from fairfl.artifacts.marks import USED_HEADER, Known, legend, marks, used_lines
 from fairfl.artifacts.markup import (
@@ -31,6 +31,7 @@ from fairfl.artifacts.markup import (
     markdown_page,
     markdown_table,
 )
+from fairfl.artifacts.notes import note
 from fairfl.metrics.origin import origins
 from fairfl.spec.base import Strict
 from fairfl.spec.strict import check
