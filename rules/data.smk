@@ -22,6 +22,24 @@ rule fetch:
         " --out {output:q} > {log:q} 2>&1"
 
 
+rule fetch_weights:
+    """Published weights of a model, in the same way."""
+    output:
+        "results/data/weights/{model}.fetched.json",
+    log:
+        "results/data/logs/{model}.weights.log",
+    retries: 2
+    conda:
+        "../envs/fairfl.yaml"
+    resources:
+        folder=workload.config.data_folder,
+        where=layout.sources(),
+    shell:
+        "python -m fairfl.start fairfl.fetch --weights {wildcards.model}"
+        " --folder {resources.folder:q} {resources.where}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
 rule prepare:
     """One tensor file per data set."""
     input:

@@ -6,6 +6,7 @@ rule local_optimum:
     input:
         data=lambda wc: layout.data(wc.setting, int(wc.seed)),
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
+        weights=lambda wc: layout.weights(wc.setting),
     output:
         f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
     log:
@@ -29,6 +30,7 @@ rule surrogate:
     input:
         data=lambda wc: layout.data(wc.setting, int(wc.seed)),
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
+        weights=lambda wc: layout.weights(wc.setting),
     output:
         f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.json",
     log:

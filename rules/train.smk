@@ -5,6 +5,7 @@ rule train:
     input:
         data=lambda wc: layout.data(wc.setting, int(wc.seed)),
         partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
+        weights=lambda wc: layout.weights(wc.setting),
         optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
         tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
         after=lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed)),

@@ -1,4 +1,7 @@
-"""Obtain the raw files of a data set: ``python -m fairfl.fetch --dataset mnist --out m.json``."""
+"""Obtain the raw files of a data set: ``python -m fairfl.fetch --dataset mnist --out m.json``.
+
+Or the published weights that a model may start from: ``--weights resnet18``.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import argparse
 import json
 from pathlib import Path
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, pretrained
 from fairfl.data import load
+from fairfl.data.interface import RemoteFile
 from fairfl.data.options import json_object
 from fairfl.data.sources import find_all
 
@@ -15,7 +19,7 @@ from fairfl.data.sources import find_all
 def main(argv: list[str] | None = None) -> None:
     """Bring every file into ``--folder``, then write the marker ``--out``.
 
-    The marker is JSON: {dataset, files: [{name, sha256, bytes, path, source}]} with ``name`` and
+    The marker is JSON: {dataset or weights, files: [{name, sha256, bytes, path, source}]} with ``name`` and
     ``path`` (relative to the folder) of the form that was found and ``source`` one of "local
     folder", "mirror", "upstream". A data set without files gets an empty list. On failure no marker
     is written.
@@ -26,16 +30,21 @@ def main(argv: list[str] | None = None) -> None:
         OSError: the marker cannot be written.
     """
     parser = argparse.ArgumentParser(prog="fairfl.fetch", description="Obtain raw data files.")
-    parser.add_argument("--dataset", required=True, help="name of the data set")
-    parser.add_argument("--options", default="{}", help="its options, a JSON object")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--dataset", help="name of the data set")
+    what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")
+    parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     parser.add_argument("--mirror", action="append", default=[], help="folder or address; may be repeated")
     parser.add_argument("--offline", action="store_true", help="use no network")
     parser.add_argument("--out", type=Path, required=True, help="marker file to write")
     args = parser.parse_args(argv)
 
-    files = load(args.dataset).files(json_object("--options", args.options))
-    found = find_all(files, args.dataset, args.folder, args.mirror, args.offline)
+    if args.weights:
+        kind, name, files = "weights", args.weights, (_published(args.weights),)
+    else:
+        kind, name, files = "dataset", args.dataset, load(args.dataset).files(json_object("--options", args.options))
+    found = find_all(files, name, args.folder, args.mirror, args.offline)
     records = [
         {
             "name": copy.path.name,
@@ -46,8 +55,13 @@ def main(argv: list[str] | None = None) -> None:
         }
         for copy in found
     ]
-    marker = {"dataset": args.dataset, "files": records}
+    marker = {kind: name, "files": records}
     atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
+
+
+def _published(model: str) -> RemoteFile:
+    weights = pretrained.PUBLISHED[model]
+    return RemoteFile(weights.name, (weights.url,), sha256=(weights.sha256,), folder=pretrained.TORCHVISION)
 
 
 if __name__ == "__main__":

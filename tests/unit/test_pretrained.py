@@ -95,22 +95,22 @@ def weights_in(folder, name, content=b"weights"):
 def name(monkeypatch):
     """The published file is a small one."""
     digest = hashlib.sha256(b"weights").hexdigest()
-    monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", pretrained.Weights(f"resnet18-{digest[:8]}.pth", digest))
+    monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", pretrained.Published(f"resnet18-{digest[:8]}.pth", digest))
     return f"resnet18-{digest[:8]}.pth"
 
 
 def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_path, monkeypatch, name):
     cached = weights_in(tmp_path / "home" / ".cache" / "torch" / "hub" / "checkpoints", name)
-    assert pretrained.weights("imagenet", "resnet18") == cached
+    assert pretrained.weights_file("imagenet", "resnet18") == cached
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
     with pytest.raises(FairflError):
-        pretrained.weights("imagenet", "resnet18")
+        pretrained.weights_file("imagenet", "resnet18")
     cached = weights_in(tmp_path / "torch" / "hub" / "checkpoints", name)
-    assert pretrained.weights("imagenet", "resnet18") == cached
+    assert pretrained.weights_file("imagenet", "resnet18") == cached
     monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
     for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
         put_there = weights_in(folder, name)
-        assert pretrained.weights("imagenet", "resnet18") == put_there
+        assert pretrained.weights_file("imagenet", "resnet18") == put_there
 
 
 def test_weights_that_are_nowhere():
@@ -120,9 +120,9 @@ def test_weights_that_are_nowhere():
         r"https://download.pytorch.org/models/resnet18-f37072fd.pth into one of them, or use null, random weights"
     )
     with pytest.raises(FairflError, match=message):
-        pretrained.weights("imagenet", "resnet18")
+        pretrained.weights_file("imagenet", "resnet18")
     with pytest.raises(FairflError, match="'imagnet' is no file of weights; use 'imagenet', a file or null"):
-        pretrained.weights("imagnet", "resnet18")
+        pretrained.weights_file("imagnet", "resnet18")
 
 
 def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
@@ -131,11 +131,11 @@ def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
     message = f"{name}: damaged, or another file: its sha256 begins with {found}, not with the {name[9:17]} of its name"
     for choice in ("imagenet", str(path)):
         with pytest.raises(FairflError, match=message):
-            pretrained.weights(choice, "resnet18")
+            pretrained.weights_file(choice, "resnet18")
     path.write_bytes(b"weights")
-    assert pretrained.weights(str(path), "resnet18") == path
+    assert pretrained.weights_file(str(path), "resnet18") == path
     mine = weights_in(tmp_path / "home", "mine.pth", b"anything")
-    assert pretrained.weights("~/mine.pth", "resnet18") == mine
+    assert pretrained.weights_file("~/mine.pth", "resnet18") == mine
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,25 @@ values are those of FairFL, the public code of the same group. Group normalisati
 parameters are all of the model.
 
 FOCUS: ResNet-18 on CIFAR-10. The paper says no more than that; the original has batch normalisation.
+
+FedEBA+: ResNet-18 on CIFAR-100, "Resnet" on Tiny-ImageNet, where its numbers are out of reach of random weights.
+
+Layers have the names of torchvision's, so that files of its weights fit.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
+from fairfl.models import weights
 from fairfl.models.layers import image_shape
 from fairfl.spec.base import Strict
+
+PUBLISHED = "resnet18"  # the weights that `pretrained: imagenet` means, in fairfl.pretrained
 
 
 class Config(Strict):
@@ -31,6 +39,11 @@ class Config(Strict):
     )
     stem: Literal["imagenet", "cifar"] = Field(
         "imagenet", description="7x7 with stride 2 and max-pool 3x3 with stride 2; or 3x3, no pool"
+    )
+    pretrained: str | None = Field(
+        None,
+        description="imagenet: the weights that torchvision publishes for ResNet-18 (norm batch, stem imagenet); a "
+        "file of weights under the same names; null: random weights. The head is drawn anew for other classes",
     )
 
     @field_validator("widths", "blocks")
@@ -56,37 +69,53 @@ class Config(Strict):
             raise ValueError(f"{value} groups do not divide each of the widths {widths}")
         return value
 
+    @model_validator(mode="after")
+    def _published(self) -> "Config":
+        resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "norm": "batch", "stem": "imagenet"}
+        for key, value in resnet_18.items():
+            if self.pretrained == "imagenet" and getattr(self, key) != value:
+                given = getattr(self, key)
+                raise ValueError(f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}")
+        return self
+
 
 class Residual(nn.Module):
-    """ReLU(body(x) + shortcut(x)): two 3x3 convolutions, and the identity or a 1x1 convolution of the same shape."""
+    """Two 3x3 convolutions; their result plus x itself, or plus a 1x1 convolution of x where the shape changes."""
 
     def __init__(self, inputs: int, channels: int, stride: int, norm: Callable[[int], nn.Module]) -> None:
         super().__init__()
-        self.body = nn.Sequential(
-            *(_convolution(inputs, channels, 3, stride), norm(channels), nn.ReLU()),
-            *(_convolution(channels, channels, 3, 1), norm(channels)),
-        )
+        self.conv1, self.bn1 = _convolution(inputs, channels, 3, stride), norm(channels)
+        self.conv2, self.bn2 = _convolution(channels, channels, 3, 1), norm(channels)
         same = (inputs, stride) == (channels, 1)
         shortcut = [] if same else [_convolution(inputs, channels, 1, stride), norm(channels)]
-        self.shortcut = nn.Sequential(*shortcut)
+        self.downsample = nn.Sequential(*shortcut)
 
     def forward(self, x: Tensor) -> Tensor:
-        return (self.body(x) + self.shortcut(x)).relu()
+        inner = self.bn1(self.conv1(x)).relu()
+        return (self.bn2(self.conv2(inner)) + self.downsample(x)).relu()
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
-    """Raises ValueError if the data are no images."""
+    """Raises ValueError if the data are no images, FairflError if weights that are asked for are not there."""
     inputs, first = image_shape(shape, "resnet")[0], config.widths[0]
     norm = nn.BatchNorm2d if config.norm == "batch" else partial(nn.GroupNorm, config.groups)
     kernel, stride = (7, 2) if config.stem == "imagenet" else (3, 1)
-    layers = [_convolution(inputs, first, kernel, stride), norm(first), nn.ReLU()]
-    layers += [nn.MaxPool2d(3, stride=2, padding=1)] if config.stem == "imagenet" else []
+    layers: dict[str, nn.Module] = {
+        "conv1": _convolution(inputs, first, kernel, stride),
+        "bn1": norm(first),
+        "relu": nn.ReLU(),
+    }
+    if config.stem == "imagenet":
+        layers["maxpool"] = nn.MaxPool2d(3, stride=2, padding=1)
     inputs = first
-    for stage, (channels, blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):
-        for block in range(blocks):
-            layers.append(Residual(inputs, channels, 2 if stage > 0 and block == 0 else 1, norm))
-            inputs = channels
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, outputs))
+    for stage, (channels, blocks) in enumerate(zip(config.widths, config.blocks, strict=True), 1):
+        changing = Residual(inputs, channels, 2 if stage > 1 else 1, norm)
+        layers[f"layer{stage}"] = nn.Sequential(
+            changing, *(Residual(channels, channels, 1, norm) for _ in range(blocks - 1))
+        )
+        inputs = channels
+    layers |= {"avgpool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten(), "fc": nn.Linear(inputs, outputs)}
+    return weights.start(nn.Sequential(OrderedDict(layers)), "ResNet", config.pretrained, PUBLISHED, "fc")
 
 
 def _convolution(inputs: int, channels: int, kernel: int, stride: int) -> nn.Module:

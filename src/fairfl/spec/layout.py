@@ -17,6 +17,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from fairfl import pretrained
 from fairfl.data import load
 from fairfl.provenance.code import closure
 from fairfl.provenance.fingerprint import canonical, fingerprint
@@ -71,6 +72,13 @@ class Layout:
 
     def data_options(self, key: str) -> str:
         return canonical(self._settings()[self.owner_of(key)[0]].data.options)
+
+    def weights(self, setting: str) -> list[str]:
+        """Marker of the published weights that the setting's model starts from, if it does."""
+        model = self._settings()[setting].model
+        published = getattr(declaration("models", model.name), "PUBLISHED", None)
+        asked = published and model.options.get("pretrained") == pretrained.IMAGENET
+        return [f"results/data/weights/{published}.fetched.json"] if asked else []
 
     def partition(self, setting: str, seed: int) -> str:
         return f"{self.results}/partitions/{setting}/seed{seed}.parquet"

@@ -11,7 +11,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from fairfl import fetch, prepare
+from fairfl import fetch, prepare, pretrained
 from fairfl.data import ambiguous_digits, digits, mnist, synthetic_gaussian
 from fairfl.data.interface import RemoteFile, content_sha256
 from fairfl.errors import DataError, OptionError, SourceError
@@ -58,6 +58,29 @@ def test_fetch_without_files(tmp_path):
     fetch.main(["--dataset", "digits", "--folder", str(tmp_path / "data"), "--out", str(out)])
     assert json.loads(out.read_text()) == {"dataset": "digits", "files": []}
     assert not (tmp_path / "data").exists()
+
+
+def test_fetch_of_published_weights(tmp_path, monkeypatch):
+    """They land where models look for them, checked by their full digest."""
+    content = b"weights"
+    digest = hashlib.sha256(content).hexdigest()
+    published = pretrained.Published(f"resnet18-{digest[:8]}.pth", digest)
+    monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", published)
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
+    mirror, out = tmp_path / "m" / "torchvision" / published.name, tmp_path / "m.json"
+    mirror.parent.mkdir(parents=True)
+    arguments = ["--weights", "resnet18", "--folder", str(tmp_path / "data"), "--out", str(out), "--offline"]
+    arguments += ["--mirror", str(tmp_path / "m")]
+    mirror.write_bytes(b"damaged")
+    with pytest.raises(SourceError, match="no usable copy of resnet18"):
+        fetch.main(arguments)
+    assert not out.exists()
+    mirror.write_bytes(content)
+    fetch.main(arguments)
+    marker = json.loads(out.read_text())
+    assert marker["weights"] == "resnet18"
+    assert (marker["files"][0]["path"], marker["files"][0]["source"]) == (f"torchvision/{published.name}", "mirror")
+    assert pretrained.weights_file("imagenet", "resnet18").read_bytes() == content
 
 
 def test_fetch_failure_leaves_no_marker(tmp_path):

@@ -15,6 +15,12 @@ FEDFV = {
 }  # fmt: skip
 
 
+# FedEBA+'s model of CIFAR-10, which is FLGo's, and what is assumed of those of its tables 21 and 22.
+FEDEBA = {"name": "cnn", "channels": [64, 64], "kernel": 5, "hidden": [384, 192]}
+DEEPER = FEDEBA | {"channels": [64, 64, 64], "kernel": [5, 5, 3], "padding": [0, 0, 1], "pool": [2, 2, 1]}
+SHALLOWER = FEDEBA | {"channels": [64], "pool": 4, "hidden": []}
+
+
 def size(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
@@ -32,9 +38,14 @@ def size(model):
         ({"name": "logistic_regression", "bias": "zero"}, (1, 28, 28), 3, 2_355),
         (FEDFV, (1, 28, 28), 10, 608_702),
         # Those of FLGo and LEAF.
-        ({"name": "cnn", "channels": [64, 64], "kernel": 5, "hidden": [384, 192]}, (3, 32, 32), 10, 797_962),
+        (FEDEBA, (3, 32, 32), 10, 797_962),
         ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 512}, (1, 28, 28), 62, 1_690_046),
         ({"name": "cnn", "kernel": 5, "padding": 2, "hidden": 2048}, (1, 28, 28), 62, 6_603_710),
+        (FEDEBA | {"channels": [32, 32], "hidden": [192, 96]}, (3, 32, 32), 10, 201_354),
+        (FEDEBA | {"channels": [128, 128], "hidden": [768, 384]}, (3, 32, 32), 10, 3_176_970),
+        (DEEPER, (3, 32, 32), 10, 797_962 + 64 * 64 * 9 + 64),
+        (SHALLOWER, (3, 32, 32), 10, 3 * 25 * 64 + 64 + 3136 * 10 + 10),
+        (FEDEBA | {"channels": [64]}, (3, 32, 32), 10, 4_897_994),
     ],
 )
 def test_number_of_parameters(choice, shape, outputs, count):
@@ -66,7 +77,7 @@ def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     assert weight.std().item() == pytest.approx(1 / 20 / 3**0.5, rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn", "resnet"])
+@pytest.mark.parametrize("name", ["logistic_regression", "mlp", "cnn", "resnet", "mobilenet_v2"])
 def test_the_same_seed_gives_the_same_start(name):
     drawn = []
     for seed in (1, 1, 2):
@@ -95,6 +106,33 @@ def test_a_cnn_has_relu_where_it_is_asked_for():
     assert kinds(activation="none") == 2 * pooled + head
     assert kinds(activation="none", output_activation="relu") == [*2 * pooled, *head, nn.ReLU]
     assert kinds(hidden=[6, 4]) == 2 * [*pooled, nn.ReLU] + [*head, nn.ReLU, nn.Linear]
+    assert kinds(hidden=[]) == 2 * [*pooled, nn.ReLU] + [nn.Flatten, nn.Linear]
+
+
+def test_a_cnn_pools_where_it_is_asked_for():
+    assert kinds(pool=[1, 2])[:5] == [nn.Conv2d, nn.ReLU, nn.Conv2d, nn.MaxPool2d, nn.ReLU]
+    assert nn.MaxPool2d not in kinds(pool=1)
+    assert nn.MaxPool2d in kinds(pool=2)
+
+
+def test_a_cnn_with_blocks_of_their_own():
+    config = cnn.Config(channels=[2, 3, 4], kernel=[5, 3, 1], padding=[2, 0, 1], pool=[3, 1, 2])
+    layers = list(cnn.build(config, (1, 20, 26), 5))
+    convolutions = [layer for layer in layers if isinstance(layer, nn.Conv2d)]
+    assert [(layer.out_channels, layer.kernel_size, layer.padding) for layer in convolutions] == [
+        (2, (5, 5), (2, 2)),
+        (3, (3, 3), (0, 0)),
+        (4, (1, 1), (1, 1)),
+    ]
+    assert [layer.kernel_size for layer in layers if isinstance(layer, nn.MaxPool2d)] == [3, 2]
+
+
+def test_one_number_is_that_of_each_block():
+    one, each = (
+        cnn.build(cnn.Config(kernel=kernel, padding=padding, pool=pool), (1, 28, 28), 10)
+        for kernel, padding, pool in ((5, 1, 3), ([5, 5], [1, 1], [3, 3]))
+    )
+    assert str(one) == str(each)
 
 
 def test_a_list_of_one_hidden_layer_is_that_layer():
@@ -106,10 +144,12 @@ def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
     built = {
         "plain": cnn.Config(),
         "no activation": cnn.Config(activation="none", hidden=[8, 4], outputs=62),
+        "deeper": cnn.Config(**{key: value for key, value in DEEPER.items() if key != "name"}),
+        "shallower": cnn.Config(**{key: value for key, value in SHALLOWER.items() if key != "name"}),
         "relu at the end": cnn.Config(output_activation="relu"),
     }
     by_hand = {name: convolutional.supports(cnn.build(config, (1, 28, 28), 10)) for name, config in built.items()}
-    assert by_hand == {"plain": True, "no activation": True, "relu at the end": False}
+    assert by_hand == dict.fromkeys(built, True) | {"relu at the end": False}
 
 
 @pytest.mark.parametrize(
@@ -123,9 +163,10 @@ def test_outputs_that_do_not_fit(outputs, needed, message):
 
 @pytest.mark.parametrize("kernel", [1, 3, 4, 5])
 @pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("pool", [1, [2, 4], [3, 1]])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 20, 25)])
-def test_cnn_knows_the_size_that_its_blocks_leave(kernel, padding, shape):
-    model = cnn.build(cnn.Config(channels=[2, 3], kernel=kernel, padding=padding, hidden=4), shape, 6)
+def test_cnn_knows_the_size_that_its_blocks_leave(kernel, padding, pool, shape):
+    model = cnn.build(cnn.Config(channels=[2, 3], kernel=kernel, padding=padding, pool=pool, hidden=4), shape, 6)
     assert model(torch.zeros(2, *shape)).shape == (2, 6)
 
 
@@ -136,12 +177,14 @@ def test_small_images_need_padding():
     assert model(torch.zeros(1, 1, 8, 8)).shape == (1, 10)
 
 
-def test_one_short_side_makes_a_cnn_too_deep():
+@pytest.mark.parametrize(("options", "side"), [({}, 3), ({"pool": 4}, 5), ({"pool": 1}, 2)])
+def test_one_short_side_makes_a_cnn_too_deep(options, side):
     with pytest.raises(ValueError, match="too deep"):
-        cnn.build(cnn.Config(channels=[2]), (1, 28, 3), 10)
+        cnn.build(cnn.Config(channels=[2], **options), (1, 28, side), 10)
+    cnn.build(cnn.Config(channels=[2], **options), (1, 28, side + 1), 10)
 
 
-@pytest.mark.parametrize("name", ["cnn", "resnet"])
+@pytest.mark.parametrize("name", ["cnn", "resnet", "mobilenet_v2"])
 @pytest.mark.parametrize("shape", [(784,), (28, 28), (1, 1, 28, 28)])
 def test_models_of_images_refuse_other_data(name, shape):
     with pytest.raises(ValueError, match=f"{name} needs images .channels, height, width., the data have shape"):
@@ -156,8 +199,15 @@ def test_models_of_images_refuse_other_data(name, shape):
         ("cnn", {"kernel": 0}),
         ("cnn", {"padding": -1}),
         ("cnn", {"hidden": 0}),
-        ("cnn", {"hidden": []}),
         ("cnn", {"hidden": [3, 0]}),
+        ("cnn", {"pool": 0}),
+        ("cnn", {"pool": []}),
+        ("cnn", {"pool": [2, 0]}),
+        ("cnn", {"pool": [2, 2, 2]}),
+        ("cnn", {"kernel": [3, 3, 3]}),
+        ("cnn", {"kernel": [3, 0]}),
+        ("cnn", {"padding": [1]}),
+        ("cnn", {"padding": [0, -1]}),
         ("cnn", {"kernel": 2.5}),
         ("cnn", {"outputs": 1}),
         ("cnn", {"activation": "tanh"}),
@@ -169,6 +219,13 @@ def test_models_of_images_refuse_other_data(name, shape):
         ("resnet", {"groups": 0}),
         ("resnet", {"groups": 3}),
         ("resnet", {"stem": "none"}),
+        ("resnet", {"pretrained": True}),
+        ("mobilenet_v2", {"width": 0.0}),
+        ("mobilenet_v2", {"stages": 1}),
+        ("mobilenet_v2", {"stages": 8}),
+        ("mobilenet_v2", {"dropout": 1.0}),
+        ("mobilenet_v2", {"small_input": 1}),
+        ("mobilenet_v2", {"pretrained": True}),
         ("mlp", {"hidden": []}),
         ("mlp", {"hidden": [200, -1]}),
         ("mlp", {"hidden": [float("nan")]}),

@@ -4,15 +4,23 @@ import pytest
 import torch
 
 from fairfl.algorithms.interface import Deployed
+from fairfl.engine.backends import make_backend
 from fairfl.engine.evaluation import client_losses, evaluate
 from fairfl.engine.federation import Clients, Part
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
 from fairfl.engine.parameters import bind
-from fairfl.engine.rounds import make_backend
 
 MODELS = {
     "resnet": {"name": "resnet", "widths": [4, 6], "blocks": [1, 1]},
+    "own blocks": {
+        "name": "cnn",
+        "channels": [3, 4],
+        "kernel": [3, 2],
+        "padding": [1, 0],
+        "pool": [4, 1],
+        "hidden": [],
+    },
     "no activation": {"name": "cnn", "channels": [3, 4], "padding": 1, "hidden": [6, 5], "activation": "none"},
     "more outputs": {"name": "cnn", "channels": [3], "hidden": 5, "outputs": 7},
     "relu at the end": {"name": "cnn", "channels": [3], "hidden": 5, "outputs": 7, "output_activation": "relu"},
@@ -35,6 +43,7 @@ def clients(held_out):
 def backend_of(model, loss, held_out=(5, 0)):
     federation = clients(list(held_out))
     spec = {"model": MODELS[model], "loss": loss, "seed": 0, "precision": "fp32"}
+    spec |= {"optimizer": "sgd", "weight_decay": 0.0}
     return *make_backend(spec, federation, "auto", CPU), federation
 
 

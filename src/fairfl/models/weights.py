@@ -1,0 +1,61 @@
+"""Where the first values of an image model come from: drawn, or from a file of weights."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from fairfl import pretrained
+from fairfl.errors import FairflError
+
+# Files of before 2018 lack it, and none of our models uses it.
+_OPTIONAL = "num_batches_tracked"
+
+
+def start(model: nn.Module, title: str, choice: str | None, published: str, head: str) -> nn.Module:
+    """Set the model to the weights that its option `pretrained` names; returns it.
+
+    The head stays as it was drawn if the file has none for as many outputs. Attribute `origin` of the model becomes a
+    phrase for results: where the weights come from.
+
+    Args:
+        choice: "imagenet", a file, or None: as drawn.
+        published: name of the model in fairfl.pretrained.PUBLISHED.
+        head: name of the last layer.
+
+    Raises:
+        FairflError: the file is not there, damaged, or of another model.
+    """
+    if choice is None:
+        model.origin = f"{title} from random weights"
+        return model
+    path = pretrained.weights_file(choice, published)
+    own, given = model.state_dict(), _read(path)
+    last = {key: value for key, value in own.items() if key.startswith(f"{head}.")}
+    anew = _differences(last, {key: given[key] for key in last if key in given})
+    if anew:
+        given |= last
+    if wrong := _differences(own, given):
+        raise FairflError(f"{path}: not the weights of this {title}: {wrong[0]}")
+    model.load_state_dict(given, strict=False)
+    data = " on ImageNet" if choice == pretrained.IMAGENET else ""
+    model.origin = f"{title} pre-trained{data} ({path.name})" + (", its head from random weights" if anew else "")
+    return model
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # of the many kinds that a file may raise
+        raise FairflError(f"{path}: no file of weights that torch can load ({type(error).__name__})") from error
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise FairflError(f"{path}: holds something else than tensors by their names")
+    return dict(found)
+
+
+def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+    """Each in words: a name that only one has, or under which they have other shapes."""
+    shapes = [{key: list(value.shape) for key, value in tensors.items()} for tensors in (own, given)]
+    keys = [key for key in own | given if not key.endswith(_OPTIONAL)]
+    wrong = [(key, *(known.get(key, "nothing") for known in shapes)) for key in keys]
+    return [f"{key} is {has} in the model, {found} in the file" for key, has, found in wrong if has != found]

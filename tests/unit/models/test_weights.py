@@ -1,0 +1,156 @@
+"""Image models that start from files of weights: torchvision's layout, new heads, files that do not fit."""
+
+import hashlib
+
+import pytest
+import torch
+import torchvision
+from pydantic import ValidationError
+
+from fairfl import models, pretrained
+from fairfl.engine import parameters
+from fairfl.errors import FairflError
+
+RESNET = {"name": "resnet", "norm": "batch", "stem": "imagenet"}
+SMALL = RESNET | {"widths": [2], "blocks": [1]}
+CASES = {
+    "resnet18": (RESNET, "fc", torchvision.models.resnet18, "ResNet"),
+    "mobilenet_v2": ({"name": "mobilenet_v2"}, "classifier.1", torchvision.models.mobilenet_v2, "MobileNet-v2"),
+}
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """No weights of this machine are found."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "data"))
+
+
+@pytest.fixture(scope="module", params=CASES)
+def published(request, tmp_path_factory):
+    """torchvision's model, its statistics moved by some images, and the file of its weights, named as theirs are."""
+    torch.manual_seed(0)
+    model = CASES[request.param][2]()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        model(torch.randn(4, 3, 32, 32))
+    folder = tmp_path_factory.mktemp("weights")
+    torch.save(model.state_dict(), folder / "new")
+    digest = hashlib.sha256((folder / "new").read_bytes()).hexdigest()
+    path = (folder / "new").rename(folder / f"{request.param}-{digest[:8]}.pth")
+    return request.param, model.eval(), path
+
+
+def built(choice, outputs, seed=0, shape=(3, 32, 32)):
+    torch.manual_seed(seed)
+    return models.build(choice, shape, outputs).eval()
+
+
+def test_the_published_model(published, monkeypatch, tmp_path):
+    """All classes of ImageNet: torchvision's own outputs. Others: its weights under a head of the run's seed."""
+    kind, theirs, path = published
+    choice, head, _, title = CASES[kind]
+    choice = choice | {"pretrained": "imagenet"}
+    monkeypatch.setitem(pretrained.PUBLISHED, kind, pretrained.Published(path.name, ""))
+    with pytest.raises(FairflError, match=f"'imagenet' is {path.name}, which is not in"):
+        built(choice, 10)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / path.name).symlink_to(path)
+    whole, ours, same, other = built(choice, 1000), *(built(choice, 10, seed) for seed in (1, 1, 2))
+    images = torch.randn(2, 3, 48, 48)
+    with torch.no_grad():
+        torch.testing.assert_close(whole(images), theirs(images))
+    assert whole.origin == f"{title} pre-trained on ImageNet ({path.name})"
+    assert ours.origin == f"{whole.origin}, its head from random weights"
+    own, given = ours.state_dict(), theirs.state_dict()
+    heads = {f"{head}.weight", f"{head}.bias"}
+    assert list(own) == list(given)
+    assert all(torch.equal(own[key], given[key]) for key in own.keys() - heads)
+    assert own[f"{head}.weight"].shape == (10, given[f"{head}.weight"].shape[1])
+    assert torch.equal(parameters.flatten(ours), parameters.flatten(same))
+    assert not torch.equal(own[f"{head}.weight"], other.state_dict()[f"{head}.weight"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "origin"),
+    [(SMALL, "ResNet"), ({"name": "mobilenet_v2", "width": 0.1}, "MobileNet-v2")],
+)
+def test_random_weights_say_so(choice, origin):
+    assert built(choice, 5).origin == f"{origin} from random weights"
+
+
+def put(path, model, **changes):
+    """The weights of a model, some of them others; None: left out."""
+    found = {**model.state_dict(), **changes}
+    torch.save({key: value for key, value in found.items() if value is not None}, path)
+    return {**SMALL, "pretrained": str(path)}
+
+
+def test_weights_of_a_file_of_ones_own(tmp_path):
+    """Any layout of ours, whatever was drawn; the head too, if it has as many outputs."""
+    saved = built(SMALL, 3, seed=1)
+    choice = put(tmp_path / "mine.pth", saved)
+    same, other = built(choice, 3), built(choice, 4)
+    assert torch.equal(parameters.flatten(same), parameters.flatten(saved))
+    assert same.origin == "ResNet pre-trained (mine.pth)"
+    assert other.origin == "ResNet pre-trained (mine.pth), its head from random weights"
+    assert torch.equal(other.conv1.weight, saved.conv1.weight) and other.fc.weight.shape == (4, 2)
+    choice = put(tmp_path / "trunk.pth", saved, **{"fc.weight": None, "fc.bias": None})
+    assert "its head from random weights" in built(choice, 3).origin
+
+
+def test_files_without_numbers_of_batches(tmp_path):
+    """As torch wrote them until 2018, and the published ResNet-18 still is."""
+    saved = built(SMALL, 3, seed=1)
+    counters = [key for key in saved.state_dict() if key.endswith("num_batches_tracked")]
+    assert len(counters) == 3
+    same = built(put(tmp_path / "old.pth", saved, **dict.fromkeys(counters)), 3)
+    assert torch.equal(parameters.flatten(same), parameters.flatten(saved))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"layer1.0.bn2.bias": None}, r"layer1.0.bn2.bias is \[2\] in the model, nothing in the file"),
+        ({"layer9.weight": torch.zeros(3)}, r"layer9.weight is nothing in the model, \[3\] in the file"),
+        ({"conv1.weight": torch.zeros(2, 3, 3, 3)}, r"is \[2, 3, 7, 7\] in the model, \[2, 3, 3, 3\] in the file"),
+    ],
+)
+def test_weights_of_another_model(tmp_path, changes, message):
+    choice = put(tmp_path / "mine.pth", built(SMALL, 3), **changes)
+    with pytest.raises(FairflError, match=f"mine.pth: not the weights of this ResNet: .*{message}"):
+        built(choice, 3)
+
+
+def test_images_of_other_channels(tmp_path):
+    choice = put(tmp_path / "mine.pth", built(SMALL, 3))
+    with pytest.raises(FairflError, match=r"conv1.weight is \[2, 1, 7, 7\] in the model, \[2, 3, 7, 7\] in the file"):
+        built(choice, 3, shape=(1, 8, 8))
+
+
+def test_files_that_are_no_weights(tmp_path):
+    path = tmp_path / "mine.pth"
+    choice = {**SMALL, "pretrained": str(path)}
+    path.write_bytes(b"no weights")
+    with pytest.raises(FairflError, match=r"mine.pth: no file of weights that torch can load \(UnpicklingError\)"):
+        built(choice, 3)
+    for content in ([torch.zeros(2)], {"conv1.weight": 3}):
+        torch.save(content, path)
+        with pytest.raises(FairflError, match="mine.pth: holds something else than tensors by their names"):
+            built(choice, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"norm": "group"}, "norm is 'group', the weights of pretrained: imagenet are of 'batch'"),
+        ({"stem": "cifar"}, "stem is 'cifar', the weights of pretrained: imagenet are of 'imagenet'"),
+        ({"blocks": [1, 1, 1, 1]}, r"blocks is \[1, 1, 1, 1\], the weights of pretrained: imagenet"),
+    ],
+)
+def test_imagenet_means_resnet_18(changes, message):
+    with pytest.raises(ValidationError, match=message):
+        built(RESNET | {"pretrained": "imagenet"} | changes, 10)
+    assert built(SMALL | changes | {"widths": [2] * len(changes.get("blocks", [1]))}, 3)
