@@ -88,3 +88,8 @@ def test_pooled_recall_differs_from_the_mean_over_clients():
 
 def test_a_client_without_samples_has_no_recall():
     assert np.isnan(fairness.recall([[0, 0]], [[0, 0]])[0])
+
+
+def test_the_gap_of_two_clients_is_the_difference_of_their_losses():
+    assert fairness.loss_gap([8.0, 2.5]) == 5.5  # FedEBA+ figure 1
+    assert fairness.loss_gap([3.0]) == 0
