@@ -28,7 +28,7 @@ from fairfl.start import STARTED, identity
 ENTRIES = (
     "train", "optimum", "surrogate", "partition.__main__", "prepare", "tidy", "artifacts.table", "artifacts.figure"
 )  # fmt: skip
-FOLDERS = ("algorithms", "models", "partition", "data", "artifacts.plots")
+FOLDERS = ("algorithms", "modifiers", "models", "partition", "data", "artifacts.plots")
 LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")  # imported when a figure is saved
 GRACE = 5.0  # seconds between asking a job to end and killing it
 # Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
@@ -232,3 +232,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    sys.stderr.flush()
+    os._exit(0)  # libraries have nothing to put in order, and some complain at length when they try

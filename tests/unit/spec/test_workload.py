@@ -27,7 +27,11 @@ def test_every_paper_has_all_its_artifacts(root):
     keys |= {f"vred_table{n}" for n in range(1, 7)} | {"vred_figure1", "vred_figure2"}
     keys |= {"focus_algorithm1"} | {f"focus_table{n}" for n in range(1, 17)}
     keys |= {f"focus_figure{n}" for n in ("1a", "1b", "2a", "2b", "2c", "3")}
+    panels = ("3a", "3b", "5a", "5b", *map(str, (1, 2, 4, *range(6, 15))))
+    keys |= {f"fedeba_table{n}" for n in range(1, 25)} | {f"fedeba_figure{panel}" for panel in panels}
+    keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
     assert set(workload(root).artifacts) == keys
+    assert len(keys) == 100
 
 
 def test_runs_that_two_artifacts_share_are_run_once(root):
@@ -64,7 +68,7 @@ def test_stand_ins_are_declared(root, scale, real):
     load = workload(root, scale=scale)
     for name, setting in load.settings.items():
         published, label = load.papers[load.paper_of[name]].settings[name].data.name, setting.data.label
-        as_published = published in real or published.startswith("synthetic")
+        as_published = published in real or published.startswith(("synthetic", "two_quadratics"))
         assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
 
 
