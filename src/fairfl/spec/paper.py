@@ -1,5 +1,6 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
+import re
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -372,7 +373,11 @@ class Config(Strict):
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        """`--config papers=eagle` and `papers=eagle,vred` mean a list."""
+        """`--config papers=eagle` and `papers=eagle,vred` mean a list.
+
+        In `fedavg,fedfv/alpha=0.1,tau=10` the last part belongs to the arm before it.
+        """
         if isinstance(value, str):
-            return [part.strip() for part in value.split(",") if part.strip()]
+            arms = re.sub(r",(?=[^,/]*=)", "\0", value)
+            return [part.strip().replace("\0", ",") for part in arms.split(",") if part.strip()]
         return [value] if isinstance(value, int) else value

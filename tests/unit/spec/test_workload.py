@@ -92,6 +92,24 @@ def test_single_arms(root):
     assert load.wants("qffl") and load.wants("qffl", {"q": 0.1}) and not load.wants("qffl", {"q": 1.0})
 
 
+def test_an_arm_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
+    named = "fedavg,fedeba_plus/alpha=0.9,tau=0.1, qffl/q=0.5"
+    load = workload(root, artifacts="fedeba_table1", algorithms=named, settings="fedeba_fashion_mnist_mlp", seeds=0)
+    assert load.config.algorithms == ["fedavg", "fedeba_plus/alpha=0.9,tau=0.1", "qffl/q=0.5"]
+    assert [f"{run.algorithm}/{run.arm}" for run in load.runs] == [
+        "fedavg/default",
+        *sorted(load.config.algorithms[1:])[::-1],
+    ]
+
+
+def test_models_from_published_weights_wait_for_them(root):
+    paper, quick = Layout(workload(root, scale="paper")), Layout(workload(root, scale="quick"))
+    mobile, residual = "fedeba_tiny_imagenet_mobilenetv2", "fedeba_tiny_imagenet_resnet18"
+    assert paper.weights(mobile) == ["results/data/weights/mobilenet_v2.fetched.json"]
+    assert paper.weights(residual) == ["results/data/weights/resnet18.fetched.json"]
+    assert paper.weights("fedeba_cifar10_cnn") == paper.weights("vred_cifar10") == quick.weights(mobile) == []
+
+
 def test_a_run_that_comes_after_another_brings_it_along(root):
     load = workload(root, artifacts="focus_table13", algorithms="fedavg_hardcluster", settings="focus_rotated_mnist_10")
     hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
