@@ -54,7 +54,7 @@ def test_fedeba_plus_without_alignment_is_fedeba(root):
 
 
 def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root):
-    """But what only we have: rows of table 14, the whole cost of a round, and the points of figure 1 that draw a curve."""
+    """But what only we have: rows of table 14, the whole cost of a round, the points of figure 1 that draw a curve."""
     for key, artifact in load(root).papers["fedeba"].artifacts.items():
         lines = printed(root, key)
         if artifact.kind not in MEASURED_KINDS or not lines:
