@@ -45,7 +45,7 @@ def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, ro
     spec = {
         "model": workload.model, "loss": "cross_entropy", "clients_per_round": workload.per_round, "rounds": rounds,
         "local_epochs": 1, "batch_size": workload.batch, "learning_rate": workload.learning_rate,
-        "evaluate_every": rounds, "optimizer": "sgd", "weight_decay": 0.0,
+        "evaluate_every": rounds, "optimizer": "sgd", "weight_decay": 0.0, "lr_decay": None, "modifiers": {},
         "evaluated_parts": ["train", "validation", "test"], "keep": "nothing", "precision": precision,
         "algorithm": "fedavg", "hyperparameters": {"weighting": "size"}, "seed": seed,
     }  # fmt: skip

@@ -29,6 +29,8 @@ def simulation(job: Job, precision: str) -> Simulation:
         "learning_rate": w.learning_rate,
         "evaluate_every": 1_000_000,
         "optimizer": "sgd",
+        "lr_decay": None,
+        "modifiers": {},
         "weight_decay": 0.0,
         "evaluated_parts": ["train", "validation", "test"],
         "keep": "nothing",

@@ -182,6 +182,7 @@ def test_pretraining_starts_from_the_model_that_training_starts_from():
     drawn = {"model": {"name": "mlp", "hidden": [4]}, "learning_rate": 0.0}
     found = optimum.pretrain(spec_of(max_steps=1, **drawn), clients, CPU)
     run = {"algorithm": "fedavg", "hyperparameters": {}, "local_epochs": 1, "clients_per_round": 1}
+    run |= {"lr_decay": None, "modifiers": {}}
     training = Simulation(spec_of(**drawn) | run, clients, None, CPU)
     assert found["loss_train"] == training.losses("train", torch.tensor([0])).item()
     other = optimum.pretrain(spec_of(max_steps=1, **drawn, seed=4), clients, CPU)

@@ -60,7 +60,7 @@ def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
 
 def test_counts_come_from_the_partitions(tuned):
     table = (tuned.folder / "results/tiny/vred/table2.md").read_text()
-    assert "(paper: 39445)" in table and "(paper: 50)" in table
+    assert "(paper: 39445 [1])" in table and "(paper: 50)" in table
 
 
 def test_the_stage_is_a_no_op_the_second_time(tuned):

@@ -56,13 +56,14 @@ def received(report: Reports) -> Received:
 def federation(module, config, samples=SAMPLES, x=X) -> Federation:
     """The toy before the first round; every model of the server is x, [P + B]."""
     count = module.models(config)
+    shares = SHARES[torch.arange(len(samples)) % len(SHARES)]
     return Federation(
         samples=samples,
         x=x if count is None else x.expand(count, -1),
         clients_per_round=len(samples),
         parameters=len(X),
         shapes=(tuple(X.shape),),
-        labels=SHARES[: len(samples)] * samples[:, None],
+        labels=shares * samples[:, None],
         memberships=MEMBERSHIPS[: len(samples)],
     )
 
