@@ -18,6 +18,7 @@ from fairfl.engine.losses import LOSSES, ClosedForm
 from fairfl.engine.parameters import bind, count, flatten
 from fairfl.engine.program import Program
 from fairfl.engine.seeds import generator
+from fairfl.modifiers.interface import Objective, Privacy
 
 # Captured steps kept at once, one per batch size.
 PROGRAMS = 64
@@ -64,7 +65,8 @@ class Sequential:
             targets = self.chain.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
             self.targets = targets[0].T.contiguous()
         self.slope: Slope | None = None
-        self.held: tuple = (None, 0, None, None)
+        self.objective: Objective | None = None
+        self.privacy: Privacy | None = None
         self.draws = torch.Generator()  # of the objective and the privacy of the client that trains now
         self.round = 0
         self.programs: dict[tuple, Program] = {}
@@ -136,10 +138,9 @@ class Sequential:
     @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
-        held = (work.slope, work.frozen, local.objective, local.privacy)
-        if any(new is not old for new, old in zip(held, self.held, strict=True)):  # captured steps hold them
-            self.held = held
-            self.slope, self.frozen = work.slope, work.frozen
+        asked = (work.slope, work.frozen, local.objective, local.privacy)
+        if asked != (self.slope, self.frozen, self.objective, self.privacy):  # captured steps hold them
+            self.slope, self.frozen, self.objective, self.privacy = asked
             self.still = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
             self.programs.clear()
         for asked, what in ((work.momentum, "momentum"), (work.force, "a force"), (local.privacy, "private gradients")):
@@ -229,7 +230,7 @@ class Sequential:
             while len(self.programs) >= PROGRAMS:
                 self.programs.pop(next(iter(self.programs)))
             state = [self.flat, *([self.leader] if heavy else []), *(self.moments if adaptive else [])]
-            graph = not any(self.held[2:])  # they draw numbers
+            graph = not (self.objective or self.privacy)  # they draw numbers
             self.programs[key] = Program(partial(_step, self, measured, drifted), state, self.flat.device, graph)
         return self.programs[key]
 
@@ -257,7 +258,8 @@ def _step(
     factors of the step.
     """
     chain = backend.chain if follow is None else backend.leading
-    by_hand = chain and pull is None and adam is None and not any(backend.held[1:])
+    special = backend.frozen or backend.objective or backend.privacy
+    by_hand = chain and pull is None and adam is None and not special
     if by_hand and len(labels) <= samples_at_once(inputs, labels):
         total = chain.step(inputs, targets.T, weight, measured, backend.slope)
         if total is not None:
@@ -283,7 +285,7 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
     Gradients of a batch too large for one pass are summed over pieces. With privacy it is what that makes of them.
     """
     size, n = samples_at_once(inputs, labels), len(labels)
-    _, _, objective, privacy = backend.held
+    objective, privacy = backend.objective, backend.privacy
     free = backend.parameters[backend.frozen :]
     factor = weight if privacy is None else 1 / n
     gradients: list[Tensor] = []

@@ -60,8 +60,8 @@ class Stacked:
         return whole.index(tensors)
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
-        if work.force or local.objective or local.privacy or local.weight_decay:
-            raise ValueError("backend stacked knows neither forces nor objectives, private gradients or weight decay")
+        if work.force:
+            raise ValueError("backend stacked knows no forces: the file of the algorithm must say SEQUENTIAL = True")
         given = [self.part.sizes[client] for client in work.clients]
         if local.single:
             given = [local.batch(count) if count else 0 for count in given]

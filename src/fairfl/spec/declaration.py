@@ -20,13 +20,11 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _CHEAP = {"typing", "pydantic", "fairfl.spec.base", "math", "collections.abc"}
 
 
-def names(kind: str) -> list[str]:
+@cache
+def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "models", "partition", "data"): files with a Config."""
-    return sorted(
-        path.stem
-        for path in (PACKAGE / kind).glob("*.py")
-        if not path.stem.startswith("_") and "\nclass Config(" in path.read_text(encoding="utf-8")
-    )
+    found = (path for path in (PACKAGE / kind).glob("*.py") if not path.stem.startswith("_"))
+    return tuple(sorted(path.stem for path in found if "\nclass Config(" in path.read_text(encoding="utf-8")))
 
 
 @cache
