@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-import torch.nn.functional as F
-from engine.federations import image_clients, spec_of
+from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
 from quadratics import Run
 from reweighting import vector
@@ -141,18 +140,12 @@ def test_the_engine_against_a_plain_loop(backend):
     x, v = run.x.clone(), run.x.repeat(3, 1)
     run.run()
 
-    def gradient(w, k):
-        w = w.clone().requires_grad_()
-        inputs, labels = run.clients.parts["train"].of(k)
-        loss = F.cross_entropy(F.linear(inputs.flatten(1), w[:12].view(3, 4), w[12:]), labels)
-        return torch.autograd.grad(loss, w)[0]
-
     for _ in range(3):
         y = x.repeat(3, 1)
         for k in range(3):
             for _ in range(2):
-                y[k] -= 0.1 * gradient(y[k], k)
-                v[k] -= 0.1 * (gradient(v[k], k) + lam * (v[k] - x))
+                y[k] -= 0.1 * gradient(run, y[k], k)
+                v[k] -= 0.1 * (gradient(run, v[k], k) + lam * (v[k] - x))
         x = vector(4, 6, 9) @ y / 19
     close(run.x, x, 1e-12)
     close(run.state["v"], v, 1e-12)

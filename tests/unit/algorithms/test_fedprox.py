@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
+from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
 from quadratics import Run
 from reweighting import vector
@@ -78,18 +78,12 @@ def test_the_engine_against_a_plain_loop(backend):
     x = run.x.clone()
     run.run()
 
-    def gradient(w, k):
-        w = w.clone().requires_grad_()
-        inputs, labels = run.clients.parts["train"].of(k)
-        outputs = inputs.flatten(1) @ w[:12].view(3, 4).T + w[12:]
-        return torch.autograd.grad(torch.nn.functional.cross_entropy(outputs, labels), w)[0]
-
     for _ in range(2):
         models = []
         for k in range(3):
             y = x
             for _ in range(3):
-                y = y - 0.1 * (gradient(y, k) + mu * (y - x))
+                y = y - 0.1 * (gradient(run, y, k) + mu * (y - x))
             models.append(y)
         x = torch.stack(models).mean(0)
     close(run.x, x, 1e-12)

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 import torch
 import torch.nn.functional as F
-from engine.federations import image_clients, spec_of
+from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
 from reweighting import vector
 from toy import close
@@ -219,19 +219,13 @@ def test_the_engine_against_a_plain_loop(p):
     P, first = lp_proj.known_to_all(run.state, run.config), run.x.clone()
     run.run()
 
-    def gradient(w, k):
-        w = w.clone().requires_grad_()
-        inputs, labels = run.clients.parts["train"].of(k)
-        loss = F.cross_entropy(F.linear(inputs.flatten(1), w[:12].view(3, 4), w[12:]), labels)
-        return torch.autograd.grad(loss, w)[0]
-
     for _ in range(3):
         o = omega.repeat(3, 1)
         for _ in range(2):
             for k in range(3):
                 for _ in range(2):
                     c = P @ th[k] - o[k]
-                    th[k] -= 0.1 * (gradient(th[k], k) + 3.0 * P.T @ (c if p == 2 else c.sign()))
+                    th[k] -= 0.1 * (gradient(run, th[k], k) + 3.0 * P.T @ (c if p == 2 else c.sign()))
                 c = o[k] - P @ th[k]
                 o[k] -= 0.1 * 3.0 * (c if p == 2 else c.sign())
         omega = o.mean(0)

@@ -1,6 +1,5 @@
 """Figures of FedEBA+: its toy round, the fair angle, sweeps, curves of several settings, label shares."""
 
-import importlib
 import io
 import math
 
@@ -10,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from drawing import drawn
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from fairfl.algorithms import entropy
-from fairfl.artifacts import figure, measured, style
+from fairfl.artifacts import figure, measured
 from fairfl.artifacts.inputs import Inputs
 from fairfl.artifacts.plots.one_step import Toy
 from fairfl.errors import FairflError
@@ -60,16 +60,6 @@ def spec_of(plot, files, settings=(A,), rows=(), columns=(), changed=(), kind="f
         "code": {},
         "files": files,
     }  # fmt: skip
-
-
-def drawn(spec):
-    """The figure, laid out, its numbers and remarks."""
-    inputs = Inputs(spec)
-    plot = importlib.import_module(f"fairfl.artifacts.plots.{spec['artifact']['plot']}")
-    with style.applied():
-        drawing, frame = plot.draw(inputs, plot.Config(**spec["artifact"]["options"]))
-        drawing.draw_without_rendering()
-    return drawing, frame, inputs.remarks
 
 
 def stays_inside(drawing):

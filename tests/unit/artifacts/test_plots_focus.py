@@ -1,6 +1,5 @@
 """Figures of FOCUS: excess risks of agents by cluster, from made-up results, and listings."""
 
-import importlib
 import io
 import json
 
@@ -10,9 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
+from drawing import drawn
 
-from fairfl.artifacts import figure, style
-from fairfl.artifacts.inputs import Inputs
+from fairfl.artifacts import figure
 from fairfl.errors import FairflError
 from fairfl.spec.layout import Layout
 from fairfl.spec.paper import Artifact
@@ -75,16 +74,6 @@ def risk_spec(folder, rows=ROWS, changed=(), **options):
             "reported": {"figure3": str(folder / "figure3.csv")},
         },
     }  # fmt: skip
-
-
-def drawn(spec):
-    """The figure, the numbers and the remarks of a spec."""
-    inputs = Inputs(spec)
-    plot = importlib.import_module(f"fairfl.artifacts.plots.{spec['artifact']['plot']}")
-    with style.applied():
-        drawing, frame = plot.draw(inputs, plot.Config(**spec["artifact"]["options"]))
-        drawing.draw_without_rendering()
-    return drawing, frame, inputs.remarks
 
 
 def texts(axes):

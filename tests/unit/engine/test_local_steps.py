@@ -6,7 +6,7 @@ received model, which samples are right, numbers of steps; models that are only 
 
 import pytest
 import torch
-from federations import image_clients, spec_of
+from federations import gradient, image_clients, spec_of
 from test_extension_points import BOTH, CPU, close, register, simulation, uniform
 
 from fairfl.algorithms.interface import Aggregate, Plan
@@ -16,15 +16,6 @@ from fairfl.engine.rounds import Simulation
 
 def planned(**given):
     return lambda state, received, config: Plan(**given)
-
-
-def gradient(run, y, client, rows=slice(None)):
-    """Gradient of the mean loss of some training samples at y, by autograd on a logistic regression [3 x 4 + 3]."""
-    inputs, labels = run.clients.parts["train"].of(client)
-    y = y.clone().requires_grad_()
-    outputs = inputs.flatten(1)[rows] @ y[:12].view(3, 4).T + y[12:]
-    loss = torch.nn.functional.cross_entropy(outputs, labels[rows])
-    return torch.autograd.grad(loss, y)[0]
 
 
 def by_hand(run, step, epochs=2):
@@ -115,6 +106,12 @@ def test_an_algorithm_with_forces_cannot_run_stacked(monkeypatch):
     register(monkeypatch, "toy", SEQUENTIAL=True)
     with pytest.raises(ValueError, match="backend stacked cannot run algorithm toy; use auto or sequential"):
         simulation("toy", backend="stacked")
+
+
+def test_a_force_that_was_not_announced_is_refused(monkeypatch):
+    register(monkeypatch, "toy", plan=planned(force=lambda y, place: y))
+    with pytest.raises(ValueError, match="must say SEQUENTIAL = True"):
+        simulation("toy").step()
 
 
 def test_weight_decay_shrinks_the_model_before_the_step(monkeypatch):

@@ -17,7 +17,7 @@ HOOKS = ("resolve", "init", "objective", "privacy", "received", "reports", "tota
 
 
 def test_every_file_has_a_place_in_the_order():
-    assert sorted(modifiers.ORDER) == names("modifiers")
+    assert tuple(sorted(modifiers.ORDER)) == names("modifiers")
     assert modifiers.ORDER == ("lsr", "dp", "fedvarp", "server_momentum")
 
 
