@@ -9,7 +9,14 @@ from pathlib import Path
 from fairfl import cli
 from fairfl.errors import FairflError
 
-NAMES = {"json": json, "os": os, "sys": sys, "time": time, "Path": Path, "FairflError": FairflError}
+
+def rest() -> None:
+    """Wait for a minute in short pieces: Python handles a signal that comes just before a system call only after it."""
+    for _ in range(6000):
+        time.sleep(0.01)
+
+
+NAMES = {"rest": rest, "json": json, "os": os, "sys": sys, "time": time, "Path": Path, "FairflError": FairflError}
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -28,7 +28,7 @@ pytestmark = [
 CLIENT = [sys.executable, "-m", "fairfl.start", "start_job"]
 PLAIN = [sys.executable, "-m", "start_job"]
 # Prints that it runs and who started it, then sleeps.
-SLEEP = "print(os.getpid(), os.getppid(), flush=True); time.sleep(60)"
+SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"
 
 
 class Bare(launch.Server):
@@ -196,7 +196,7 @@ def test_a_signal_to_the_client_reaches_the_job(server, number, code):
 def test_a_signal_is_passed_on_whenever_it_comes(server):
     # As soon as the job says a word, the client may be anywhere between its start and its wait.
     for _ in range(40):
-        process, _ = begun("print(1, flush=True); time.sleep(60)")
+        process, _ = begun("print(1, flush=True); rest()")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=20)
         assert process.returncode == 143
