@@ -1,9 +1,13 @@
 # tidy(setting) -> table | figure (paper, artifact)
 
 
+ARTIFACT = Recorded("{paper}/{artifact}")
+
+
 rule table:
     input:
-        lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+        judged=ARTIFACT.judged,
+        files=ARTIFACT.reads(lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}")),
     output:
         csv=report(
             f"{RESULTS}/{{paper}}/{{artifact}}.csv",
@@ -20,15 +24,16 @@ rule table:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
+        spec=ARTIFACT.spec,
+        made=ARTIFACT.made,
     shell:
-        "python -m fairfl.start fairfl.artifacts.table --spec {params.spec:q} --csv {output.csv:q} --md {output.md:q}"
-        " --tex {output.tex:q} > {log:q} 2>&1"
+        job("fairfl.artifacts.table", "--csv {output.csv:q} --md {output.md:q} --tex {output.tex:q}")
 
 
 rule figure:
     input:
-        lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+        judged=ARTIFACT.judged,
+        files=ARTIFACT.reads(lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}")),
     output:
         csv=f"{RESULTS}/{{paper}}/{{artifact}}.csv",
         pdf=f"{RESULTS}/{{paper}}/{{artifact}}.pdf",
@@ -45,8 +50,7 @@ rule figure:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.artifact_spec(f"{wc.paper}_{wc.artifact}"),
+        spec=ARTIFACT.spec,
+        made=ARTIFACT.made,
     shell:
-        "python -m fairfl.start fairfl.artifacts.figure --spec {params.spec:q} --csv {output.csv:q}"
-        " --pdf {output.pdf:q}"
-        " --png {output.png:q} > {log:q} 2>&1"
+        job("fairfl.artifacts.figure", "--csv {output.csv:q} --pdf {output.pdf:q} --png {output.png:q}")

@@ -7,30 +7,92 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
+from fairfl import ownership
 from fairfl.errors import FairflError
+from fairfl.rerun import Rerun
 from fairfl.spec import environment
+from fairfl.spec.graph import Graph
 from fairfl.spec.layout import Layout
 from fairfl.spec.workload import load_workload
 from fairfl.start.launch import Server
 
 try:
     workload = load_workload(ROOT, config)
+    GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(str(error)) from None
 layout = Layout(workload)
+graph = Graph(layout)
+rerun = Rerun(
+    graph,
+    workload.config.other_torch == "rerun",
+    say=lambda line: print(line, file=sys.stderr),
+)
 environment.prepare(ROOT, workload.config)
 
 RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
-GPU = environment.gpus_per_job(workload.config)
 SERVER = Server()
 
-# Two kinds of parameters reach a job. `params:` says what it computes; Snakemake re-runs a job if they change.
-# `resources:` says how and where (device, threads, folders); a change there re-runs nothing.
-# `python -m fairfl.start MODULE` in a rule means `python -m MODULE`, in a process that this server has ready.
+
+# What must run is decided by fairfl.rerun, from records beside the results. Snakemake's own way (times of files, and
+# parameters that it keeps in .snakemake/) runs too much after a copy or a checkout, and too little where that folder is
+# missing. So jobs that must run are forced, the files that others read are `ancient`, and profiles switch off the rest.
+class Recorded:
+    """What a rule's jobs have in common, given the pattern of their names in fairfl.spec.graph."""
+
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def name(self, wc):
+        return self.pattern.format_map(dict(wc.items()))
+
+    def runs(self, wc):
+        """True if the job must run. On the nodes of a cluster nothing is decided."""
+        return workflow.is_main_process and bool(rerun.verdict(self.name(wc)).reason)
+
+    def judged(self, wc):
+        """First input of each job, the moment to force it. Snakemake looks at a job below one that runs only if it reads
+        a file of that one: so these are files of the nearest such jobs."""
+        if not self.runs(wc):
+            return []
+        workflow.dag.forcefiles.update(graph.job(self.name(wc)).outputs)
+        return [graph.job(before).outputs[0] for before in rerun.nearest(self.name(wc))]
+
+    def reads(self, paths):
+        """Files that the job reads."""
+
+        def files(wc):
+            found = paths(wc)
+            found = [found] if isinstance(found, str) else found
+            return found if self.runs(wc) else [ancient(path) for path in found]
+
+        return files
+
+    def spec(self, wc):
+        """What the job computes from, as JSON. `resources:` say how and where; a change there re-runs nothing."""
+        return graph.job(self.name(wc)).spec
+
+    def made(self, wc):
+        """Which record the job leaves, and which results it may read."""
+        return graph.options(self.name(wc))
+
+
+def job(module, options):
+    """`python -m MODULE` with what all jobs have, in a process that SERVER has ready; output into a new log file."""
+    return (
+        f"python -m fairfl.start --log {{log:q}} {module} --spec {{params.spec:q}} {{params.made}} {options}"
+    )
 
 
 onstart:
+    # Data are shared by all scales, of which several may run at once.
+    shares = any(job.rule.name in ("fetch", "fetch_weights", "prepare") for job in workflow.dag.needrun_jobs())
+    try:
+        for folder in [RESULTS, *(["results/data"] if shares else [])]:
+            ownership.workflow_lock(Path(folder, ".lock"))
+    except (FairflError, OSError) as error:
+        raise WorkflowError(str(error)) from None
     if workload.config.warm_start:
         SERVER.start_for(workflow, layout.libraries())
 

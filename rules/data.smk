@@ -1,8 +1,13 @@
 # fetch(data set) -> prepare(data set)
 
 
+FETCHED = Recorded("data/{key}.fetched")
+
+
 rule fetch:
     """Raw files from the data folder, a mirror or upstream, each checked against its checksum."""
+    input:
+        judged=FETCHED.judged,
     output:
         "results/data/{key}.fetched.json",
     log:
@@ -14,16 +19,25 @@ rule fetch:
         folder=workload.config.data_folder,
         where=layout.sources(),
     params:
+        spec=FETCHED.spec,
+        made=FETCHED.made,
         dataset=lambda wc: layout.data_name(wc.key),
         options=lambda wc: layout.data_options(wc.key),
     shell:
-        "python -m fairfl.start fairfl.fetch --dataset {params.dataset} --options {params.options:q}"
-        " --folder {resources.folder:q} {resources.where}"
-        " --out {output:q} > {log:q} 2>&1"
+        job(
+            "fairfl.fetch",
+            "--dataset {params.dataset} --options {params.options:q} --folder {resources.folder:q} {resources.where}"
+            " --out {output:q}",
+        )
+
+
+WEIGHTS = Recorded("data/weights/{model}.fetched")
 
 
 rule fetch_weights:
     """Published weights of a model, in the same way."""
+    input:
+        judged=WEIGHTS.judged,
     output:
         "results/data/weights/{model}.fetched.json",
     log:
@@ -34,16 +48,24 @@ rule fetch_weights:
     resources:
         folder=workload.config.data_folder,
         where=layout.sources(),
+    params:
+        spec=WEIGHTS.spec,
+        made=WEIGHTS.made,
     shell:
-        "python -m fairfl.start fairfl.fetch --weights {wildcards.model}"
-        " --folder {resources.folder:q} {resources.where}"
-        " --out {output:q} > {log:q} 2>&1"
+        job(
+            "fairfl.fetch",
+            "--weights {wildcards.model} --folder {resources.folder:q} {resources.where} --out {output:q}",
+        )
+
+
+PREPARED = Recorded("data/{key}")
 
 
 rule prepare:
     """One tensor file per data set."""
     input:
-        lambda wc: layout.fetched(wc.key),
+        judged=PREPARED.judged,
+        files=PREPARED.reads(lambda wc: layout.fetched(wc.key)),
     output:
         "results/data/{key}.safetensors",
     log:
@@ -52,9 +74,10 @@ rule prepare:
         "../envs/fairfl.yaml"
     resources:
         folder=workload.config.data_folder,
-        mem_mb=2000,
+        runtime=workload.scale.limits.prepare.minutes,
+        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.prepare.memory_mb,
     params:
-        spec=lambda wc: layout.prepare_spec(wc.key),
+        spec=PREPARED.spec,
+        made=PREPARED.made,
     shell:
-        "python -m fairfl.start fairfl.prepare --spec {params.spec:q} --folder {resources.folder:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        job("fairfl.prepare", "--folder {resources.folder:q} --out {output:q}")

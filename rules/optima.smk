@@ -2,11 +2,15 @@
 # surrogate(setting, seed, cluster): a model of all training data of a true cluster.
 
 
+OPTIMUM = Recorded("optima/{setting}/seed{seed}/client{client}")
+
+
 rule local_optimum:
     input:
-        data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-        partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
-        weights=lambda wc: layout.weights(wc.setting),
+        judged=OPTIMUM.judged,
+        data=OPTIMUM.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
+        partition=OPTIMUM.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
+        weights=OPTIMUM.reads(lambda wc: layout.weights(wc.setting)),
     output:
         f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
     log:
@@ -17,20 +21,28 @@ rule local_optimum:
     resources:
         device=workload.config.device,
         gpu=GPU,
-        mem_mb=2000,
+        runtime=workload.scale.limits.local_optimum.minutes,
+        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
     params:
-        spec=lambda wc: layout.optimum_spec(wc.setting, wc.seed, wc.client),
+        spec=OPTIMUM.spec,
+        made=OPTIMUM.made,
     shell:
-        "python -m fairfl.start fairfl.optimum --spec {params.spec:q} --data {input.data:q}"
-        " --partition {input.partition:q} --out {output:q} --device {resources.device} --threads {threads}"
-        " > {log:q} 2>&1"
+        job(
+            "fairfl.optimum",
+            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            " --threads {threads}",
+        )
+
+
+SURROGATE = Recorded("surrogates/{setting}/seed{seed}/cluster{cluster}")
 
 
 rule surrogate:
     input:
-        data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-        partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
-        weights=lambda wc: layout.weights(wc.setting),
+        judged=SURROGATE.judged,
+        data=SURROGATE.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
+        partition=SURROGATE.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
+        weights=SURROGATE.reads(lambda wc: layout.weights(wc.setting)),
     output:
         f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.json",
     log:
@@ -43,10 +55,14 @@ rule surrogate:
         backend=workload.config.backend,
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
-        mem_mb=2000,
+        runtime=workload.scale.limits.surrogate.minutes,
+        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.surrogate.memory_mb,
     params:
-        spec=lambda wc: layout.surrogate_spec(wc.setting, wc.seed, wc.cluster),
+        spec=SURROGATE.spec,
+        made=SURROGATE.made,
     shell:
-        "python -m fairfl.start fairfl.surrogate --spec {params.spec:q} --data {input.data:q}"
-        " --partition {input.partition:q} --out {output:q} --device {resources.device} --backend {resources.backend}"
-        " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
+        job(
+            "fairfl.surrogate",
+            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
+        )

@@ -1,9 +1,13 @@
 # partition(setting, seed): which client owns which sample, and its cut into train, validation, test
 
 
+PARTITION = Recorded("partitions/{setting}/seed{seed}")
+
+
 rule partition:
     input:
-        lambda wc: layout.data(wc.setting, int(wc.seed)),
+        judged=PARTITION.judged,
+        data=PARTITION.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
     output:
         rows=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         statistics=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.csv",
@@ -12,7 +16,10 @@ rule partition:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.partition_spec(wc.setting, wc.seed),
+        spec=PARTITION.spec,
+        made=PARTITION.made,
     shell:
-        "python -m fairfl.start fairfl.partition --spec {params.spec:q} --data {input:q} --out {output.rows:q}"
-        " --statistics {output.statistics:q} > {log:q} 2>&1"
+        job(
+            "fairfl.partition",
+            "--data {input.data:q} --out {output.rows:q} --statistics {output.statistics:q}",
+        )

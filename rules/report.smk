@@ -1,11 +1,15 @@
 # comparison, claims -> page; plan says what would run and why
 
 
+COMPARISON = Recorded("comparison")
+
+
 rule comparison:
     """Every number beside the one that the paper reports, with a verdict."""
     input:
-        layout.compared(),
-        reported=layout.reported(),
+        judged=COMPARISON.judged,
+        results=COMPARISON.reads(lambda wc: layout.compared()),
+        reported=COMPARISON.reads(lambda wc: layout.reported()),
     output:
         report(f"{RESULTS}/comparison.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -13,18 +17,25 @@ rule comparison:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.compare"),
+        spec=COMPARISON.spec,
+        made=COMPARISON.made,
         config=layout.config(),
     shell:
-        "python -m fairfl.start fairfl.artifacts.compare --config {params.config:q} --root ."
-        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
+        job(
+            "fairfl.artifacts.compare",
+            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
+        )
+
+
+CLAIMS = Recorded("claims")
 
 
 rule claims:
     """Every claim of the papers, judged on our numbers and on the reported ones."""
     input:
-        layout.compared(),
-        reported=layout.reported(),
+        judged=CLAIMS.judged,
+        results=CLAIMS.reads(lambda wc: layout.compared()),
+        reported=CLAIMS.reads(lambda wc: layout.reported()),
     output:
         report(f"{RESULTS}/claims.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -32,19 +43,26 @@ rule claims:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.judge"),
+        spec=CLAIMS.spec,
+        made=CLAIMS.made,
         config=layout.config(),
     shell:
-        "python -m fairfl.start fairfl.artifacts.judge --config {params.config:q} --root ."
-        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
+        job(
+            "fairfl.artifacts.judge",
+            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
+        )
+
+
+PAGE = Recorded("page")
 
 
 rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
-        [path for name in workload.artifacts for path in layout.artifact_outputs(name)],
-        f"{RESULTS}/comparison.csv",
-        f"{RESULTS}/claims.csv",
+        judged=PAGE.judged,
+        artifacts=PAGE.reads(lambda wc: layout.all_artifacts()),
+        comparison=PAGE.reads(lambda wc: f"{RESULTS}/comparison.csv"),
+        claims=PAGE.reads(lambda wc: f"{RESULTS}/claims.csv"),
     output:
         f"{RESULTS}/index.html",
     log:
@@ -52,11 +70,14 @@ rule page:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.summary_spec("fairfl.artifacts.page"),
+        spec=PAGE.spec,
+        made=PAGE.made,
         config=layout.config(),
     shell:
-        "python -m fairfl.start fairfl.artifacts.page --config {params.config:q} --root ."
-        " --results $(dirname {output:q}) --out {output:q} > {log:q} 2>&1"
+        job(
+            "fairfl.artifacts.page",
+            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
+        )
 
 
 rule report:

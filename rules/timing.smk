@@ -1,9 +1,13 @@
 # timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all arms in turns.
 
 
+TIMED = Recorded("timed/{setting}")
+
+
 rule timing:
     input:
-        lambda wc: layout.timing_inputs(wc.setting),
+        judged=TIMED.judged,
+        files=TIMED.reads(lambda wc: layout.timing_inputs(wc.setting)),
     output:
         f"{RESULTS}/timed/{{setting}}.json",
     log:
@@ -18,10 +22,15 @@ rule timing:
         backend=workload.config.backend,
         computing=str(workload.config.threads),
         gpu=GPU,
-        mem_mb=2000,
+        runtime=workload.scale.limits.timing.minutes,
+        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.timing.memory_mb,
     params:
-        spec=lambda wc: layout.timing_spec(wc.setting),
+        spec=TIMED.spec,
+        made=TIMED.made,
         files=lambda wc: layout.timing_options(wc.setting),
     shell:
-        "python -m fairfl.start fairfl.timing --spec {params.spec:q} {params.files} --out {output:q}"
-        " --device {resources.device} --backend {resources.backend} --threads {resources.computing} > {log:q} 2>&1"
+        job(
+            "fairfl.timing",
+            "{params.files} --out {output:q} --device {resources.device} --backend {resources.backend}"
+            " --threads {resources.computing}",
+        )

@@ -1,14 +1,18 @@
 # train(run): one job per algorithm x hyper-parameters x seed. The run id is the path.
 
 
+RUN = Recorded("runs/{setting}/{algorithm}/{arm}/seed{seed}")
+
+
 rule train:
     input:
-        data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-        partition=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
-        weights=lambda wc: layout.weights(wc.setting),
-        optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
-        tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
-        after=lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed)),
+        judged=RUN.judged,
+        data=RUN.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
+        partition=RUN.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
+        weights=RUN.reads(lambda wc: layout.weights(wc.setting)),
+        optima=RUN.reads(lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed))),
+        tuned=RUN.reads(lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm)),
+        after=RUN.reads(lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed))),
     output:
         metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
         summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
@@ -23,22 +27,30 @@ rule train:
         backend=workload.config.backend,
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
-        mem_mb=2000,
+        runtime=workload.scale.limits.train.minutes,
+        mem_mb=lambda wc, attempt: attempt * workload.scale.limits.train.memory_mb,
     params:
-        spec=lambda wc: layout.train_spec(wc.setting, wc.algorithm, wc.arm, wc.seed),
+        spec=RUN.spec,
+        made=RUN.made,
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
         tuned=lambda wc: layout.tuned(wc.setting, wc.algorithm),
     shell:
-        "python -m fairfl.start fairfl.train --spec {params.spec:q} --data {input.data:q}"
-        " --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q} --after {input.after:q}"
-        " --out $(dirname {output.metrics:q}) --device {resources.device} --backend {resources.backend}"
-        " --threads {threads} --checkpoint-seconds {resources.checkpoint} > {log:q} 2>&1"
+        job(
+            "fairfl.train",
+            "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q}"
+            " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
+            " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
+        )
+
+
+TIDY = Recorded("tidy/{setting}")
 
 
 rule tidy:
     """All runs of a setting as two tables: final metrics, curves over rounds."""
     input:
-        lambda wc: layout.tidy_inputs(wc.setting),
+        judged=TIDY.judged,
+        results=TIDY.reads(lambda wc: layout.tidy_inputs(wc.setting)),
     output:
         final=f"{RESULTS}/tidy/{{setting}}.csv",
         rounds=f"{RESULTS}/tidy/{{setting}}.rounds.parquet",
@@ -47,8 +59,10 @@ rule tidy:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.tidy_spec(wc.setting),
+        spec=TIDY.spec,
+        made=TIDY.made,
     shell:
-        "python -m fairfl.start fairfl.tidy --spec {params.spec:q}"
-        " --results $(dirname $(dirname {output.final:q})) --final {output.final:q}"
-        " --rounds {output.rounds:q} > {log:q} 2>&1"
+        job(
+            "fairfl.tidy",
+            "--results $(dirname $(dirname {output.final:q})) --final {output.final:q} --rounds {output.rounds:q}",
+        )

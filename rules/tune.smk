@@ -1,9 +1,13 @@
 # tune(setting, algorithm): a grid of runs on held-out training data -> the values that VRed's tables 4 and 5 report.
 
 
+CHOICE = Recorded("tuned/{setting}/{algorithm}")
+
+
 rule tune:
     input:
-        lambda wc: layout.tune_inputs(wc.setting),
+        judged=CHOICE.judged,
+        tidy=CHOICE.reads(lambda wc: layout.tune_inputs(wc.setting)),
     output:
         f"{RESULTS}/tuned/{{setting}}/{{algorithm}}.json",
     log:
@@ -11,9 +15,10 @@ rule tune:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.tune_spec(wc.setting, wc.algorithm),
+        spec=CHOICE.spec,
+        made=CHOICE.made,
     shell:
-        "python -m fairfl.start fairfl.tune --spec {params.spec:q} --tidy {input:q} --out {output:q} > {log:q} 2>&1"
+        job("fairfl.tune", "--tidy {input.tidy:q} --out {output:q}")
 
 
 rule tuned:
@@ -32,9 +37,15 @@ GRIDS = {
 }
 
 
+CALIBRATION = Recorded("{paper}/calibration_{name}")
+
+
 rule calibration:
     input:
-        lambda wc: [f"{RESULTS}/tidy/{setting}.csv" for setting in GRIDS[f"{wc.paper}_{wc.name}"]],
+        judged=CALIBRATION.judged,
+        tidy=CALIBRATION.reads(
+            lambda wc: [f"{RESULTS}/tidy/{setting}.csv" for setting in GRIDS[f"{wc.paper}_{wc.name}"]]
+        ),
     output:
         csv=f"{RESULTS}/{{paper}}/calibration_{{name}}.csv",
         md=f"{RESULTS}/{{paper}}/calibration_{{name}}.md",
@@ -43,11 +54,10 @@ rule calibration:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=lambda wc: layout.calibration_spec(wc.paper, wc.name),
+        spec=CALIBRATION.spec,
+        made=CALIBRATION.made,
     shell:
-        "python -m fairfl.start fairfl.calibrate --spec {params.spec:q} --tidy {input:q} --csv {output.csv:q}"
-        " --md {output.md:q}"
-        " > {log:q} 2>&1"
+        job("fairfl.calibrate", "--tidy {input.tidy:q} --csv {output.csv:q} --md {output.md:q}")
 
 
 rule calibrate:

@@ -4,13 +4,12 @@ Only FedAvg is looked at: tuning an unstated fact on a paper's own method would 
 """
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 
 
 def compare(spec: dict[str, Any], final: pd.DataFrame) -> pd.DataFrame:
@@ -46,15 +45,16 @@ def markdown(spec: dict[str, Any], table: pd.DataFrame) -> str:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.calibrate", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--csv", required=True, type=Path)
     parser.add_argument("--md", required=True, type=Path)
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    table = compare(spec, pd.concat([pd.read_csv(path) for path in args.tidy], ignore_index=True))
-    atomic.write_text(args.csv, table.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
-    atomic.write_text(args.md, markdown(spec, table))
+    spec = job.spec_of(args)
+    with job.leaving(args, args.csv, args.md):
+        table = compare(spec, pd.concat([pd.read_csv(path) for path in args.tidy], ignore_index=True))
+        atomic.write_text(args.csv, table.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+        atomic.write_text(args.md, markdown(spec, table))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
-from fairfl import atomic, cli, pretrained
+from fairfl import atomic, cli, job, pretrained
 from fairfl.data import load
 from fairfl.data.interface import RemoteFile
 from fairfl.data.options import json_object
@@ -30,6 +30,7 @@ def main(argv: list[str] | None = None) -> None:
         OSError: the marker cannot be written.
     """
     parser = argparse.ArgumentParser(prog="fairfl.fetch", description="Obtain raw data files.")
+    job.arguments(parser, spec=False)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", help="name of the data set")
     what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")
@@ -44,19 +45,19 @@ def main(argv: list[str] | None = None) -> None:
         kind, name, files = "weights", args.weights, (_published(args.weights),)
     else:
         kind, name, files = "dataset", args.dataset, load(args.dataset).files(json_object("--options", args.options))
-    found = find_all(files, name, args.folder, args.mirror, args.offline)
-    records = [
-        {
-            "name": copy.path.name,
-            "sha256": copy.sha256,
-            "bytes": copy.size,
-            "path": copy.path.relative_to(args.folder).as_posix(),
-            "source": copy.source,
-        }
-        for copy in found
-    ]
-    marker = {kind: name, "files": records}
-    atomic.write_text(args.out, json.dumps(marker, indent=2) + "\n")
+    with job.leaving(args, args.out):
+        found = find_all(files, name, args.folder, args.mirror, args.offline)
+        records = [
+            {
+                "name": copy.path.name,
+                "sha256": copy.sha256,
+                "bytes": copy.size,
+                "path": copy.path.relative_to(args.folder).as_posix(),
+                "source": copy.source,
+            }
+            for copy in found
+        ]
+        atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
 
 
 def _published(model: str) -> RemoteFile:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.algorithms.interface import Deployed
 from fairfl.algorithms.local_only import is_flat
 from fairfl.engine import device, federation
@@ -68,22 +68,23 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
 def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.optimum", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--out", required=True, type=Path, help="client<k>.json")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    chosen = device.choose(args.device, args.threads, spec["precision"])
-    clients = federation.load(args.data, args.partition, chosen, only=spec["client"])
-    try:
-        found = pretrain(spec, clients, chosen)
-    except ValueError as error:
-        raise FairflError(f"local optimum of client {spec['client']}: {error}") from None
-    text = json.dumps({**found, **manifest(spec, started)}, indent=1, sort_keys=True)
-    atomic.write_text(args.out, text + "\n")
+    spec = job.spec_of(args)
+    with job.leaving(args, args.out, torch=True):
+        chosen = device.choose(args.device, args.threads, spec["precision"])
+        clients = federation.load(args.data, args.partition, chosen, only=spec["client"])
+        try:
+            found = pretrain(spec, clients, chosen)
+        except ValueError as error:
+            raise FairflError(f"local optimum of client {spec['client']}: {error}") from None
+        text = json.dumps({**found, **manifest(spec, started)}, indent=1, sort_keys=True)
+        atomic.write_text(args.out, text + "\n")
     print(f"client {spec['client']}: {found['stopped']} after {found['epochs']} epochs, "
           f"L* validation {found['loss_validation']} test {found['loss_test']}")  # fmt: skip
 

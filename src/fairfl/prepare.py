@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.data import load
 from fairfl.data.interface import Prepared
 from fairfl.data.options import json_object, merge
@@ -38,15 +38,15 @@ def main(argv: list[str] | None = None) -> None:
         OSError: the output cannot be written.
     """
     parser = argparse.ArgumentParser(prog="fairfl.prepare", description="Prepare a data set.")
-    parser.add_argument("--spec", required=True, help="JSON object: name, options, seed")
+    job.arguments(parser)
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     parser.add_argument("--out", type=Path, required=True, help="safetensors file to write")
     args = parser.parse_args(argv)
 
     name, options, seed = _checked(json_object("--spec", args.spec))
-    prepared = load(name).prepare(args.folder, options, seed)
-    # `plan` compares the spec with today's.
-    write(args.out, replace(prepared, metadata=prepared.metadata | {"spec": args.spec}))
+    with job.leaving(args, args.out):
+        prepared = load(name).prepare(args.folder, options, seed)
+        write(args.out, replace(prepared, metadata=prepared.metadata | {"spec": args.spec}))
 
 
 def write(path: Path, prepared: Prepared) -> None:

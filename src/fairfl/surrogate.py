@@ -18,7 +18,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.engine import device, federation
 from fairfl.engine.backends import make_backend
 from fairfl.engine.checkpoint import Checkpoint
@@ -29,7 +29,6 @@ from fairfl.engine.losses import LOSSES
 from fairfl.engine.progress import Progress
 from fairfl.engine.seeds import seed_of
 from fairfl.errors import FairflError
-from fairfl.provenance.fingerprint import fingerprint
 from fairfl.provenance.manifest import manifest
 
 
@@ -149,7 +148,7 @@ def known(spec: dict[str, Any], data: Path, clients: int) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.surrogate", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")
@@ -158,25 +157,27 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    chosen = device.choose(args.device, args.threads, spec["precision"])
-    clients = federation.load(args.data, args.partition, chosen)
-    own = members(spec, clients)
-    checkpoint = Checkpoint(args.out.with_suffix(".checkpoint.pt"), fingerprint(spec), args.checkpoint_seconds)
-    if spec["surrogate"]["method"] == "known":
-        found = known(spec, args.data, len(own))
-    else:
-        cluster = replace(
-            clients, parts={name: part.of_clients(own) for name, part in clients.parts.items()}, clusters=None
-        )
-        try:
-            training = Pooled(spec, cluster, chosen, args.backend)
-        except ValueError as error:
-            raise FairflError(f"surrogate of cluster {spec['cluster']}: {error}") from None
-        found = training.run(checkpoint)
-    text = json.dumps({"clients": own, **found, **manifest(spec, started)}, indent=1, sort_keys=True)
-    atomic.write_text(args.out, text + "\n")
-    checkpoint.remove()
+    spec = job.spec_of(args)
+    saved = args.out.with_suffix(".checkpoint.pt")
+    with job.leaving(args, args.out, scratch=[saved], torch=True) as key:
+        chosen = device.choose(args.device, args.threads, spec["precision"])
+        checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
+        clients = federation.load(args.data, args.partition, chosen)
+        own = members(spec, clients)
+        if spec["surrogate"]["method"] == "known":
+            found = known(spec, args.data, len(own))
+        else:
+            cluster = replace(
+                clients, parts={name: part.of_clients(own) for name, part in clients.parts.items()}, clusters=None
+            )
+            try:
+                training = Pooled(spec, cluster, chosen, args.backend)
+            except ValueError as error:
+                raise FairflError(f"surrogate of cluster {spec['cluster']}: {error}") from None
+            found = training.run(checkpoint)
+        text = json.dumps({"clients": own, **found, **manifest(spec, started)}, indent=1, sort_keys=True)
+        atomic.write_text(args.out, text + "\n")
+        checkpoint.remove()
     best, last = found["best"]["epoch"], found["last"]["epoch"]
     print(f"cluster {spec['cluster']}, {len(own)} clients: best epoch {best} of {last}")
 

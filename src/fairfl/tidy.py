@@ -1,14 +1,13 @@
 """python -m fairfl.tidy: all runs of a setting as two tables, final metrics and curves over rounds."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.errors import FairflError
 from fairfl.metrics.registry import (
     Vectors,
@@ -153,16 +152,18 @@ def local_rows(spec: dict[str, Any], common: dict[str, Any], against: dict[int, 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.tidy", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--final", required=True, type=Path, help="final metrics (.csv)")
     parser.add_argument("--rounds", required=True, type=Path, help="curves (.parquet)")
     args = parser.parse_args(argv)
-    final, curves = tidy(json.loads(args.spec), args.results)
-    # 9 significant digits: enough for every table, and stable against the last bits of a sum.
-    atomic.write_text(args.final, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
-    with atomic.replacing(args.rounds) as temporary:
-        curves.to_parquet(temporary, index=False)
+    spec = job.spec_of(args)
+    with job.leaving(args, args.final, args.rounds):
+        final, curves = tidy(spec, args.results)
+        # 9 significant digits: enough for every table, and stable against the last bits of a sum.
+        atomic.write_text(args.final, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+        with atomic.replacing(args.rounds) as temporary:
+            curves.to_parquet(temporary, index=False)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.engine import device, federation
 from fairfl.engine.rounds import Simulation
 from fairfl.errors import FairflError
@@ -99,7 +99,7 @@ def measure(spec: dict[str, Any], simulations: list[Simulation], watch: Stopwatc
 def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.timing", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--data", type=Path, help="prepared data set (.safetensors); read if the spec has arms")
     parser.add_argument("--partition", type=Path, help="partition (.parquet); read if the spec has arms")
     parser.add_argument("--out", required=True, type=Path, help="the seconds (.json)")
@@ -107,23 +107,24 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    chosen = device.choose(args.device, args.threads, spec["precision"])
-    simulations = []
-    if spec["arms"]:
-        if args.data is None or args.partition is None:
-            raise FairflError(f"{spec['setting']}: arms are timed on data: name them with --data and --partition")
-        clients = federation.load(args.data, args.partition, chosen)
-        try:
-            simulations = [Simulation(arm, clients, None, chosen, args.backend) for arm in spec["arms"]]
-        except ValueError as error:
-            raise FairflError(f"{spec['setting']}: {error}") from None
-    watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
-    found = measure(spec, simulations, watch)
-    record = manifest(
-        spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **found
-    )
-    atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
+    spec = job.spec_of(args)
+    with job.leaving(args, args.out, torch=True):
+        chosen = device.choose(args.device, args.threads, spec["precision"], alone=True)
+        simulations = []
+        if spec["arms"]:
+            if args.data is None or args.partition is None:
+                raise FairflError(f"{spec['setting']}: arms are timed on data: name them with --data and --partition")
+            clients = federation.load(args.data, args.partition, chosen)
+            try:
+                simulations = [Simulation(arm, clients, None, chosen, args.backend) for arm in spec["arms"]]
+            except ValueError as error:
+                raise FairflError(f"{spec['setting']}: {error}") from None
+        watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
+        found = measure(spec, simulations, watch)
+        record = manifest(
+            spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **found
+        )
+        atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
     print(f"done in {record['seconds']} s on {record['processor']}")
 
 

@@ -12,14 +12,15 @@ import torch
 from pydantic import ValidationError
 from safetensors.torch import save
 
-from fairfl import algorithms, atomic, cli
+from fairfl import algorithms, atomic, cli, job
 from fairfl.engine import device, federation
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.rounds import Result, Simulation
 from fairfl.errors import FairflError
 from fairfl.provenance import records
-from fairfl.provenance.fingerprint import fingerprint
 from fairfl.provenance.manifest import manifest
+
+OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
 
 
 def history_table(result: Result) -> pa.Table:
@@ -86,7 +87,7 @@ def tuned(spec: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.train", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
@@ -98,53 +99,56 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
     args = parser.parse_args(argv)
-    spec = asked = json.loads(args.spec)
+    spec = asked = job.spec_of(args)
     choice = None
     if "tuned" in asked:
         if args.tuned is None:
             raise FairflError(f"{asked['setting']}: a tuned run needs the file of chosen values: name it with --tuned")
         choice = records.read(args.tuned, *records.CHOICE)
         spec = tuned(asked, choice)
-    chosen = device.choose(args.device, args.threads, spec["precision"])
-    clients = federation.load(args.data, args.partition, chosen)
-    needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
-    if needed and args.optima is None:
-        raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
-    best = best_losses(args.optima, clients.count, "validation") if needed else None
-    checkpoint = Checkpoint(args.out / "checkpoint.pt", fingerprint(spec), args.checkpoint_seconds)
-    earlier = memberships(args.after) if args.after else None
-    try:
-        simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(map(str, problem["loc"]))
-        raise FairflError(f"{spec['setting']}: {key}: {problem['input']!r}: {problem['msg']}") from None
-    except ValueError as error:
-        raise FairflError(f"{spec['setting']}: {error}") from None
-    ready = time.monotonic()
-    result = simulation.run(checkpoint)
-    training = time.monotonic() - ready
+    metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
+    saved = args.out / "checkpoint.pt"
+    with job.leaving(args, *outputs, scratch=[saved], torch=True) as key:
+        chosen = device.choose(args.device, args.threads, spec["precision"])
+        clients = federation.load(args.data, args.partition, chosen)
+        needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
+        if needed and args.optima is None:
+            raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
+        best = best_losses(args.optima, clients.count, "validation") if needed else None
+        checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
+        earlier = memberships(args.after) if args.after else None
+        try:
+            simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            key = ".".join(map(str, problem["loc"]))
+            raise FairflError(f"{spec['setting']}: {key}: {problem['input']!r}: {problem['msg']}") from None
+        except ValueError as error:
+            raise FairflError(f"{spec['setting']}: {error}") from None
+        ready = time.monotonic()
+        result = simulation.run(checkpoint)
+        training = time.monotonic() - ready
 
-    summary = manifest(
-        asked,
-        started,
-        device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
-        backend=type(simulation.backend).__name__.lower(),
-        parameters=simulation.parameters,
-        training_seconds=round(training, 3),
-        data_source=source(clients, simulation.backend.model),
-        dropped_reports=result.dropped,
-        diverged=diverged(clients, result),
-        measures=simulation.measures(),
-        **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),
-        **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
-        **({} if clients.clusters is None else {"clusters": clients.clusters}),
-    )
-    with atomic.replacing(args.out / "metrics.parquet") as temporary:
-        pq.write_table(history_table(result), temporary)
-    atomic.write_bytes(args.out / "model.safetensors", save(kept_tensors(spec, result)))
-    atomic.write_text(args.out / "summary.json", json.dumps(summary, indent=1, sort_keys=True) + "\n")
-    checkpoint.remove()
+        summary = manifest(
+            asked,
+            started,
+            device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
+            backend=type(simulation.backend).__name__.lower(),
+            parameters=simulation.parameters,
+            training_seconds=round(training, 3),
+            data_source=source(clients, simulation.backend.model),
+            dropped_reports=result.dropped,
+            diverged=diverged(clients, result),
+            measures=simulation.measures(),
+            **({"chosen": {key: choice[key] for key in records.CHOICE}} if choice else {}),
+            **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
+            **({} if clients.clusters is None else {"clusters": clients.clusters}),
+        )
+        with atomic.replacing(metrics) as temporary:
+            pq.write_table(history_table(result), temporary)
+        atomic.write_bytes(model, save(kept_tensors(spec, result)))
+        atomic.write_text(described, json.dumps(summary, indent=1, sort_keys=True) + "\n")
+        checkpoint.remove()
     print(f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB")
 
 

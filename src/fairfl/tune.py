@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.errors import FairflError
 from fairfl.spec.strict import nearest
 
@@ -55,16 +55,17 @@ def choose(spec: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.tune", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
-    rows: list[dict[str, str]] = []
-    for path in args.tidy:
-        with path.open(newline="", encoding="utf-8") as file:
-            rows += csv.DictReader(file)
-    choice = choose(json.loads(args.spec), rows)
-    atomic.write_text(args.out, json.dumps(choice, indent=1) + "\n")
+    spec = job.spec_of(args)
+    with job.leaving(args, args.out):
+        rows: list[dict[str, str]] = []
+        for path in args.tidy:
+            with path.open(newline="", encoding="utf-8") as file:
+                rows += csv.DictReader(file)
+        atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -220,6 +220,7 @@ def test_a_resumed_training_is_equal_to_the_bit(tmp_path, monkeypatch, after):
             raise Killed
 
     monkeypatch.setattr(checkpoint, "save", kill)
+    monkeypatch.setattr("fairfl.engine.checkpoint.SHARE", math.inf)
     with pytest.raises(Killed):
         trained(spec, checkpoint=checkpoint)
     assert saves == [2, 4, 6][:after]

@@ -109,6 +109,7 @@ def kill(monkeypatch):
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(Simulation, "step", mortal)
+            patch.setattr("fairfl.engine.checkpoint.SHARE", math.inf)
             job.run("--checkpoint-seconds", "0", **changes)
 
     return until

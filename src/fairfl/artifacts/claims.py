@@ -22,6 +22,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 
 from fairfl.artifacts.arms import Arm, arm
 from fairfl.errors import FairflError
+from fairfl.spec.plain import shown
 
 GRAMMAR = r"""
     ?start: comparison | argopt | monotone | undominated
@@ -75,6 +76,7 @@ _SPOKEN = {
     "TREND": "up or down", "ARGOPT": "argmin or argmax", "GROUP": "min_over or max_over", "$END": "the end",
 }  # fmt: skip
 _MAX_DEPTH = 100  # evaluation recurses; Python stops at about 1000
+_MAX_LENGTH = 10_000  # characters; a list of names takes quadratic time
 
 
 class ClaimError(FairflError):
@@ -161,7 +163,7 @@ def _arm(pairs: Iterable[tuple[Token, str] | None]) -> Arm:
     found: dict[str, str] = {}
     for key, level in filter(None, pairs):
         if key in found:
-            raise FairflError(f"column {key.start_pos + 1}: found {key.value!r} again, expected another key")
+            raise FairflError(f"column {key.start_pos + 1}: found {shown(str(key.value))} again, expected another key")
         found[key.value] = level
     return arm(found)
 
@@ -237,6 +239,8 @@ def _parser() -> Lark:
 
 def parse(text: str, claim: str) -> Statement:
     """Parse one claim. Raises ClaimError with the claim's id, the column and what was expected there."""
+    if len(text) > _MAX_LENGTH:
+        raise ClaimError(f"claim {claim}: {len(text)} characters, expected {_MAX_LENGTH} at most")
     try:
         statement = _parser().parse(text)
     except UnexpectedInput as error:
@@ -251,11 +255,11 @@ def parse(text: str, claim: str) -> Statement:
 def _unexpected(text: str, error: UnexpectedInput) -> str:
     if isinstance(error, UnexpectedCharacters):
         position, wanted = error.pos_in_stream, error.allowed
-        found = repr(text[position])
+        found = shown(text[position])
     else:
         token, wanted = error.token, error.expected
         ended = token.type == "$END"
-        position, found = (len(text), "the end") if ended else (token.start_pos, repr(token.value))
+        position, found = (len(text), "the end") if ended else (token.start_pos, shown(str(token.value)))
     names = sorted(_SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted)
     return f"column {position + 1}: found {found}, expected {' or '.join(names)}"
 

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.artifacts.arms import Arm, arm, arm_text, spelled
 from fairfl.artifacts.changes import changed_keys
 from fairfl.artifacts.contradictions import Found, contradictions
@@ -44,7 +44,7 @@ from fairfl.errors import FairflError
 from fairfl.metrics.origin import origin
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact
-from fairfl.spec.workload import Workload
+from fairfl.spec.workload import Workload, load_workload
 
 Verdict = Literal[
     "agrees",
@@ -256,8 +256,10 @@ def csv_text(rows: list, kind: type) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    workload, root, results, out = command("Compare our numbers with the reported ones.", argv)
-    atomic.write_text(out, csv_text(lines(workload, root, results), Line))
+    args = command("Compare our numbers with the reported ones.", argv)
+    with job.leaving(args, args.out):
+        workload = load_workload(args.root, args.config)
+        atomic.write_text(args.out, csv_text(lines(workload, args.root, args.results), Line))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.artifacts import style
 from fairfl.artifacts.inputs import Inputs, NothingRun, labels, read_spec
 from fairfl.artifacts.notes import note
@@ -98,14 +98,15 @@ def _bytes(figure: Figure, kind: str) -> bytes:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.artifacts.figure", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     for kind in ("pdf", "png", "csv"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
     args = parser.parse_args(argv)
-    pdf, png, text = build(read_spec(args.spec))
-    atomic.write_bytes(args.pdf, pdf)
-    atomic.write_bytes(args.png, png)
-    atomic.write_text(args.csv, text)
+    with job.leaving(args, args.csv, args.pdf, args.png):
+        pdf, png, text = build(read_spec(args.spec))
+        atomic.write_bytes(args.pdf, pdf)
+        atomic.write_bytes(args.png, png)
+        atomic.write_text(args.csv, text)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.artifacts.claims import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.artifacts.compare import csv_text
 from fairfl.artifacts.evaluation import Judgement, evaluate
@@ -12,7 +12,7 @@ from fairfl.artifacts.values import command, digits_of, number_text, ours, poole
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Artifact, Claim
 from fairfl.spec.strict import nearest
-from fairfl.spec.workload import Workload
+from fairfl.spec.workload import Workload, load_workload
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,10 @@ def _line(
 
 
 def main(argv: list[str] | None = None) -> None:
-    workload, root, results, out = command("Judge the papers' claims.", argv)
-    atomic.write_text(out, csv_text(lines(workload, root, results), Line))
+    args = command("Judge the papers' claims.", argv)
+    with job.leaving(args, args.out):
+        workload = load_workload(args.root, args.config)
+        atomic.write_text(args.out, csv_text(lines(workload, args.root, args.results), Line))
 
 
 if __name__ == "__main__":

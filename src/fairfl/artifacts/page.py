@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.artifacts.marks import USED_HEADER, legend, used_lines
 from fairfl.artifacts.page_numbers import Files, Record, contradictions_view, plain, provenance, table_views
 from fairfl.artifacts.sources import used_values
@@ -21,7 +21,7 @@ from fairfl.errors import FairflError
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Algorithm, Artifact
 from fairfl.spec.setting import Setting
-from fairfl.spec.workload import Workload
+from fairfl.spec.workload import Workload, load_workload
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
 VERDICTS = {
@@ -276,8 +276,10 @@ def render(workload: Workload, results: Path, out: Path) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    workload, _, results, out = command("Write the report page.", argv)
-    atomic.write_text(out, render(workload, results, out))
+    args = command("Write the report page.", argv)
+    with job.leaving(args, args.out):
+        workload = load_workload(args.root, args.config)
+        atomic.write_text(args.out, render(workload, args.results, args.out))
 
 
 if __name__ == "__main__":

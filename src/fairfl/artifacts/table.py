@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.artifacts.cells import Line, best, lines_of, on_machines, remarks
 from fairfl.artifacts.inputs import Inputs, Row, labels, read_spec, symbol
 from fairfl.artifacts.layouts import Head, Words, grid_of, title
@@ -207,13 +207,15 @@ def used_table(spec: dict[str, Any]) -> tuple[str, str, str]:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.artifacts.table", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     for kind in ("csv", "md", "tex"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the table as .{kind}")
     args = parser.parse_args(argv)
     spec = read_spec(args.spec)
-    for path, text in zip((args.csv, args.md, args.tex), table(spec), strict=True):
-        atomic.write_text(path, text)
+    outputs = args.csv, args.md, args.tex
+    with job.leaving(args, *outputs):
+        for path, text in zip(outputs, table(spec), strict=True):
+            atomic.write_text(path, text)
 
 
 if __name__ == "__main__":

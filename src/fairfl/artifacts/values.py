@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairfl import job
 from fairfl.artifacts import measured
 from fairfl.artifacts.arms import Arm, arm, arm_text
 from fairfl.artifacts.units import counts, factor
@@ -23,7 +24,7 @@ from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
 from fairfl.spec.paper import Metric, Paper
 from fairfl.spec.strict import nearest
-from fairfl.spec.workload import Workload, load_workload
+from fairfl.spec.workload import Workload
 
 Key = tuple[str, str, Arm, str]
 
@@ -341,16 +342,17 @@ def number_text(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value + 0.0:.9g}"
 
 
-def command(description: str, argv: list[str] | None) -> tuple[Workload, Path, Path, Path]:
-    """Read --config --root --results --out: (workload, root, results folder, output file)."""
+def command(description: str, argv: list[str] | None) -> argparse.Namespace:
+    """Read --config (a dictionary afterwards) --root --results --out, and what all jobs have."""
     parser = argparse.ArgumentParser(description=description)
+    job.arguments(parser, spec=False)
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
     parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
     parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
     parser.add_argument("--out", type=Path, required=True, help="file to write")
     given = parser.parse_args(argv)
     try:
-        overrides = json.loads(given.config)
+        given.config = json.loads(given.config)
     except ValueError as error:
         raise OptionError(f"--config: not JSON: {error}") from None
-    return load_workload(given.root, overrides), given.root, given.results, given.out
+    return given

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors import safe_open
 
-from fairfl import atomic, cli
+from fairfl import atomic, cli, job
 from fairfl.partition.cut import PARTS, cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.label_noise import flipped
@@ -121,25 +121,26 @@ def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m fairfl.partition", description=__doc__)
-    parser.add_argument("--spec", required=True, help="job spec (JSON)")
+    job.arguments(parser)
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
     args = parser.parse_args(argv)
-    spec = json.loads(args.spec)
-    with safe_open(args.data, framework="numpy") as file:
-        prepared = file.metadata()
-        # Who owns what does not depend on the inputs, which may be gigabytes.
-        tensors = {name: file.get_tensor(name) for name in file.keys() if name != "inputs"}  # noqa: SIM118
-    columns, assignment = partition(spec, tensors)
-    table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
-    # `plan` compares the spec with today's.
-    table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, prepared)})
-    data = spec["data"]
-    label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
-    with atomic.replacing(args.out) as temporary:
-        pq.write_table(table, temporary)
-    atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, label))
+    spec = job.spec_of(args)
+    with job.leaving(args, args.out, args.statistics):
+        with safe_open(args.data, framework="numpy") as file:
+            prepared = file.metadata()
+            # Who owns what does not depend on the inputs, which may be gigabytes.
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name != "inputs"}  # noqa: SIM118
+        columns, assignment = partition(spec, tensors)
+        table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
+        # `plan` compares the spec with today's.
+        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, prepared)})
+        data = spec["data"]
+        label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
+        with atomic.replacing(args.out) as temporary:
+            pq.write_table(table, temporary)
+        atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, label))
 
 
 if __name__ == "__main__":

@@ -46,9 +46,16 @@ def normalised(source: str) -> str:
 
 @cache
 def module_hash(module: str) -> str:
-    """First 16 hex digits of the sha256 of the normalised module."""
-    text = normalised(_path(module).read_text(encoding="utf-8"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    """First 16 hex digits of the sha256 of the normalised module and of the files that go with it.
+
+    `page.html.j2` goes with `page.py`.
+    """
+    path = _path(module)
+    said = hashlib.sha256(normalised(path.read_text(encoding="utf-8")).encode())
+    for file in sorted(path.parent.glob(f"{path.stem}.*")):
+        if file != path and file.is_file():
+            said.update(file.read_bytes())
+    return said.hexdigest()[:16]
 
 
 @cache
@@ -72,9 +79,22 @@ def differences(old: Any, new: Any, prefix: str = "") -> Iterable[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(set(old) | set(new)):
             yield from differences(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key)
+    elif isinstance(old, list) and isinstance(new, list) and _long(old, new):
+        yield from (f"{prefix}: no longer {_short(item)}" for item in old if item not in new)
+        yield from (f"{prefix}: new {_short(item)}" for item in new if item not in old)
     elif old != new:
         if prefix.startswith("code."):
             verb = "new module" if old is None else "module gone" if new is None else "edited"
             yield f"{verb} {prefix.removeprefix('code.')}"
         else:
-            yield f"{prefix}: {old!r} -> {new!r}"
+            yield f"{prefix}: {_short(old)} -> {_short(new)}"
+
+
+def _long(old: list, new: list) -> bool:
+    """True if the lists say more apart than side by side; not if only their order differs."""
+    return len(repr(old)) + len(repr(new)) > 80 and sorted(map(repr, old)) != sorted(map(repr, new))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 160 else f"{text[:120]}... ({len(text)} characters)"

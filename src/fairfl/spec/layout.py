@@ -10,17 +10,16 @@ results/<scale>/tuned/<setting>/<algorithm>.json     values chosen on validation
 results/<scale>/timed/<setting>.json                 seconds that the machine at hand takes
 results/<scale>/<paper>/<artifact>.*                 tables: csv md tex; figures: csv pdf png
 results/<scale>/comparison.csv claims.csv index.html
+results/<scale>/records/                             what each of these was made from (provenance.made)
 """
 
 import importlib.util
 import shlex
 from pathlib import Path
-from typing import Any
 
 from fairfl import pretrained
 from fairfl.data import load
-from fairfl.provenance.code import closure
-from fairfl.provenance.fingerprint import canonical, fingerprint
+from fairfl.provenance.fingerprint import canonical
 from fairfl.spec import jobs
 from fairfl.spec.declaration import declaration
 from fairfl.spec.paper import Artifact
@@ -38,7 +37,6 @@ class Layout:
         self.results = f"results/{workload.scale.scale}"
         self._prepared: dict[str, tuple[str, int]] = {}
         self._keys: dict[tuple[str, int], str] = {}
-        self._specs: dict[Any, dict[str, Any]] = {}
 
     # -- data and partition -------------------------------------------------------------------
     def _settings(self) -> dict[str, Setting]:
@@ -217,9 +215,6 @@ class Layout:
         """The papers' own numbers, as far as they are written down."""
         return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
 
-    def artifact_spec(self, name: str) -> str:
-        return canonical(jobs.artifact(self.workload, name) | {"files": self.artifact_inputs(name)})
-
     def compared(self) -> list[str]:
         """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
         found: set[str] = set()
@@ -237,55 +232,16 @@ class Layout:
                 found.add(f"{self.results}/{paper}/{key}.csv")
         return sorted(found)
 
+    def all_artifacts(self) -> list[str]:
+        """Every table and figure."""
+        return [path for name in self.workload.artifacts for path in self.artifact_outputs(name)]
+
     def outputs(self) -> list[str]:
         """Everything of `snakemake all`."""
-        artifacts = [path for name in self.workload.artifacts for path in self.artifact_outputs(name)]
-        return [*artifacts, *(f"{self.results}/{name}" for name in ("comparison.csv", "claims.csv", "index.html"))]
-
-    # -- specs as canonical JSON --------------------------------------------------------------
-    def prepare_spec(self, key: str) -> str:
-        return canonical(jobs.prepare(self.workload, *self.owner_of(key)))
-
-    def partition_spec(self, setting: str, seed: str) -> str:
-        return canonical(jobs.partition(self.workload, setting, int(seed)))
-
-    # Thousands of specs differ in seed and client only: the rest is made once.
-    def optimum_spec(self, setting: str, seed: str, client: str) -> str:
-        if setting not in self._specs:
-            self._specs[setting] = jobs.optimum(self.workload, setting, 0, 0)
-        return canonical({**self._specs[setting], "seed": int(seed), "client": int(client)})
-
-    def surrogate_spec(self, setting: str, seed: str, cluster: str) -> str:
-        key = ("surrogate", setting)
-        if key not in self._specs:
-            self._specs[key] = jobs.surrogate(self.workload, setting, 0, 0)
-        return canonical({**self._specs[key], "seed": int(seed), "cluster": int(cluster)})
-
-    def train_spec(self, setting: str, algorithm: str, arm: str, seed: str) -> str:
-        key = (setting, algorithm, arm)
-        if key not in self._specs:
-            self._specs[key] = jobs.train(self.workload, Run(*key, 0))
-        return canonical({**self._specs[key], "seed": int(seed)})
-
-    def tidy_spec(self, setting: str) -> str:
-        return canonical(jobs.tidy(self.workload, setting))
-
-    def timing_spec(self, setting: str) -> str:
-        return canonical(jobs.timing(self.workload, setting))
-
-    def tune_spec(self, setting: str, algorithm: str) -> str:
-        return canonical(jobs.tune(self.workload, setting, algorithm))
-
-    def calibration_spec(self, paper: str, name: str) -> str:
-        return canonical(jobs.calibration(self.workload, paper, name))
+        summaries = [f"{self.results}/{name}" for name in ("comparison.csv", "claims.csv", "index.html")]
+        return [*self.all_artifacts(), *summaries]
 
     def config(self) -> str:
         """What to run, for cheap jobs that read papers/*.yaml themselves; not how (device, threads, folders)."""
         what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
         return canonical(self.workload.config.model_dump(mode="json", include=what))
-
-    def summary_spec(self, module: str) -> str:
-        """What comparison, claims and page depend on besides their input files."""
-        papers = {name: paper.model_dump(mode="json") for name, paper in self.workload.papers.items()}
-        scale = self.workload.scale.model_dump(mode="json")
-        return fingerprint([papers, scale, self.config(), closure(module)])

@@ -7,6 +7,8 @@ server of a workflow; fairfl.start.server forks a ready process per job. This fi
 import os
 import sys
 
+from fairfl import cluster
+
 VARIABLE = "FAIRFL_START_SERVER"  # path of the server's socket
 # Messages to the client: STARTED from the job before its first line of code, then its wait status in four bytes.
 STARTED = b"+"
@@ -14,8 +16,6 @@ STARTED = b"+"
 # What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
 # these: they differ between rules, and jobs set them themselves.
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "OMP_", "KMP_", "ATEN_", "TORCH_", "PYTORCH_")
-# A cluster's job has limits of its own (memory, cores, GPUs), which nothing may leave.
-_CLUSTER_JOB = ("SLURM_JOB_ID", "LSB_JOBID", "PBS_JOBID", "JOB_ID")
 
 
 def identity() -> tuple:
@@ -26,7 +26,8 @@ def identity() -> tuple:
     said = {
         name: value
         for name, value in os.environ.items()
-        if name in _CLUSTER_JOB or (name.startswith(_READ_AT_START) and not name.endswith("_NUM_THREADS"))
+        # A cluster's job has limits of its own (memory, cores, GPUs), which nothing may leave.
+        if name in cluster.VARIABLES or (name.startswith(_READ_AT_START) and not name.endswith("_NUM_THREADS"))
     }
     # The mount namespace tells a container from its host.
     namespace = os.readlink("/proc/self/ns/mnt")

@@ -1,4 +1,6 @@
-"""python -m fairfl.start MODULE [ARGUMENT ...]: does what `python -m MODULE [ARGUMENT ...]` does, in less time.
+"""python -m fairfl.start [--log FILE] MODULE [ARGUMENT ...]: does what `python -m MODULE ...` does, in less time.
+
+With --log its output goes into a new file, so that a job of a killed workflow cannot write into its successor's log.
 
 If FAIRFL_START_SERVER names a server of the same interpreter, package and machine, the server forks a process that
 runs the job with the arguments, environment, folder, input and output of this one, which passes on signals and the
@@ -16,9 +18,22 @@ import sys
 from fairfl.start import STARTED, VARIABLE, identity
 
 
+def output_into(log: str) -> None:
+    """Let standard output and error go into a new file in the place of `log`."""
+    try:
+        if os.path.lexists(log):
+            os.unlink(log)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    except OSError as error:
+        sys.exit(f"error: {log}: {error.strerror}")
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    os.close(file)
+
+
 def plain(arguments: list[str]) -> None:
     """Become `python -m MODULE ...`, with the interpreter's own options kept. Does not return."""
-    options = sys.orig_argv[1 : -len(arguments) - 1]  # the one dropped is `fairfl.start`
+    options = sys.orig_argv[1 : -len(sys.argv)]  # without `fairfl.start` and all after it
     os.execv(sys.executable, [sys.executable, *options, *arguments])
 
 
@@ -68,8 +83,11 @@ def follow(connection: _socket.socket, hold: int) -> int:
 
 def main() -> None:
     arguments = sys.argv[1:]
+    if arguments[:1] == ["--log"] and len(arguments) > 2:
+        output_into(arguments[1])
+        arguments = arguments[2:]
     if not arguments:
-        sys.exit("usage: python -m fairfl.start MODULE [ARGUMENT ...]")
+        sys.exit("usage: python -m fairfl.start [--log FILE] MODULE [ARGUMENT ...]")
     # Until the job has started, a signal just ends this process, and the server drops the request.
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)

@@ -7,6 +7,7 @@ import yaml
 
 from fairfl.provenance.fingerprint import canonical
 from fairfl.spec import jobs
+from fairfl.spec.graph import Graph
 from fairfl.spec.layout import Layout
 from fairfl.spec.setting import Setting, Surrogate
 from fairfl.spec.strict import SpecError, check
@@ -50,7 +51,7 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
         name.startswith(("fairfl.train", "fairfl.engine.rounds", "fairfl.metrics.registry", "fairfl.partition."))
         for name in code
     )
-    assert Layout(load).surrogate_spec(SETTING, "12", "1") == canonical(spec)
+    assert Graph(Layout(load)).job(f"surrogates/{SETTING}/seed12/cluster1").spec == canonical(spec)
 
 
 def test_lengths_may_be_given(root):
