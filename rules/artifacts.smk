@@ -6,8 +6,9 @@ ARTIFACT = Recorded("{paper}/{artifact}")
 
 rule table:
     input:
-        judged=ARTIFACT.judged,
-        files=ARTIFACT.reads(lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}")),
+        ARTIFACT.reads(
+            files=lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+        ),
     output:
         csv=report(
             f"{RESULTS}/{{paper}}/{{artifact}}.csv",
@@ -24,7 +25,6 @@ rule table:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=ARTIFACT.spec,
         made=ARTIFACT.made,
     shell:
         job("fairfl.artifacts.table", "--csv {output.csv:q} --md {output.md:q} --tex {output.tex:q}")
@@ -32,8 +32,9 @@ rule table:
 
 rule figure:
     input:
-        judged=ARTIFACT.judged,
-        files=ARTIFACT.reads(lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}")),
+        ARTIFACT.reads(
+            files=lambda wc: layout.artifact_input_list(f"{wc.paper}_{wc.artifact}"),
+        ),
     output:
         csv=f"{RESULTS}/{{paper}}/{{artifact}}.csv",
         pdf=f"{RESULTS}/{{paper}}/{{artifact}}.pdf",
@@ -50,7 +51,6 @@ rule figure:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=ARTIFACT.spec,
         made=ARTIFACT.made,
     shell:
         job("fairfl.artifacts.figure", "--csv {output.csv:q} --pdf {output.pdf:q} --png {output.png:q}")

@@ -34,6 +34,8 @@ RESULTS = layout.results
 LOGS = f"{RESULTS}/logs"
 SERVER = Server()
 
+# `resources:` say how and where (device, threads, folders); a change there runs nothing again.
+
 
 # What must run is decided by fairfl.rerun, from records beside the results. Snakemake's own way (times of files, and
 # parameters that it keeps in .snakemake/) runs too much after a copy or a checkout, and too little where that folder is
@@ -47,34 +49,22 @@ class Recorded:
     def name(self, wc):
         return self.pattern.format_map(dict(wc.items()))
 
-    def runs(self, wc):
-        """True if the job must run. On the nodes of a cluster nothing is decided."""
-        return workflow.is_main_process and bool(rerun.verdict(self.name(wc)).reason)
-
-    def judged(self, wc):
-        """First input of each job, the moment to force it. Snakemake looks at a job below one that runs only if it reads
-        a file of that one: so these are files of the nearest such jobs."""
-        if not self.runs(wc):
-            return []
-        workflow.dag.forcefiles.update(graph.job(self.name(wc)).outputs)
-        return [graph.job(before).outputs[0] for before in rerun.nearest(self.name(wc))]
-
-    def reads(self, paths):
-        """Files that the job reads."""
+    def reads(self, **paths):
+        """The job's input: files that it reads, by name; each a path, paths, or a function of wildcards."""
 
         def files(wc):
-            found = paths(wc)
-            found = [found] if isinstance(found, str) else found
-            return found if self.runs(wc) else [ancient(path) for path in found]
+            found = {name: path(wc) if callable(path) else path for name, path in paths.items()}
+            # On the nodes of a cluster nothing is decided.
+            if not workflow.is_main_process or not rerun.verdict(self.name(wc)).reason:
+                return {name: ancient(path) for name, path in found.items()}
+            workflow.dag.forcefiles.update(graph.job(self.name(wc)).outputs)
+            # Snakemake looks at a job below one that runs only if it reads a file of that one.
+            return found | {"above": [graph.job(name).outputs[0] for name in rerun.nearest(self.name(wc))]}
 
-        return files
-
-    def spec(self, wc):
-        """What the job computes from, as JSON. `resources:` say how and where; a change there re-runs nothing."""
-        return graph.job(self.name(wc)).spec
+        return unpack(files)
 
     def made(self, wc):
-        """Which record the job leaves, and which results it may read."""
+        """Options of the command: what it computes from, the record that it leaves, which results it may read."""
         return graph.options(self.name(wc))
 
 
@@ -87,7 +77,9 @@ def job(module, options):
 
 onstart:
     # Data are shared by all scales, of which several may run at once.
-    shares = any(job.rule.name in ("fetch", "fetch_weights", "prepare") for job in workflow.dag.needrun_jobs())
+    shares = any(
+        job.rule.name in ("fetch", "fetch_weights", "prepare") for job in workflow.dag.needrun_jobs()
+    )
     try:
         for folder in [RESULTS, *(["results/data"] if shares else [])]:
             ownership.workflow_lock(Path(folder, ".lock"))

@@ -7,7 +7,7 @@ FETCHED = Recorded("data/{key}.fetched")
 rule fetch:
     """Raw files from the data folder, a mirror or upstream, each checked against its checksum."""
     input:
-        judged=FETCHED.judged,
+        FETCHED.reads(),
     output:
         "results/data/{key}.fetched.json",
     log:
@@ -19,7 +19,6 @@ rule fetch:
         folder=workload.config.data_folder,
         where=layout.sources(),
     params:
-        spec=FETCHED.spec,
         made=FETCHED.made,
         dataset=lambda wc: layout.data_name(wc.key),
         options=lambda wc: layout.data_options(wc.key),
@@ -37,7 +36,7 @@ WEIGHTS = Recorded("data/weights/{model}.fetched")
 rule fetch_weights:
     """Published weights of a model, in the same way."""
     input:
-        judged=WEIGHTS.judged,
+        WEIGHTS.reads(),
     output:
         "results/data/weights/{model}.fetched.json",
     log:
@@ -49,7 +48,6 @@ rule fetch_weights:
         folder=workload.config.data_folder,
         where=layout.sources(),
     params:
-        spec=WEIGHTS.spec,
         made=WEIGHTS.made,
     shell:
         job(
@@ -64,8 +62,9 @@ PREPARED = Recorded("data/{key}")
 rule prepare:
     """One tensor file per data set."""
     input:
-        judged=PREPARED.judged,
-        files=PREPARED.reads(lambda wc: layout.fetched(wc.key)),
+        PREPARED.reads(
+            files=lambda wc: layout.fetched(wc.key),
+        ),
     output:
         "results/data/{key}.safetensors",
     log:
@@ -77,7 +76,6 @@ rule prepare:
         runtime=workload.scale.limits.prepare.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.prepare.memory_mb,
     params:
-        spec=PREPARED.spec,
         made=PREPARED.made,
     shell:
         job("fairfl.prepare", "--folder {resources.folder:q} --out {output:q}")

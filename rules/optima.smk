@@ -7,10 +7,11 @@ OPTIMUM = Recorded("optima/{setting}/seed{seed}/client{client}")
 
 rule local_optimum:
     input:
-        judged=OPTIMUM.judged,
-        data=OPTIMUM.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
-        partition=OPTIMUM.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
-        weights=OPTIMUM.reads(lambda wc: layout.weights(wc.setting)),
+        OPTIMUM.reads(
+            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
+            weights=lambda wc: layout.weights(wc.setting),
+        ),
     output:
         f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
     log:
@@ -24,7 +25,6 @@ rule local_optimum:
         runtime=workload.scale.limits.local_optimum.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
     params:
-        spec=OPTIMUM.spec,
         made=OPTIMUM.made,
     shell:
         job(
@@ -39,10 +39,11 @@ SURROGATE = Recorded("surrogates/{setting}/seed{seed}/cluster{cluster}")
 
 rule surrogate:
     input:
-        judged=SURROGATE.judged,
-        data=SURROGATE.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
-        partition=SURROGATE.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
-        weights=SURROGATE.reads(lambda wc: layout.weights(wc.setting)),
+        SURROGATE.reads(
+            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
+            weights=lambda wc: layout.weights(wc.setting),
+        ),
     output:
         f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.json",
     log:
@@ -58,7 +59,6 @@ rule surrogate:
         runtime=workload.scale.limits.surrogate.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.surrogate.memory_mb,
     params:
-        spec=SURROGATE.spec,
         made=SURROGATE.made,
     shell:
         job(

@@ -6,8 +6,9 @@ PARTITION = Recorded("partitions/{setting}/seed{seed}")
 
 rule partition:
     input:
-        judged=PARTITION.judged,
-        data=PARTITION.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
+        PARTITION.reads(
+            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+        ),
     output:
         rows=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.parquet",
         statistics=f"{RESULTS}/partitions/{{setting}}/seed{{seed}}.csv",
@@ -16,7 +17,6 @@ rule partition:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=PARTITION.spec,
         made=PARTITION.made,
     shell:
         job(

@@ -7,9 +7,10 @@ COMPARISON = Recorded("comparison")
 rule comparison:
     """Every number beside the one that the paper reports, with a verdict."""
     input:
-        judged=COMPARISON.judged,
-        results=COMPARISON.reads(lambda wc: layout.compared()),
-        reported=COMPARISON.reads(lambda wc: layout.reported()),
+        COMPARISON.reads(
+            results=lambda wc: layout.compared(),
+            reported=lambda wc: layout.reported(),
+        ),
     output:
         report(f"{RESULTS}/comparison.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -17,7 +18,6 @@ rule comparison:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=COMPARISON.spec,
         made=COMPARISON.made,
         config=layout.config(),
     shell:
@@ -33,9 +33,10 @@ CLAIMS = Recorded("claims")
 rule claims:
     """Every claim of the papers, judged on our numbers and on the reported ones."""
     input:
-        judged=CLAIMS.judged,
-        results=CLAIMS.reads(lambda wc: layout.compared()),
-        reported=CLAIMS.reads(lambda wc: layout.reported()),
+        CLAIMS.reads(
+            results=lambda wc: layout.compared(),
+            reported=lambda wc: layout.reported(),
+        ),
     output:
         report(f"{RESULTS}/claims.csv", caption="report/artifact.rst", category="summary"),
     log:
@@ -43,7 +44,6 @@ rule claims:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=CLAIMS.spec,
         made=CLAIMS.made,
         config=layout.config(),
     shell:
@@ -59,10 +59,11 @@ PAGE = Recorded("page")
 rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
-        judged=PAGE.judged,
-        artifacts=PAGE.reads(lambda wc: layout.all_artifacts()),
-        comparison=PAGE.reads(lambda wc: f"{RESULTS}/comparison.csv"),
-        claims=PAGE.reads(lambda wc: f"{RESULTS}/claims.csv"),
+        PAGE.reads(
+            artifacts=lambda wc: layout.all_artifacts(),
+            comparison=lambda wc: f"{RESULTS}/comparison.csv",
+            claims=lambda wc: f"{RESULTS}/claims.csv",
+        ),
     output:
         f"{RESULTS}/index.html",
     log:
@@ -70,7 +71,6 @@ rule page:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=PAGE.spec,
         made=PAGE.made,
         config=layout.config(),
     shell:

@@ -6,8 +6,9 @@ TIMED = Recorded("timed/{setting}")
 
 rule timing:
     input:
-        judged=TIMED.judged,
-        files=TIMED.reads(lambda wc: layout.timing_inputs(wc.setting)),
+        TIMED.reads(
+            files=lambda wc: layout.timing_inputs(wc.setting),
+        ),
     output:
         f"{RESULTS}/timed/{{setting}}.json",
     log:
@@ -25,7 +26,6 @@ rule timing:
         runtime=workload.scale.limits.timing.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.timing.memory_mb,
     params:
-        spec=TIMED.spec,
         made=TIMED.made,
         files=lambda wc: layout.timing_options(wc.setting),
     shell:

@@ -6,13 +6,14 @@ RUN = Recorded("runs/{setting}/{algorithm}/{arm}/seed{seed}")
 
 rule train:
     input:
-        judged=RUN.judged,
-        data=RUN.reads(lambda wc: layout.data(wc.setting, int(wc.seed))),
-        partition=RUN.reads(lambda wc: layout.partition(wc.setting, int(wc.seed))),
-        weights=RUN.reads(lambda wc: layout.weights(wc.setting)),
-        optima=RUN.reads(lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed))),
-        tuned=RUN.reads(lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm)),
-        after=RUN.reads(lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed))),
+        RUN.reads(
+            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
+            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
+            weights=lambda wc: layout.weights(wc.setting),
+            optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
+            tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
+            after=lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed)),
+        ),
     output:
         metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
         summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
@@ -30,14 +31,12 @@ rule train:
         runtime=workload.scale.limits.train.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.train.memory_mb,
     params:
-        spec=RUN.spec,
         made=RUN.made,
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
-        tuned=lambda wc: layout.tuned(wc.setting, wc.algorithm),
     shell:
         job(
             "fairfl.train",
-            "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {params.tuned:q}"
+            "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
         )
@@ -49,8 +48,9 @@ TIDY = Recorded("tidy/{setting}")
 rule tidy:
     """All runs of a setting as two tables: final metrics, curves over rounds."""
     input:
-        judged=TIDY.judged,
-        results=TIDY.reads(lambda wc: layout.tidy_inputs(wc.setting)),
+        TIDY.reads(
+            results=lambda wc: layout.tidy_inputs(wc.setting),
+        ),
     output:
         final=f"{RESULTS}/tidy/{{setting}}.csv",
         rounds=f"{RESULTS}/tidy/{{setting}}.rounds.parquet",
@@ -59,7 +59,6 @@ rule tidy:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=TIDY.spec,
         made=TIDY.made,
     shell:
         job(

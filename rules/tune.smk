@@ -6,8 +6,9 @@ CHOICE = Recorded("tuned/{setting}/{algorithm}")
 
 rule tune:
     input:
-        judged=CHOICE.judged,
-        tidy=CHOICE.reads(lambda wc: layout.tune_inputs(wc.setting)),
+        CHOICE.reads(
+            tidy=lambda wc: layout.tune_inputs(wc.setting),
+        ),
     output:
         f"{RESULTS}/tuned/{{setting}}/{{algorithm}}.json",
     log:
@@ -15,7 +16,6 @@ rule tune:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=CHOICE.spec,
         made=CHOICE.made,
     shell:
         job("fairfl.tune", "--tidy {input.tidy:q} --out {output:q}")
@@ -42,9 +42,8 @@ CALIBRATION = Recorded("{paper}/calibration_{name}")
 
 rule calibration:
     input:
-        judged=CALIBRATION.judged,
-        tidy=CALIBRATION.reads(
-            lambda wc: [f"{RESULTS}/tidy/{setting}.csv" for setting in GRIDS[f"{wc.paper}_{wc.name}"]]
+        CALIBRATION.reads(
+            tidy=lambda wc: [f"{RESULTS}/tidy/{setting}.csv" for setting in GRIDS[f"{wc.paper}_{wc.name}"]],
         ),
     output:
         csv=f"{RESULTS}/{{paper}}/calibration_{{name}}.csv",
@@ -54,7 +53,6 @@ rule calibration:
     conda:
         "../envs/fairfl.yaml"
     params:
-        spec=CALIBRATION.spec,
         made=CALIBRATION.made,
     shell:
         job("fairfl.calibrate", "--tidy {input.tidy:q} --csv {output.csv:q} --md {output.md:q}")

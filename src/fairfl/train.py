@@ -91,7 +91,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
-    parser.add_argument("--tuned", type=Path, help="what fairfl.tune chose; read if the spec says so")
+    parser.add_argument("--tuned", nargs="?", type=Path, help="what fairfl.tune chose; read if the spec says so")
     parser.add_argument("--after", nargs="?", type=Path, help="summary.json of the run that this one comes after")
     parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))

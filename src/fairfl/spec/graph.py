@@ -100,10 +100,11 @@ class Graph:
         return list(dict.fromkeys(filter(None, map(self.producer, self.layout.outputs()))))
 
     def options(self, name: str) -> str:
-        """Command-line options of fairfl.job: what to leave in the record and which results to accept."""
+        """Command-line options of fairfl.job: the spec, where to leave the record and which results to accept."""
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        return f"--record {shlex.quote(self.record(name))} --inputs {shlex.quote(canonical(nested(expected)))}"
+        values = {"spec": job.spec, "record": self.record(name), "inputs": canonical(nested(expected))}
+        return " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
 
     # -- one method per kind of job -----------------------------------------------------------
     def _made(self, name: str) -> Job:
