@@ -70,9 +70,7 @@ class Recorded:
 
 def job(module, options):
     """`python -m MODULE` with what all jobs have, in a process that SERVER has ready; output into a new log file."""
-    return (
-        f"python -m fairfl.start --log {{log:q}} {module} --spec {{params.spec:q}} {{params.made}} {options}"
-    )
+    return f"python -m fairfl.start --log {{log:q}} {module} {{params.made}} {options}"
 
 
 onstart:
