@@ -35,7 +35,7 @@ def markdown_table(header: list[str], body: list[list[str]], numbers_from: int) 
 
 
 def markdown_page(spec: dict[str, Any], table: str, note_text: str) -> str:
-    head = f"**{markdown(spec['artifact']['title'])}.** {markdown(spec['artifact']['caption'])}"
+    head = f"**{markdown(spec['artifact']['title'])}.**"
     return "\n\n".join(part for part in (head, table, markdown(note_text)) if part) + "\n"
 
 
@@ -125,7 +125,7 @@ def latex_page(spec: dict[str, Any], tabular: str, note_text: str) -> str:
     text = [
         "\\begin{table}[htbp]",
         "\\centering\\small",
-        f"\\caption{{{latex(artifact['title'])} ({latex(spec['paper'])}). {latex(artifact['caption'])}}}",
+        f"\\caption{{{latex(artifact['title'])} ({latex(spec['paper'])})}}",
         f"\\label{{{label}}}",
         tabular,
     ]

@@ -172,7 +172,10 @@ def _shown(workload: Workload, run: Run) -> str:
 
 
 def artifact(workload: Workload, name: str) -> dict[str, Any]:
-    """Spec of a table or figure: its YAML without claims, titles of algorithms and metrics, code."""
+    """Spec of a table or figure: its YAML without caption and claims, titles of algorithms and metrics, code.
+
+    Captions and claims stand on the page, so that another wording draws nothing again.
+    """
     paper, key, spec = workload.artifacts[name]
     source = workload.papers[paper]
     algorithms = {row.algorithm for row in spec.rows}
@@ -182,7 +185,7 @@ def artifact(workload: Workload, name: str) -> dict[str, Any]:
     return {
         "paper": paper,
         "id": key,
-        "artifact": spec.model_dump(mode="json", exclude={"claims", "assumed", "notes"}),
+        "artifact": spec.model_dump(mode="json", exclude={"caption", "claims", "assumed", "notes"}),
         "metrics": {m: source.metrics[m].model_dump(mode="json") for m in spec.columns},
         "algorithms": {a: source.algorithms[a].title for a in sorted(algorithms)},
         "reconstructed": sorted(filter(reconstructed, algorithms)),

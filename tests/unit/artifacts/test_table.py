@@ -48,7 +48,7 @@ def spec(tmp_path):
         "paper": "eagle",
         "id": "table1",
         "artifact": demo.artifact(
-            kind="table", title="Table 1", caption=r"Gaps for Dir($\alpha = 0.1$), L*_k & 50% of all",
+            kind="table", title=r"Table 1: Dir($\alpha = 0.1$), L*_k & 50% of all", caption="",
             settings=["emnist_a0.1"], rows=[{"algorithm": a, "hyperparameters": h} for a, h in ROWS],
             columns=list(METRICS), rules=[4],
         ),
@@ -75,7 +75,7 @@ eagle_table1,emnist_a0.1,eagle,lambda=0.1,gap_max,nats,-0.4,,1,digits (stand-in 
 eagle_table1,emnist_a0.1,eagle,lambda=0.1,accuracy_mean,fraction,0.25,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
 """.replace("R/", "emnist_a0.1/")  # noqa: E501
 
-MD = r"""**Table 1.** Gaps for Dir($\alpha = 0.1$), L\*_k & 50% of all
+MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.**
 
 | Algorithm | $\max_k r_k(\theta)$ ↓ | accuracy ↑ |
 | :--- | ---: | ---: |
@@ -90,7 +90,7 @@ Scale: quick. Made from a stand-in: digits for emnist. Data: digits (stand-in fo
 
 TEX = r"""\begin{table}[htbp]
 \centering\small
-\caption{Table 1 (eagle). Gaps for Dir($\alpha = 0.1$), L*\_k \& 50\% of all}
+\caption{Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all (eagle)}
 \label{tab:eagle-table1}
 \begin{tabular}{lrr}
 \toprule
@@ -393,7 +393,7 @@ def test_static_table(spec):
     csv, md, tex = static_table(STATIC)
     assert csv.splitlines()[:2] == ["Symbol,Meaning", '$w_k$,"weight of client k, 100% & more"']
     assert md == (
-        "**Table 3.** Notation\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
+        "**Table 3.**\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
         "| $w_k$ | weight of client k, 100% & more |\n| $\\vert S\\vert $ | size_of a\\|b {set} |\n"
         "| λ | trade-off ≥ 0, a price of $5 |\n"
     )

@@ -1,4 +1,4 @@
-"""Claims that speak of what a paper does not have: found when papers are read, before any job runs."""
+"""What the last jobs of a workflow would refuse, refused before the first one runs: options of plots, claims."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,16 +8,23 @@ from fairfl.artifacts.contradictions import contradictions
 from fairfl.artifacts.judge import parsed
 from fairfl.artifacts.values import metric_of
 from fairfl.metrics.origin import owner
+from fairfl.spec.declaration import parameters
 from fairfl.spec.paper import Paper
 from fairfl.spec.strict import nearest
 from fairfl.spec.workload import Workload
 
 
 def check(workload: Workload) -> None:
-    """Raises ClaimError with paper, artifact and claim for one that cannot be read, or names a metric, algorithm,
-    setting or row that the paper does not have."""
+    """Raises FairflError with paper, artifact and key.
+
+    For an unknown plot, an option that it does not take, a claim that cannot be read, and one that names a metric, an
+    algorithm, a setting or a row that the paper does not have.
+    """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
-    for name, (paper, _, artifact) in workload.artifacts.items():
+    for name, (paper, key, artifact) in workload.artifacts.items():
+        if artifact.plot is not None:
+            where = f"artifacts.{key}.options"
+            parameters("artifacts/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where)
         for claim, statement in parsed(workload, name):
             if artifact.drawing:  # compares what it draws, under names of its own
                 continue
