@@ -8,7 +8,7 @@ name at run time are invisible to any import graph: the caller names them as ent
 
 import ast
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,26 @@ def normalised(source: str) -> str:
         if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
             # `pass` keeps a function whose body was only a docstring valid and equal to `pass`.
             node.body = body[1:] or [ast.Pass()]
-    return ast.dump(tree, annotate_fields=False)
+    return "".join(_text(tree))
+
+
+def _text(node: Any) -> Iterator[str]:
+    """A syntax tree as text without its empty fields, of which each version of Python has others."""
+    if isinstance(node, ast.AST):
+        yield f"{type(node).__name__}("
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if value is not None and value != []:
+                yield name
+                yield from _text(value)
+        yield ")"
+    elif isinstance(node, list):
+        yield "["
+        for item in node:
+            yield from _text(item)
+        yield "]"
+    else:
+        yield repr(node)
 
 
 @cache

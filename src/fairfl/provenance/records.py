@@ -1,22 +1,49 @@
 """Reading what jobs wrote as JSON: a damaged record is one clear line that names the file."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from fairfl.errors import FairflError
+from fairfl.provenance import shape
+from fairfl.provenance.shape import COUNT
 
 # What fairfl.tune writes and a tuned run takes.
 CHOICE = ("setting", "algorithm", "learning_rate", "batch_size", "hyperparameters")
 
+_LOSS = (float, None)  # null: not finite
+_LOSSES = {"epoch": int, "*": [_LOSS]}
+# The shape of each key, whichever job writes it.
+_SHAPES: dict[str, Any] = {
+    "algorithm": str,
+    "arms": [{"algorithm": str, "hyperparameters": str, "seconds": {"*": [float]}}],
+    "batch_size": (COUNT, None),
+    "best": _LOSSES,
+    "chosen": dict,
+    "clients": [range(2**31)],
+    "data_source": str,
+    "device": str,
+    "fingerprint": str,
+    "hyperparameters": {"*": (bool, float, str)},
+    "last": _LOSSES,
+    "learning_rate": float,
+    "loss_test": _LOSS,
+    "loss_train": _LOSS,
+    "loss_validation": _LOSS,
+    "measures": {"*": float},
+    "memberships": [[float]],
+    "metrics": {"*": [float]},
+    "processor": str,
+    "setting": str,
+    "spec": dict,
+    "threads": COUNT,
+    "value": _LOSS,
+    "versions": {"*": str},
+}
+
 
 def read(path: Path, *keys: str) -> dict[str, Any]:
-    """The record at `path`. Raises OSError if it cannot be read, FairflError if it lacks one of `keys`."""
+    """The record at `path`. Raises OSError if it cannot be read, FairflError if it lacks one of `keys` or is damaged."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise FairflError(f"{path}: damaged (no JSON); delete it and run again") from None
-    missing = [key for key in keys if not isinstance(record, dict) or key not in record]
-    if missing or not isinstance(record, dict):
-        raise FairflError(f"{path}: damaged (no {', '.join(missing)}); delete it and run again")
-    return record
+        return shape.parsed(path.read_bytes(), {key: _SHAPES[key] for key in keys}, "damaged")
+    except FairflError as error:
+        raise FairflError(f"{path}: {error}; delete it and run again") from None

@@ -1,5 +1,7 @@
 """Code fingerprints: what counts as a change, which modules a job executes."""
 
+import ast
+
 from fairfl.provenance import code
 from fairfl.provenance.code import closure, differences, normalised
 
@@ -26,6 +28,31 @@ def test_constants_defaults_decorators_and_strings_count():
     for old, new in [("LIMIT = 3", "LIMIT = 4"), ("x: int", "x: int = 1"), ("def f", "@math.floor\ndef f"),
                      ("return x + LIMIT", "return 'text'"), ("import math", "import cmath")]:  # fmt: skip
         assert normalised(SOURCE.replace(old, new)) != normalised(SOURCE)
+
+
+def test_another_version_of_python_says_the_same(monkeypatch):
+    before = normalised(SOURCE)
+    fields = ast.FunctionDef._fields
+    newer = fields if "type_params" in fields else (*fields, "type_params")  # empty here; Python 3.12 has it
+    monkeypatch.setattr(ast.FunctionDef, "_fields", (*newer, "what_comes_next"))
+    assert normalised(SOURCE) == before
+
+
+def test_empty_things_differ():
+    texts = ["return", "return None", "return ()", "return []", "return {}", "return ''", "return 0", "return False"]
+    assert len({normalised(f"def f():\n    {text}") for text in texts}) == len(texts)
+
+
+def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
+    (tmp_path / "page.py").write_text("x = 1")
+    monkeypatch.setattr(code, "_path", lambda module: tmp_path / "page.py")
+    alone = code.module_hash.__wrapped__("page")
+    (tmp_path / "page.html.j2").write_text("<p>")
+    with_file = code.module_hash.__wrapped__("page")
+    (tmp_path / "page_numbers.py").write_text("another module")
+    assert alone != with_file == code.module_hash.__wrapped__("page")
+    (tmp_path / "page.html.j2").write_text("<b>")
+    assert with_file != code.module_hash.__wrapped__("page")
 
 
 def test_a_function_with_only_a_docstring_equals_pass():
@@ -58,3 +85,14 @@ def test_differences_in_words():
         "hyperparameters.lambda: 1.0 -> 2.0",
     ]
     assert list(differences(new, new)) == []
+
+
+def test_long_lists_say_what_came_and_went():
+    runs = [{"id": f"fedfv_fmnist/qffl/q={q}/seed0"} for q in range(5)]
+    assert list(differences({"runs": runs[:4]}, {"runs": runs[1:]})) == [
+        "runs: no longer {'id': 'fedfv_fmnist/qffl/q=0/seed0'}",
+        "runs: new {'id': 'fedfv_fmnist/qffl/q=4/seed0'}",
+    ]
+    (order,) = differences({"runs": runs}, {"runs": runs[::-1]})
+    assert order.startswith("runs: [{'id': 'fedfv_fmnist/qffl/q=0") and "characters)" in order
+    assert list(differences({"columns": ["a", "b"]}, {"columns": ["a", "c"]})) == ["columns: ['a', 'b'] -> ['a', 'c']"]
