@@ -24,7 +24,7 @@ include: "rules/report.smk"
 rule all:
     default_target: True
     input:
-        layout.outputs(),
+        lambda wc: needed(layout.outputs()),
 
 
 # One target per paper (`eagle`) and one per artifact (`eagle_table8`).
@@ -34,12 +34,14 @@ for _paper in workload.papers:
         name:
             _paper
         input:
-            [
-                path
-                for name, (paper, _, _) in workload.artifacts.items()
-                if paper == _paper
-                for path in layout.artifact_outputs(name)
-            ],
+            lambda wc, wanted=_paper: needed(
+                [
+                    path
+                    for name, (paper, _, _) in workload.artifacts.items()
+                    if paper == wanted
+                    for path in layout.artifact_outputs(name)
+                ]
+            ),
 
 
 for _artifact in workload.artifacts:
@@ -48,4 +50,4 @@ for _artifact in workload.artifacts:
         name:
             _artifact
         input:
-            layout.artifact_outputs(_artifact),
+            lambda wc, wanted=_artifact: needed(layout.artifact_outputs(wanted)),

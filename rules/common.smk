@@ -1,5 +1,6 @@
 # What all rules share: the validated workload and where its files lie.
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -58,10 +59,12 @@ class Recorded:
 
         def files(wc):
             found = {name: path(wc) if callable(path) else path for name, path in paths.items()}
-            # On the nodes of a cluster nothing is decided.
-            if not workflow.is_main_process or not rerun.verdict(self.name(wc)).reason:
+            if not workflow.is_main_process:  # on the nodes of a cluster nothing is decided
                 return {name: ancient(path) for name, path in found.items()}
-            workflow.dag.forcefiles.update(graph.job(self.name(wc)).outputs)
+            outputs = graph.job(self.name(wc)).outputs
+            if not rerun.verdict(self.name(wc)).reason and workflow.dag.forcefiles.isdisjoint(outputs):
+                return {name: ancient(there(path)) for name, path in found.items()}
+            workflow.dag.forcefiles.update(outputs)
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
             return found | {"above": [graph.job(name).outputs[0] for name in rerun.nearest(self.name(wc))]}
 
@@ -70,6 +73,23 @@ class Recorded:
     def made(self, wc):
         """Options of the command: what it computes from, the record that it leaves, which results it may read."""
         return graph.options(self.name(wc))
+
+
+def there(paths):
+    """The files that exist: Snakemake runs what reads a lost file when that is made again, though it be the same.
+
+    So what needs not run does not read it, unless it is told to run.
+    """
+    asked = workflow.dag_settings
+    if asked.forceall or asked.forcetargets or asked.forcerun:
+        return paths
+    return [path for path in ([paths] if isinstance(paths, str) else paths) if os.path.exists(path)]
+
+
+def needed(paths):
+    """What a target asks for: its files, and, of the jobs above these, each one that must run."""
+    above = graph.below(filter(None, map(graph.producer, paths)))
+    return [*paths, *(job.outputs[0] for job in above if rerun.verdict(job.name).reason)]
 
 
 def job(module, options):

@@ -93,6 +93,6 @@ rule plan:
     conda:
         "../envs/fairfl.yaml"
     params:
-        config=layout.config(),
+        config=workload.config.model_dump_json(),
     shell:
         "python -m fairfl.start fairfl.plan --config {params.config:q} --root . | tee {log:q}"

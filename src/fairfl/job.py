@@ -43,6 +43,8 @@ def leaving(
         yield fingerprint([spec, versions])
         return
     inputs = {path: accepted(path, expected) for path, expected in made.flat(json.loads(args.inputs)).items()}
+    for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
+        now_at_the_latest(Path(path))
     with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
         yield fingerprint([spec, versions, inputs])
         made.write(args.record, spec, inputs, outputs, versions=versions)

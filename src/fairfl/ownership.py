@@ -50,7 +50,11 @@ def owning(lock: Path, files: Iterable[Path] = ()) -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     token = secrets.token_hex(8)
     with _locked(lock, "a+") as file:
-        _sign(file, token)
+        try:
+            _sign(file, token)
+        except OSError:  # a full disk: what stayed would be a lock of nobody
+            lock.unlink()
+            raise
         # While nobody else can become the owner: a newer one's temporary files are alive.
         atomic.sweep(files)
     try:

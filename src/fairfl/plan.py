@@ -34,7 +34,7 @@ def lines(workload: Workload) -> list[str]:
         if why or kind in LONG:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
     for torch, count in sorted(rerun.others.items()):
-        text.append(f"note: {count} results were made with torch {torch}, this is {rerun.torch}; they are kept")
+        text.append(f"note: {count} results were made with torch {torch}, this is {rerun.torch}; they are kept (other_torch: keep)")
     total = " and ".join(f"{run} of {every} {kind}" for kind, (run, every) in counts.items() if every)
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {workload.scale.scale}"]
 

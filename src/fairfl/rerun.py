@@ -12,7 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fairfl.provenance import made
+from fairfl.errors import FairflError
+from fairfl.provenance import made, records
 from fairfl.provenance.code import differences
 from fairfl.spec.graph import Graph, Job
 
@@ -61,12 +62,33 @@ class Rerun:
 
     def _judged(self, job: Job) -> Verdict:
         record = self.record(job.name)
+        if record is None and all(map(os.path.exists, job.outputs)):
+            return Verdict("its record is missing or damaged")
         if record is None:
             ahead = " (goes on from its checkpoint)" if job.checkpoint and Path(job.checkpoint).exists() else ""
             return Verdict(f"never finished{ahead}")
         if changes := self._changes(job, record) or self._torch(record) or self._inputs(job, record):
             return Verdict(changes, different=True)
-        return Verdict(damage(job, record))
+        return Verdict(damage(job, record) or self._lost(job))
+
+    def _lost(self, job: Job) -> str:
+        """Which raw file is not as it was fetched, if there is need of it: prepared data do without."""
+        data, fetched, _ = job.name.rpartition(".fetched")
+        if not fetched:
+            return ""
+        if not data.startswith("data/weights/"):
+            prepare, record = self.graph.job(data), self.record(data)
+            if record and not self._changes(prepare, record) and not damage(prepare, record):
+                return ""
+        try:
+            files = records.read(Path(job.outputs[0]), "files")["files"]
+        except (OSError, FairflError):
+            return f"{os.path.basename(job.outputs[0])} is damaged"
+        for file in files:
+            path = Path(self.graph.workload.config.data_folder, file["path"])
+            if not path.is_file() or path.stat().st_size != file["bytes"]:
+                return f"{path} is missing or damaged"
+        return ""
 
     def _changes(self, job: Job, record: dict[str, Any]) -> str:
         if record["fingerprint"] == job.fingerprint:
@@ -106,9 +128,6 @@ class Rerun:
 
 def damage(job: Job, record: dict[str, Any]) -> str:
     """Which file of a finished job, or that it reads, is missing, or not as the job left it."""
-    for path in job.reads:
-        if not os.path.exists(path):
-            return f"{path}, which it reads, is missing"
     for path in job.outputs:
         name = os.path.basename(path)
         try:

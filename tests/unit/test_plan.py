@@ -158,21 +158,25 @@ def test_a_truncated_file_runs_its_job_alone(stored, kind, left):
     assert stored.planned() == {name}
 
 
-def test_a_missing_file_runs_its_job_and_what_reads_the_file(stored):
-    stored.output(stored.eagle, 2).unlink()  # model: figure 2 does not draw it
+def test_a_missing_file_runs_its_job_alone(stored):
+    stored.output(stored.eagle, 2).unlink()
     assert stored.planned() == {stored.eagle} and stored.why() == "model.safetensors is missing"
     stored.output(stored.eagle).unlink()
-    tidy = f"tidy/{stored.setting}"
-    assert stored.planned() == {stored.eagle, tidy}
-    assert stored.why(tidy) == f"{stored.output(stored.eagle)}, which it reads, is missing"
+    assert stored.planned() == {stored.eagle} and stored.why() == "metrics.parquet is missing"
 
 
 @pytest.mark.parametrize("damage", ["", "{half", "\xff", "[]", "{}", '{"fingerprint": "0", "spec": {}, "inputs": {}}'])
-def test_a_record_that_cannot_be_used_means_never_finished(stored, damage):
+def test_a_job_whose_record_cannot_be_used_runs_alone(stored, damage):
     path = Path(stored.graph.record(stored.eagle))
     path.write_bytes(damage.encode("latin-1"))
-    assert stored.why() == "never finished"
+    assert stored.why() == "its record is missing or damaged"
     assert stored.planned() == {stored.eagle}
+
+
+def test_a_job_that_never_finished_may_have_a_checkpoint(stored):
+    Path(stored.graph.record(stored.eagle)).unlink()
+    stored.output(stored.eagle).unlink()
+    assert stored.why() == "never finished"
     (stored.output(stored.eagle).parent / "checkpoint.pt").touch()
     assert stored.why() == "never finished (goes on from its checkpoint)"
 
@@ -243,8 +247,8 @@ def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
     assert len(said) == 2 and all("other_torch: keep" in line and version("torch") in line for line in said)
     *_, one, two, total = plan.lines(stored.graph.workload)
     here = version("torch")
-    assert one == f"note: 2 results were made with torch 1.0, this is {here}; they are kept"
-    assert two == f"note: 1 results were made with torch 2.0, this is {here}; they are kept"
+    assert one == f"note: 2 results were made with torch 1.0, this is {here}; they are kept (other_torch: keep)"
+    assert two == f"note: 1 results were made with torch 2.0, this is {here}; they are kept (other_torch: keep)"
     assert total.startswith("0 of ")
     assert stored.planned(torch_matters=True) == stored.readers(stored.eagle, stored.fedavg, stored.optima[0])
     assert stored.why(stored.fedavg, torch_matters=True) == f"torch: 2.0 -> {here}"
@@ -252,9 +256,37 @@ def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
 
 def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
     Path(stored.graph.record(stored.eagle)).unlink()
+    stored.output(stored.eagle).unlink()
     before = sorted(map(str, Path().rglob("*")))
     plan.main(["--config", json.dumps(configuration(root)), "--root", str(root)])
     out = capsys.readouterr().out
     assert f"run   {stored.eagle}  never finished\n" in out
     assert f"keep  {stored.fedavg}  up to date\n" in out
     assert sorted(map(str, Path().rglob("*"))) == before
+
+
+# -- raw files ------------------------------------------------------------------------------------
+def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stored, root, monkeypatch):
+    config = configuration(root, artifacts=["eagle_table1"], scale="small")
+    stored.graph = Graph(Layout(load_workload(root, config)))
+    finish(stored.graph)
+    prepare = "data/mnist"
+    raw = Path("data/mnist/images.gz")
+    marker = stored.output(f"{prepare}.fetched")
+    marker.write_text(json.dumps({"dataset": "mnist", "files": [{"path": "mnist/images.gz", "bytes": 3}]}))
+    path = Path(stored.graph.record(f"{prepare}.fetched"))
+    made.write(path, made.read(path)["spec"], {}, [marker])
+    path = Path(stored.graph.record(prepare))
+    fetched = stored.graph.record(f"{prepare}.fetched")
+    record = made.read(path)
+    made.write(path, record["spec"], {fetched: [made.read(fetched)["fingerprint"], made.left(made.read(fetched))]},
+               [stored.output(prepare)])  # fmt: skip
+    assert stored.planned() == set()  # prepared data do without raw files
+    stored.output(prepare).unlink()
+    assert stored.planned() == {prepare, f"{prepare}.fetched"}
+    assert stored.why(f"{prepare}.fetched") == f"{raw} is missing or damaged"
+    raw.parent.mkdir(parents=True)
+    raw.write_text("abc")
+    assert stored.planned() == {prepare}
+    raw.write_text("ab")
+    assert stored.planned() == {prepare, f"{prepare}.fetched"}

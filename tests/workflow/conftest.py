@@ -1,7 +1,5 @@
 """The small project, run once per session from nothing, and copies of it for edits."""
 
-import shutil
-
 import pytest
 from small_project import Project
 
@@ -17,7 +15,4 @@ def finished(root, tmp_path_factory) -> Project:
 @pytest.fixture()
 def project(finished, tmp_path) -> Project:
     """A copy of the finished project, with its results and Snakemake's records, for edits."""
-    copy = Project.__new__(Project)
-    copy.folder = tmp_path / "project"
-    shutil.copytree(finished.folder, copy.folder, symlinks=True)
-    return copy
+    return finished.copy(tmp_path / "project")

@@ -1,9 +1,18 @@
-"""A small copy of the project that the tests may edit."""
+"""A small copy of the project that the tests may edit, and what its workflow would run."""
 
+import json
 import os
+import re
+import runpy
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 TINY = """
@@ -21,42 +30,229 @@ patches:
     why: test
 """
 SELECTION = ["scale=tiny", "artifacts=eagle_table1,eagle_figure2,eagle_figure3,eagle_table3"]
+FOLDERS = ("rules", "papers", "scales", "envs", "profiles", "src")
+FILES = ("Snakefile", "config.yaml")
+
+_HEAD = re.compile(r"(?:local)?rule (\w+):")
+_TOTAL = re.compile(r"^total +(\d+)$", re.M)
+_SUFFIX = re.compile(r"(\.rounds)?\.(parquet|safetensors|json|csv|md|tex|pdf|png)$")
+_END = "\0"
+_LINE = re.compile(r"^(run|keep) +(\S+) +(.+)$", re.M)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as Snakemake prints it; named by what it leaves, below results/ and without suffix: `tidy/<setting>`."""
+
+    name: str
+    rule: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    log: str
+
+    @property
+    def record(self) -> str:
+        folder = "results/data" if self.name.startswith("data/") else "results/tiny"
+        return f"{folder}/records/{self.name.removeprefix('data/')}.json"
+
+
+def jobs_in(text: str) -> dict[str, Job]:
+    """Every job in what a dry-run or a run has printed, by name; not the targets, which do nothing."""
+    blocks: list[tuple[str, dict[str, str]]] = []
+    for line in text.splitlines():
+        if head := _HEAD.fullmatch(line):
+            blocks.append((head[1], {}))
+        elif blocks and line.startswith("    "):
+            key, _, value = line.strip().partition(": ")
+            blocks[-1][1].setdefault(key, value)
+    counted = _TOTAL.search(text)
+    assert len(blocks) == (int(counted[1]) if counted else 0), text[-4000:]
+
+    def files(said: str) -> tuple[str, ...]:
+        return tuple(path for path in said.split(", ") if path)
+
+    jobs = {}
+    for rule, says in blocks:
+        if outputs := files(says.get("output", "")):
+            job = Job(name_of(outputs[0]), rule, files(says.get("input", "")), outputs, says.get("log", ""))
+            assert job.name not in jobs
+            jobs[job.name] = job
+    return jobs
+
+
+def name_of(output: str) -> str:
+    """results/tiny/tidy/a.rounds.parquet -> tidy/a"""
+    name = _SUFFIX.sub("", output.removeprefix("results/").removeprefix("tiny/"))
+    return "page" if name == "index.html" else name.rpartition("/")[0] if name.startswith("runs/") else name
+
+
+def plan_in(text: str) -> dict[str, str]:
+    """What `snakemake plan` has printed: job -> why it would run, "" if it would not."""
+    return {name: "" if verb == "keep" else why for verb, name, why in _LINE.findall(text)}
+
+
+class Forks:
+    """A process that has Snakemake loaded and runs commands in a fork of itself: in half of the time."""
+
+    def __init__(self) -> None:
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+
+    def __call__(self, folder: Path, commands: Iterable[Iterable[str]], path: Iterable[Path] = ()) -> list[str]:
+        """What each command, `python -m <its words>`, prints in the folder, with `path` in PYTHONPATH.
+
+        One process runs all of them, one after the other. All must succeed.
+        """
+        commands = [list(words) for words in commands]
+        self.process.stdin.write(json.dumps([str(folder), commands, [str(entry) for entry in path]]) + "\n")
+        self.process.stdin.flush()
+        code, text = json.loads(self.process.stdout.readline())
+        assert code == 0, f"{commands}\n{text[-4000:]}"
+        return text.split(_END)[:-1]
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
 
 
 class Project:
     """A copy of the workflow and its package in a folder of its own."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self.folder = folder
-        ignore = shutil.ignore_patterns("__pycache__")
-        for name in ("rules", "papers", "scales", "envs", "profiles", "src"):
-            shutil.copytree(root / name, folder / name, ignore=ignore)
-        for name in ("Snakefile", "config.yaml"):
-            shutil.copy(root / name, folder / name)
-        (folder / "scales" / "tiny.yaml").write_text(TINY)
+    forks: Forks | None = None  # what `jobs` and `looked` start in
+    selection: tuple[str, ...] = tuple(SELECTION)
 
-    def snakemake(self, *arguments: str, config: tuple[str, ...] = (), check: bool = True):
+    def __init__(self, root: Path, folder: Path, scale: str = TINY, selection: Iterable[str] = SELECTION) -> None:
+        self.folder, self.selection = folder, tuple(selection)
+        ignore = shutil.ignore_patterns("__pycache__")
+        for name in FOLDERS:
+            shutil.copytree(root / name, folder / name, ignore=ignore)
+        for name in FILES:
+            shutil.copy(root / name, folder / name)
+        (folder / "scales" / "tiny.yaml").write_text(scale)
+
+    def copy(self, folder: Path) -> "Project":
+        """With everything: results, records, what Snakemake remembers."""
+        other = Project.__new__(Project)
+        other.folder, other.selection, other.forks = folder, self.selection, self.forks
+        shutil.copytree(self.folder, folder, symlinks=True)
+        return other
+
+    @cached_property
+    def _before(self) -> dict[Path, tuple[bytes, int] | None]:
+        """Content and time of the files that were changed, None for those that were not there."""
+        return {}
+
+    @cached_property
+    def _plans(self) -> dict[tuple[str, ...], list[str]]:
+        """The command of `plan` by configuration."""
+        return {}
+
+    # -- Snakemake ----------------------------------------------------------------------------
+    def snakemake(self, *arguments: str, config: tuple[str, ...] = (), check: bool = True, **environment: str):
         """Run Snakemake in the folder with the small selection; returns the finished process."""
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-        command += ["--config", *SELECTION, *config]
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        command += ["--config", *self.selection, *config]
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         done = subprocess.run(
-            command, cwd=self.folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+            command,
+            cwd=self.folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=inherited | environment,
         )
         assert not check or done.returncode == 0, done.stdout[-4000:]
         return done
 
+    def jobs(self, *arguments: str, config: Iterable[str] = (), path: Iterable[Path] = ()) -> dict[str, Job]:
+        """The jobs that a dry-run plans."""
+        (said,) = self.forks(self.folder, [self._dry_run(*arguments, config=config)], path)
+        return jobs_in(said)
+
+    def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> tuple[str, str]:
+        """What a dry-run and `snakemake plan`, without Snakemake around it, print."""
+        asked = (*config, (self.folder / "config.yaml").read_text())
+        if asked not in self._plans:
+            (said,) = self.forks(self.folder, [self._dry_run("plan", "--printshellcmds", config=config)])
+            (line,) = [line for line in said.splitlines() if "-m fairfl.start" in line]
+            words = shlex.split(line.partition("-m fairfl.start ")[2])
+            self._plans[asked] = words[: words.index("|")]
+        commands = [self._dry_run(config=config), self._plans[asked]]
+        dry_run, plan = self.forks(self.folder, commands, [self.folder / "src", *path])
+        return dry_run, plan
+
+    def _dry_run(self, *arguments: str, config: Iterable[str]) -> list[str]:
+        return ["snakemake", "--cores", "2", "--dry-run", *arguments, "--config", *self.selection, *config]
+
     def planned(self, *config: str) -> set[str]:
         """Logs of the jobs that a dry-run plans: a name per job that holds rule and wildcards."""
-        text = self.snakemake("--dry-run", config=config).stdout
-        lines = (line.strip() for line in text.splitlines())
-        return {line.removeprefix("log: results/").split(" ")[0] for line in lines if line.startswith("log: ")}
+        found = jobs_in(self.snakemake("--dry-run", config=config).stdout)
+        return {job.log.removeprefix("results/") for job in found.values()}
+
+    # -- files --------------------------------------------------------------------------------
+    def write(self, path: str | Path, content: str | bytes | None) -> None:
+        """Replace a file, or delete it (None); `undo` brings the old one back."""
+        file = self.folder / path
+        old = (file.read_bytes(), file.stat().st_mtime_ns) if file.exists() else None
+        self._before.setdefault(file, old)
+        if content is None:
+            file.unlink()
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
 
     def edit(self, path: str, old: str, new: str) -> None:
-        file = self.folder / path
-        text = file.read_text()
+        text = (self.folder / path).read_text()
         assert old in text, f"{old!r} is not in {path}"
-        file.write_text(text.replace(old, new, 1))
+        self.write(path, text.replace(old, new, 1))
+
+    def undo(self) -> None:
+        """Everything that `write` and `edit` have changed is as it was, times included."""
+        for file, old in self._before.items():
+            file.unlink(missing_ok=True)
+            if old is not None:
+                file.write_bytes(old[0])
+                os.utime(file, ns=(old[1], old[1]))
+        self._before.clear()
 
     def csv(self) -> dict[str, bytes]:
         return {str(p.relative_to(self.folder)): p.read_bytes() for p in self.folder.glob("results/**/*.csv")}
+
+
+def become(folder: str, commands: list[list[str]], path: list[str]) -> None:
+    """Be `python -m <words>`, started in the folder, for each command."""
+    signal.alarm(300)  # a test never waits forever
+    os.chdir(folder)
+    sys.path[:1] = ["", *path]
+    for module, *arguments in commands:
+        sys.argv[1:] = arguments
+        try:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            if end.code:
+                raise
+        print(end=_END, flush=True)
+
+
+def serve() -> None:
+    """One command per line of the input; one exit status and text per line of the output."""
+    import snakemake.cli  # noqa: F401
+
+    for line in sys.stdin:
+        with tempfile.TemporaryFile() as said:
+            pid = os.fork()
+            if pid == 0:
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                for stream in (1, 2):
+                    os.dup2(said.fileno(), stream)
+                become(*json.loads(line))
+                sys.exit()
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            said.seek(0)
+            print(json.dumps([code, said.read().decode(errors="replace")]), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,20 +1,11 @@
-"""The real Snakefile on a small selection: outputs, no-op, equal bytes, re-run precision, bad input."""
+"""The real Snakefile on a small selection: outputs, no-op, equal bytes, bad input. What an edit runs: test_rerun.py."""
 
 import json
-import os
 
 import pytest
-from small_project import Project
+from small_project import Project, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
-
-RUNS = "tiny/logs/runs/eagle_emnist_linear_a0.1"
-EAGLE = {f"{RUNS}/eagle/lambda={value}/seed0.log" for value in ("0.1", "1.0", "2.0", "3.0", "5.0")}
-SYNTHETIC = "tiny/logs/runs/eagle_synthetic_gaussian"
-
-
-def below(planned: set[str], *parts: str) -> set[str]:
-    return {name for name in planned if any(part in name for part in parts)}
 
 
 def test_everything_is_there(finished):
@@ -47,74 +38,15 @@ def test_another_clone_gives_the_same_bytes(finished, root, tmp_path):
     assert [name for name in first if first[name] != second[name]] == []
 
 
-def test_editing_an_algorithm_runs_its_arms_and_what_depends_on_them(project):
-    project.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
-    planned = project.planned()
-    assert below(planned, "/runs/") == EAGLE | {f"{SYNTHETIC}/eagle/lambda=2.0/seed0.log"}
-    assert below(planned, "/partitions/", "/optima/", "data/") == set()
-    assert below(planned, "table1", "figure3", "comparison", "page") != set()
-    assert below(planned, "table3") == set()
-
-
-def test_editing_a_model_runs_its_settings(project):
-    project.edit("src/fairfl/models/mlp.py", "layers[:-1]", "layers[0:-1]")
-    assert project.planned() == set()
-    project.edit("src/fairfl/models/logistic_regression.py", "nn.Flatten(), dense", "nn.Flatten(1), dense")
-    planned = project.planned()
-    assert len(below(planned, "/runs/")) == 14
-    assert below(planned, "/partitions/") == set()
-
-
-def test_editing_a_plot_draws_that_figure_only(project):
-    path = project.folder / "src/fairfl/artifacts/plots/optima_range.py"
-    path.write_text(path.read_text() + "\nEXTRA = 1\n")
-    assert below(project.planned(), "/runs/", "figure3", "table1", "tidy") == set()
-    assert below(project.planned(), "figure2") != set()
-
-
-def test_comment_touch_and_format_run_nothing(project):
-    for name in ("algorithms/eagle.py", "engine/rounds.py", "partition/cut.py", "artifacts/table.py"):
-        path = project.folder / "src/fairfl" / name
-        path.write_text("# a comment\n" + path.read_text().replace("\n\n\n", "\n\n\n\n"))
-        os.utime(path)
-    assert project.planned() == set()
-
-
-def test_one_hyperparameter_runs_that_arm(project):
-    project.edit("papers/eagle.yaml", "hyperparameters: {q: 3.0}", "hyperparameters: {q: 4.0}")
-    assert below(project.planned(), "/runs/") == {f"{RUNS}/qffl/q=4.0/seed0.log"}
-
-
-def test_a_default_of_one_algorithm_runs_its_arms(project):
-    project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
-    planned = below(project.planned(), "/runs/")
-    assert planned == {f"{RUNS}/afl/default/seed0.log", f"{SYNTHETIC}/afl/default/seed0.log"}
-
-
-def test_another_seed_runs_the_new_runs_only(project):
-    planned = project.planned("seeds=0,1")
-    assert below(planned, "/runs/") and all("seed1" in name for name in below(planned, "/runs/", "/optima/"))
-
-
-def test_a_claim_changes_claims_and_page_only(project):
-    project.edit("papers/eagle.yaml", "the worst-off client is served best by EAGLE", "another wording")
-    assert below(project.planned(), "/runs/", "/tidy/", "table1.", "figure", "/optima/") == set()
-    assert below(project.planned(), "claims") != set()
-
-
-def test_plan_says_why_in_words(project):
-    project.edit("src/fairfl/algorithms/qffl.py", "1e-10, gt=0", "1e-9, gt=0")
+def test_plan_is_a_target_and_says_why_in_words(project):
+    """What it says in each case: test_rerun.py."""
     project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
     text = project.snakemake("plan", "--quiet", "all").stdout
-    lines = {line.split()[1]: line for line in text.splitlines() if line.startswith(("run ", "keep"))}
-    assert len(lines) == 14
-    prefix = "eagle_emnist_linear_a0.1"
-    assert lines[f"{prefix}/fedavg/default/seed0"].endswith("up to date")
-    assert "edited fairfl.algorithms.qffl" in lines[f"{prefix}/qffl/q=1.0/seed0"]
-    assert "hyperparameters.eta_lambda: 0.1 -> 0.2" in lines[f"{prefix}/afl/default/seed0"]
-    assert "6 of 14 runs would run at scale tiny" in text
-    (project.folder / f"results/tiny/runs/{prefix}/fedavg/default/seed0/summary.json").unlink()
-    assert "never finished" in project.snakemake("plan", "--quiet", "all").stdout
+    said = plan_in(text)
+    runs = {name: why for name, why in said.items() if name.startswith("runs/")}
+    assert len(runs) == 14 and runs["runs/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
+    assert runs["runs/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
+    assert "2 of 14 runs" in text and "would run at scale tiny" in text
 
 
 def test_bad_config_stops_before_any_job(project):

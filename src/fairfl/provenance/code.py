@@ -16,6 +16,7 @@ from typing import Any
 import grimp
 
 PACKAGE = "fairfl"
+_BESIDE = {".css", ".j2"}  # not what editors and merges leave: page.py~, page.py.orig
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -72,7 +73,7 @@ def module_hash(module: str) -> str:
     path = _path(module)
     said = hashlib.sha256(normalised(path.read_text(encoding="utf-8")).encode())
     for file in sorted(path.parent.glob(f"{path.stem}.*")):
-        if file != path and file.is_file():
+        if file.suffix in _BESIDE:
             said.update(file.read_bytes())
     return said.hexdigest()[:16]
 
