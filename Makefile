@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 ARGS   ?=
 
-.PHONY: all setup test bench bench-check lint format schemas lock report clean help
+.PHONY: all setup test bench bench-check soak lint format schemas lock report clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -32,6 +32,9 @@ bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, int
 
 bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the committed results
 	PYTHONPATH=src $(BIN)/python -m benchmarks check $(ARGS)
+
+soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
+	$(BIN)/python tests/soak.py $(ARGS)
 
 lint: $(READY)  ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .

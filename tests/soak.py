@@ -1,0 +1,46 @@
+"""python tests/soak.py: kill and damage a small workflow at random, again and again; it must always finish equal.
+
+A failure prints the steps that led to it as lines of JSON; `--replay FILE` takes them again from such a file.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "workflow"))
+
+from faults import fetching  # noqa: E402
+from soaking import Broken, Soak, decoded  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=60, help="stop after so many")
+    parser.add_argument("--minutes", type=float, default=20, help="or after this time, whichever comes first")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    parser.add_argument("--replay", type=Path, help="file of steps, one line of JSON each, in place of random ones")
+    args = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="fairfl-soak-"))
+    undisturbed = fetching(ROOT, folder / "undisturbed")
+    undisturbed.snakemake()
+    soak = Soak(undisturbed, folder / "killed", args.seed, lambda line: print(line, flush=True))
+    steps = soak.drawn(args.kills, time.monotonic() + 60 * args.minutes)
+    if args.replay:
+        lines = args.replay.read_text().splitlines()
+        steps = [decoded(line) for line in lines if line.startswith(("[", "{"))]
+    try:
+        soak.run(steps)
+    except Broken as error:
+        sys.exit(f"{soak.report()}\n{error}")
+    shutil.rmtree(folder)
+    print(soak.report())
+    if not args.replay and soak.kills < args.kills:
+        print(f"only {soak.kills} of {args.kills} kills in {args.minutes:g} minutes")
+
+
+if __name__ == "__main__":
+    main()

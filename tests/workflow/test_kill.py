@@ -1,0 +1,228 @@
+"""Kill anything at any time, lose or damage any file, fill the disk: the same command finishes, with the same bytes."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from faults import (
+    SYNTHETIC,
+    YEAR,
+    Workflow,
+    befall,
+    fetching,
+    files_below,
+    from_nothing,
+    gone,
+    made_in,
+    processes_in,
+    same_in,
+    signal_to,
+    start,
+)
+from small_project import Project
+from soaking import Soak
+
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.xdist_group("workflow"),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
+]
+
+EMNIST = "results/tiny/tidy/eagle_emnist_linear_a0.1.csv"
+FEDAVG = "results/tiny/runs/eagle_synthetic_gaussian/fedavg/default/seed0"
+ALONE = f"{FEDAVG}/metrics.parquet"  # needs data and partition only
+
+
+@pytest.fixture(scope="module")
+def undisturbed(root, tmp_path_factory) -> Project:
+    """The project, run from nothing. Tests must leave it as it is."""
+    project = fetching(root, tmp_path_factory.mktemp("undisturbed"))
+    project.snakemake()
+    return project
+
+
+@pytest.fixture
+def fresh(undisturbed, tmp_path) -> Project:
+    """A project in which nothing has run."""
+    return from_nothing(undisturbed, tmp_path / "fresh")
+
+
+@pytest.fixture
+def finished(undisturbed, tmp_path) -> Project:
+    """A copy of the project that has finished."""
+    return undisturbed.copy(tmp_path / "finished")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that mounts a small disk in memory; it returns one that mounts it again with other options."""
+    mounted = []
+
+    def under(folder: Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=16m", "fairfl-test", folder], text=True, capture_output=True
+        )
+        if done.returncode:
+            pytest.skip(f"needs the right to mount: {done.stderr.strip()}")
+        mounted.append(folder)
+        return lambda how: subprocess.run(["mount", "-o", f"remount,{how}", folder], check=True)
+
+    try:
+        yield under
+    finally:
+        for folder in mounted:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_random_kills_and_damage(undisturbed, tmp_path):
+    """Six, or fewer on a slow machine; tests/soak.py does it for longer."""
+    soak = Soak(undisturbed, tmp_path / "killed", seed=0)
+    soak.run(soak.drawn(kills=6, until=time.monotonic() + 45))
+    assert soak.kills and soak.finished
+
+
+def test_times_of_files_do_not_matter(finished):
+    """A clock that was set back, or on, or a copy that lost all times."""
+    names = [name for name, _ in files_below(finished.folder, "results", "data", "mirror", "papers", "scales")]
+    for number, name in enumerate(names):
+        befall(finished.folder, ("date", name, 10 if number % 2 else -10))
+    assert finished.planned() == set()
+    expected = (finished.folder / SYNTHETIC).read_bytes()
+    befall(finished.folder, ("delete", SYNTHETIC, 0))
+    for name, path in files_below(finished.folder, "results/tiny/runs"):
+        if not name.startswith(FEDAVG):  # inputs that are newer than any output of today, and older ones
+            os.utime(path, (time.time() + YEAR, time.time() + YEAR))
+    finished.snakemake()
+    assert (finished.folder / SYNTHETIC).read_bytes() == expected
+    assert finished.planned() == set()
+
+
+def test_fetched_files_that_are_lost_are_fetched_again(finished):
+    """But only if something must be prepared from them."""
+    images, labels = (finished.folder / f"data/mnist/train-{name}-ubyte.gz" for name in ("images-idx3", "labels-idx1"))
+    prepared = finished.folder / "results/data/mnist.safetensors"
+    expected = prepared.read_bytes()
+    labels.unlink()
+    images.write_bytes(images.read_bytes()[:1000])
+    assert finished.planned() == set()
+    prepared.unlink()
+    finished.snakemake("results/data/mnist.safetensors")
+    assert prepared.read_bytes() == expected
+
+
+def option(command: list[str], name: str) -> str:
+    return command[command.index(name) + 1]
+
+
+def sleeping_trainer(workflow: Workflow) -> int:
+    """The process of a training that has a checkpoint, stopped while it holds no lock: what an orphan may be."""
+    found = []
+
+    def stop() -> bool:
+        for pid, command in processes_in(workflow.folder).items():
+            if command[1:3] != ["-m", "fairfl.train"]:
+                continue
+            if not Path(workflow.folder, option(command, "--out"), "checkpoint.pt").exists():
+                continue
+            os.kill(pid, signal.SIGSTOP)
+            if not any(f" {pid} " in line for line in Path("/proc/locks").read_text().splitlines()):
+                found.append(pid)
+                return True
+            os.kill(pid, signal.SIGCONT)
+        return False
+
+    assert workflow.wait_for(stop), workflow.said()
+    return found[0]
+
+
+def test_a_second_workflow_is_refused(fresh, undisturbed):
+    with start(fresh, ALONE, config=("warm_start=false",)) as first:
+        trainer = sleeping_trainer(first)
+        again = fresh.snakemake(ALONE, check=False)
+        assert again.returncode != 0 and "Traceback" not in again.stdout
+        assert f"pid {first.pid} " in again.stdout and "another workflow runs in this folder" in again.stdout
+        assert fresh.planned()  # who only looks is not refused
+        os.kill(trainer, signal.SIGCONT)
+        assert first.ended() and first.process.returncode == 0, first.said()
+    assert (fresh.folder / ALONE).read_bytes() == (undisturbed.folder / ALONE).read_bytes()
+
+
+@pytest.mark.parametrize("wakes", ["while its successor trains", "when its successor has ended"])
+def test_an_orphan_cannot_write(fresh, undisturbed, wakes):
+    with start(fresh, ALONE, config=("warm_start=false",)) as first:
+        orphan = sleeping_trainer(first)
+        command = processes_in(fresh.folder)[orphan]
+        owner = (fresh.folder / option(command, "--record")).with_suffix(".lock")
+        assert json.loads(owner.read_text())["pid"] == orphan
+        first.process.kill()
+        for pid in processes_in(fresh.folder):
+            if pid != orphan:
+                signal_to(pid, signal.SIGKILL)
+        assert first.ended()
+        output = Path(f"/proc/{orphan}/fd/1").open("rb")  # noqa: SIM115 (its name belongs to the successor soon)
+        with contextlib.closing(output), start(fresh, ALONE, config=("warm_start=false",)) as second:
+
+            def succeeded() -> bool:
+                with contextlib.suppress(OSError, ValueError):
+                    return json.loads(owner.read_text())["pid"] != orphan
+                return False
+
+            assert second.wait_for(succeeded)
+            if wakes == "while its successor trains":
+                os.kill(orphan, signal.SIGCONT)
+            assert second.ended() and second.process.returncode == 0, second.said()
+            signal_to(orphan, signal.SIGCONT)
+            assert gone(fresh.folder)
+            last = output.read().decode().splitlines()[-1]
+    assert last.startswith("error: ") and "wrote nothing and stops" in last
+    expected = same_in(undisturbed)
+    assert [name for name, content in same_in(fresh).items() if expected[name] != content] == []
+    assert not [name for name in made_in(fresh) if name not in made_in(undisturbed)]
+
+
+def test_a_full_disk(fresh, undisturbed, small_disk):
+    small_disk(fresh.folder / "results")
+    ballast = fresh.folder / "results" / "ballast"
+    with start(fresh, EMNIST) as workflow:
+        assert workflow.wait_for(lambda: workflow.seen("checkpoint"))
+        room = os.statvfs(ballast.parent).f_bavail * os.statvfs(ballast.parent).f_frsize
+        ballast.write_bytes(bytes(room - 16384))  # for messages; a checkpoint has 31 kB of parameters
+        assert workflow.ended() and workflow.process.returncode != 0
+        said = workflow.said()
+    assert "No space left on device" in said and "Traceback" not in said
+    ballast.unlink()
+    expected, left = same_in(undisturbed), same_in(fresh)
+    wrong = [name for name, content in left.items() if expected.get(name) != content]
+    assert [name for name in wrong if not name.endswith("/checkpoint.pt")] == []  # from which the next call goes on
+    fresh.snakemake(EMNIST)
+    assert (fresh.folder / EMNIST).read_bytes() == expected[EMNIST]
+
+
+def test_a_read_only_folder(finished, small_disk):
+    results = finished.folder / "results"
+    results.rename(finished.folder / "kept")
+    remount = small_disk(results)
+    remount("ro")
+    nothing = finished.snakemake(check=False)
+    remount("rw")
+    subprocess.run(["cp", "-a", f"{finished.folder}/kept/.", results], check=True)
+    remount("ro")
+    assert "Nothing to be done" in finished.snakemake().stdout
+    remount("rw")
+    (finished.folder / EMNIST).unlink()
+    remount("ro")
+    something = finished.snakemake(check=False)
+    for done, why in ((nothing, "Read-only file system: 'results/tiny'"), (something, "Write-protected output files")):
+        assert done.returncode != 0 and why in done.stdout and "Traceback" not in done.stdout
+    remount("rw")
+    finished.snakemake(EMNIST)
+    assert (finished.folder / EMNIST).read_bytes() == Path(
+        finished.folder, EMNIST.replace("results", "kept")
+    ).read_bytes()
