@@ -4,6 +4,7 @@ import os
 
 import torch
 
+from fairfl import devices
 from fairfl.errors import FairflError
 
 
@@ -12,11 +13,14 @@ def product_dtype(precision: str) -> torch.dtype | None:
     return torch.bfloat16 if precision == "bf16" else None
 
 
-def choose(name: str, threads: int, precision: str = "fp32") -> torch.device:
+def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False) -> torch.device:
     """Device for "auto", "cpu" or "cuda"; sets threads, determinism and the GPU's arithmetic for float32 products.
 
+    Of several GPUs the process gets one (fairfl.devices), with `alone` one that no other job uses; it may have to wait.
     tf32 makes a difference on a GPU only. Raises FairflError if "cuda" is asked for and there is no GPU.
     """
+    if name != "cpu":
+        devices.take(alone)  # first: the driver looks once which GPUs it may use
     if name == "cuda" and not torch.cuda.is_available():
         raise FairflError("config.yaml: device: 'cuda' is asked for, but torch finds no GPU; use 'auto' or 'cpu'")
     torch.set_num_threads(threads)

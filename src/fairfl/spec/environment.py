@@ -4,7 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from fairfl.spec.paper import Config
+from fairfl import devices
+from fairfl.spec.config import Config
 
 
 def prepare(root: Path, config: Config) -> None:
@@ -13,6 +14,9 @@ def prepare(root: Path, config: Config) -> None:
     An activated conda environment still puts its own python in front. Models that come as files lie beside the data.
     """
     os.environ["FAIRFL_DATA_FOLDER"] = config.data_folder
+    os.environ.pop(devices.LIMIT, None)
+    if config.runs_per_gpu is not None:
+        os.environ[devices.LIMIT] = str(config.runs_per_gpu)
     _prepend("PATH", str(Path(sys.executable).parent))
     _prepend("PYTHONPATH", str(root / "src"))
     # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
@@ -27,5 +31,8 @@ def _prepend(variable: str, folder: str) -> None:
 
 
 def gpus_per_job(config: Config) -> int:
-    """1 where a job may meet a GPU, else 0. Profiles limit how many such jobs run at once."""
-    return int(config.device == "cuda" or (config.device == "auto" and Path("/dev/nvidia0").exists()))
+    """1 where a job may meet a GPU, else 0. Profiles limit how many such jobs run at once.
+
+    Raises FairflError if CUDA_VISIBLE_DEVICES makes no sense.
+    """
+    return int(config.device == "cuda" or (config.device == "auto" and bool(devices.visible())))

@@ -17,6 +17,8 @@ def gpu(monkeypatch):
     fill = torch.utils.deterministic.fill_uninitialized_memory
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    # The machine's own GPUs, if it has some, are for its jobs.
+    monkeypatch.setattr(device.devices, "take", lambda alone: None)
     yield lambda there: monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
     torch.set_num_threads(threads)
     torch.set_deterministic_debug_mode(mode)
@@ -30,6 +32,22 @@ def gpu(monkeypatch):
 def test_auto_takes_the_gpu_that_is_there(gpu, name, there, kind):
     gpu(there)
     assert device.choose(name, 1).type == kind
+
+
+@pytest.mark.parametrize("name", ["auto", "cuda"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_gpu_is_taken_before_torch_looks_for_one(gpu, monkeypatch, name, alone):
+    done = []
+    monkeypatch.setattr(device.devices, "take", lambda alone: done.append(("take", alone)))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: done.append("look") or True)
+    device.choose(name, 1, alone=alone)
+    assert done[:2] == [("take", alone), "look"] and done.count(("take", alone)) == 1
+
+
+def test_a_run_on_a_cpu_takes_no_gpu(gpu, monkeypatch):
+    monkeypatch.setattr(device.devices, "take", lambda alone: pytest.fail("a GPU is taken"))
+    gpu(True)
+    assert device.choose("cpu", 1).type == "cpu"
 
 
 def test_cuda_without_a_gpu_names_the_key(gpu):
