@@ -1,16 +1,9 @@
 # What all rules share: the validated workload and where its files lie.
 import gc
 import os
-import sys
-from pathlib import Path
-
-from snakemake.exceptions import WorkflowError
-
-ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "src"))
 
 from fairfl import ownership
-from fairfl.errors import FairflError
+from fairfl.artifacts import preflight
 from fairfl.rerun import Rerun
 from fairfl.spec import environment
 from fairfl.spec.graph import Graph
@@ -20,6 +13,8 @@ from fairfl.start.launch import Server
 
 try:
     workload = load_workload(ROOT, config)
+    if workflow.is_main_process:
+        preflight.check(workload)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(str(error)) from None

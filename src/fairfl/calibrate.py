@@ -10,6 +10,17 @@ from typing import Any
 import pandas as pd
 
 from fairfl import atomic, cli, job
+from fairfl.provenance import tables
+
+COLUMNS = {"setting": str, "algorithm": str, "metric": str, "value": float}
+SPEC = {
+    "name": str,
+    "why": str,
+    "data": str,
+    "algorithm": str,
+    "points": {"*": dict},
+    "targets": [{"metric": str, "value": float, "tolerance": float}],
+}
 
 
 def compare(spec: dict[str, Any], final: pd.DataFrame) -> pd.DataFrame:
@@ -50,9 +61,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--csv", required=True, type=Path)
     parser.add_argument("--md", required=True, type=Path)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.csv, args.md):
-        table = compare(spec, pd.concat([pd.read_csv(path) for path in args.tidy], ignore_index=True))
+        rows = (row for path in args.tidy for _, row in tables.rows(path, COLUMNS))
+        final = pd.DataFrame(rows, columns=list(COLUMNS))
+        table = compare(spec, final.assign(value=pd.to_numeric(final["value"])))
         atomic.write_text(args.csv, table.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
         atomic.write_text(args.md, markdown(spec, table))
 

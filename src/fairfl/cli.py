@@ -14,7 +14,7 @@ from fairfl.errors import FairflError
 def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> None:
     """Call ``main(None)``; print ``error: <message>`` and exit 1 on an expected failure.
 
-    Expected are :class:`FairflError` and :class:`OSError`; anything else is a bug and keeps its
+    Expected are :class:`FairflError`, :class:`OSError` and a lack of memory; anything else is a bug and keeps its
     traceback. Ctrl-C exits with 130. SIGTERM becomes an ordinary exit with 143, so that
     temporary files are removed; a command with its own SIGTERM handling installs it in ``main``.
 
@@ -31,6 +31,8 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
         _fail(str(error))
     except OSError as error:
         _fail(_os_message(error))
+    except MemoryError as error:
+        _fail(f"not enough memory: {error}" if str(error) else "not enough memory")
     if not teardown:
         sys.stdout.flush()
         sys.stderr.flush()

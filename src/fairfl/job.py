@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-import json
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 from fairfl import ownership
 from fairfl.errors import FairflError
-from fairfl.provenance import made
+from fairfl.provenance import made, shape
 from fairfl.provenance.fingerprint import fingerprint
 
 
@@ -38,11 +38,12 @@ def leaving(
         FairflError: an input was made from another spec than the one that this job was planned with, or another
             process has taken the job over (fairfl.ownership).
     """
-    spec, versions = json.loads(args.spec), {"torch": version("torch")} if torch else {}
+    spec, versions = shape.parsed(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
     if args.record is None:
         yield fingerprint([spec, versions])
         return
-    inputs = {path: accepted(path, expected) for path, expected in made.flat(json.loads(args.inputs)).items()}
+    read = shape.checked(made.flat(shape.parsed(args.inputs, dict, "--inputs")), {"*": str}, "--inputs")
+    inputs = {path: accepted(path, expected) for path, expected in read.items()}
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
         now_at_the_latest(Path(path))
     with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
@@ -78,12 +79,22 @@ def now_at_the_latest(path: Path) -> None:
             os.utime(path)
 
 
-def spec_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The job's spec. Raises FairflError if it is no JSON object."""
-    try:
-        spec = json.loads(args.spec)
-    except ValueError as error:
-        raise FairflError(f"--spec: not JSON: {error}") from None
-    if not isinstance(spec, dict):
-        raise FairflError(f"--spec: {args.spec[:40]!r}: expected a JSON object")
-    return spec
+def spec_of(args: argparse.Namespace, form: Any = dict) -> dict[str, Any]:
+    """The job's spec. Raises FairflError if it is not JSON of this form (fairfl.provenance.shape)."""
+    return shape.parsed(args.spec, form, "--spec")
+
+
+def whole(text: str) -> int:
+    """A number of threads."""
+    number = int(text)
+    if not 0 < number <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 to 4096")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time in seconds."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, 0 or more")
+    return number

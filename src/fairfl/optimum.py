@@ -19,8 +19,16 @@ from fairfl.engine.federation import PARTS, Clients
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
 from fairfl.engine.seeds import seed_of
+from fairfl.engine.training import LEARNT
 from fairfl.errors import FairflError
 from fairfl.provenance.manifest import manifest
+from fairfl.provenance.shape import COUNT
+
+SPEC = {
+    **LEARNT,
+    "client": range(2**31),
+    "local_optimum": {"max_steps": COUNT, "flat_window": COUNT, "flat_tolerance": float},
+}
 
 
 def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> dict[str, Any]:
@@ -73,9 +81,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--out", required=True, type=Path, help="client<k>.json")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=job.whole, default=1)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec["precision"])
         clients = federation.load(args.data, args.partition, chosen, only=spec["client"])

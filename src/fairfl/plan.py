@@ -4,10 +4,10 @@ The verdicts are those that Snakemake is given (fairfl.rerun), so both agree.
 """
 
 import argparse
-import json
 from pathlib import Path
 
 from fairfl import cli
+from fairfl.provenance import shape
 from fairfl.rerun import Rerun
 from fairfl.spec.graph import Graph
 from fairfl.spec.layout import Layout
@@ -34,7 +34,9 @@ def lines(workload: Workload) -> list[str]:
         if why or kind in LONG:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
     for torch, count in sorted(rerun.others.items()):
-        text.append(f"note: {count} results were made with torch {torch}, this is {rerun.torch}; they are kept (other_torch: keep)")
+        text.append(
+            f"note: {count} results were made with torch {torch}, here is {rerun.torch}: kept (other_torch: keep)"
+        )
     total = " and ".join(f"{run} of {every} {kind}" for kind, (run, every) in counts.items() if every)
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {workload.scale.scale}"]
 
@@ -44,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
-    print("\n".join(lines(load_workload(args.root, json.loads(args.config)))))
+    print("\n".join(lines(load_workload(args.root, shape.parsed(args.config, dict, "--config")))))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def find(name: str, data_folder: Path | None = None) -> Path | None:
         data_folder: None: the one that the environment names, or "data".
     """
     data_folder = _data_folder() if data_folder is None else data_folder
-    for folder in (Path(name).expanduser(), data_folder / name, *_cached(name)):
+    for folder in (_expanded(name), data_folder / name, *_cached(name)):
         if all((folder / file).is_file() for file in FILES):
             return folder
     return None
@@ -83,7 +83,7 @@ def weights_file(choice: str, model: str) -> Path:
     published = PUBLISHED[model]
     data_folder, hub = _data_folder(), _torch_hub()
     folders = (data_folder / TORCHVISION, data_folder, hub)
-    places = [folder / published.name for folder in folders] if choice == IMAGENET else [Path(choice).expanduser()]
+    places = [folder / published.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
     path = next((place for place in places if place.is_file()), None)
     if path is None and choice == IMAGENET:
         raise FairflError(
@@ -108,6 +108,11 @@ def _verify(path: Path) -> None:
         )
 
 
+def _expanded(place: str) -> Path:
+    """Not Path.expanduser: that raises where there is no such user."""
+    return Path(os.path.expanduser(place))
+
+
 def _data_folder() -> Path:
     return Path(os.environ.get(DATA_FOLDER, "data"))
 
@@ -117,8 +122,9 @@ def _cached(name: str) -> Iterator[Path]:
     names = [name, f"{_OWNERS[name]}/{name}"] if name in _OWNERS else [name]
     for entry in (f"models--{full.replace('/', '--')}" for full in names):
         newest = _hub_cache() / entry / "refs" / "main"
-        if newest.is_file():
-            yield _hub_cache() / entry / "snapshots" / newest.read_text("utf-8").strip()
+        commit = newest.read_bytes()[:100].strip() if newest.is_file() else b""
+        if re.fullmatch(rb"[0-9a-f]+", commit):
+            yield _hub_cache() / entry / "snapshots" / commit.decode()
 
 
 def _cache() -> str:
@@ -127,10 +133,10 @@ def _cache() -> str:
 
 def _torch_hub() -> Path:
     """As torch.hub finds it."""
-    return Path(os.environ.get("TORCH_HOME", f"{_cache()}/torch")).expanduser() / "hub" / "checkpoints"
+    return _expanded(os.environ.get("TORCH_HOME", f"{_cache()}/torch")) / "hub" / "checkpoints"
 
 
 def _hub_cache() -> Path:
     """As huggingface_hub finds it."""
     home = os.environ.get("HF_HOME", f"{_cache()}/huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE", f"{home}/hub")).expanduser()
+    return _expanded(os.environ.get("HF_HUB_CACHE", f"{home}/hub"))

@@ -15,21 +15,36 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
 
-from fairfl import atomic, cli, job
+from fairfl import atomic, cli, job, prepared
 from fairfl.engine import device, federation
 from fairfl.engine.backends import make_backend
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.evaluation import client_losses
-from fairfl.engine.federation import Clients, Part
+from fairfl.engine.federation import PARTS, Clients, Part
 from fairfl.engine.local import LocalTraining, Work
 from fairfl.engine.losses import LOSSES
 from fairfl.engine.progress import Progress
 from fairfl.engine.seeds import seed_of
+from fairfl.engine.training import LEARNT
 from fairfl.errors import FairflError
 from fairfl.provenance.manifest import manifest
+from fairfl.provenance.shape import COUNT
+
+SPEC = {
+    **LEARNT,
+    "data": {"name": str},
+    "cluster": range(2**31),
+    "evaluated_parts": [frozenset(PARTS)],
+    "surrogate": {
+        "clusters": COUNT,
+        "method": frozenset({"trained", "known"}),
+        "epochs": COUNT,
+        "every": COUNT,
+        "batch_size": frozenset({"setting", "pooled"}),
+    },
+}
 
 
 def members(spec: dict[str, Any], clients: Clients) -> list[int]:
@@ -135,12 +150,12 @@ class Pooled:
 
 def known(spec: dict[str, Any], data: Path, clients: int) -> dict[str, Any]:
     """The smallest possible loss that the data come with, for each of the cluster's clients."""
-    with safe_open(str(data), framework="np") as file:
-        text = (file.metadata() or {}).get("bayes_loss")
-    if text is None:
+    _, said = prepared.load(data)
+    if "bayes_loss" not in said:
         name = spec["data"]["name"]
         raise FairflError(f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained")
-    losses = {f"loss_{part}": [float(text)] * clients for part in spec["evaluated_parts"]}
+    (value,) = prepared.numbers(data, said, "bayes_loss")
+    losses = {f"loss_{part}": [value] * clients for part in spec["evaluated_parts"]}
     snapshot = {"epoch": 0, **losses}
     return {"diverged": False, "best": snapshot, "last": snapshot, "curve": {"epoch": [], "loss_test": []}}
 
@@ -154,10 +169,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
+    parser.add_argument("--threads", type=job.whole, default=1)
+    parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     saved = args.out.with_suffix(".checkpoint.pt")
     with job.leaving(args, args.out, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec["precision"])

@@ -20,10 +20,25 @@ from fairfl.metrics.registry import (
     evaluate_summary,
     measured,
 )
-from fairfl.provenance import records
+from fairfl.provenance import records, tables
 from fairfl.provenance.fingerprint import fingerprint
+from fairfl.provenance.shape import COUNT, SEED
 
 PARTS = ("train", "validation", "test")
+SPEC = {
+    "setting": str,
+    "data": str,
+    "rounds": COUNT,
+    "reported_part": frozenset(PARTS),
+    "gap_part": frozenset(PARTS),
+    "runs": [{"id": str, "algorithm": str, "hyperparameters": str, "seed": SEED}],
+    "local_only": bool,
+    "seeds": [SEED],
+    "optima_seeds": [SEED],
+    "surrogates": range(2**31),
+    "loss_unit": str,
+    "clients": COUNT,
+}
 
 
 # What the losses of a run are held against, [K] nats by part, under the name of the difference.
@@ -77,7 +92,9 @@ def read_run(
     own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('arm')}/seed{made.get('seed')}"
     if own != run["id"]:
         raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
-    curves = pd.read_parquet(folder / "metrics.parquet")
+    table = tables.arrow(folder / "metrics.parquet")
+    tables.check_columns(folder / "metrics.parquet", table, "round", "client", f"loss_{spec['reported_part']}")
+    curves = table.to_pandas()
     last = curves[curves["round"] == curves["round"].max()]
     if sorted(last["client"]) != list(range(spec["clients"])):
         raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
@@ -157,7 +174,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--final", required=True, type=Path, help="final metrics (.csv)")
     parser.add_argument("--rounds", required=True, type=Path, help="curves (.parquet)")
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.final, args.rounds):
         final, curves = tidy(spec, args.results)
         # 9 significant digits: enough for every table, and stable against the last bits of a sum.

@@ -19,13 +19,26 @@ import torch
 from fairfl import atomic, cli, job
 from fairfl.engine import device, federation
 from fairfl.engine.rounds import Simulation
+from fairfl.engine.training import PRECISIONS, TRAINED
 from fairfl.errors import FairflError
 from fairfl.metrics.accuracy import accuracy_std
 from fairfl.metrics.fairness import agnostic_loss, faa, gaps
 from fairfl.provenance.machine import processor
 from fairfl.provenance.manifest import manifest
+from fairfl.provenance.shape import COUNT
 
 Work = Callable[[], Any]
+
+_REPETITIONS = range(2**31)
+SPEC = {
+    "setting": str,
+    "clients": COUNT,
+    "arms": [{"shown": str, **TRAINED}],
+    "rounds": _REPETITIONS,
+    "inferences": _REPETITIONS,
+    "metrics": _REPETITIONS,
+    "precision": PRECISIONS,
+}
 
 
 @dataclass(frozen=True)
@@ -105,9 +118,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", required=True, type=Path, help="the seconds (.json)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=job.whole, default=1)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec["precision"], alone=True)
         simulations = []

@@ -16,11 +16,13 @@ from fairfl import algorithms, atomic, cli, job
 from fairfl.engine import device, federation
 from fairfl.engine.checkpoint import Checkpoint
 from fairfl.engine.rounds import Result, Simulation
+from fairfl.engine.training import TRAINED
 from fairfl.errors import FairflError
 from fairfl.provenance import records
 from fairfl.provenance.manifest import manifest
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
+SPEC = {"setting": str, "arm": str, **TRAINED}
 
 
 def history_table(result: Result) -> pa.Table:
@@ -96,10 +98,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--checkpoint-seconds", type=float, default=60.0)
+    parser.add_argument("--threads", type=job.whole, default=1)
+    parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
-    spec = asked = job.spec_of(args)
+    spec = asked = job.spec_of(args, SPEC)
     choice = None
     if "tuned" in asked:
         if args.tuned is None:

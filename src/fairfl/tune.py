@@ -5,7 +5,6 @@ number can reach the choice.
 """
 
 import argparse
-import csv
 import json
 import math
 from pathlib import Path
@@ -13,9 +12,23 @@ from typing import Any
 
 from fairfl import atomic, cli, job
 from fairfl.errors import FairflError
+from fairfl.provenance import tables
+from fairfl.provenance.shape import COUNT, SEED
 from fairfl.spec.strict import nearest
 
 CHOSEN = ("learning_rate", "batch_size", "hyperparameters")
+COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}
+SPEC = {
+    "setting": str,
+    "algorithm": str,
+    "data": str,
+    "metric": str,
+    "direction": frozenset({"up", "down"}),
+    "seeds": [SEED],
+    "points": [
+        {"setting": str, "shown": str, "learning_rate": float, "batch_size": (COUNT, None), "hyperparameters": dict}
+    ],
+}
 
 
 def score(spec: dict[str, Any], point: dict[str, Any], rows: list[dict[str, str]]) -> float | None:
@@ -59,12 +72,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.out):
-        rows: list[dict[str, str]] = []
-        for path in args.tidy:
-            with path.open(newline="", encoding="utf-8") as file:
-                rows += csv.DictReader(file)
+        rows = [row for path in args.tidy for _, row in tables.rows(path, COLUMNS)]
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")
 
 

@@ -247,8 +247,8 @@ def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
     assert len(said) == 2 and all("other_torch: keep" in line and version("torch") in line for line in said)
     *_, one, two, total = plan.lines(stored.graph.workload)
     here = version("torch")
-    assert one == f"note: 2 results were made with torch 1.0, this is {here}; they are kept (other_torch: keep)"
-    assert two == f"note: 1 results were made with torch 2.0, this is {here}; they are kept (other_torch: keep)"
+    assert one == f"note: 2 results were made with torch 1.0, here is {here}: kept (other_torch: keep)"
+    assert two == f"note: 1 results were made with torch 2.0, here is {here}: kept (other_torch: keep)"
     assert total.startswith("0 of ")
     assert stored.planned(torch_matters=True) == stored.readers(stored.eagle, stored.fedavg, stored.optima[0])
     assert stored.why(stored.fedavg, torch_matters=True) == f"torch: 2.0 -> {here}"

@@ -230,11 +230,15 @@ def test_a_client_whose_optimum_diverged_is_left_out_and_counted(job):
     assert (summary["dropped_reports"], summary["diverged"]) == (5, False)
 
 
-def test_data_with_nan_are_flagged_as_diverged(job):
-    inputs = np.random.default_rng(1).normal(size=(36, 2)).astype(np.float32)
-    data = assemble("toy", 3, "made", inputs, np.arange(36) // 3 % 3)
-    data.tensors["inputs"][1] = np.nan  # row 1: a training sample of client 1
-    write(job.folder / "data.safetensors", data)
+def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
+    def load(*files):
+        clients = federation_load(*files)
+        train = clients.parts["train"]
+        train.inputs[train.offsets[1]] = torch.nan  # a training sample of client 1
+        return clients
+
+    federation_load = federation.load
+    monkeypatch.setattr(federation, "load", load)
     summary = job.run()
     assert (summary["diverged"], summary["dropped_reports"]) == (True, 5)
     assert np.isnan(job.metrics()["loss_train"]).tolist() == [False, True, False] * 4

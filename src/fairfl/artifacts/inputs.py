@@ -1,6 +1,5 @@
 """What tables and figures are made from: the artifact's spec and the result files that it lists."""
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -11,12 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairfl import prepared
 from fairfl.artifacts import measured
 from fairfl.artifacts.arms import arm
 from fairfl.artifacts.changes import changed_keys
 from fairfl.artifacts.units import factor
+from fairfl.engine.dealt import read
 from fairfl.errors import FairflError
 from fairfl.metrics.origin import owner
+from fairfl.provenance import shape, tables
+from fairfl.provenance.shape import COUNT
 from fairfl.spec.strict import nearest
 
 # Letters that the papers print in place of a hyper-parameter's name.
@@ -29,6 +32,31 @@ TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 _TIDY = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "run")
 _ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
 _REPORTED = ("artifact", "setting", "algorithm", "hyperparameters", "metric", "value", "spread", "unit", "note")
+_SPEC = {
+    "paper": str,
+    "id": str,
+    "artifact": {
+        "kind": frozenset({"table", "figure", "illustration", "static_table"}),
+        "title": str,
+        "settings": [str],
+        "rows": [
+            {"algorithm": str, "hyperparameters": dict, "setting": (str, None), "title": (str, None), "provenance": str}
+        ],
+        "columns": [str],
+        "plot": (str, None),
+        "options": dict,
+        "layout": str,
+        "columns_of": {"*": [str]},
+        "columns_in": {"*": [str]},
+        "rules": [int],
+        "header": [str],
+        "content": ([[str]], str),
+    },
+    "metrics": {"*": {"unit": str}},
+    "algorithms": {"*": str},
+    "settings": {"*": {"data": str, "rounds": COUNT, "seeds": COUNT, "changed": [str]}},
+    "files": {"*": {"*": str}},
+}
 _FILES = {
     "tidy": ("tidy",),
     "rounds": ("rounds",),
@@ -202,41 +230,23 @@ class Inputs:
     @cached_property
     def rounds(self) -> pd.DataFrame:
         """Metrics per evaluated round and client; losses and gaps in nats, accuracies as fractions."""
-        import pyarrow.parquet as parquet
-
-        frames = []
-        for path in map(Path, self._files("rounds").values()):
-            try:
-                frame = parquet.read_table(path).to_pandas()
-            except (OSError, ValueError) as error:
-                raise FairflError(f"{path}: cannot be read as parquet: {error}") from None
-            frames.append(_with_columns(frame, _ROUNDS, path))
+        paths = map(Path, self._files("rounds").values())
+        frames = [_with_columns(tables.arrow(path).to_pandas(), _ROUNDS, path) for path in paths]
         frame = pd.concat(frames, ignore_index=True)
         return frame.assign(hyperparameters=frame["hyperparameters"].fillna("").astype(str))
 
     def samples(self, setting: str) -> Samples:
         """All samples of the clients of a setting (first seed)."""
-        import pyarrow.parquet as parquet
-
-        tensors = tensors_of(Path(self._file("data", setting)))
-        deal = parquet.read_table(self._file("partition", setting)).to_pandas()
-        rows = deal["row"].to_numpy()
-        if not {"inputs", "labels"} <= set(tensors):
-            raise FairflError(f"{self._file('data', setting)}: no tensors `inputs` and `labels`")
-        return Samples(
-            tensors["inputs"][rows], tensors["labels"][rows], deal["client"].to_numpy(), deal["part"].to_numpy()
-        )
+        tensors, _ = prepared.load(Path(self._file("data", setting)), "inputs", "labels")
+        dealt = read(Path(self._file("partition", setting)), len(tensors["labels"])).columns
+        rows = dealt["row"]
+        return Samples(tensors["inputs"][rows], tensors["labels"][rows], dealt["client"], dealt["part"])
 
     def clusters(self, setting: str) -> list[int] | None:
         """True cluster of each client of a setting, numbered from 0 (first seed), None where the data have none."""
-        import pyarrow.parquet as parquet
-
-        path = self._file("partition", setting)
-        try:
-            metadata = parquet.read_schema(path).metadata or {}
-        except (OSError, ValueError) as error:
-            raise FairflError(f"{path}: cannot be read as parquet: {error}") from None
-        return json.loads(metadata[b"clusters"]) if b"clusters" in metadata else None
+        path = Path(self._file("partition", setting))
+        text = (tables.arrow(path).schema.metadata or {}).get(b"clusters")
+        return None if text is None else shape.parsed(text, [range(2**31)], str(path))
 
     def plane(self, setting: str, part: str = "train") -> Samples:
         """Samples with two features; part is 'train' or 'all'. Raises FairflError for other data."""
@@ -311,13 +321,7 @@ class Inputs:
 
 def read_spec(text: str) -> dict[str, Any]:
     """Parse the job spec. Raises FairflError if it is not the JSON of an artifact."""
-    try:
-        spec = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FairflError(f"--spec: not valid JSON: {error}") from None
-    if not isinstance(spec, dict) or "artifact" not in spec:
-        raise FairflError("--spec: not the spec of an artifact (no key 'artifact')")
-    return spec
+    return shape.parsed(text, _SPEC, "--spec")
 
 
 def in_units(frame: pd.DataFrame, units: dict[str, tuple[str, ...]]) -> pd.DataFrame:

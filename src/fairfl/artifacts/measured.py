@@ -31,7 +31,7 @@ def statistics(path: Path) -> dict[str, float]:
     try:
         with path.open(encoding="utf-8", newline="") as handle:
             counts = [(row["part"], int(row["samples"])) for row in csv.DictReader(handle)]
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
         raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
     sizes = {part: [count for own, count in counts if own == part] for part in _PARTS}
     return {name: function(sizes) for name, function in STATISTICS.items()}
@@ -73,5 +73,5 @@ def drawn(path: Path) -> dict[tuple[str, str], float]:
         with path.open(encoding="utf-8", newline="") as handle:
             rows = [row for row in csv.DictReader(handle) if row["metric"]]
         return {(row["algorithm"], row["metric"]): float(row["value"]) for row in rows}
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
         raise FairflError(f"{path}: not the numbers of an illustration: {error!r}") from None

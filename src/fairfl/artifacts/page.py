@@ -4,7 +4,6 @@ Works from a file, without a network or scripts. It shows what comparison.csv an
 artifacts beside it; a file that is not there is named as missing. No dates: same inputs, same bytes.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,11 +12,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl import atomic, cli, job
+from fairfl.artifacts import compare, judge
 from fairfl.artifacts.marks import USED_HEADER, legend, used_lines
 from fairfl.artifacts.page_numbers import Files, Record, contradictions_view, plain, provenance, table_views
 from fairfl.artifacts.sources import used_values
 from fairfl.artifacts.values import command
 from fairfl.errors import FairflError
+from fairfl.provenance import tables
 from fairfl.spec.jobs import changed_by_scale
 from fairfl.spec.paper import Algorithm, Artifact
 from fairfl.spec.setting import Setting
@@ -46,12 +47,11 @@ FILES = {
 
 
 # -- reading ----------------------------------------------------------------------------------
-def records(path: Path, made_by: str) -> list[Record]:
-    """Rows of a CSV file that an earlier command wrote. Raises FairflError if it is not there."""
+def records(path: Path, made_by: str, kind: type) -> list[Record]:
+    """Rows of a CSV file of dataclass rows that an earlier command wrote. Raises FairflError if it is not there."""
     if not path.is_file():
         raise FairflError(f"{path}: no such file; write it with `python -m fairfl.artifacts.{made_by}`")
-    with path.open(encoding="utf-8", newline="") as handle:
-        return list(csv.DictReader(handle))
+    return [row for _, row in tables.rows(path, dict.fromkeys(kind.__dataclass_fields__, str))]
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -221,8 +221,8 @@ def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Rec
 
 def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written."""
-    lines = records(results / "comparison.csv", "compare")
-    claims = records(results / "claims.csv", "judge")
+    lines = records(results / "comparison.csv", "compare", compare.Line)
+    claims = records(results / "claims.csv", "judge", judge.Line)
     files = Files(results, out)
     views = {
         name: artifact_view(

@@ -6,7 +6,6 @@
 
 import argparse
 import csv
-import json
 import math
 import re
 import statistics
@@ -19,9 +18,10 @@ from fairfl import job
 from fairfl.artifacts import measured
 from fairfl.artifacts.arms import Arm, arm, arm_text
 from fairfl.artifacts.units import counts, factor
-from fairfl.errors import FairflError, OptionError
+from fairfl.errors import FairflError
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
+from fairfl.provenance import shape
 from fairfl.spec.paper import Metric, Paper
 from fairfl.spec.strict import nearest
 from fairfl.spec.workload import Workload
@@ -351,8 +351,5 @@ def command(description: str, argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
     parser.add_argument("--out", type=Path, required=True, help="file to write")
     given = parser.parse_args(argv)
-    try:
-        given.config = json.loads(given.config)
-    except ValueError as error:
-        raise OptionError(f"--config: not JSON: {error}") from None
+    given.config = shape.parsed(given.config, dict, "--config")
     return given

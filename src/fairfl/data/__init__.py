@@ -9,6 +9,7 @@ from typing import cast
 
 from fairfl.data.interface import Dataset
 from fairfl.errors import OptionError
+from fairfl.spec.plain import shown
 
 _HELPERS = {
     "__init__",
@@ -38,6 +39,6 @@ def load(name: str) -> Dataset:
         OptionError: (a ValueError) no data set has this name; the message has the nearest one.
     """
     if name not in DATASETS:
-        near = difflib.get_close_matches(str(name), DATASETS, n=1, cutoff=0.0)
-        raise OptionError(f"dataset: {name!r} is unknown; nearest: {near[0]!r} (valid: {', '.join(DATASETS)})")
+        near = difflib.get_close_matches(name[:200], DATASETS, n=1, cutoff=0.0)
+        raise OptionError(f"dataset: {shown(name)} is unknown; nearest: {near[0]!r} (valid: {', '.join(DATASETS)})")
     return cast(Dataset, importlib.import_module(f"fairfl.data.{name}"))

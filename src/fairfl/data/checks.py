@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfl.data.archives import DAMAGE
 from fairfl.data.interface import RemoteFile
 from fairfl.errors import SourceError
 
 _CHUNK = 1 << 20
 _MAGIC = {"gzip": b"\x1f\x8b", "zip": b"PK", "torch": b"PK"}
+# Data unpack to ten times their size, what unpacks to a thousand times is a bomb; a small one does no harm.
+_MOST_EXPANSION = 200
+_HARMLESS = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,10 @@ def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
     if raw is None:
         raise SourceError(f"{dataset}: needs the file {file.name} but no data folder was given")
     path = Path(raw) / file.relative(dataset)
+    # A link that the user has made may lead anywhere, as long as there is a regular file.
     if not path.is_file():
-        raise SourceError(f"{dataset}: {path} is missing; run fairfl.fetch --dataset {dataset}")
+        fault = "is not a regular file; remove it and" if path.exists() else "is missing;"
+        raise SourceError(f"{dataset}: {path} {fault} run fairfl.fetch --dataset {dataset}")
     problem = inspect(path, file).problem
     if problem is not None:
         raise SourceError(f"{dataset}: {path}: {problem}; run fairfl.fetch --dataset {dataset}")
@@ -102,18 +107,23 @@ def _expected(file: RemoteFile, sha256: str, md5: str) -> str | None:
 
 def _incomplete(path: Path, file: RemoteFile) -> str | None:
     """Read the container to its end; a sentence if that is not possible."""
+    most = max(_HARMLESS, _MOST_EXPANSION * path.stat().st_size)
+    bomb = f"{file.magic} file that unpacks to more than {most} bytes"
     try:
         if file.magic == "gzip":
             with gzip.open(path) as stream:
                 while stream.read(_CHUNK):
-                    pass
+                    if stream.tell() > most:
+                        return bomb
         elif file.magic in ("zip", "torch"):
             with zipfile.ZipFile(path) as archive:
+                if sum(member.file_size for member in archive.infolist()) > most:
+                    return bomb
                 bad = archive.testzip()
             if bad is not None:
                 return f"damaged {file.magic} file (member {bad})"
     except EOFError:
         return f"truncated {file.magic} file"
-    except (OSError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+    except DAMAGE:
         return f"truncated or damaged {file.magic} file"
     return None

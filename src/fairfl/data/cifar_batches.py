@@ -18,6 +18,7 @@ import numpy as np
 
 from fairfl.data import archives
 from fairfl.errors import DataError
+from fairfl.spec.plain import one_line
 
 _MAX_BYTES = 256 * 2**20
 
@@ -63,7 +64,7 @@ def _unpickled(name: str, data: bytes) -> Any:
         # Texts of Python 2 are bytes.
         return _Unpickler(io.BytesIO(data), encoding="bytes").load()
     except Exception as error:  # a damaged pickle may raise nearly anything
-        raise DataError(f"{name}: not a batch of CIFAR ({error})") from error
+        raise DataError(f"{name}: not a batch of CIFAR ({one_line(str(error))})") from error
 
 
 class _Array:
@@ -83,10 +84,11 @@ class _Array:
             _, found, kind, by_columns, data = self.state
             if (found, kind.name, len(data)) == (shape, b"u1", shape[0] * shape[1]):
                 return np.frombuffer(data, np.uint8).reshape(shape, order="F" if by_columns else "C")
+            kind = kind.name.decode() if isinstance(kind.name, bytes) else kind.name
+            said = f"{kind} {found} with {len(data)} bytes"
         except (TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{name}: data are not an array of numpy") from error
-        kind = kind.name.decode() if isinstance(kind.name, bytes) else kind.name
-        raise DataError(f"{name}: data are {kind} {found} with {len(data)} bytes; expected u1 {shape}")
+        raise DataError(f"{name}: data are {said}; expected u1 {shape}")
 
 
 class _Kind:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairfl.errors import OptionError
+from fairfl.spec.plain import shown
 
 
 def checked(dataset: str, classes: object, total: int) -> list[int] | None:
@@ -14,7 +15,7 @@ def checked(dataset: str, classes: object, total: int) -> list[int] | None:
     known = isinstance(classes, list | tuple) and all(type(label) is int and 0 <= label < total for label in classes)
     if not known or not 2 <= len(classes) == len(set(classes)):
         expected = f"null or two or more different labels of 0..{total - 1}"
-        raise OptionError(f"{dataset}: option classes is {classes!r}; expected {expected}")
+        raise OptionError(f"{dataset}: option classes is {shown(classes)}; expected {expected}")
     return list(classes)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import idx
+from fairfl.data import archives, idx
 from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
@@ -54,11 +54,8 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     """
     split = _split(options)
     path = usable(raw, _ARCHIVE, "emnist")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            images, labels = _read_split(archive, split)
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{path.name}: damaged zip file ({error})") from error
+    with archives.opened_zip(path) as archive:
+        images, labels = _read_split(archive, split)
     source = f"EMNIST, split {split}, training and test part, as published, upright"
     return assemble("emnist", SPLITS[split], source, images[:, None], labels)
 

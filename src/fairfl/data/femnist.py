@@ -20,7 +20,6 @@ same rows, and the ``source`` says which ones were read. In both a pixel is 1 wh
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from fairfl.data.checks import present, usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 from fairfl.errors import DataError
+from fairfl.spec.plain import from_json, shown, spoken
 
 CLASSES = 62
 PER_SEED = False
@@ -43,6 +43,7 @@ _PIXELS = 28 * 28
 _PAPERS = ("black", "white")
 _SPLITS = ("all_train", "all_test")
 _MAX_JSON_BYTES = 2**30
+_MAX_DATABASE_BYTES = 16 * 2**30
 _LEAF = RemoteFile(
     "femnist_leaf.tar.gz",
     (),
@@ -107,7 +108,9 @@ def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Ch
     found: dict[str, _Characters] = {}
     for writer, own in writers:
         if writer in found:
-            raise DataError(f"{name}: writer {writer} comes twice; an archive holds one folder of LEAF's files")
+            raise DataError(
+                f"{name}: writer {spoken((writer,))} comes twice; an archive holds one folder of LEAF's files"
+            )
         if len(own[1]):
             found[writer] = own
     if not found:
@@ -138,8 +141,11 @@ def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, dict[
 def _ink(values: Any, place: str) -> np.ndarray:
     """uint8 [n, 784], ink is 255, from [n, 784] numbers of 0 (ink) to 1 (paper)."""
     try:
-        paper = np.asarray(values, dtype=float).reshape(len(values), _PIXELS)
-    except (TypeError, ValueError) as error:
+        stored = np.asarray(values)
+        if len(stored) and stored.dtype.kind not in "iuf":
+            raise TypeError(stored.dtype)
+        paper = stored.astype(float).reshape(len(values), _PIXELS)
+    except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{place}: an image has not {_PIXELS} numbers") from error
     if not ((paper >= 0) & (paper <= 1)).all():
         raise DataError(f"{place}: a pixel is not within 0..1")
@@ -148,8 +154,9 @@ def _ink(values: Any, place: str) -> np.ndarray:
 
 def _read_leaf(path: Path) -> Iterator[tuple[str, _Characters]]:
     for name, data in archives.members(path, _is_leaf, _MAX_JSON_BYTES):
-        for writer, size, x, y in _writers(data, f"{path.name}: {name}"):
-            place = f"{path.name}: {name}, writer {writer}"
+        file = f"{path.name}: {spoken((name,))}"
+        for writer, size, x, y in _writers(data, file):
+            place = f"{file}, writer {spoken((writer,))}"
             if not len(x) == len(y) == size:
                 raise DataError(f"{place}: {len(x)} images and {len(y)} labels; num_samples is {size}")
             yield writer, (_ink(x, place), _labels(y, place))
@@ -159,7 +166,7 @@ def _writers(data: bytes, place: str) -> list[tuple[str, int, list[Any], list[An
     """Id, number of samples, images and labels of each writer in a file of LEAF."""
     try:
         # Ten million numbers, but 256 different ones: each is kept once.
-        content = json.loads(data, parse_float=functools.cache(float))
+        content = from_json(data, parse_float=functools.cache(float))
         users, sizes, pairs = (content[key] for key in ("users", "num_samples", "user_data"))
         pairs = [pairs[user] for user in users]
         return [(u, n, list(own["x"]), list(own["y"])) for u, n, own in zip(users, sizes, pairs, strict=True)]
@@ -178,15 +185,14 @@ def _labels(y: list[Any], place: str) -> np.ndarray:
     """int64 [n]."""
     wrong = [label for label in y if type(label) is not int or not 0 <= label < CLASSES]
     if wrong:
-        raise DataError(f"{place}: a label is {wrong[0]!r}; expected a whole number within 0..{CLASSES - 1}")
+        raise DataError(f"{place}: a label is {shown(wrong[0])}; expected a whole number within 0..{CLASSES - 1}")
     return np.array(y, dtype=np.int64)
 
 
 def _read_tff(path: Path) -> Iterator[tuple[str, _Characters]]:
-    query = "SELECT DISTINCT client_id FROM client_metadata WHERE split_name IN (?, ?)"
-    with tff.database(path) as database:
-        for (writer,) in database.execute(query, _SPLITS).fetchall():
+    with tff.database(path, _MAX_DATABASE_BYTES) as database:
+        for writer in dict.fromkeys(user for split in _SPLITS for user, _ in tff.users(database, split)):
             stored = [example for split in _SPLITS for example in tff.examples(database, split, writer)]
-            place = f"{path.name}: writer {writer}"
+            place = f"{path.name}: writer {spoken((writer,))}"
             images = _ink([tff.floats(example, "pixels") for example in stored], place)
             yield writer, (images, _labels([tff.whole(example, "label") for example in stored], place))

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import gzip
 import struct
-import zipfile
-import zlib
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
+from fairfl.data.archives import DAMAGE
 from fairfl.errors import DataError
 
 _MAX_ITEMS = 1_000_000
-_MAX_SIDE = 256
 
 
 def read_images(stream: BinaryIO, name: str, height: int, width: int) -> np.ndarray:
@@ -27,11 +25,7 @@ def read_images(stream: BinaryIO, name: str, height: int, width: int) -> np.ndar
     Raises:
         DataError: header, shape or length is not as expected, or the stream is damaged.
     """
-    values = _read(stream, name, 3)
-    if values.shape[1:] != (height, width):
-        found = "x".join(map(str, values.shape[1:]))
-        raise DataError(f"{name}: images are {found}; expected {height}x{width}")
-    return values
+    return _read(stream, name, (height, width))
 
 
 def read_labels(stream: BinaryIO, name: str, lowest: int, highest: int) -> np.ndarray:
@@ -40,7 +34,7 @@ def read_labels(stream: BinaryIO, name: str, lowest: int, highest: int) -> np.nd
     Raises:
         DataError: header, length or a value is not as expected, or the stream is damaged.
     """
-    values = _read(stream, name, 1).astype(np.int64)
+    values = _read(stream, name, ()).astype(np.int64)
     wrong = (values < lowest) | (values > highest)
     if wrong.any():
         row = int(wrong.argmax())
@@ -69,7 +63,9 @@ def check_counts(images: str, pixels: np.ndarray, labels: str, targets: np.ndarr
         raise DataError(f"{images} has {len(pixels)} images but {labels} has {len(targets)} labels")
 
 
-def _read(stream: BinaryIO, name: str, dims: int) -> np.ndarray:
+def _read(stream: BinaryIO, name: str, item: tuple[int, ...]) -> np.ndarray:
+    """uint8 [N, *item]."""
+    dims = 1 + len(item)
     try:
         head, expected = stream.read(4), bytes((0, 0, 8, dims))
         if head != expected:
@@ -80,12 +76,15 @@ def _read(stream: BinaryIO, name: str, dims: int) -> np.ndarray:
             raise DataError(f"{name}: IDX header is cut off")
         shape = struct.unpack(f">{dims}I", sizes)
         # The header is checked before memory is set aside for what it promises.
-        if not 0 < shape[0] <= _MAX_ITEMS or any(not 0 < s <= _MAX_SIDE for s in shape[1:]):
+        if not 0 < shape[0] <= _MAX_ITEMS:
             raise DataError(f"{name}: IDX header gives the shape {list(shape)}")
+        if shape[1:] != item:
+            found, expected = ("x".join(map(str, sides)) for sides in (shape[1:], item))
+            raise DataError(f"{name}: images are {found}; expected {expected}")
         total = int(np.prod(shape, dtype=np.int64))
         data = stream.read(total)
         surplus = stream.read(1)
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise DataError(f"{name}: damaged gzip data ({error})") from error
     if len(data) != total or surplus:
         found = f"more than {total}" if surplus else str(len(data))

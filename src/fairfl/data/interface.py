@@ -42,6 +42,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from fairfl.errors import DataError
+from fairfl.prepared import check_form, check_scale, check_values, column, targets
 
 
 @dataclass(frozen=True)
@@ -142,22 +143,19 @@ def assemble(
     Raises:
         DataError: a wrong dtype, shape or length, a label out of range or a value not finite.
     """
-    _check_inputs(dataset, inputs)
+    check_form(dataset, inputs)
+    if inputs.size == 0:
+        raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
+    check_values(dataset, inputs)
     rows = len(inputs)
-    tensors = {"inputs": np.ascontiguousarray(inputs)}
-    if classes == 0:
-        tensors["labels"] = _numbers(dataset, labels, rows)
-    elif np.ndim(labels) == 2:
-        tensors["labels"] = _next_tokens(dataset, labels, inputs, classes)
-    else:
-        tensors["labels"] = _column(dataset, "labels", labels, rows, np.int64, classes - 1)
+    tensors = {"inputs": np.ascontiguousarray(inputs), "labels": targets(dataset, classes, labels, inputs)}
     groups = np.arange(rows) if groups is None else groups
-    tensors["groups"] = _column(dataset, "groups", groups, rows, np.int64, None)
+    tensors["groups"] = column(dataset, "groups", groups, rows, np.int64, None)
     flags, ids = {"ambiguous": ambiguous, "official_test": official_test}, {"client": client, "domain": domain}
     for dtype, highest, columns in ((np.uint8, 1, flags), (np.int64, None, ids)):
         for name, values in columns.items():
             if values is not None:
-                tensors[name] = _column(dataset, name, values, rows, dtype, highest)
+                tensors[name] = column(dataset, name, values, rows, dtype, highest)
     metadata = {
         "dataset": dataset,
         "classes": str(classes),
@@ -181,61 +179,10 @@ def content_sha256(tensors: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _check_inputs(dataset: str, inputs: np.ndarray) -> None:
-    form = (inputs.dtype, inputs.ndim)
-    if form not in ((np.dtype(np.uint8), 4), (np.dtype(np.float32), 2), (np.dtype(np.int64), 2)):
-        raise DataError(
-            f"{dataset}: inputs are {inputs.dtype} {list(inputs.shape)}; "
-            "expected uint8 [N, C, H, W], float32 [N, d] or int64 [N, T]"
-        )
-    if inputs.size == 0:
-        raise DataError(f"{dataset}: inputs are empty ({list(inputs.shape)})")
-    if inputs.dtype == np.float32 and not np.isfinite(inputs).all():
-        row = int(np.argwhere(~np.isfinite(inputs))[0, 0])
-        raise DataError(f"{dataset}: inputs row {row} holds a value that is not finite")
-    if inputs.dtype == np.int64 and inputs.min() < 0:
-        row = int(np.argwhere(inputs < 0)[0, 0])
-        raise DataError(f"{dataset}: inputs row {row} holds the token {inputs[row].min()}; expected 0 or more")
-
-
-def _next_tokens(dataset: str, labels: np.ndarray, inputs: np.ndarray, classes: int) -> np.ndarray:
-    """int64 [N, T], for tokens [N, T] of the same vocabulary. Each row asks for a prediction."""
-    if inputs.dtype != np.int64 or labels.shape != inputs.shape:
-        raise DataError(
-            f"{dataset}: labels have shape {list(labels.shape)}; expected [{len(inputs)}], "
-            f"or the shape of the inputs if these are tokens (they are {inputs.dtype} {list(inputs.shape)})"
-        )
-    if labels.dtype.kind != "i":
-        raise DataError(f"{dataset}: labels are {labels.dtype}; expected whole numbers with a sign")
-    for name, tokens, lowest in (("inputs", inputs, 0), ("labels", labels, -1)):
-        wrong = ((tokens < lowest) | (tokens >= classes)).any(1)
-        if wrong.any():
-            raise DataError(f"{dataset}: {name} row {wrong.argmax()} is not within {lowest}..{classes - 1}")
-    idle = (labels < 0).all(1)
-    if idle.any():
-        raise DataError(f"{dataset}: labels row {idle.argmax()} asks for no prediction")
-    return np.ascontiguousarray(labels, dtype=np.int64)
-
-
-def _numbers(dataset: str, labels: np.ndarray, rows: int) -> np.ndarray:
-    """float32 [N], the targets of a regression."""
-    labels = np.asarray(labels)
-    if labels.shape != (rows,) or labels.dtype.kind != "f":
-        found = f"{labels.dtype} {list(labels.shape)}"
-        raise DataError(f"{dataset}: labels are {found}; a regression (classes 0) has floating numbers [{rows}]")
-    wrong = ~np.isfinite(labels)
-    if wrong.any():
-        raise DataError(f"{dataset}: labels row {wrong.argmax()} is {labels[wrong.argmax()]}; expected a finite number")
-    return np.ascontiguousarray(labels, dtype=np.float32)
-
-
 def _scale(dataset: str, name: str, value: float | Sequence[float], inputs: np.ndarray) -> str:
     """One number, or one per channel with commas between them."""
     values = np.atleast_1d(value).astype(float).tolist()
-    if len(values) not in (1, inputs.shape[1]):
-        raise DataError(f"{dataset}: {name} has {len(values)} values; expected 1 or {inputs.shape[1]} (channels)")
-    if not np.isfinite(values).all() or (name == "std" and min(values) <= 0):
-        raise DataError(f"{dataset}: {name} is {values}; expected finite numbers{' > 0' if name == 'std' else ''}")
+    check_scale(dataset, name, values, inputs.shape[1], positive=name == "std")
     return ",".join(map(str, values))
 
 
@@ -244,18 +191,4 @@ def _clusters(dataset: str, clusters: Sequence[int], client: np.ndarray | None) 
     owners = 0 if client is None else int(np.max(client)) + 1
     if len(clusters) != owners:
         raise DataError(f"{dataset}: clusters has {len(clusters)} entries; the rows have {owners} clients")
-    return json.dumps(_column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist())
-
-
-def _column(dataset: str, name: str, values: np.ndarray, rows: int, dtype: type, highest: int | None) -> np.ndarray:
-    values = np.asarray(values)
-    if values.shape != (rows,):
-        raise DataError(f"{dataset}: {name} have shape {list(values.shape)}; expected [{rows}]")
-    if values.dtype.kind not in "iub":
-        raise DataError(f"{dataset}: {name} are {values.dtype}; expected whole numbers")
-    wrong = values < 0 if highest is None else (values < 0) | (values > highest)
-    if wrong.any():
-        row = int(wrong.argmax())
-        allowed = "0 or more" if highest is None else f"0..{highest}"
-        raise DataError(f"{dataset}: {name} row {row} is {values[row]}; expected {allowed}")
-    return np.ascontiguousarray(values, dtype=dtype)
+    return json.dumps(column(dataset, "clusters", np.asarray(clusters), owners, np.int64, None).tolist())

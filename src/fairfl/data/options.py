@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import json
 import math
 from collections.abc import Iterable
 from typing import Any
 
 from fairfl.errors import OptionError
+from fairfl.spec.plain import from_json, shown
+
+_LARGEST = 2**32 - 1  # of seeds; nothing else comes near it
 
 
 def merge(dataset: str, options: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
@@ -20,8 +22,8 @@ def merge(dataset: str, options: dict[str, Any], defaults: dict[str, Any]) -> di
     for name in options:
         if name not in defaults:
             if not defaults:
-                raise OptionError(f"{dataset}: unknown option {name!r}; it has no options")
-            raise OptionError(f"{dataset}: unknown option {name!r}; {_near(name, defaults)}")
+                raise OptionError(f"{dataset}: unknown option {shown(name)}; it has no options")
+            raise OptionError(f"{dataset}: unknown option {shown(name)}; {_near(name, defaults)}")
     return {**defaults, **options}
 
 
@@ -29,33 +31,38 @@ def choice(dataset: str, name: str, value: object, valid: Iterable[str]) -> str:
     """``value`` if it is one of ``valid``; raises OptionError otherwise."""
     names = list(valid)
     if not isinstance(value, str) or value not in names:
-        raise OptionError(f"{dataset}: option {name} is {value!r}; {_near(value, names)}")
+        raise OptionError(f"{dataset}: option {name} is {shown(value)}; {_near(value, names)}")
     return value
 
 
 def number(dataset: str, name: str, value: object, low: float, high: float = math.inf) -> float:
     """``value`` as a finite float in [low, high]; raises OptionError otherwise."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    if not plain or not math.isfinite(value) or not low <= value <= high:  # type: ignore
-        raise OptionError(f"{dataset}: option {name} is {value!r}; expected {_span(low, high)}")
-    return float(value)  # type: ignore[arg-type]
+    try:
+        found = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found) or not low <= found <= high:
+        raise OptionError(f"{dataset}: option {name} is {shown(value)}; expected {_span(low, high)}")
+    return found
 
 
 def whole(dataset: str, name: str, value: object, low: int) -> int:
-    """``value`` as an int of at least ``low``; raises OptionError otherwise."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < low:
-        raise OptionError(f"{dataset}: option {name} is {value!r}; expected a whole number >= {low}")
+    """``value`` as an int of at least ``low`` and less than 2^32; raises OptionError otherwise."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= _LARGEST:
+        above = isinstance(value, int) and value > _LARGEST
+        expected = f"at most {_LARGEST}" if above else f"a whole number >= {low}"
+        raise OptionError(f"{dataset}: option {name} is {shown(value)}; expected {expected}")
     return value
 
 
 def json_object(argument: str, text: str) -> dict[str, Any]:
     """The JSON object in ``text``; raises OptionError naming ``argument`` otherwise."""
     try:
-        value = json.loads(text)
+        value = from_json(text)
     except ValueError as error:
-        raise OptionError(f"{argument}: not JSON ({error}): {text!r}") from error
+        raise OptionError(f"{argument}: not JSON ({error}): {shown(text)}") from error
     if not isinstance(value, dict):
-        raise OptionError(f"{argument}: expected a JSON object, not {text!r}")
+        raise OptionError(f"{argument}: expected a JSON object, not {shown(text)}")
     return value
 
 
@@ -67,5 +74,5 @@ def _span(low: float, high: float) -> str:
 
 def _near(value: object, valid: Iterable[str]) -> str:
     names = list(valid)
-    near = difflib.get_close_matches(str(value), names, n=1, cutoff=0.0)
+    near = difflib.get_close_matches(value[:200] if isinstance(value, str) else shown(value), names, n=1, cutoff=0.0)
     return f"nearest: {near[0]!r} (valid: {', '.join(names)})"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import struct
 from typing import Literal
 
 import numpy as np
 
 from fairfl.errors import DataError
+from fairfl.spec.plain import spoken
 
 
 def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> tuple[np.ndarray, bool]:
@@ -19,6 +19,7 @@ def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> t
     Raises:
         DataError: not a file of this kind, damaged or of another size, or Pillow is not installed.
     """
+    name = spoken((name,))
     try:
         from PIL import Image
     except ImportError as error:
@@ -31,5 +32,7 @@ def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> t
                 raise DataError(f"{name}: the image is {width}x{height}; expected {side}x{side}")
             pixels = np.asarray(image.convert("RGB"))
             return pixels.transpose(2, 0, 1), image.mode == "RGB"
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
+    except DataError:
+        raise
+    except Exception as error:  # a damaged picture may raise nearly anything
         raise DataError(f"{name}: damaged, or not a {kind} file") from error

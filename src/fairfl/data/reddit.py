@@ -11,7 +11,6 @@ only targets: its loss and its accuracy pass over padding, unknown words and the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +23,7 @@ from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, whole
 from fairfl.errors import DataError
+from fairfl.spec import plain
 
 CLASSES = 10_000
 PER_SEED = False
@@ -119,9 +119,10 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
     name = f"new_small_data/{part}_data.json"
     ((_, text),) = archives.zip_members(path, [name], _MAX_JSON_BYTES)
     try:
-        stored = json.loads(text)
+        stored = plain.from_json(text)
+        plain.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         raise DataError(f"{path.name}: {name} is not in LEAF's form ({type(error).__name__}: {error})") from error
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from fairfl.data.interface import Prepared, assemble
 from fairfl.data.options import whole
 from fairfl.errors import DataError, OptionError
+from fairfl.spec.plain import shown
 
 PAD, UNKNOWN, CLS, SEP = range(4)
 
@@ -121,7 +122,9 @@ def prepared(dataset: str, source: str, reviews: Sequence[Reviews], tokens: Toke
 def check_sizes(dataset: str, name: str, value: object, domains: int, highest: Sequence[int] | None = None) -> None:
     """Raises OptionError unless the option is a list of whole numbers >= 1, one per domain, none above `highest`."""
     if not isinstance(value, list | tuple) or len(value) != domains:
-        raise OptionError(f"{dataset}: option {name} is {value!r}; expected a list of {domains} sizes, one per domain")
+        raise OptionError(
+            f"{dataset}: option {name} is {shown(value)}; expected a list of {domains} sizes, one per domain"
+        )
     for domain, size in enumerate(value):
         whole(dataset, f"{name}[{domain}]", size, 1)
         if highest is not None and size > highest[domain]:

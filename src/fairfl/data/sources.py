@@ -2,12 +2,14 @@
 
 A file is used only if :mod:`fairfl.data.checks` finds nothing wrong with it. One that fails is set
 aside in the local folder as ``<name>.bad-<first 8 of its sha256>`` (a note beside it, with ``.txt``
-added, names the source and the fault) and is never used. A source that has delivered a bad file
-is asked again on the next run, because it may have been repaired, but never silently: a message
-says what it did before, and the error of a failing run repeats it. A transfer that breaks off is
-tried again twice and leaves nothing behind. Where no source has a good copy, the form that
-:class:`RemoteFile` names as ``instead`` is looked for in the same way, with a message. Where there is
-none of these either, a file with ``otherwise`` is done without, with a message.
+added, names the source and the fault) and is never used. A link in the local folder or in a mirror
+may lead anywhere if there is a regular file; of a bad file behind a link only the link is set aside.
+A source that has delivered a bad file is asked again on the next run, because it may have been
+repaired, but never silently: a message says what it did before, and the error of a failing run
+repeats it. A transfer that breaks off is tried again twice and leaves nothing behind. Where no source
+has a good copy, the form that :class:`RemoteFile` names as ``instead`` is looked for in the same way,
+with a message. Where there is none of these either, a file with ``otherwise`` is done without, with a
+message.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import sys
 import time
 import urllib.error
@@ -172,7 +175,12 @@ class _Search:
         if found is not None:
             return found
         for mirror in mirrors:
-            found = self._from("mirror", f"mirror {mirror}", self._in_mirror(str(mirror)))
+            try:
+                location = self._in_mirror(str(mirror))
+            except ValueError as error:
+                self._note(f"mirror {mirror}", f"no address ({error})")
+                continue
+            found = self._from("mirror", f"mirror {mirror}", location)
             if found is not None:
                 return found
         return self._upstream() or self._fail()
@@ -204,7 +212,8 @@ class _Search:
             return f"{mirror.rstrip('/')}/{urllib.parse.quote(relative)}"
         if mirror.startswith("file:"):
             mirror = urllib.request.url2pathname(urllib.parse.urlsplit(mirror).path)
-        return str(Path(mirror).expanduser() / relative)
+        # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
+        return str(Path(os.path.expanduser(mirror), relative))
 
     def _upstream(self) -> Found | None:
         hosts, reason = [], ""
@@ -303,7 +312,7 @@ class _Search:
             raise _Unreachable(_reason(error)) from error
         with answer:
             length = answer.headers.get("Content-Length", "")
-            yield answer, int(length) if length.isdigit() else None
+            yield answer, int(length) if re.fullmatch("[0-9]{1,18}", length) else None
 
     def _set_aside(self, bad: Path, seen: Inspection, label: str) -> str:
         """Rename a bad file, write the note beside it; returns a phrase for messages."""

@@ -53,6 +53,7 @@ _COUNTS = RemoteFile(
 )
 _COUNTS_MEMBER = "stackoverflow.word_count"
 _COUNTS_BYTES = 512 * 2**20
+_MAX_DATABASE_BYTES = 256 * 2**30
 
 
 def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
@@ -87,7 +88,7 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     chosen = _checked(options)
     tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), chosen["vocabulary"]))
     inputs, labels = [], []
-    with tff.database(usable(raw, _DATABASE, _NAME)) as database:
+    with tff.database(usable(raw, _DATABASE, _NAME), _MAX_DATABASE_BYTES) as database:
         users = _users(database, chosen)
         for number, (user, count) in enumerate(users.items()):
             x, y = words.encode(_sentences(database, user), tokens, chosen["length"], chosen["count_pad"])
@@ -136,8 +137,7 @@ def _most_frequent(path: Path, count: int) -> list[str]:
 
 def _users(database: sqlite3.Connection, chosen: dict[str, Any]) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
-    query = "SELECT client_id, num_examples FROM client_metadata WHERE split_name = 'train' ORDER BY client_id LIMIT ?"
-    sizes = database.execute(query, [chosen["users"]]).fetchall()
+    sizes = tff.users(database, "train")[: chosen["users"]]
     kept = {user: count for user, count in sizes if chosen["min_samples"] < count < chosen["max_samples"]}
     if not kept:
         raise DataError(

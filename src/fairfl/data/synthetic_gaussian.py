@@ -15,6 +15,7 @@ import numpy as np
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number, whole
 from fairfl.errors import OptionError
+from fairfl.spec.plain import shown
 
 CLASSES = 2
 PER_SEED = True
@@ -103,10 +104,10 @@ def _means(value: Any) -> list[list[float]]:
             raise OptionError(f"{_NAME}: option means has clients {sorted(by_client)}; expected {wanted}")
         value = [by_client[client] for client in wanted]
     if not isinstance(value, list | tuple) or not value:
-        raise OptionError(f"{_NAME}: option means is {value!r}; expected [x, y] per client")
+        raise OptionError(f"{_NAME}: option means is {shown(value)}; expected [x, y] per client")
     for k, mean in enumerate(value):
         if not isinstance(mean, list | tuple) or len(mean) != 2:
-            raise OptionError(f"{_NAME}: option means[{k}] is {mean!r}; expected [x, y]")
+            raise OptionError(f"{_NAME}: option means[{k}] is {shown(mean)}; expected [x, y]")
     return [[number(_NAME, f"means[{k}]", x, -math.inf) for x in mean] for k, mean in enumerate(value)]
 
 
@@ -121,7 +122,7 @@ def _rotation(value: Any, clients: int) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or set(value) != {"client", "degrees"}:
-        raise OptionError(f"{_NAME}: option rotation is {value!r}; expected null or {{client, degrees}}")
+        raise OptionError(f"{_NAME}: option rotation is {shown(value)}; expected null or {{client, degrees}}")
     client = whole(_NAME, "rotation.client", value["client"], 0)
     if client >= clients:
         raise OptionError(f"{_NAME}: option rotation.client is {client}; expected 0..{clients - 1}")

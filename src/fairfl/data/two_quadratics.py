@@ -15,6 +15,7 @@ import numpy as np
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number
 from fairfl.errors import OptionError
+from fairfl.spec.plain import shown
 
 CLASSES = 0
 PER_SEED = False
@@ -60,7 +61,7 @@ def _checked(options: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     chosen = merge(_NAME, options, DEFAULTS)
     for name, values in chosen.items():
         if not isinstance(values, list | tuple) or not values:
-            raise OptionError(f"{_NAME}: option {name} is {values!r}; expected a list of numbers, one per client")
+            raise OptionError(f"{_NAME}: option {name} is {shown(values)}; expected a list of numbers, one per client")
     coefficients = [number(_NAME, "coefficients", value, 0.0) for value in chosen["coefficients"]]
     minima = [number(_NAME, "minima", value, -np.inf) for value in chosen["minima"]]
     if 0.0 in coefficients:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairfl.data.options import whole
 from fairfl.errors import OptionError
+from fairfl.spec.plain import shown
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 
@@ -50,4 +51,4 @@ def check(dataset: str, options: Mapping[str, Any]) -> None:
     whole(dataset, "vocabulary", options["vocabulary"], 1)
     whole(dataset, "length", options["length"], 1)
     if not isinstance(options["count_pad"], bool):
-        raise OptionError(f"{dataset}: option count_pad is {options['count_pad']!r}; expected true or false")
+        raise OptionError(f"{dataset}: option count_pad is {shown(options['count_pad'])}; expected true or false")

@@ -1,21 +1,17 @@
 """Clients' data on the device: one block of samples per part, clients one after the other."""
 
 import itertools
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from fairfl import prepared
+from fairfl.engine.dealt import PARTS, read
 from fairfl.errors import FairflError
-
-PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True)
@@ -108,46 +104,42 @@ def load(
 
     Images become (x / 255 - scale_mean) / scale_std, constants (one, or one per channel) from the file's metadata;
     tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
-    FairflError if a file is damaged or the client does not exist.
+    FairflError if a file is damaged, the two do not belong together, or the client does not exist.
     """
-    try:
-        with safe_open(str(data), framework="pt") as file:
-            metadata = file.metadata()
-            inputs, labels = file.get_tensor("inputs"), file.get_tensor("labels")
-    except SafetensorError as error:
-        raise FairflError(f"{data}: damaged ({error}); delete it and run again") from None
-    try:
-        table = pq.ParquetFile(partition).read()  # read_table would import pandas, a quarter of a second
-    except pa.ArrowInvalid as error:
-        raise FairflError(f"{partition}: damaged ({str(error).splitlines()[0]}); delete it and run again") from None
-    columns = {name: table[name].to_numpy() for name in table.column_names}
-    clusters = json.loads((table.schema.metadata or {}).get(b"clusters", b"null"))
+    tensors, said = prepared.load(data, "inputs", "labels", framework="pt")
+    inputs, labels = tensors["inputs"], tensors["labels"]
+    prepared.check_form(str(data), inputs)
+    if labels.shape[:1] != inputs.shape[:1]:
+        found = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
+        raise FairflError(f"{data}: has {found}; delete it and run again")
+    classes = prepared.number(data, said, "classes")
+    mean, std = (
+        torch.tensor(prepared.scale(data, said, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
+        for name in ("scale_mean", "scale_std")
+    )
+    dealt = read(partition, len(inputs))
     if only is not None:
-        mine = columns["client"] == only
-        if not mine.any():
+        if only >= dealt.clients:
             raise FairflError(f"{partition}: there is no client {only}")
-        columns = {name: values[mine] for name, values in columns.items()}
-        columns["client"] = np.zeros_like(columns["client"])
-        clusters = None if clusters is None else [clusters[only]]
-    row, client, part, turn, label = (columns.get(name) for name in ("row", "client", "part", "turn", "label"))
-    clients = int(client.max()) + 1
-    mean, std = (_per_channel(metadata[key], dtype) for key in ("scale_mean", "scale_std"))
+        dealt = dealt.only(only)
+    row, client, part, turn, label = (dealt.columns.get(name) for name in ("row", "client", "part", "turn", "label"))
     parts = {}
     for number, name in enumerate(PARTS):
         chosen = part == number
         order = np.flatnonzero(chosen)[np.argsort(client[chosen], kind="stable")]
         picked = torch.from_numpy(row[order])
-        x = inputs[picked]
+        x, y = inputs[picked], labels[picked] if label is None else torch.from_numpy(label[order])
+        prepared.check_values(f"{data}, {name} part", x.numpy())
+        y = torch.from_numpy(prepared.targets(f"{data}, {name} part", classes, y.numpy(), x.numpy()))
         if x.dtype == torch.uint8:
             x = x.to(dtype).div_(255).sub_(mean).div_(std)
         elif x.is_floating_point():
             x = x.to(dtype)
         if turn is not None:
             x = _turned(x, torch.from_numpy(turn[order]))
-        y = labels[picked] if label is None else torch.from_numpy(label[order])
-        counts = torch.from_numpy(np.bincount(client[order], minlength=clients))
+        counts = torch.from_numpy(np.bincount(client[order], minlength=dealt.clients))
         parts[name] = Part(x.to(device), y.to(device), counts)
-    return Clients(parts, int(metadata["classes"]), tuple(inputs.shape[1:]), metadata.get("source", ""), clusters)
+    return Clients(parts, classes, tuple(inputs.shape[1:]), said.get("source", ""), dealt.clusters)
 
 
 def _turned(images: Tensor, turns: Tensor) -> Tensor:
@@ -161,8 +153,3 @@ def _turned(images: Tensor, turns: Tensor) -> Tensor:
         chosen = turns == quarters
         images[chosen] = torch.rot90(images[chosen], quarters, dims=(2, 3))
     return images
-
-
-def _per_channel(numbers: str, dtype: torch.dtype) -> Tensor:
-    """[channels or 1, 1, 1] from one number, or from one per channel with commas between them."""
-    return torch.tensor([float(number) for number in numbers.split(",")], dtype=dtype).view(-1, 1, 1)

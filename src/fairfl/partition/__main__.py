@@ -9,14 +9,37 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors import safe_open
+from pydantic import ValidationError
 
-from fairfl import atomic, cli, job
+from fairfl import atomic, cli, job, prepared
+from fairfl.errors import DataError
 from fairfl.partition.cut import PARTS, cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.label_noise import flipped
+from fairfl.provenance.shape import COUNT, SEED, modules
 
 _TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8(), "label": pa.int64()}
+
+COLUMNS = ("official_test", "client", "domain")
+SPEC = {
+    "data": {"name": str, "stands_in_for": (str, None)},
+    "samples": (COUNT, None),
+    "partition": {"name": modules("partition")},
+    "partition_seed": (SEED, None),
+    "clients": COUNT,
+    "split": {"train": float, "validation": float, "test": float, "order": str},
+    "seed": SEED,
+}
+
+
+def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
+    """Raises DataError unless all columns have a whole number, 0 or more, for each label."""
+    rows = len(tensors["labels"]) if tensors["labels"].ndim else 0
+    if not rows:
+        raise DataError(f"{path}: has no labels; delete it and run again")
+    for name in ("groups", "ambiguous", *COLUMNS):
+        if name in tensors:
+            prepared.column(str(path), name, tensors[name], rows, np.int64, None)
 
 
 def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
@@ -52,7 +75,13 @@ def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
     table, rows = table_of(tensors, spec["samples"], draw["subset"])
     method = importlib.import_module(f"fairfl.partition.{spec['partition']['name']}")
     options = {key: value for key, value in spec["partition"].items() if key != "name"}
-    assignment = method.assign(table, spec["clients"], method.Config(**options), draw["deal"])
+    try:
+        config = method.Config(**options)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, ("partition", *problem["loc"])))
+        raise PartitionError(f"--spec: {key}: {problem['msg']}") from None
+    assignment = method.assign(table, spec["clients"], config, draw["deal"])
     columns = {
         "row": rows[np.concatenate(assignment.rows)],
         "client": np.repeat(np.arange(spec["clients"]), [len(own) for own in assignment.rows]),
@@ -126,16 +155,15 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
     args = parser.parse_args(argv)
-    spec = job.spec_of(args)
+    spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.out, args.statistics):
-        with safe_open(args.data, framework="numpy") as file:
-            prepared = file.metadata()
-            # Who owns what does not depend on the inputs, which may be gigabytes.
-            tensors = {name: file.get_tensor(name) for name in file.keys() if name != "inputs"}  # noqa: SIM118
+        # Who owns what does not depend on the inputs, which may be gigabytes.
+        tensors, said = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
+        check(args.data, tensors)
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
-        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, prepared)})
+        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, said)})
         data = spec["data"]
         label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
         with atomic.replacing(args.out) as temporary:

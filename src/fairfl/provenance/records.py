@@ -22,6 +22,7 @@ _SHAPES: dict[str, Any] = {
     "clients": [range(2**31)],
     "data_source": str,
     "device": str,
+    "files": [{"path": str, "bytes": COUNT}],
     "fingerprint": str,
     "hyperparameters": {"*": (bool, float, str)},
     "last": _LOSSES,
@@ -42,7 +43,7 @@ _SHAPES: dict[str, Any] = {
 
 
 def read(path: Path, *keys: str) -> dict[str, Any]:
-    """The record at `path`. Raises OSError if it cannot be read, FairflError if it lacks one of `keys` or is damaged."""
+    """The record at `path`. Raises OSError if it cannot be read, FairflError if one of `keys` is missing or damaged."""
     try:
         return shape.parsed(path.read_bytes(), {key: _SHAPES[key] for key in keys}, "damaged")
     except FairflError as error:

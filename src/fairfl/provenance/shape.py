@@ -1,8 +1,8 @@
 """What data from a file or a command line have to look like, and one line that says where they do not.
 
-A shape is a type (float takes whole numbers too, int takes no booleans), None, a range of whole numbers, a set of words,
-a tuple of shapes of which one must fit, `[shape]` for a list, or a dict of shapes by key. A dict may hold more keys than
-its shape has; "*" stands for each of those.
+A shape is a type (float takes whole numbers too, int takes no booleans), None, a range of whole numbers, a set of
+words, a tuple of shapes of which one must fit, `[shape]` for a list, or a dict of shapes by key. A dict may hold more
+keys than its shape has; "*" stands for each of those.
 """
 
 import math
@@ -28,8 +28,9 @@ _WORDS = {
 
 
 def modules(package: str) -> frozenset[str]:
-    """Names of the plug-ins in a folder of this package."""
-    return frozenset(path.stem for path in (PACKAGE / package).glob("*.py") if not path.stem.startswith("_"))
+    """Names of the plug-ins in a folder of this package: files with a Config."""
+    found = ((path.stem, path.read_bytes()) for path in (PACKAGE / package).glob("*.py"))
+    return frozenset(name for name, text in found if b"\nclass Config(" in text)
 
 
 def parsed(text: str | bytes, shape: Any, where: str) -> Any:
@@ -37,7 +38,7 @@ def parsed(text: str | bytes, shape: Any, where: str) -> Any:
     try:
         value = from_json(text)
     except ValueError as error:
-        raise FairflError(f"{where}: not JSON ({error})") from None
+        raise FairflError(f"{where}: not valid JSON: {error}") from None
     return checked(value, shape, where)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from fairfl.spec.plain import shown
 from fairfl.spec.strict import SpecError, check, nearest
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -24,24 +25,26 @@ _CHEAP = {"typing", "pydantic", "fairfl.spec.base", "math", "collections.abc"}
 def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "models", "partition", "data"): files with a Config."""
     found = (path for path in (PACKAGE / kind).glob("*.py") if not path.stem.startswith("_"))
-    return tuple(sorted(path.stem for path in found if "\nclass Config(" in path.read_text(encoding="utf-8")))
+    return tuple(sorted(path.stem for path in found if b"\nclass Config(" in path.read_bytes()))
 
 
 @cache
 def declaration(kind: str, name: str) -> SimpleNamespace:
     """Return the `Config` class and the upper-case constants of src/fairfl/<kind>/<name>.py.
 
-    Raises SpecError naming the nearest plug-in if there is no such file.
+    Raises SpecError naming the nearest plug-in if there is no such file, and the file if it cannot be read.
     """
     known = names(kind)
     if name not in known:
-        raise SpecError(f"{name!r} is not one of the {kind}{nearest(name, known)}")
+        raise SpecError(f"{shown(name)} is not one of the {kind}{nearest(name, known)}")
     path = PACKAGE / kind / f"{name}.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    kept = [node for node in tree.body if _is_declaration(node)]
-    module = ast.Module(body=kept, type_ignores=[])
     namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "__file__": str(path)}
-    exec(compile(module, str(path), "exec"), namespace)
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+        kept = [node for node in tree.body if _is_declaration(node)]
+        exec(compile(ast.Module(body=kept, type_ignores=[]), str(path), "exec"), namespace)
+    except Exception as error:  # a plug-in is a program that somebody writes
+        raise SpecError(f"{path}: its declaration fails: {type(error).__name__}: {error}") from error
     return SimpleNamespace(**{k: v for k, v in namespace.items() if not k.startswith("__")})
 
 

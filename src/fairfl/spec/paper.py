@@ -1,16 +1,22 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.metrics.origin import Origin, origins, owner
+from fairfl.spec import plain
 from fairfl.spec.base import Strict
-from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Setting
+from fairfl.spec.setting import SOURCE_KINDS, SOURCED, Calibration, Setting, Value
 from fairfl.spec.strict import nearest
 
-Value = bool | int | float | str
+Name = Annotated[str, AfterValidator(plain.name)]
+
+# Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
+FOLDERS = ("logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
+SHARED = ("data",)
+_LONGEST_ARM = 200
 
 
 class Metric(Strict):
@@ -87,13 +93,22 @@ class Row(Strict):
             own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
         return {**value, "hyperparameters": own, "modifiers": {}}
 
+    @field_validator("hyperparameters")
+    @classmethod
+    def _filed(cls, value: dict[str, Value]) -> dict[str, Value]:
+        """Results of the arm lie in a folder that is called like them."""
+        length = sum(len(plain.name(key)) + len(plain.level(given)) + 2 for key, given in value.items())
+        if length > _LONGEST_ARM:
+            raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_ARM} characters")
+        return value
+
 
 class Claim(Strict):
     """A checkable statement of the paper about an artifact, in the grammar of fairfl.artifacts.claims."""
 
     id: str
     setting: str | None = None
-    expr: str
+    expr: str = Field(max_length=10_000)
     text: str = ""
     reference: Literal["holds", "fails", "untestable"] = Field(
         description="what the paper's own numbers say about the claim"
@@ -189,6 +204,12 @@ class Artifact(Strict):
         read = tuple(kind for kind in self.origins if kind != "setting")
         return read if set(self.origins) <= {"tidy", "timed"} else (*read, "reported")
 
+    @field_validator("settings", "columns")
+    @classmethod
+    def _different(cls, value: list[str]) -> list[str]:
+        plain.different(value)
+        return value
+
     @model_validator(mode="after")
     def _shape(self) -> "Artifact":
         if self.kind in ("figure", "illustration") and not self.plot:
@@ -240,25 +261,6 @@ class Artifact(Strict):
         return self
 
 
-class Target(Strict):
-    """A reported number that a calibration steers by."""
-
-    metric: str
-    value: float
-    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
-    source: str
-
-
-class Calibration(Strict):
-    """Tunes unstated facts on one algorithm only, against the paper's numbers for that algorithm."""
-
-    setting: str
-    algorithm: Literal["fedavg"] = Field(description="never the paper's own method")
-    grid: dict[str, list[Value]] = Field(min_length=1, description="setting key -> values")
-    targets: list[Target] = Field(min_length=1)
-    why: str
-
-
 class Paper(Strict):
     """papers/<paper>.yaml."""
 
@@ -266,18 +268,33 @@ class Paper(Strict):
     title: str
     citation: str
     arxiv: str
-    metrics: dict[str, Metric]
-    algorithms: dict[str, Algorithm]
+    metrics: dict[Name, Metric]
+    algorithms: dict[Name, Algorithm]
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
     )
-    settings: dict[str, Setting]
-    artifacts: dict[str, Artifact]
-    calibrations: dict[str, Calibration] = Field(default_factory=dict)
+    settings: dict[Name, Setting]
+    artifacts: dict[Name, Artifact]
+    calibrations: dict[Name, Calibration] = Field(default_factory=dict)
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
     )
+
+    @field_validator("paper")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if not re.fullmatch("[a-z0-9]+", value) or value in FOLDERS:
+            raise ValueError(f"{plain.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}")
+        return value
+
+    @field_validator("artifacts", "calibrations")
+    @classmethod
+    def _without_dots(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if "." in name or "-" in name:  # a dot begins the ending of a file, rules have no hyphen in their names
+                raise ValueError(f"{name!r}: expected letters, digits and _ only")
+        return value
 
     @field_validator("settings")
     @classmethod
@@ -330,54 +347,35 @@ class Patch(Strict):
     why: str
 
 
+class Limit(Strict):
+    """What a cluster is asked for, for one job."""
+
+    minutes: int = Field(60, gt=0, description="a training that is out of time goes on at the next try")
+    memory_mb: int = Field(2000, gt=0, description="of the host; the n-th try of a job gets n times as much")
+
+
+class Limits(Strict):
+    """Per rule. Other jobs take seconds."""
+
+    prepare: Limit = Limit()
+    local_optimum: Limit = Limit()
+    surrogate: Limit = Limit()
+    train: Limit = Limit()
+    timing: Limit = Limit()
+
+
 class Scale(Strict):
     """scales/<scale>.yaml. Patches are applied in order; later ones win."""
 
-    scale: str
+    scale: Name
     description: str
+    # Not part of what results are made from.
+    limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
     patches: list[Patch] = Field(default_factory=list)
 
-
-class Verdict(Strict):
-    """When two numbers agree."""
-
-    agree_within: float = Field(2.0, gt=0, description="joint standard deviations")
-
-
-class Config(Strict):
-    """config.yaml: what to run and where."""
-
-    # Not strict: values from the command line (`--config seeds=0,42 offline=true`) arrive as text.
-    model_config = Strict.model_config | ConfigDict(strict=False)
-
-    scale: str
-    papers: list[str] = Field(min_length=1)
-    seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
-    artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
-    settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
-    algorithms: list[str] | None = Field(
-        None, min_length=1, description="null: all; else algorithms, or arms such as qffl/q=0.1"
-    )
-    data_folder: str = "data"
-    mirrors: list[str] = Field(default_factory=list)
-    offline: bool = False
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    backend: Literal["auto", "stacked", "sequential"] = "auto"
-    threads: int = Field(1, gt=0, le=256)
-    precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
-    warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
-    checkpoint_seconds: float = Field(60.0, gt=0)
-    tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
-    verdict: Verdict = Verdict()
-
-    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
+    @field_validator("scale")
     @classmethod
-    def _listed(cls, value: Any) -> Any:
-        """`--config papers=eagle` and `papers=eagle,vred` mean a list.
-
-        In `fedavg,fedfv/alpha=0.1,tau=10` the last part belongs to the arm before it.
-        """
-        if isinstance(value, str):
-            arms = re.sub(r",(?=[^,/]*=)", "\0", value)
-            return [part.strip().replace("\0", ",") for part in arms.split(",") if part.strip()]
-        return [value] if isinstance(value, int) else value
+    def _folder(cls, value: str) -> str:
+        if value in SHARED:
+            raise ValueError(f"{value!r} is a folder that all scales share")
+        return value

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.spec.paper import Paper, Scale
+from fairfl.spec.plain import shown, spoken
 from fairfl.spec.setting import Setting
-from fairfl.spec.strict import SpecError, check, load, merged, nearest
+from fairfl.spec.strict import Spec, SpecError, check, load, merged, nearest
+
+_LONGEST_TRAIL = 20
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
@@ -15,37 +18,60 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return {head: nested(rest, value)} if rest else {head: value}
 
 
+def _mapping(raw: dict[str, Any], key: str, file: str) -> dict[str, Any]:
+    """Entries by name; {} if the key is not there."""
+    value = raw.get(key) or {}
+    if not isinstance(value, dict):
+        raise SpecError(f"{file}: {key}: {shown(value)}: expected entries by name, `name: ...`")
+    return value
+
+
 def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
     """Resolve `extends: name` of settings against `templates` and earlier settings."""
-    templates = raw.pop("templates", None) or {}
-    settings = raw.get("settings") or {}
-    done: dict[str, dict] = {}
+    templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
+    known = [*templates, *settings]
 
     def resolve(name: str, trail: tuple[str, ...]) -> dict:
+        where = f"{file}: settings.{spoken((*trail, name)[:1])}"
         if name in trail:
-            raise SpecError(f"{file}: settings.{trail[0]}: extends runs in a circle: {' -> '.join(trail)}")
+            raise SpecError(f"{where}: extends runs in a circle: {' -> '.join((*trail, name))}")
+        if len(trail) > _LONGEST_TRAIL:
+            raise SpecError(f"{where}: extends goes through more than {_LONGEST_TRAIL} others")
         body = settings.get(name, templates.get(name))
         if not isinstance(body, dict):
-            known = list(templates) + list(settings)
-            raise SpecError(f"{file}: settings.{(*trail, name)[0]}: extends unknown {name!r}{nearest(name, known)}")
+            fault = f"extends unknown {shown(name)}{nearest(name, known)}" if trail else "expected `key: value` lines"
+            raise SpecError(f"{where}: {fault}")
         own = {key: value for key, value in body.items() if key != "extends"}
         parent = body.get("extends")
-        return merged(resolve(parent, (*trail, name)), own) if parent else own
+        if parent is None:
+            return own
+        if not isinstance(parent, str):
+            raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
+        return merged(resolve(parent, (*trail, name)), own)
 
-    for name in settings:
-        done[name] = resolve(name, ())
-    return {**raw, "settings": done}
+    resolved = {name: resolve(name, ()) for name in settings}
+    rest = {key: value for key, value in raw.items() if key not in ("templates", "settings")}
+    return {**rest, "settings": resolved} if "settings" in raw else rest
 
 
 def load_paper(path: Path) -> Paper:
     """Read papers/<paper>.yaml. Raises SpecError with file, key, value and nearest valid name."""
     raw = load(path)
     if not isinstance(raw, dict):
-        raise SpecError(f"{path}: expected `key: value` lines")
-    paper = check(_with_templates(raw, str(path)), Paper, str(path))
-    if paper.paper != path.stem:
-        raise SpecError(f"{path}: paper: {paper.paper!r} must equal the file's name {path.stem!r}")
-    return paper
+        raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
+    return _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
+
+
+def load_scale(path: Path) -> Scale:
+    """Read scales/<scale>.yaml. Raises SpecError with file, key, value and nearest valid name."""
+    return _named(check(load(path), Scale, str(path)), "scale", path)
+
+
+def _named(spec: Spec, key: str, path: Path) -> Spec:
+    """The spec, if it is called like its file: results lie under this name."""
+    if getattr(spec, key) != path.stem:
+        raise SpecError(f"{path}: {key}: {getattr(spec, key)!r} must equal the file's name {path.stem!r}")
+    return spec
 
 
 def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
@@ -62,12 +88,13 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
             head = next(iter(tree))
             if head not in Setting.model_fields:
                 hint = nearest(head, Setting.model_fields)
-                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {value!r}){hint}")
+                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}")
             # A plug-in that is named anew starts from its own defaults, not from the old one's options.
             fresh = isinstance(value, dict) and "name" in value
             data = {**data, head: value} if fresh else merged(data, tree)
     if not touched:
         return setting
-    if data["data"]["name"] != asked_for:
-        data["data"] = {**data["data"], "stands_in_for": asked_for}
+    source = data["data"]
+    if isinstance(source, dict) and source.get("name") != asked_for:
+        data["data"] = {**source, "stands_in_for": asked_for}
     return check(data, Setting, file, f"{name} at scale {scale.scale}")

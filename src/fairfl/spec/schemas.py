@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 from fairfl import atomic
+from fairfl.spec.config import Config
 from fairfl.spec.declaration import declaration, names
-from fairfl.spec.paper import Config, Paper, Scale
+from fairfl.spec.paper import Paper, Scale
 
 
 def schemas() -> dict[str, str]:

@@ -1,16 +1,23 @@
 """A setting: data set + model + partition + federation schedule."""
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from fairfl import data
+from fairfl.spec import plain
 from fairfl.spec.base import Strict
 from fairfl.spec.declaration import declaration
 from fairfl.spec.strict import SpecError, explain, nearest
 
 PARTS = ("train", "validation", "test")
+
+MOST_POINTS = 10_000
+"""Points of a grid."""
+
+# More than any federation has, and few enough to be listed, counted and multiplied.
+Count = Annotated[int, Field(gt=0, le=10**9)]
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
@@ -79,7 +86,7 @@ class Decay(Strict):
     """Step-wise decay: the rate of round t = 0, 1, ... is learning_rate * factor ** (t // every)."""
 
     factor: float = Field(gt=0, le=1)
-    every: int = Field(1, gt=0, description="rounds")
+    every: Count = Field(1, description="rounds")
 
 
 class LabelNoise(Strict):
@@ -91,8 +98,8 @@ class LabelNoise(Strict):
 class LocalOptimum(Strict):
     """Stopping rule of the pretraining that yields L*_k (EAGLE appendix B.1)."""
 
-    max_steps: int = Field(gt=0, description="cap on local epochs")
-    flat_window: int = Field(gt=0, description="epochs over which the improvement is taken")
+    max_steps: Count = Field(description="cap on local epochs")
+    flat_window: Count = Field(description="epochs over which the improvement is taken")
     flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
 
 
@@ -103,14 +110,13 @@ class Surrogate(Strict):
     learning rate are the setting's.
     """
 
-    clusters: int = Field(gt=0, description="true clusters of the clients, one surrogate each; 1: one for all")
+    clusters: Count = Field(description="true clusters of the clients, one surrogate each; 1: one for all")
     method: Literal["trained", "known"] = Field(
         "trained", description="known: the data come with the smallest possible loss, nothing is trained"
     )
-    epochs: int | None = Field(None, gt=0, description="null: rounds x local_epochs")
-    every: int | None = Field(
+    epochs: Count | None = Field(None, description="null: rounds x local_epochs")
+    every: Count | None = Field(
         None,
-        gt=0,
         description="epochs between two measurements; the optimizer starts anew after each; null: local_epochs",
     )
     batch_size: Literal["setting", "pooled"] = Field(
@@ -122,9 +128,19 @@ class Surrogate(Strict):
 class Timing(Strict):
     """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
 
-    rounds: int = Field(20, gt=0, description="training rounds of each arm")
-    inferences: int = Field(100, gt=0, description="passes over the clients' test data with each arm's models")
-    metrics: int = Field(100, gt=0, description="evaluations of each metric")
+    rounds: Count = Field(20, description="training rounds of each arm")
+    inferences: Count = Field(100, description="passes over the clients' test data with each arm's models")
+    metrics: Count = Field(100, description="evaluations of each metric")
+
+
+def _checked_seeds(value: list[int]) -> list[int]:
+    plain.different(value)
+    if any(not 0 <= seed < 2**32 for seed in value):
+        raise ValueError(f"{value}: a seed is a whole number from 0 to 4294967295")
+    return value
+
+
+Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_checked_seeds)]
 
 
 def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -141,22 +157,40 @@ def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[s
     return value
 
 
+Value = bool | int | float | str
+Levels = Annotated[list[Value], Field(min_length=1)]
+Rates = Annotated[list[float | int | None], Field(min_length=1)]
+
+
+def _check_grid(*axes: dict[str, list]) -> None:
+    """Raises ValueError if there are too many points, or two whose results would lie in the same folder."""
+    points = math.prod(len(values) for axis in axes for values in axis.values())
+    if points > MOST_POINTS:
+        raise ValueError(f"a grid of {points} points, expected {MOST_POINTS} at most")
+    for axis in axes:
+        for key, values in axis.items():
+            try:
+                plain.different(plain.level(value) for value in values)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+
+
 class Tuning(Strict):
     """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
 
-    grid: dict[Literal["learning_rate", "batch_size"], list[float | int | None]] = Field(
-        min_length=1, description="setting key -> values"
+    grid: dict[Literal["learning_rate", "batch_size"], Annotated[list[float | int | None], Field(min_length=1)]] = (
+        Field(min_length=1, description="setting key -> values")
     )
-    algorithms: dict[str, dict[str, list[bool | int | float | str]]] = Field(
+    algorithms: dict[str, dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]]] = Field(
         min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
     )
     metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
     direction: Literal["up", "down"] = "up"
-    seeds: list[int] = Field([0], min_length=1, description="selected by the mean over these")
+    seeds: Seeds = Field([0], description="selected by the mean over these")
     hold_out: float = Field(
         0.2, gt=0, lt=1, description="share of the training part to validate on, where the split has no validation part"
     )
-    rounds: int | None = Field(None, gt=0, description="null: as many as the setting's runs")
+    rounds: Count | None = Field(None, description="null: as many as the setting's runs")
     applies: Literal["rates", "all"] = Field(
         "all", description="with `tuned: true` runs take learning_rate and batch_size only, or hyper-parameters too"
     )
@@ -166,24 +200,55 @@ class Tuning(Strict):
     def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
         return _known_hyperparameters(value)
 
+    @model_validator(mode="after")
+    def _points(self) -> "Tuning":
+        for axes in self.algorithms.values():
+            _check_grid(self.grid, axes)
+        return self
+
+
+class Target(Strict):
+    """A reported number that a calibration steers by."""
+
+    metric: str
+    value: float
+    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
+    source: str
+
+
+class Calibration(Strict):
+    """Tunes unstated facts on one algorithm only, against the paper's numbers for that algorithm."""
+
+    setting: str
+    algorithm: Literal["fedavg"] = Field(description="never the paper's own method")
+    grid: dict[str, Levels] = Field(min_length=1, description="setting key -> values")
+    targets: list[Target] = Field(min_length=1)
+    why: str
+
+    @field_validator("grid")
+    @classmethod
+    def _filed(cls, value: dict[str, list[Value]]) -> dict[str, list[Value]]:
+        _check_grid(value)
+        return value
+
 
 class Setting(Strict):
     """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
 
     data: Data
-    samples: int | None = Field(None, gt=0, description="samples drawn from the data set; null: all")
+    samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
     model: Choice
     partition: Choice
     partition_seed: int | None = Field(
         None, ge=0, lt=2**32, description="one partition for all runs, only the split differs; null: each run its own"
     )
     label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
-    clients: int = Field(gt=0)
-    clients_per_round: int = Field(gt=0)
+    clients: int = Field(gt=0, le=1_000_000)
+    clients_per_round: Count
     split: Split
-    rounds: int = Field(gt=0)
-    local_epochs: int = Field(1, gt=0)
-    batch_size: int | None = Field(None, gt=0, description="null: full batch")
+    rounds: Count
+    local_epochs: Count = 1
+    batch_size: Count | None = Field(None, description="null: full batch")
     learning_rate: float = Field(gt=0)
     learning_rates: dict[str, float] = Field(
         default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
@@ -196,7 +261,7 @@ class Setting(Strict):
     optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
     weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
     loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word", "squared_error"] = "cross_entropy"
-    evaluate_every: int = Field(gt=0, description="rounds between two evaluations")
+    evaluate_every: Count = Field(description="rounds between two evaluations")
     evaluated_parts: list[Literal["train", "validation", "test"]] = Field(
         ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
     )
@@ -207,7 +272,7 @@ class Setting(Strict):
     tuning: Tuning | None = None
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Literal["nothing", "model", "path"] = "nothing"
-    seeds: list[int] = Field(min_length=1)
+    seeds: Seeds
     sources: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
@@ -252,15 +317,6 @@ class Setting(Strict):
         if len(set(value)) != len(value):
             raise ValueError(f"{value} names a part twice")
         return sorted(value, key=PARTS.index)
-
-    @field_validator("seeds")
-    @classmethod
-    def _seeds(cls, value: list[int]) -> list[int]:
-        if len(set(value)) != len(value):
-            raise ValueError(f"{value} names a seed twice")
-        if any(not 0 <= seed < 2**32 for seed in value):
-            raise ValueError(f"{value}: a seed is a whole number from 0 to 4294967295")
-        return value
 
     @model_validator(mode="after")
     def _possible(self) -> "Setting":

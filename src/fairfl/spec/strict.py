@@ -1,6 +1,6 @@
 """Reading YAML strictly: unknown keys, wrong types and impossible values stop the run with one clear line.
 
-Every file that a user edits (config.yaml, papers/*.yaml, scales/*.yaml) is read through `read`.
+Every file that a user edits (config.yaml, papers/*.yaml, scales/*.yaml) is read through `load` and checked by `check`.
 """
 
 import difflib
@@ -11,9 +11,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from fairfl.errors import FairflError
+from fairfl.spec import plain
+from fairfl.spec.plain import one_line, shown, spoken
 
 Spec = TypeVar("Spec", bound=BaseModel)
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MOST_BYTES = 16 * 2**20
 
 
 class SpecError(FairflError):
@@ -23,6 +26,27 @@ class SpecError(FairflError):
 class _UniqueKeyLoader(_Loader):  # type: ignore[misc, valid-type]
     """YAML keeps the last of two equal keys silently; a paper with two `table4` must not load."""
 
+    def get_single_node(self) -> Any:
+        """The parsed document. Raises plain.Fault before merge keys and aliases multiply it."""
+        node = super().get_single_node()
+        _expanded(node, 0, {})
+        return node
+
+
+def _expanded(node: Any, depth: int, known: dict[int, int]) -> int:
+    """Number of nodes, aliases counted each time."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if depth > plain.DEEPEST:
+        raise plain.Fault((), f"nested more than {plain.DEEPEST} deep, or in a circle")
+    if id(node) not in known:
+        pairs = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if pairs else node.value
+        known[id(node)] = 1 + sum(_expanded(part, depth + 1, known) for part in parts)
+        if known[id(node)] > plain.MOST:
+            raise plain.Fault((), f"more than {plain.MOST} values, aliases (*name) counted each time")
+    return known[id(node)]
+
 
 def _mapping(loader: Any, node: Any) -> dict:
     loader.flatten_mapping(node)
@@ -31,21 +55,23 @@ def _mapping(loader: Any, node: Any) -> dict:
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str | int | float | bool):
             raise yaml.constructor.ConstructorError(
-                None, None, f"key {key!r} is not a plain value", key_node.start_mark
+                None, None, f"key {shown(key)} is not a plain value", key_node.start_mark
             )
         if key in seen and key_node.value != "<<":
-            raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"key {shown(key)} stands twice", key_node.start_mark)
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
 
 
 _UniqueKeyLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+# A day is written as text: no key wants a date.
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_str)
 
 
 def nearest(word: Any, known: Any) -> str:
     """Return ", did you mean 'x'?" for the closest known word, or the list of known words."""
     names = [str(k) for k in known]
-    match = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
+    match = difflib.get_close_matches(word[:200] if isinstance(word, str) else shown(word), names, n=1, cutoff=0.6)
     if match:
         return f"; did you mean {match[0]!r}?"
     return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")
@@ -53,8 +79,28 @@ def nearest(word: Any, known: Any) -> str:
 
 def load(path: Path) -> Any:
     """Read one YAML file. Raises SpecError on a missing file, bad encoding, bad YAML, doubled keys."""
+    text = _text(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        _check_depth(text)
+        return yaml.load(text, Loader=_UniqueKeyLoader)
+    except plain.Fault as fault:
+        raise SpecError(f"{path}: not valid YAML: {fault}") from None
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise SpecError(f"{path}{line}: not valid YAML: {one_line(what)}") from None
+    except Exception as error:  # a tag on a wrong value (`!!int x`) may raise nearly anything
+        raise SpecError(f"{path}: not valid YAML: {one_line(str(error)) or type(error).__name__}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            raise SpecError(f"{path}: not a file")
+        if path.stat().st_size > _MOST_BYTES:
+            raise SpecError(f"{path}: larger than {_MOST_BYTES} bytes")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         siblings = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         raise SpecError(f"{path}: no such file{nearest(path.name, siblings)}") from None
@@ -62,15 +108,15 @@ def load(path: Path) -> Any:
         raise SpecError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
-    try:
-        return yaml.load(text, Loader=_UniqueKeyLoader)
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise SpecError(f"{path}{line}: not valid YAML: {what}") from None
-    except (ValueError, RecursionError) as error:
-        raise SpecError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
+
+
+def _check_depth(text: str) -> None:
+    """Raises Fault on what the parser, which recurses in C, would crash on."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > plain.DEEPEST:
+            raise plain.Fault((), f"nested more than {plain.DEEPEST} deep")
 
 
 def _fields_at(model: Any, location: tuple) -> list[str]:
@@ -103,40 +149,48 @@ def explain(error: ValidationError, model: type[BaseModel], file: str, prefix: s
     lines = []
     for problem in error.errors():
         location = tuple(problem["loc"])
-        key = ".".join(str(part) for part in (prefix, *location) if part != "")
+        key = spoken((prefix, *location))
         value = problem.get("input")
         if problem["type"] == "extra_forbidden":
             hint = nearest(location[-1], _fields_at(model, location[:-1]))
-            lines.append(f"{file}: {key}: unknown key (value {_short(value)}){hint}")
+            lines.append(f"{file}: {key}: unknown key (value {shown(value)}){hint}")
         elif problem["type"] == "literal_error":
             choices = [c.strip().strip("'") for c in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
-            lines.append(f"{file}: {key}: {_short(value)} is not valid{nearest(value, choices)}")
+            lines.append(f"{file}: {key}: {shown(value)} is not valid{nearest(value, choices)}")
         elif problem["type"] == "missing":
             lines.append(f"{file}: {key}: missing; it has no default")
         else:
+            own = problem["type"] == "value_error"  # a validator of ours shows the value where it helps
             message = problem["msg"].removeprefix("Value error, ")
-            message = message[0].lower() + message[1:]
-            shown = "" if problem["type"] == "value_error" else f"{_short(value)}: "
-            lines.append(f"{file}: {key or '(whole file)'}: {shown}{message}")
-    return SpecError("\n".join(lines))
+            message = message if own else f"{shown(value)}: {message[:1].lower()}{message[1:]}"
+            lines.append(f"{file}: {key or '(whole file)'}: {message}{_as_number(problem['type'], value)}")
+    return SpecError("\n".join(map(one_line, lines)))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _as_number(kind: str, value: Any) -> str:
+    if kind != "float_type" or not isinstance(value, str):
+        return ""
+    try:
+        float(value)
+    except ValueError:
+        return ""
+    return "; YAML takes a number with an exponent for text unless it has a point: 1.0e-3"
 
 
 def check(data: Any, model: type[Spec], file: str, prefix: str = "") -> Spec:
     """Validate plain data against a spec. Raises SpecError with one line per problem."""
     if not isinstance(data, dict):
         where = f"{prefix}: " if prefix else ""
-        raise SpecError(f"{file}: {where}expected `key: value` lines, found {_short(data)}")
+        raise SpecError(f"{file}: {where}expected `key: value` lines, found {shown(data)}")
+    try:
+        plain.size(data)
+    except plain.Fault as fault:
+        key = f"{prefix}.{fault.key}".strip(".")
+        raise SpecError(f"{file}: {key}: {fault}" if key else f"{file}: {fault}") from None
     try:
         return model.model_validate(data)
     except ValidationError as error:
         raise explain(error, model, file, prefix) from None
-    except RecursionError:
-        raise SpecError(f"{file}: nested too deeply") from None
 
 
 def merged(base: dict, patch: dict) -> dict:

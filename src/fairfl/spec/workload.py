@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
+from fairfl.spec.config import Config
 from fairfl.spec.declaration import declaration, names, parameters
-from fairfl.spec.paper import Artifact, Config, Paper, Scale
-from fairfl.spec.reading import load_paper, nested, patched
+from fairfl.spec.paper import Artifact, Paper, Scale
+from fairfl.spec.plain import level, shown
+from fairfl.spec.reading import load_paper, load_scale, nested, patched
 from fairfl.spec.setting import Setting, Tuning
-from fairfl.spec.strict import SpecError, check, load, merged, nearest
+from fairfl.spec.strict import SpecError, check, merged, nearest
 
 # Ends the name of an arm that runs with what the tuning chose, so that both kinds of results can lie side by side.
 TUNED = "+tuned"
@@ -41,14 +43,7 @@ def arm_name(hyperparameters: dict[str, Any]) -> str:
     """Folder name of an arm: 'lambda=1.0', 'default' if the algorithm has no row parameters."""
     if not hyperparameters:
         return "default"
-    return ",".join(f"{key}={_plain(value)}" for key, value in sorted(hyperparameters.items()))
-
-
-def _plain(value: Any) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if not all(c.isalnum() or c in "._+-" for c in text):
-        raise SpecError(f"value {text!r} cannot be part of a file name: use letters, digits, . _ + -")
-    return text
+    return ",".join(f"{key}={level(value)}" for key, value in sorted(hyperparameters.items()))
 
 
 def parted(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -92,7 +87,7 @@ class Workload:
             return every
         for wanted in self.config.artifacts:
             if wanted not in every:
-                raise SpecError(f"config.yaml: artifacts: no artifact {wanted!r}{nearest(wanted, every)}")
+                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{nearest(wanted, every)}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
 
     def selected(self, setting: str) -> bool:
@@ -299,16 +294,16 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
 
     Raises SpecError (one line per problem) before any job is planned.
     """
-    config = check(dict(overrides), Config, "config.yaml")
+    config = check(overrides, Config, "config.yaml")
     available = {path.stem: path for path in sorted((root / "papers").glob("*.yaml"))}
     for name in config.papers:
         if name not in available:
-            raise SpecError(f"config.yaml: papers: no paper {name!r}{nearest(name, available)}")
+            raise SpecError(f"config.yaml: papers: no paper {shown(name)}{nearest(name, available)}")
     scales = {path.stem: path for path in sorted((root / "scales").glob("*.yaml"))}
     if config.scale not in scales:
-        raise SpecError(f"config.yaml: scale: no scale {config.scale!r}{nearest(config.scale, scales)}")
+        raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")
     scale_file = f"scales/{config.scale}.yaml"
-    scale = check(load(scales[config.scale]), Scale, scale_file)
+    scale = load_scale(scales[config.scale])
 
     papers = {name: load_paper(available[name]) for name in config.papers}
     settings: dict[str, Setting] = {}
@@ -337,12 +332,12 @@ def _check_references(workload: Workload) -> None:
                 raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
-            raise SpecError(f"config.yaml: settings: no setting {wanted!r}{nearest(wanted, workload.settings)}")
+            raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
     rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)]
     known = {name for r in rows for name in (r.algorithm, f"{r.algorithm}/{arm_name(r.hyperparameters)}")}
     for wanted in workload.config.algorithms or []:
         if wanted not in known:
-            raise SpecError(f"config.yaml: algorithms: no artifact uses {wanted!r}{nearest(wanted, known)}")
+            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(wanted)}{nearest(wanted, known)}")
     _check_timing(workload)
     checked: set[tuple[str, str, str]] = set()
     for setting, arms in itertools.chain(workload.arms.items(), workload.timed_arms.items()):

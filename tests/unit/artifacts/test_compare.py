@@ -12,7 +12,7 @@ from demo import SETTING
 from fairfl.artifacts.compare import Line, joint_spread, lines, main, verdict
 from fairfl.artifacts.units import half_unit
 from fairfl.artifacts.values import Cell
-from fairfl.errors import FairflError, OptionError
+from fairfl.errors import FairflError
 from fairfl.spec.workload import load_workload
 
 PAPER = {
@@ -358,7 +358,7 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
 
 
 def test_config_must_be_json(tmp_path) -> None:
-    with pytest.raises(OptionError, match="--config: not JSON"):
+    with pytest.raises(FairflError, match="--config: not valid JSON"):
         main(["--config", "{", "--results", str(tmp_path), "--out", str(tmp_path / "x")])
 
 

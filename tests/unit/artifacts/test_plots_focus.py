@@ -200,7 +200,7 @@ def test_results_that_cannot_be_split_are_refused(tmp_path, risks):
     with pytest.raises(FairflError, match="rotated: client 5 is none of the partition's 5"):
         figure.build(risk_spec(risks))
     (risks / "deal.parquet").write_text("no parquet")
-    with pytest.raises(FairflError, match="deal.parquet: cannot be read as parquet"):
+    with pytest.raises(FairflError, match="deal.parquet: damaged"):
         figure.build(risk_spec(risks))
 
 

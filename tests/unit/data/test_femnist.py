@@ -129,7 +129,7 @@ def one(x=((1.0,) * 784,), y=(5,)):
         (one(x=[[1.0]]), "writer a: an image has not 784 numbers"),
         (one(x=[[255] * 784]), "writer a: a pixel is not within 0..1"),
         (one(x=[[-0.1] * 784]), "a pixel is not within 0..1"),
-        (one(x=[[None] * 784]), "a pixel is not within 0..1"),
+        (one(x=[[None] * 784]), "an image has not 784 numbers"),
         (one(y=[62]), "writer a: a label is 62; expected a whole number within 0..61"),
         (one(y=[-1]), "a label is -1"),
         (one(y=[5.0]), "a label is 5.0"),
@@ -172,7 +172,7 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pixels": np.zeros(783)}, "writer f0012_41: an image has not 784 numbers"),
+        ({"pixels": np.zeros(783)}, "writer f0001_08: an image has not 784 numbers"),
         ({"pixels": np.full(784, np.nan)}, "a pixel is not within 0..1"),
         ({"pixels": "text"}, "not stored as a tf.train.Example with 'pixels'"),
         ({"label": 62}, "a label is 62"),

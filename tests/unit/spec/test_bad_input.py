@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.spec.paper import Config
+from fairfl.spec.config import Config
 from fairfl.spec.setting import Setting
 from fairfl.spec.strict import SpecError, check, load
 from fairfl.spec.workload import load_workload

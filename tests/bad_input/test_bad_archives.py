@@ -1,0 +1,605 @@
+"""Raw data files: damaged, lying and hostile ones are refused by name, without a traceback and in bounded memory."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import pickle
+import struct
+import tarfile
+import tracemalloc
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from refusals import names, refused
+
+from fairfl.data import (
+    archives,
+    checks,
+    cifar_batches,
+    cinic10,
+    emnist,
+    femnist,
+    idx,
+    mnist,
+    pictures,
+    reddit,
+    sources,
+    stackoverflow,
+    tff,
+)
+from fairfl.data.interface import RemoteFile
+from fairfl.errors import DataError, SourceError
+from unit.data import tff_files
+
+MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture
+def any_checksum(monkeypatch):
+    real = checks._problem
+
+    def without(path, file, *rest):
+        return real(path, replace(file, sha256=(), md5=None, why_no_sha256="generated for a test"), *rest)
+
+    monkeypatch.setattr(checks, "_problem", without)
+
+
+@contextlib.contextmanager
+def at_most(mebibytes):
+    """What is done inside takes no more memory than this at any time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < mebibytes * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def put(path, data):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+# -- tar --------------------------------------------------------------------------------------------
+def member(name, content=b"x", kind=tarfile.REGTYPE, **more):
+    info = tarfile.TarInfo(name)
+    info.size, info.type = len(content) if kind == tarfile.REGTYPE else 0, kind
+    for key, value in more.items():
+        setattr(info, key, value)
+    return info, content
+
+
+def tar(*members, mode="w"):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode=mode) as archive:
+        for info, content in members:
+            archive.addfile(info, io.BytesIO(content) if info.type == tarfile.REGTYPE else None)
+    return out.getvalue()
+
+
+def header(name, size, kind=b"0"):
+    """A header with any size, as base-256 (GNU) where eight digits are not enough."""
+    digits = b"%011o\0" % size if 0 <= size < 8**11 else b"\x80" + size.to_bytes(11, "big", signed=size < 0)
+    if size < 0:
+        digits = b"\xff" + digits[1:]
+    block = bytearray(512)
+    block[0:100] = name.encode().ljust(100, b"\0")
+    block[100:108], block[108:116], block[116:124] = b"0000644\0", b"0000000\0", b"0000000\0"
+    block[124:136], block[136:148], block[156:157] = digits, b"00000000000\0", kind
+    block[257:265] = b"ustar  \0"
+    block[148:156] = b"        "
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+BOMB = b"\0" * (64 * 2**20)
+TARS = [
+    (b"", "damaged archive"),
+    (b"no archive at all", "damaged archive"),
+    (gzip.compress(tar(member("a", b"x" * 900)))[:-20], "damaged archive"),
+    (lzma.compress(tar(member("a", b"x" * 900)))[:60], "damaged archive"),
+    (bz2.compress(tar(member("a", b"x" * 900)))[:-20], "damaged archive"),
+    (tar(member("a", b"x" * 900))[:1000], "damaged archive"),
+    (header("a", 2**40) + b"x" * 512, "a has 1099511627776 bytes; expected 1000 at most"),
+    (header("a", -1) + b"x" * 512, "a has -1 bytes"),
+    (header("@LongLink", 2**40, b"L") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
+    (header("p", 2**40, b"x") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
+    (header("p", 2**40, b"g") + b"x" * 512, "damaged archive (a header of 1099511627776 bytes)"),
+    (gzip.compress(header("p", len(BOMB), b"x") + BOMB), "damaged archive (a header of 67108864 bytes)"),
+    (gzip.compress(tar(member("a", BOMB))), "a has 67108864 bytes; expected 1000 at most"),
+    (tar(member("a"), member("b"), member("a")), "a is there twice"),
+    (tar(member("a"), member("./a")), "a is there twice"),
+    (tar(member("a\nerror: x", BOMB[:2000])), r"'a\nerror: x' has 2000 bytes"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), TARS, ids=[f"{n}-{words[:40]}" for n, (_, words) in enumerate(TARS)])
+def test_tar_archives(tmp_path, data, words):
+    path = put(tmp_path / "x.tar", data)
+    with at_most(40):
+        refused(lambda: list(archives.members(path, lambda name: True, 1000)), "x.tar: ", words)
+    assert names(tmp_path) == ["x.tar"]
+
+
+LINKS = [
+    member("wanted", kind=tarfile.SYMTYPE, linkname="/etc/passwd"),
+    member("wanted", kind=tarfile.SYMTYPE, linkname="../../secret"),
+    member("wanted", kind=tarfile.LNKTYPE, linkname="../secret"),
+    member("wanted", kind=tarfile.LNKTYPE, linkname="other"),
+    member("wanted", kind=tarfile.CHRTYPE, devmajor=1, devminor=5),
+    member("wanted", kind=tarfile.FIFOTYPE),
+    member("wanted", kind=tarfile.DIRTYPE),
+]
+
+
+@pytest.mark.parametrize("link", LINKS, ids=lambda link: f"{link[0].type}{link[0].linkname}")
+def test_links_and_devices_in_archives_are_never_followed(tmp_path, link):
+    put(tmp_path / "secret", b"secret")
+    path = put(tmp_path / "in" / "x.tar", tar(member("other", b"o"), link))
+    assert list(archives.members(path, "wanted".__eq__, 1000)) == []
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/fairfl-x", "a/../../x", "~/x", "C:\\x", "x/"])
+def test_names_in_archives_are_no_paths(tmp_path, name):
+    path = put(tmp_path / "in" / "x.tar", tar(member(name, b"evil")))
+    assert [data for _, data in archives.members(path, lambda _: True, 1000)] == [b"evil"]
+    zipped = tmp_path / "in" / "x.zip"
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr(name, b"evil")
+    assert dict(archives.zip_members(zipped, archives.zip_names(zipped), 10))
+    assert names(tmp_path) == ["in", "in/x.tar", "in/x.zip"]
+
+
+# -- zip --------------------------------------------------------------------------------------------
+def zipped(**contents):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def lying(data, size):
+    """The directory says that the first member has another size."""
+    at = data.index(b"PK\x01\x02")
+    return data[: at + 24] + struct.pack("<I", size) + data[at + 28 :]
+
+
+ZIPS = [
+    (b"", "damaged archive"),
+    (b"PK\x03\x04", "damaged archive"),
+    (zipped(a=b"x" * 100)[:-10], "damaged archive"),
+    (b"PK\x05\x06" + b"\xff" * 18, "damaged archive"),
+    (zipped(b=b"x"), "has no file a"),
+    (zipped(a=BOMB), "a has 67108864 bytes; expected 1000 at most"),
+    (lying(zipped(a=BOMB), 100), "damaged archive"),
+    (lying(zipped(a=b"x"), 2**32 - 2), "a has 4294967294 bytes; expected 1000 at most"),
+    (zipped(a=b"x" * 100).replace(b"\x08\x00", b"\x63\x00"), "damaged archive"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), ZIPS, ids=[f"{n}-{words[:40]}" for n, (_, words) in enumerate(ZIPS)])
+def test_zip_archives(tmp_path, data, words):
+    path = put(tmp_path / "x.zip", data)
+    with at_most(8):
+        refused(lambda: list(archives.zip_members(path, ["a"], 1000)), "x.zip: ", words)
+
+
+# -- what is checked before anything is read -----------------------------------------------------
+HEADS = [
+    ("gzip", b"", "empty file"),
+    ("gzip", b"<!DOCTYPE html><html>", "a web page (HTML)"),
+    ("gzip", b"plain", "wrong format: starts with 706c6169, not with a gzip header"),
+    ("gzip", gzip.compress(b"x" * 5000)[:-9], "truncated gzip file"),
+    ("gzip", b"\x1f\x8b" + b"\xff" * 50, "truncated or damaged gzip file"),
+    ("gzip", gzip.compress(BOMB), "gzip file that unpacks to more than"),
+    ("zip", b"\x1f\x8b", "wrong format: starts with 1f8b, not with a zip header"),
+    ("zip", zipped(a=b"x" * 100)[:-10], "truncated or damaged zip file"),
+    ("zip", zipped(a=BOMB), "zip file that unpacks to more than"),
+    ("torch", b"PK" + b"\0" * 100, "truncated or damaged torch file"),
+]
+
+
+@pytest.mark.parametrize(("magic", "data", "words"), HEADS, ids=[words[:40] for *_, words in HEADS])
+def test_containers(tmp_path, monkeypatch, magic, data, words):
+    monkeypatch.setattr(checks, "_HARMLESS", 2**20)
+    file = RemoteFile("x", (), magic=magic, why_no_sha256="a test")
+    put(tmp_path / "set" / "x", data)
+    refused(lambda: checks.usable(tmp_path, file, "set"), words, "run fairfl.fetch --dataset set")
+
+
+# -- IDX ---------------------------------------------------------------------------------------------
+def idx_file(shape, data=b"", kind=8, dims=None):
+    return bytes((0, 0, kind, len(shape) if dims is None else dims)) + struct.pack(f">{len(shape)}I", *shape) + data
+
+
+IMAGES = idx_file((20, 28, 28), b"\0" * 20 * 784)
+IDX = [
+    (b"", "IDX header is missing"),
+    (idx_file((20, 28, 28), kind=9), "IDX header is 00000903"),
+    (idx_file((20,), dims=1), "IDX header is 00000801"),
+    (idx_file((20, 28, 28))[:9], "IDX header is cut off"),
+    (idx_file((0, 28, 28)), "IDX header gives the shape [0, 28, 28]"),
+    (idx_file((2**32 - 1, 28, 28)), "IDX header gives the shape [4294967295, 28, 28]"),
+    (idx_file((20, 2**31, 2**31)), "images are 2147483648x2147483648; expected 28x28"),
+    (idx_file((20, 32, 32), b"\0" * 20 * 1024), "images are 32x32; expected 28x28"),
+    (IMAGES[:-1], "15679 values; the header promises 15680"),
+    (IMAGES + b"x", "more than 15680 values; the header promises 15680"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), IDX, ids=[words[:40] for _, words in IDX])
+def test_idx(data, words):
+    refused(lambda: idx.read_images(io.BytesIO(data), "images", 28, 28), "images: ", words)
+
+
+def mnist_files(folder, images=IMAGES, labels=None):
+    labels = idx_file((20,), bytes(n % 10 for n in range(20))) if labels is None else labels
+    for part in ("train", "t10k"):
+        put(folder / "mnist" / f"{part}-images-idx3-ubyte.gz", gzip.compress(images))
+        put(folder / "mnist" / f"{part}-labels-idx1-ubyte.gz", gzip.compress(labels))
+
+
+def test_labels_out_of_range_or_of_another_number(tmp_path, any_checksum):
+    mnist_files(tmp_path)
+    assert len(mnist.prepare(tmp_path, {}, 0).tensors["labels"]) == 40
+    mnist_files(tmp_path, labels=idx_file((20,), b"\x0a" * 20))
+    refused(lambda: mnist.prepare(tmp_path, {}, 0), "label 0 is 10; expected 0..9")
+    mnist_files(tmp_path, labels=idx_file((19,), b"\1" * 19))
+    refused(lambda: mnist.prepare(tmp_path, {}, 0), "has 20 images but", "has 19 labels")
+
+
+# -- links in the data folder ---------------------------------------------------------------------
+FILE = RemoteFile("x", (), why_no_sha256="a test")
+
+
+def test_a_link_that_the_user_made_may_lead_anywhere_if_there_is_a_file(tmp_path):
+    put(tmp_path / "elsewhere" / "y", b"data")
+    (tmp_path / "data" / "set").mkdir(parents=True)
+    link = tmp_path / "data" / "set" / "x"
+    link.symlink_to(tmp_path / "elsewhere" / "y")
+    assert checks.usable(tmp_path / "data", FILE, "set") == link
+    assert sources.obtain(FILE, "set", tmp_path / "data", []) == link
+
+
+def test_a_bad_file_behind_a_link_stays_where_it_is(tmp_path, capsys):
+    put(tmp_path / "elsewhere" / "y", b"<html>")
+    (tmp_path / "data" / "set").mkdir(parents=True)
+    (tmp_path / "data" / "set" / "x").symlink_to(tmp_path / "elsewhere" / "y")
+    refused(lambda: sources.obtain(FILE, "set", tmp_path / "data", []), "a web page", "set aside as x.bad-")
+    assert (tmp_path / "elsewhere" / "y").read_bytes() == b"<html>"
+    assert not (tmp_path / "data" / "set" / "x").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "circle", "gone"])
+def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
+    place = tmp_path / "set" / "x"
+    place.parent.mkdir()
+    {
+        "folder": lambda: place.mkdir(),
+        "pipe": lambda: os.mkfifo(place),
+        "circle": lambda: place.symlink_to("x"),
+        "gone": lambda: place.symlink_to("nowhere"),
+    }[kind]()
+    fault = "is not a regular file" if kind in ("folder", "pipe") else "is missing"
+    refused(lambda: checks.usable(tmp_path, FILE, "set"), fault)
+    refused(lambda: sources.obtain(FILE, "set", tmp_path, []), "not a regular file", "What to do")
+    refused(lambda: sources.obtain(FILE, "set", tmp_path / "other", [str(tmp_path)]), "not a regular file")
+
+
+MIRRORS = [
+    ("~nobody-of-this-name/x", "missing (no such folder)"),
+    ("http://[x", "no address (Invalid IPv6 URL)"),
+    ("file:///nowhere", "missing (no such folder)"),
+    ("$(touch x)", "missing (no such folder)"),
+    ("a\0b", "missing"),
+]
+
+
+@pytest.mark.parametrize(("mirror", "words"), MIRRORS, ids=lambda v: repr(v)[:20])
+def test_mirrors_that_are_none(tmp_path, mirror, words):
+    refused(lambda: sources.obtain(FILE, "set", tmp_path, [mirror]), "no usable copy of x", words)
+    assert names(tmp_path) == []
+
+
+# -- pictures, pickles --------------------------------------------------------------------------------
+def picture(kind, size=(32, 32)):
+    out = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (*size[::-1], 3), dtype=np.uint8)).save(out, kind)
+    return out.getvalue()
+
+
+def huge_png():
+    data = bytearray(picture("PNG"))
+    data[16:24] = struct.pack(">II", 2**20, 2**20)
+    return bytes(data)
+
+
+PICTURES = [
+    (b"", "damaged, or not a PNG file"),
+    (picture("JPEG"), "damaged, or not a PNG file"),
+    (picture("PNG")[:200], "damaged, or not a PNG file"),
+    (picture("PNG", (16, 32)), "the image is 16x32; expected 32x32"),
+    (huge_png(), ""),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), PICTURES, ids=[words[:40] for _, words in PICTURES])
+def test_pictures(data, words):
+    refused(lambda: pictures.decode(data, "PNG", "a.png", 32), "a.png: ", words)
+
+
+class Calls:
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+    def __repr__(self):  # names of tests must not hold addresses
+        return f"{self.call[0].__name__}{self.call[1]}"
+
+
+HOSTILE = [
+    Calls(os.system, "true"),
+    Calls(eval, "1"),
+    Calls(getattr, "a", "upper"),
+    Calls(__import__, "os"),
+    Calls(open, "/etc/passwd"),
+    Calls(pickle.loads, b"N."),
+    np.zeros(3, dtype=object),
+    {b"data": np.zeros((2, 2)), b"labels": [1, 2]},
+    len,
+    os,
+    pickle.Pickler,
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE[:6] + HOSTILE[8:9] + HOSTILE[10:], ids=repr)
+def test_no_global_but_numpys_three_can_be_reached(value):
+    with pytest.raises(DataError, match="not a batch of CIFAR .it refers to"):
+        cifar_batches._batch("b", pickle.dumps({b"data": value}), 1, "labels", 10)
+
+
+RAW_PICKLES = [
+    b"cos\nsystem\n(S'true'\ntR.",
+    b"c__builtin__\neval\n(S'1'\ntR.",
+    b"(ios\nsystem\n.",
+    b"cnumpy\nload\n.",
+    b"cnumpy.core.multiarray\nscalar\n.",
+    b"ccopyreg\n_reconstructor\n.",
+    b"\x80\x02P0\n.",
+    b"\x82\x01.",
+    b"cnumpy\nndarray\n(tR}b.",
+    b"(" * 100_000 + b".",
+    b"\x80\x04\x8e" + struct.pack("<Q", 2**60) + b".",
+    b"",
+]
+
+
+@pytest.mark.parametrize("data", RAW_PICKLES, ids=lambda data: repr(data[:20]))
+def test_raw_pickles(data):
+    refused(lambda: cifar_batches._batch("b", data, 1, "labels", 10), "b: ")
+
+
+# -- JSON, CSV, databases ----------------------------------------------------------------------------
+def leaf(folder, text):
+    content = text if isinstance(text, bytes) else text.encode()
+    put(folder / "femnist" / "femnist_leaf.tar.gz", gzip.compress(tar(member("all_data_0.json", content))))
+
+
+def leaf_of(user="a", x="[[" + "1.0," * 783 + "1.0]]", y="[5]", size="[1]"):
+    return f'{{"users": ["{user}"], "num_samples": {size}, "user_data": {{"{user}": {{"x": {x}, "y": {y}}}}}}}'
+
+
+LEAF = [
+    ("[" * 100_000, "nested too deep"),
+    (leaf_of(x="[[NaN]]"), "NaN is no number of JSON"),
+    (leaf_of(x="[[Infinity]]"), "Infinity is no number of JSON"),
+    (leaf_of(x="[[" + "1," * 783 + "1" + "0" * 400 + "]]"), "an image has not 784 numbers"),
+    (leaf_of(x="[[" + "1," * 783 + "9" * 5000 + "]]"), "not a file of LEAF"),
+    (leaf_of(x='[["' + "1" * 784 + '"]]'), "an image has not 784 numbers"),
+    (leaf_of(x="[[" + "true," * 783 + "true]]"), "an image has not 784 numbers"),
+    (leaf_of(x="[[[" + "1," * 783 + "1]]]"), None),
+    (leaf_of(x="[{}]"), "an image has not 784 numbers"),
+    (leaf_of(y="[1e9]"), "a label is 1000000000.0"),
+    (leaf_of(y="[true]"), "a label is True"),
+    (leaf_of(y='["5"]'), "a label is '5'"),
+    (leaf_of(y='["' + "5" * 10**5 + '"]'), "a label is '5555"),
+    (leaf_of(size="[2]"), "1 images and 1 labels; num_samples is 2"),
+    (leaf_of(user="a\\nerror: x", y="[99]"), r"writer 'a\nerror: x': a label is 99"),
+    (leaf_of().replace('"users"', '"users": [], "users"'), "'users' stands twice"),
+    (leaf_of().replace('["a"]', '["a", "a"]').replace("[1]", "[1, 1]"), "writer a comes twice"),
+    (leaf_of().replace('"user_data": {', '"user_data": 3, "z": {'), "not a file of LEAF"),
+    (leaf_of().encode("utf-8") + b"\xff", "not a file of LEAF"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), LEAF, ids=[str(words)[:40] for _, words in LEAF])
+def test_files_of_leaf(tmp_path, any_checksum, text, words):
+    leaf(tmp_path, text)
+    if words is None:
+        assert len(femnist.prepare(tmp_path, {"form": "leaf"}, 0).tensors["labels"]) == 1
+    else:
+        refused(lambda: femnist.prepare(tmp_path, {"form": "leaf"}, 0), "femnist_leaf.tar.gz", words)
+    assert names(tmp_path / "femnist") == ["femnist_leaf.tar.gz"]
+
+
+PIECE = '{"x": [[["a"]]], "y": [[["a"]]]}'
+REDDIT = [
+    ("{", "not in LEAF's form"),
+    ("[" * 10**5, "nested too deep"),
+    ('{"users": ["a", "a"], "user_data": {"a": ' + PIECE + "}}", "'a' stands twice"),
+    ('{"users": [{}], "user_data": {}}', "not in LEAF's form"),
+    ('{"users": null, "user_data": {}}', "not in LEAF's form"),
+    ('{"users": ["a"], "user_data": {"a": [1]}}', "not in LEAF's form"),
+    ('{"users": ["a"], "user_data": {"a": {"x": [null], "y": [null]}}}', "not in LEAF's form"),
+    ('{"users": ["a"], "user_data": {"a": ' + PIECE + "}}", "a piece of 1 words with 1 targets; expected 10"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REDDIT, ids=[words[:30] for _, words in REDDIT])
+def test_files_of_reddit(tmp_path, any_checksum, text, words):
+    parts = {f"new_small_data/{part}_data.json": text for part in ("train", "val", "test")}
+    put(tmp_path / "reddit" / "reddit_subsampled.zip", zipped(**parts))
+    refused(lambda: reddit.prepare(tmp_path, {}, 0), "reddit_subsampled.zip: ", words)
+
+
+GOOD = tff_files.example(pixels=np.ones(784), label=3)
+DATABASES = [
+    ([], None),
+    (["DROP TABLE examples"], "no table examples"),
+    (["DROP TABLE examples", "CREATE VIEW examples AS SELECT 1"], "no table examples"),
+    (
+        [
+            "DROP TABLE client_metadata",
+            "CREATE VIEW client_metadata AS WITH RECURSIVE n(x) AS (VALUES (1) UNION ALL SELECT x FROM n) SELECT 1",
+        ],
+        "no table client_metadata",
+    ),
+    (["UPDATE client_metadata SET client_id = NULL"], "user None has 1 examples; expected a name"),
+    (["UPDATE client_metadata SET num_examples = 'many'"], "has 'many' examples"),
+    (["UPDATE client_metadata SET num_examples = -1"], "has -1 examples"),
+    (["INSERT INTO client_metadata SELECT * FROM client_metadata"], "a user stands twice in all_train"),
+    (["UPDATE examples SET serialized_example_proto = 'text'"], "is 'text'; expected bytes"),
+    (["UPDATE examples SET serialized_example_proto = NULL"], "is None; expected bytes"),
+    (["UPDATE examples SET serialized_example_proto = x'ffffffffffffffffffffffff'"], "not a protocol buffer message"),
+    (["UPDATE examples SET serialized_example_proto = zeroblob(1000)"], "an example is not"),
+    (["ALTER TABLE examples RENAME COLUMN client_id TO client"], "no such column: client_id"),
+]
+
+
+@pytest.mark.parametrize(("statements", "words"), DATABASES, ids=[str(words)[:40] for _, words in DATABASES])
+def test_databases(tmp_path, any_checksum, statements, words):
+    path = tmp_path / "femnist" / "emnist_all.sqlite.lzma"
+    tff_files.pack(path, {("a", "all_train"): [GOOD], ("b", "all_test"): [GOOD]}, statements)
+    if words is None:
+        assert len(femnist.prepare(tmp_path, {"form": "tff"}, 0).tensors["labels"]) == 2
+    else:
+        refused(lambda: femnist.prepare(tmp_path, {"form": "tff"}, 0), "emnist_all.sqlite.lzma: ", words)
+    assert names(tmp_path / "femnist") == [path.name]
+
+
+EXAMPLES = [
+    ({"pixels": np.ones(784), "label": 3}, None),
+    ({"pixels": np.full(784, np.inf), "label": 3}, "a pixel is not within 0..1"),
+    ({"pixels": np.ones(3), "label": 3}, "an image has not 784 numbers"),
+    ({"pixels": np.ones(784), "label": 2**63}, "a label is 9223372036854775808"),
+    ({"pixels": np.ones(784)}, "not stored as a tf.train.Example with 'label'"),
+]
+
+
+@pytest.mark.parametrize(("features", "words"), EXAMPLES, ids=[str(words)[:30] for _, words in EXAMPLES])
+def test_examples(tmp_path, any_checksum, features, words):
+    path = tmp_path / "femnist" / "emnist_all.sqlite.lzma"
+    tff_files.pack(path, {("a", "all_train"): [tff_files.example(**features)]})
+    if words:
+        refused(lambda: femnist.prepare(tmp_path, {"form": "tff"}, 0), words)
+    else:
+        femnist.prepare(tmp_path, {"form": "tff"}, 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"", "damaged LZMA"), (b"no", "damaged LZMA"), (lzma.compress(b"x" * 10**6), "unpacks to more than 1000 bytes")],
+    ids=["empty", "no", "bomb"],
+)
+def test_packed_databases(tmp_path, data, words):
+    path = put(tmp_path / "x.sqlite.lzma", data)
+
+    def opened():
+        with tff.database(path, 1000):
+            pass
+
+    refused(opened, "x.sqlite.lzma: ", words)
+    assert names(tmp_path) == ["x.sqlite.lzma"]
+
+
+def test_word_counts(tmp_path, any_checksum):
+    counts = tar(member("stackoverflow.word_count", b"\xff\xfe 3\n\n \n"), mode="w:bz2")
+    put(tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2", counts)
+    refused(lambda: stackoverflow.prepare(tmp_path, {}, 0), "has 1 words; option vocabulary asks for 10000")
+
+
+def test_members_that_are_pictures_of_somebody_else(tmp_path, any_checksum):
+    put(tmp_path / "cinic10" / "CINIC-10.tar.gz", gzip.compress(tar(member("train/cat/a\n.png", b"no picture"))))
+    refused(lambda: cinic10.prepare(tmp_path, {}, 0), r"'train/cat/a\n.png': damaged, or not a PNG file")
+
+
+def test_members_of_zip_archives_that_are_gzip_bombs(tmp_path, any_checksum):
+    head = idx_file((1_000_000, 255, 255))
+    labels = gzip.compress(idx_file((20,), b"\1" * 20))
+    parts = {}
+    for part in ("train", "test"):
+        parts[f"gzip/emnist-digits-{part}-labels-idx1-ubyte.gz"] = labels
+        parts[f"gzip/emnist-digits-{part}-images-idx3-ubyte.gz"] = gzip.compress(head + BOMB)
+    put(tmp_path / "emnist" / "gzip.zip", zipped(**parts))
+    with at_most(8):
+        refused(lambda: emnist.prepare(tmp_path, {"split": "digits"}, 0), "images are 255x255; expected 28x28")
+
+
+# -- any damage -----------------------------------------------------------------------------------------
+@st.composite
+def damaged(draw, data):
+    """A copy with some bytes changed, perhaps cut off."""
+    data = bytearray(data)
+    for at in draw(st.lists(st.integers(0, len(data) - 1), max_size=6)):
+        data[at] = draw(st.integers(0, 255))
+    return bytes(data[: draw(st.sampled_from([len(data), len(data), len(data) // 2, len(data) - 1]))])
+
+
+def survives(call):
+    try:
+        call()
+    except (DataError, SourceError) as error:
+        assert "\n" not in str(error)
+
+
+TAR = tar(member("a.txt", b"x" * 50), member("é" * 80, b"y" * 50), member("l", kind=tarfile.SYMTYPE, linkname="/"))
+
+
+@MANY
+@given(damaged(TAR), st.sampled_from([bytes, gzip.compress, bz2.compress, lzma.compress]))
+def test_any_damaged_tar(tmp_path_factory, data, packed):
+    path = put(tmp_path_factory.getbasetemp() / "any.tar", packed(data))
+    survives(lambda: list(archives.members(path, lambda _: True, 1000)))
+
+
+@MANY
+@given(damaged(zipped(a=b"x" * 100, b=b"y" * 100)))
+def test_any_damaged_zip(tmp_path_factory, data):
+    path = put(tmp_path_factory.getbasetemp() / "any.zip", data)
+    survives(lambda: list(archives.zip_members(path, archives.zip_names(path), 1000)))
+    assert checks.inspect(path, RemoteFile("x", (), magic="zip", why_no_sha256="a test")).size == len(data)
+
+
+@MANY
+@given(st.sampled_from(["PNG", "JPEG"]), st.data())
+def test_any_damaged_picture(kind, data):
+    content = data.draw(damaged(picture(kind)))
+    survives(lambda: pictures.decode(content, kind, "a", 32))
+
+
+@MANY
+@given(damaged(gzip.compress(IMAGES[:3000], mtime=0)))
+def test_any_damaged_idx(data):
+    survives(lambda: idx.read_images(gzip.GzipFile(fileobj=io.BytesIO(data)), "a", 28, 28))
+
+
+@MANY
+@given(damaged(GOOD))
+def test_any_damaged_example(data):
+    for read, name in ((tff.floats, "pixels"), (tff.whole, "label"), (tff.text, "tokens")):
+        try:
+            read(data, name)
+        except tff._Unexpected as error:
+            assert "\n" not in str(error)

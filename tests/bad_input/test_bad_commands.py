@@ -1,0 +1,372 @@
+"""Command lines of all jobs: specs, options and files that cannot be are one `error:` line, and nothing is left."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from refusals import command_refused, names
+
+from fairfl import calibrate, fetch, optimum, plan, prepare, surrogate, tidy, timing, train, tune
+from fairfl.artifacts import compare, figure, judge, page, table
+from fairfl.data.interface import assemble
+from fairfl.partition import __main__ as partition
+from fairfl.provenance.fingerprint import fingerprint
+from fairfl.spec.paper import Artifact, Row
+
+LEARNT = {
+    "model": {"name": "logistic_regression", "init": "zeros"},
+    "loss": "cross_entropy",
+    "optimizer": "sgd",
+    "learning_rate": 0.2,
+    "weight_decay": 0.0,
+    "batch_size": None,
+    "precision": "fp32",
+    "seed": 1,
+}
+TRAINED = LEARNT | {
+    "setting": "toy",
+    "arm": "default",
+    "algorithm": "fedavg",
+    "hyperparameters": {"weighting": "size"},
+    "modifiers": {},
+    "clients_per_round": 3,
+    "rounds": 2,
+    "local_epochs": 1,
+    "lr_decay": None,
+    "evaluate_every": 1,
+    "evaluated_parts": ["train", "test"],
+    "keep": "nothing",
+}
+SURROGATE = {"clusters": 1, "method": "trained", "epochs": 2, "every": 1, "batch_size": "setting"}
+ARTIFACT = {
+    "paper": "demo",
+    "id": "table1",
+    "artifact": Artifact(
+        kind="table", title="T", caption="c", settings=["toy"], rows=[Row(algorithm="fedavg")], columns=["loss"]
+    ).model_dump(mode="json"),
+    "metrics": {"loss": {"name": "loss", "meaning": "loss", "unit": "nats", "direction": "down", "digits": 3}},
+    "algorithms": {"fedavg": "FedAvg"},
+    "settings": {"toy": {"data": "d", "rounds": 1, "seeds": 1, "changed": []}},
+    "files": {"tidy": {"toy": "gone.csv"}},
+}  # fmt: skip
+JOBS = {
+    "train": (train.main, TRAINED, {"--data": "data", "--partition": "deal", "--out": "out"}),
+    "optimum": (
+        optimum.main,
+        LEARNT | {"client": 0, "local_optimum": {"max_steps": 2, "flat_window": 1, "flat_tolerance": 0.0}},
+        {"--data": "data", "--partition": "deal", "--out": "out.json"},
+    ),
+    "surrogate": (
+        surrogate.main,
+        LEARNT | {"data": {"name": "toy"}, "cluster": 0, "evaluated_parts": ["test"], "surrogate": SURROGATE},
+        {"--data": "data", "--partition": "deal", "--out": "out.json"},
+    ),
+    "timing": (
+        timing.main,
+        {"setting": "toy", "clients": 3, "arms": [TRAINED | {"shown": ""}], "rounds": 1, "inferences": 0, "metrics": 0}
+        | {"precision": "fp32"},
+        {"--data": "data", "--partition": "deal", "--out": "out.json"},
+    ),
+    "partition": (
+        partition.main,
+        {
+            "data": {"name": "toy", "stands_in_for": None}, "samples": None, "partition": {"name": "plain"},
+            "partition_seed": None, "label_noise": None, "clients": 3, "seed": 0,
+            "split": {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"},
+        },
+        {"--data": "data", "--out": "out.parquet", "--statistics": "out.csv"},
+    ),
+    "tune": (
+        tune.main,
+        {
+            "setting": "toy", "algorithm": "fedavg", "data": "d", "metric": "loss", "direction": "up", "seeds": [0],
+            "points": [
+                {"setting": "toy", "shown": "", "learning_rate": 0.1, "batch_size": None, "hyperparameters": {}}
+            ],
+        },
+        {"--tidy": "tidy", "--out": "out.json"},
+    ),
+    "calibrate": (
+        calibrate.main,
+        {
+            "name": "c", "why": "w", "data": "d", "algorithm": "fedavg", "points": {"toy": {"samples": 1}},
+            "targets": [{"metric": "loss", "value": 1.0, "tolerance": 0.1}],
+        },
+        {"--tidy": "tidy", "--csv": "out.csv", "--md": "out.md"},
+    ),
+    "tidy": (
+        tidy.main,
+        {
+            "setting": "toy", "data": "d", "rounds": 2, "reported_part": "test", "gap_part": "test", "baseline": None,
+            "runs": [{"id": "toy/fedavg/default/seed1", "algorithm": "fedavg", "hyperparameters": "", "seed": 1}],
+            "local_only": False, "seeds": [1], "optima_seeds": [], "surrogates": 0, "loss_unit": "nats", "clients": 3,
+        },
+        {"--results": "results", "--final": "out.csv", "--rounds": "out.parquet"},
+    ),
+    "table": (table.main, ARTIFACT, {"--csv": "out.csv", "--md": "out.md", "--tex": "out.tex"}),
+    "figure": (figure.main, ARTIFACT, {"--csv": "out.csv", "--pdf": "out.pdf", "--png": "out.png"}),
+    "prepare": (prepare.main, {"name": "digits", "options": {}, "seed": 0}, {"--folder": "raw", "--out": "out"}),
+}  # fmt: skip
+OUTPUTS = ("--out", "--csv", "--md", "--tex", "--pdf", "--png", "--final", "--rounds", "--statistics")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with small files that every job accepts, as the working folder."""
+    monkeypatch.chdir(tmp_path)
+    images = np.random.default_rng(0).integers(0, 256, (36, 1, 4, 4), dtype=np.uint8)
+    prepare.write(tmp_path / "data", assemble("toy", 3, "made", images, np.arange(36) // 3 % 3))
+    deal = {"row": range(36), "client": [row % 3 for row in range(36)], "part": [row // 3 % 3 for row in range(36)]}
+    pq.write_table(pa.table(deal), tmp_path / "deal")
+    (tmp_path / "tidy").write_text(
+        "setting,algorithm,hyperparameters,seed,metric,value,unit\ntoy,fedavg,,0,loss,1.0,nats\n"
+    )
+    run = tmp_path / "results" / "runs" / "toy" / "fedavg" / "default" / "seed1"
+    run.mkdir(parents=True)
+    spec = {"setting": "toy", "algorithm": "fedavg", "arm": "default", "seed": 1}
+    summary = {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "made", "measures": {}}
+    (run / "summary.json").write_text(json.dumps(summary))
+    return tmp_path
+
+
+def arguments(job, spec=None, **changes):
+    """The job's command line; `spec` as text, `changes` by option ('data', 'out')."""
+    main, own, files = JOBS[job]
+    given = files | {f"--{name}": value for name, value in changes.items()}
+    return main, ["--spec", json.dumps(own) if spec is None else spec, *(w for pair in given.items() for w in pair)]
+
+
+def refuses(here, capsys, job, *words, spec=None, code=1, **changes):
+    before = names(here)
+    main, argv = arguments(job, spec, **changes)
+    command_refused(main, argv, capsys, *words, code=code)
+    assert names(here) == before
+
+
+def changed(spec, keys, value):
+    spec = json.loads(json.dumps(spec))
+    *parents, last = [int(key) if key.isdigit() else key for key in keys.split("/")]
+    node = spec
+    for key in parents:
+        node = node[key]
+    if value is None and last != "batch_size":
+        del node[last]
+    else:
+        node[last] = value
+    return json.dumps(spec)
+
+
+@pytest.mark.parametrize("job", [name for name in JOBS if name not in ("tidy", "table", "figure")])
+def test_the_jobs_of_these_tests_are_fine(here, job, capsys):
+    main, argv = arguments(job)
+    main(argv)
+    assert any(name.startswith("out") for name in names(here))
+
+
+NO_SPECS = ["", "{", "spec.json", "[]", "3", "null", '"x"', "NaN", '{"a": NaN}', '{"a": 1, "a": 2}', "9" * 5000]
+NO_SPECS += ["[" * 10**5]
+
+
+@pytest.mark.parametrize("spec", NO_SPECS, ids=lambda text: text[:12])
+@pytest.mark.parametrize("job", JOBS)
+def test_specs_that_are_none(here, capsys, job, spec):
+    refuses(here, capsys, job, "--spec", spec=spec)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_key_of_a_spec_is_needed_and_typed(here, capsys, job):
+    own = JOBS[job][1]
+    optional = {"label_noise", "baseline", "options", "seed"} if job in ("partition", "tidy", "prepare") else set()
+    for key in set(own) - optional - {"code"}:
+        rest = {name: value for name, value in own.items() if name != key}
+        refuses(here, capsys, job, "--spec", key, spec=json.dumps(rest))
+        refuses(here, capsys, job, "--spec", key, spec=json.dumps(rest | {key: [{"x": 1}, None, "y"]}))
+
+
+SPECS = [
+    ("train", "model/name", "os", "model.name: 'os': expected one of"),
+    ("train", "model", "cnn", "model: 'cnn': expected a mapping"),
+    ("train", "algorithm", "../x", "algorithm: '../x': expected one of"),
+    ("train", "loss", "crossentropy", "loss: 'crossentropy': expected one of"),
+    ("train", "rounds", 0, "rounds: 0: expected a whole number from 1"),
+    ("train", "rounds", "2", "rounds: '2': expected a whole number"),
+    ("train", "rounds", True, "rounds: True"),
+    ("train", "seed", -1, "seed: -1: expected a whole number from 0 to 4294967295"),
+    ("train", "seed", 2**64, "seed: 18446744073709551616"),
+    ("train", "learning_rate", "fast", "learning_rate: 'fast': expected a number"),
+    ("train", "lr_decay", {"factor": 0.5}, "lr_decay: has no 'every'"),
+    ("train", "evaluated_parts", ["trian"], "evaluated_parts.0: 'trian': expected one of test, train, validation"),
+    ("train", "hyperparameters", {"weighting": "sizes"}, "toy: weighting: 'sizes'"),
+    ("train", "hyperparameters", {"x": 1}, "toy: x"),
+    ("train", "modifiers", {"dp": 3}, "modifiers.dp: 3: expected a mapping"),
+    ("train", "keep", "all", "keep: 'all': expected one of model, nothing, path"),
+    ("train", "precision", "fp8", "precision: 'fp8'"),
+    ("optimum", "client", -1, "client: -1"),
+    ("optimum", "client", 3, "there is no client 3"),
+    ("optimum", "local_optimum/flat_window", 0, "local_optimum.flat_window: 0"),
+    ("surrogate", "surrogate/method", "guess", "surrogate.method: 'guess': expected one of known, trained"),
+    ("surrogate", "surrogate/method", "known", "toy has no bayes_loss"),
+    ("timing", "arms/0/loss", "x", "arms.0.loss: 'x'"),
+    ("timing", "rounds", -1, "rounds: -1"),
+    ("partition", "partition/name", "cut", "partition.name: 'cut': expected one of"),
+    ("partition", "partition/alpha", 1, "--spec: partition.alpha"),
+    ("partition", "clients", 100, "100"),
+    ("partition", "samples", 1000, "samples is 1000, the data set has only 36"),
+    ("tune", "points/0/learning_rate", "x", "points.0.learning_rate: 'x'"),
+    ("tune", "metric", "los", "'los'; did you mean 'loss'"),
+    ("tune", "seeds", [5], "no run of some seed"),
+    ("calibrate", "targets/0/value", "x", "targets.0.value: 'x'"),
+    ("tidy", "runs/0/id", 3, "runs.0.id: 3: expected a text"),
+    ("tidy", "runs/0/id", "toy/other/default/seed1", "No such file"),
+    ("tidy", "reported_part", "trian", "reported_part: 'trian'"),
+    ("table", "artifact/kind", "tabel", "artifact.kind: 'tabel'"),
+    ("table", "files/tidy/toy", "gone.csv", "gone.csv"),
+    ("figure", "artifact/plot", "x", "no plot 'x'"),
+    ("prepare", "name", "digit", "'digit' is unknown; nearest: 'digits'"),
+    ("prepare", "options", {"classes": [3]}, "option classes is [3]"),
+    ("prepare", "seed", "0", "seed is '0'"),
+]
+
+
+@pytest.mark.parametrize(("job", "keys", "value", "words"), SPECS, ids=[f"{c[0]}-{c[3][:40]}" for c in SPECS])
+def test_specs_of_another_form(here, capsys, job, keys, value, words):
+    refuses(here, capsys, job, words, spec=changed(JOBS[job][1], keys, value))
+
+
+def damage(path, kind):
+    path.unlink(missing_ok=True)
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "garbage":
+        path.write_bytes(b"\xff\x00garbage" * 200)
+    elif kind == "empty":
+        path.write_bytes(b"")
+
+
+READ = [(job, name) for job, own in JOBS.items() for name in ("data", "partition", "tidy") if f"--{name}" in own[2]]
+
+
+@pytest.mark.parametrize("kind", ["gone", "folder", "garbage", "empty"])
+@pytest.mark.parametrize(("job", "option"), READ)
+def test_files_that_cannot_be_read(here, capsys, job, option, kind):
+    file = JOBS[job][2][f"--{option}"]
+    damage(here / file, kind)
+    refuses(here, capsys, job, file)
+
+
+@pytest.mark.parametrize("kind", ["gone", "folder", "garbage", "empty"])
+@pytest.mark.parametrize("name", ["summary.json", "metrics.parquet"])
+def test_runs_that_cannot_be_read(here, capsys, name, kind):
+    run = here / "results" / "runs" / "toy" / "fedavg" / "default" / "seed1"
+    pq.write_table(pa.table({"round": [0] * 3, "client": range(3), "loss_test": [1.0] * 3}), run / "metrics.parquet")
+    damage(run / name, kind)
+    refuses(here, capsys, "tidy", name)
+
+
+@pytest.mark.parametrize("columns", [{"round": [0]}, {"round": ["0"], "client": [0]}, {"round": [None], "client": [0]}])
+def test_curves_of_another_form(here, capsys, columns):
+    run = here / "results" / "runs" / "toy" / "fedavg" / "default" / "seed1"
+    pq.write_table(pa.table(columns), run / "metrics.parquet")
+    refuses(here, capsys, "tidy", "metrics.parquet: damaged")
+
+
+WRITTEN = [(job, option) for job in JOBS if job not in ("tidy", "table", "figure") for option in JOBS[job][2]]
+
+
+@pytest.mark.parametrize(("job", "option"), [pair for pair in WRITTEN if pair[1] in OUTPUTS])
+def test_outputs_that_cannot_be_written(here, capsys, job, option):
+    files = JOBS[job][2]
+    (here / "file").write_text("in the way")
+    before = names(here)
+    main, argv = arguments(job, **{option.removeprefix("--"): f"file/{files[option]}"})
+    command_refused(main, argv, capsys, "file")
+    left = set(names(here)) - set(before)
+    assert not any(".tmp" in name or name.startswith("file/") for name in left)
+
+
+OPTIONS = [
+    ("--threads", "0", "expected a whole number from 1"),
+    ("--threads", "1e9", "invalid whole value"),
+    ("--threads", "99999999999999999999", "expected a whole number from 1"),
+    ("--device", "gpu", "invalid choice: 'gpu'"),
+    ("--checkpoint-seconds", "nan", "expected seconds"),
+    ("--checkpoint-seconds", "inf", "expected seconds"),
+    ("--checkpoint-seconds", "-1", "expected seconds"),
+    ("--backend", "fast", "invalid choice: 'fast'"),
+    ("--inputs", "{", "--inputs: not valid JSON"),
+    ("--inputs", "[]", "--inputs: []: expected a mapping"),
+    ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
+    ("--inputs", '{"a": "0123"}', "a: has no record (a)"),
+]
+
+
+@pytest.mark.parametrize(("option", "value", "words"), OPTIONS, ids=[f"{o}={v[:12]}" for o, v, _ in OPTIONS])
+def test_options(here, capsys, option, value, words):
+    before = names(here)
+    main, argv = arguments("train")
+    code = 1 if option == "--inputs" else 2
+    command_refused(main, [*argv, "--record", "record.json", option, value], capsys, words, code=code)
+    assert names(here) == before
+
+
+def test_a_job_without_a_spec(here, capsys):
+    command_refused(train.main, ["--data", "data", "--partition", "deal", "--out", "out"], capsys, "--spec", code=2)
+
+
+# -- fetch ---------------------------------------------------------------------------------------------
+FETCH = [
+    (["--dataset", "mnits"], "'mnits' is unknown; nearest: 'mnist'"),
+    (["--dataset", "../mnist"], "'../mnist' is unknown"),
+    (["--dataset", "mnist", "--options", "{"], "--options: not JSON"),
+    (["--dataset", "mnist", "--options", "[" * 10**5], "--options: not JSON (nested too deep)"),
+    (["--dataset", "mnist", "--options", "[1]"], "--options: expected a JSON object"),
+    (["--dataset", "mnist", "--options", '{"prat": 1}'], "unknown option 'prat'; nearest: 'part'"),
+    (["--dataset", "mnist", "--folder", "tidy"], "tidy"),
+    (["--dataset", "mnist", "--folder", "data/x"], "data"),
+    (["--dataset", "mnist", "--mirror", "~nobody-of-this-name/x"], "missing (no such folder)"),
+    (["--dataset", "mnist", "--mirror", "http://[x"], "no address (Invalid IPv6 URL)"),
+    (["--dataset", "digits", "--out", "tidy/x"], "tidy"),
+]
+
+
+@pytest.mark.parametrize(("argv", "words"), FETCH, ids=[words[:40] for _, words in FETCH])
+def test_fetch(here, capsys, argv, words):
+    before = names(here)
+    out = [] if "--out" in argv else ["--out", "marker.json"]
+    command_refused(fetch.main, ["--offline", *out, *argv], capsys, words)
+    assert names(here) == before
+
+
+# -- what reads config.yaml and papers/ --------------------------------------------------------------------
+CONFIGS = [
+    ("{", "--config: not valid JSON"),
+    ("[" * 10**5, "--config: not valid JSON: nested too deep"),
+    ("[1]", "--config: [1]: expected a mapping"),
+    ("null", "--config: None: expected a mapping"),
+    ('{"papers": ["eagle"]}', "config.yaml: scale: missing; it has no default"),
+    ('{"scale": "quick", "papers": ["eagel"]}', "no paper 'eagel'"),
+    ('{"scale": "quick", "papers": ["eagle"], "threads": 1e999}', "threads: inf: not a finite number"),
+    ('{"scale": "quick", "scale": "x"}', "'scale' stands twice"),
+]
+
+
+@pytest.mark.parametrize(("config", "words"), CONFIGS, ids=[words[:40] for _, words in CONFIGS])
+@pytest.mark.parametrize("module", [compare, judge, page, plan], ids=lambda module: module.__name__)
+def test_configs(here, root, capsys, module, config, words):
+    before = names(here)
+    rest = [] if module is plan else ["--results", "results", "--out", "out"]
+    argv = ["--config", config, "--root", root, *rest]
+    command_refused(module.main, argv, capsys, words)
+    assert names(here) == before
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "\0", "artifact\n\xff"], ids=repr)
+def test_a_page_of_damaged_tables(here, root, capsys, content):
+    (here / "results" / "comparison.csv").write_bytes(content.encode("latin-1"))
+    (here / "results" / "claims.csv").write_text("")
+    config = json.dumps({"scale": "quick", "papers": ["vred"]})
+    argv = ["--config", config, "--root", root, "--results", "results", "--out", "out.html"]
+    command_refused(page.main, argv, capsys, "comparison.csv")
+    assert not (here / "out.html").exists()

@@ -1,0 +1,220 @@
+"""config.yaml and --config: every value that cannot be run is refused with file, key, value and a way out."""
+
+import shlex
+import subprocess
+
+import pytest
+import yaml
+from refusals import refused
+
+from fairfl.spec.config import Config
+from fairfl.spec.layout import Layout
+from fairfl.spec.strict import check, load
+from fairfl.spec.workload import load_workload
+
+PLAIN = {"scale": "quick", "papers": ["eagle"]}
+
+
+def lol(levels):
+    """A document whose aliases multiply to 9 ** levels values."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    return "\n".join(lines).encode()
+
+
+def merges(levels):
+    """The same with merge keys, which copy what they merge."""
+    lines = ["m0: &m0 {x: 1}"]
+    lines += [f"m{n}: &m{n} {{<<: [{', '.join([f'*m{n - 1}'] * 9)}]}}" for n in range(1, levels)]
+    return "\n".join(lines).encode()
+
+
+def circle():
+    value = {"agree_within": 2.0}
+    value["self"] = value
+    return value
+
+
+def deep(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def wide(levels):
+    value = ["x"] * 10
+    for _ in range(levels):
+        value = [value] * 10
+    return value
+
+
+VALUES = [
+    ({"seeds": [99999999999999999999]}, "seeds.0: 99999999999999999999: a whole number has at most 64 bits"),
+    ({"seeds": [10**400]}, "seeds.0: a whole number of 1329 bits: a whole number has at most 64 bits"),
+    ({"seeds": [10**5000]}, "seeds.0: a whole number of 16610 bits"),
+    ({"seeds": [2**32]}, "seeds: [4294967296]: a seed is a whole number from 0 to 4294967295"),
+    ({"seeds": "99999999999999999999"}, "seed"),
+    ({"seeds": [-1]}, "seeds: [-1]"),
+    ({"seeds": [1.5]}, "seeds.0: 1.5"),
+    ({"seeds": [0, 0]}, "seeds: 0 stands twice"),
+    ({"seeds": True}, "seeds: True: expected numbers, not true or false"),
+    ({"seeds": [False]}, "seeds: [False]: expected numbers"),
+    ({"seeds": {"a": 1}}, "seeds: {'a': 1}"),
+    ({"threads": 1e9}, "threads: 1000000000.0: input should be less than or equal to 256"),
+    ({"threads": True}, "threads: True: expected numbers"),
+    ({"threads": None}, "threads: None"),
+    ({"threads": -4}, "threads: -4"),
+    ({"threads": [1]}, "threads: [1]"),
+    ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds: nan: not a finite number"),
+    ({"checkpoint_seconds": float("inf")}, "checkpoint_seconds: inf: not a finite number"),
+    ({"checkpoint_seconds": "nan"}, "checkpoint_seconds: 'nan': input should be a finite number"),
+    ({"verdict": {"agree_within": float("inf")}}, "verdict.agree_within: inf"),
+    ({"verdict": {"agree_within": "2"}}, "verdict.agree_within: '2'"),
+    ({"verdict": {"agree_within": 10**400}}, "verdict.agree_within: a whole number of 1329 bits"),
+    ({"verdict": [1]}, "verdict: [1]"),
+    ({"verdict": circle()}, "nested more than 50 deep, or in a circle"),
+    ({"papers": ["eagle", "eagle"]}, "papers: 'eagle' stands twice"),
+    ({"papers": None}, "papers: None"),
+    ({"papers": {"eagle": 1}}, "papers: {'eagle': 1}"),
+    ({"papers": ["../eagle"]}, "papers: no paper '../eagle'; did you mean 'eagle'"),
+    ({"papers": ["eagle\nerror: x"]}, r"papers: no paper 'eagle\nerror: x'"),
+    ({"papers": [["eagle"]]}, "papers.0: ['eagle']"),
+    ({"papers": deep(60)}, "nested more than 50 deep"),
+    ({"papers": wide(6)}, "more than 1000000 values"),
+    ({"scale": "../../tmp/x"}, "scale: no scale '../../tmp/x'; known:"),
+    ({"scale": "q" * 10**6}, "scale: no scale 'qqqq"),
+    ({"scale": None}, "scale: None"),
+    ({"scale": ["quick"]}, "scale: ['quick']"),
+    ({"scale": b"quick"}, "scale: b'quick': not a plain value"),
+    ({"scale": "quick\0"}, r"scale: 'quick\x00': a text has no zero byte"),
+    ({"scale": "\ud800"}, "not text that UTF-8 can write"),
+    ({"artifacts": []}, "artifacts"),
+    ({"artifacts": ["eagle_table1", "eagle_table1"]}, "artifacts: 'eagle_table1' stands twice"),
+    ({"artifacts": ["eagle_table1", "eagle_tabel2"]}, "no artifact 'eagle_tabel2'; did you mean 'eagle_table2'"),
+    ({"settings": [""]}, "settings: no setting ''"),
+    ({"settings": ["["]}, "settings: no setting '['"),
+    ({"settings": ["*" * 5000 + "!"]}, "settings: no setting '***"),
+    ({"algorithms": ["fedavg/../x"]}, "algorithms: no artifact uses 'fedavg/../x'; did you mean 'fedavg'"),
+    ({"offline": "perhaps"}, "offline: 'perhaps'"),
+    ({"offline": None}, "offline: None"),
+    ({"device": 0}, "device: 0 is not valid; known: auto, cpu, cuda"),
+    ({"precision": "fp16"}, "precision: 'fp16' is not valid; did you mean 'bf16'"),
+    ({"tuned": []}, "tuned: []"),
+    ({"data_folder": ""}, "data_folder: ''"),
+    ({"data_folder": None}, "data_folder: None"),
+    ({"data_folder": 5}, "data_folder: 5"),
+    ({"data_folder": "data\nrm -r x"}, r"data_folder: 'data\nrm -r x'"),
+    ({"data_folder": "d" * 10**6}, "data_folder: 'dddd"),
+    ({"mirrors": ["\x1b[2J"]}, r"mirrors.0: '\x1b[2J'"),
+    ({"mirrors": ["ftp://host/data"]}, "mirrors: 'ftp://host/data': no folder or address"),
+    ({"mirrors": ["http://[x"]}, "mirrors: 'http://[x': Invalid IPv6 URL"),
+    ({"mirrors": [None]}, "mirrors.0: None"),
+    ({"mirrors": None}, "mirrors: None"),
+    ({"x\ny": 1}, r"'x\ny': unknown key"),
+    ({"k" * 10**5: 1}, "unknown key"),
+    ({"mirors": ["/data"]}, "mirors: unknown key (value ['/data']); did you mean 'mirrors'"),
+    ({5: 1}, "5"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), VALUES, ids=[words[:50] for _, words in VALUES])
+def test_values(root, changes, words):
+    refused(lambda: load_workload(root, PLAIN | changes), words, begins="config.yaml: ")
+
+
+@pytest.mark.parametrize("overrides", [None, [], [1, 2], "scale", 3, True])
+def test_a_config_that_is_no_mapping(root, overrides):
+    refused(lambda: load_workload(root, overrides), "config.yaml: expected `key: value` lines")
+
+
+CONTENTS = [
+    (b"", "expected `key: value` lines, found None"),
+    (b"# nothing\n", "expected `key: value` lines"),
+    (b"scale\n", "expected `key: value` lines, found 'scale'"),
+    (b"- scale: quick\n", "expected `key: value` lines"),
+    (b"scale: quick\nscale: paper\n", "line 2: not valid YAML: key 'scale' stands twice"),
+    (b"scale:\tquick\n\tpapers: [eagle]\n", "line 2: not valid YAML"),
+    (b"scale: [quick\n", "not valid YAML"),
+    (b"scale: quick\n--- \nscale: paper\n", "not valid YAML: but found another document"),
+    (b"scale: caf\xe9\n", "not UTF-8 text (byte 10)"),
+    ("scale: quick\n".encode("utf-16"), "not UTF-8 text"),
+    (b"scale: qui\0ck\n", "not valid YAML"),
+    (b"scale: !!python/object/apply:os.system [id]\n", "could not determine a constructor for the tag"),
+    (b"scale: !!python/name:os.system\n", "could not determine a constructor for the tag"),
+    (b"scale: !!int x\n", "not valid YAML"),
+    (b"scale: !!int ''\n", "not valid YAML"),
+    (b"scale: !!bool maybe\n", "not valid YAML"),
+    (b"scale: !!float x\n", "not valid YAML"),
+    (b"scale: !!binary gIGC\n", "scale: b'\\x80\\x81\\x82': not a plain value"),
+    (b"scale: !!set {a, b}\n", "not a plain value"),
+    (b"scale: 2020-02-30\n", "scale"),
+    (b"seeds: [0x" + b"f" * 5000 + b"]\n", "seeds.0: a whole number of 20000 bits"),
+    (b"seeds: [" + b"9" * 6000 + b"]\n", "not valid YAML"),
+    (b"checkpoint_seconds: .nan\n", "checkpoint_seconds: nan: not a finite number"),
+    (b"checkpoint_seconds: -.inf\n", "checkpoint_seconds: -inf: not a finite number"),
+    (b"verdict: {agree_within: 1e-3}\n", "unless it has a point: 1.0e-3"),
+    (b"? {a: 1}\n: 2\n", "not valid YAML"),
+    (b"? [a]\n: 2\n", "key ['a'] is not a plain value"),
+    (b"papers: &a [*a]\n", "nested more than 50 deep, or in a circle"),
+    (b"papers: *nobody\n", "found undefined alias"),
+    (b"<<: [1]\n", "not valid YAML"),
+    (b"[" * 100_000, "nested more than 50 deep"),
+    (b"{a: " * 20_000, "nested more than 50 deep"),
+    (b"- " * 20_000, "nested more than 50 deep"),
+    (lol(12), "more than 1000000 values, aliases (*name) counted each time"),
+    (merges(12), "more than 1000000 values, aliases (*name) counted each time"),
+    (b"a: " + b"x" * (17 * 2**20), "larger than 16777216 bytes"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), CONTENTS, ids=[words[:50] for _, words in CONTENTS])
+def test_contents(tmp_path, content, words):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+    refused(lambda: check(load(path), Config, str(path)), words, begins=str(path))
+
+
+def test_what_stands_in_the_place_of_a_file(tmp_path):
+    refused(lambda: load(tmp_path), "not a file")
+    refused(lambda: load(tmp_path / "config.yaml"), "no such file")
+    (tmp_path / "quick.yaml").write_text("a: 1")
+    refused(lambda: load(tmp_path / "qick.yaml"), "no such file; did you mean 'quick.yaml'")
+    refused(lambda: load(tmp_path / "quick.yaml" / "x.yaml"), "cannot be read")
+    (tmp_path / "gone.yaml").symlink_to("nowhere")
+    refused(lambda: load(tmp_path / "gone.yaml"), "no such file")
+
+
+def test_what_is_unusual_but_fine(tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xef\xbb\xbfscale: quick\r\npapers: &p [eagle]\r\nartifacts: *p\r\n")
+    assert check(load(path), Config, "c").papers == ["eagle"]
+    assert check({**PLAIN, "seeds": "0,42", "offline": "true", "threads": "2"}, Config, "c").seeds == [0, 42]
+    assert (
+        check({**PLAIN, "data_folder": "my data", "mirrors": "file:///x,~nobody/x"}, Config, "c").mirrors[1]
+        == "~nobody/x"
+    )
+
+
+def test_several_problems_have_a_line_each(root):
+    wrong = PLAIN | {"thread": 2, "device": "gpu", "seeds": []}
+    with pytest.raises(Exception, match="thread") as error:
+        load_workload(root, wrong)
+    lines = str(error.value).split("\n")
+    assert len(lines) == 3 and all(line.startswith("config.yaml: ") for line in lines)
+
+
+PLACES = ["$(touch x)", "`touch x`", "a;touch x", "a'b\"c", "a b", "a&touch x", "-rf", "{resources}", "a\\b", "*", "é"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_is_never_run_by_the_shell(root, tmp_path, place):
+    workload = load_workload(root, PLAIN | {"mirrors": [place], "data_folder": place})
+    options = Layout(workload).sources()
+    assert shlex.split(options) == ["--mirror", place]
+    said = subprocess.run(f"printf '%s|' {options}", shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert said.stdout == f"--mirror|{place}|" and list(tmp_path.iterdir()) == []
+
+
+def test_the_config_of_the_project_is_valid(root):
+    check(yaml.safe_load((root / "config.yaml").read_text()), Config, "config.yaml")

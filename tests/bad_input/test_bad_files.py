@@ -1,0 +1,353 @@
+"""What jobs read of other jobs: damaged, incomplete or foreign files are one line that names the file."""
+
+import json
+import struct
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from refusals import refused
+from safetensors.numpy import save
+
+from fairfl import prepared, pretrained
+from fairfl.data.interface import assemble
+from fairfl.engine import dealt, federation
+from fairfl.errors import FairflError
+from fairfl.models import weights
+from fairfl.prepare import write
+from fairfl.provenance import records, shape, tables
+from fairfl.spec.declaration import declaration
+from fairfl.spec.plain import from_json
+
+CPU = torch.device("cpu")
+SAID = {"classes": "3", "scale_mean": "0.0", "scale_std": "1.0", "source": "made"}
+ROWS = np.arange(12)
+
+
+def tensors(**changes):
+    images = np.random.default_rng(0).integers(0, 256, (12, 1, 2, 2), dtype=np.uint8)
+    return {"inputs": images, "labels": ROWS % 3, "groups": ROWS} | changes
+
+
+def columns(**changes):
+    return {"row": ROWS, "client": ROWS % 2, "part": ROWS // 2 % 3} | changes
+
+
+def files(folder, data=None, said=None, partition=None, metadata=None):
+    """Paths of a data set of 12 images and its partition to two clients, changed."""
+    path, deal = folder / "data.safetensors", folder / "deal.parquet"
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        content = tensors(**(data or {}))
+        content = {name: array for name, array in content.items() if array is not None}
+        kept = {key: value for key, value in (SAID | (said or {})).items() if value is not None}
+        path.write_bytes(save(content, kept))
+    if isinstance(partition, bytes):
+        deal.write_bytes(partition)
+    else:
+        content = {name: values for name, values in columns(**(partition or {})).items() if values is not None}
+        pq.write_table(pa.table(content).replace_schema_metadata(metadata or {}), deal)
+    return path, deal
+
+
+def test_the_files_of_these_tests_are_fine(tmp_path):
+    clients = federation.load(*files(tmp_path, metadata={"clusters": "[0, 1]"}), CPU)
+    assert (clients.count, clients.classes, clients.clusters) == (2, 3, [0, 1])
+
+
+def changed(array, at, value):
+    array = array.copy()
+    array[at] = value
+    return array
+
+
+HEADER = b'{"inputs":{"dtype":"F32","shape":[1099511627776],"data_offsets":[0,4398046511104]}}'
+FLOATS = np.ones((12, 2), np.float32)
+TOKENS = np.ones((12, 4), np.int64)
+DATA = [
+    (b"", "damaged ("),
+    (b"garbage" * 100, "damaged ("),
+    (struct.pack("<Q", 2**60) + b"{}", "damaged ("),
+    (struct.pack("<Q", len(HEADER)) + HEADER, "damaged ("),
+    (struct.pack("<Q", 2) + b"{", "damaged ("),
+    (struct.pack("<Q", 2) + b"[]", "damaged ("),
+    (struct.pack("<Q", 200_000) + b"[" * 200_000, "damaged ("),
+    (save(tensors(), SAID)[:-5], "damaged ("),
+    (save({"x": ROWS}), "has no tensor 'inputs'"),
+    ({"labels": None}, "has no tensor 'labels'"),
+    ({"inputs": FLOATS.astype(np.float64)}, "inputs are float64 [12, 2]; expected uint8"),
+    ({"inputs": FLOATS.astype(np.float16)}, "inputs are float16 [12, 2]; expected uint8"),
+    ({"inputs": FLOATS > 0}, "inputs are bool [12, 2]; expected uint8"),
+    ({"inputs": ROWS}, "inputs are int64 [12]; expected uint8"),
+    ({"inputs": tensors()["inputs"][:11]}, "inputs [11, 1, 2, 2] and labels [12]"),
+    ({"inputs": changed(FLOATS, (3, 1), np.nan)}, "holds a value that is not finite"),
+    ({"inputs": changed(FLOATS, (3, 1), np.inf)}, "holds a value that is not finite"),
+    ({"inputs": changed(TOKENS, (3, 1), -1)}, "holds the token -1; expected 0 or more"),
+    ({"labels": ROWS}, "labels row"),
+    ({"labels": -ROWS}, "labels row"),
+    ({"labels": ROWS / 4}, "labels are float64; expected whole numbers"),
+    ({"labels": np.full(12, np.nan)}, "labels are float64; expected whole numbers"),
+    ({"labels": np.array(3)}, "labels []"),
+    ({"labels": np.ones((12, 2), np.int64)}, "labels have shape"),
+    ({"inputs": TOKENS, "labels": np.full((12, 4), 7)}, "is not within -1..2"),
+    ({"inputs": TOKENS, "labels": np.full((12, 4), -1)}, "asks for no prediction"),
+]
+
+
+@pytest.mark.parametrize(("data", "words"), DATA, ids=[f"{n}-{words[:40]}" for n, (_, words) in enumerate(DATA)])
+def test_prepared_data(tmp_path, data, words):
+    paths = files(tmp_path, data)
+    refused(lambda: federation.load(*paths, CPU), "data.safetensors", words)
+
+
+METADATA = [
+    ({"classes": None}, "metadata classes: '' is no whole number"),
+    ({"classes": "-3"}, "metadata classes: '-3'"),
+    ({"classes": "9" * 5000}, "metadata classes: '9999"),
+    ({"classes": "²"}, "metadata classes"),
+    ({"classes": "2"}, "labels row"),
+    ({"classes": "0"}, "a regression (classes 0) has floating numbers"),
+    ({"scale_mean": None}, "metadata scale_mean: '' are no numbers"),
+    ({"scale_mean": "nan"}, "scale_mean is [nan]; expected finite numbers"),
+    ({"scale_mean": "1,2,3"}, "scale_mean has 3 values; expected 1 or 1 (channels)"),
+    ({"scale_std": "0"}, "scale_std is [0.0]; expected finite numbers > 0"),
+    ({"scale_std": "x"}, "metadata scale_std: 'x' are no numbers"),
+]
+
+
+@pytest.mark.parametrize(("said", "words"), METADATA, ids=[words[:40] for _, words in METADATA])
+def test_metadata_of_prepared_data(tmp_path, said, words):
+    paths = files(tmp_path, said=said)
+    refused(lambda: federation.load(*paths, CPU), "data.safetensors", words)
+
+
+PARTITION = [
+    (b"", "damaged ("),
+    (b"PAR1garbagePAR1", "damaged ("),
+    (b"PAR1" + b"\xff" * 100 + struct.pack("<I", 2**31) + b"PAR1", "damaged ("),
+    ({"row": None}, "no column 'row'"),
+    ({"part": None}, "no column 'part'"),
+    ({"row": changed(ROWS, 3, 12)}, "row is 12 in line 3; expected 0..11"),
+    ({"row": changed(ROWS, 3, -1)}, "row is -1 in line 3; expected 0..11"),
+    ({"row": changed(ROWS, 3, 2**62)}, "row is 4611686018427387904 in line 3"),
+    ({"row": ROWS.astype(np.uint64) + np.uint64(2**64 - 100)}, "row is -100 in line 0"),
+    ({"row": changed(ROWS, 3, 4)}, "row 4 stands twice"),
+    ({"row": ROWS / 2}, "column 'row' is double"),
+    ({"row": [str(row) for row in ROWS]}, "column 'row' is string"),
+    ({"row": [None, *range(1, 12)]}, "column 'row' is int64 with 1 empty cells"),
+    ({"client": ROWS % 2 * 2}, "client 1 has no rows"),
+    ({"client": ROWS % 2 + 1}, "client 0 has no rows"),
+    ({"client": changed(ROWS % 2, 0, 2**40)}, "client is 1099511627776 in line 0"),
+    ({"client": changed(ROWS % 2, 0, -1)}, "client is -1 in line 0"),
+    ({"part": changed(ROWS % 3, 5, 3)}, "part is 3 in line 5; expected 0..2"),
+    ({"part": changed(ROWS % 3, 5, -1)}, "part is -1 in line 5; expected 0..2"),
+    ({"turn": changed(ROWS % 4, 0, 9)}, "turn is 9 in line 0; expected 0..3"),
+    ({"label": changed(ROWS % 3, 0, 3)}, "labels row"),
+    ({"label": [None] * 12}, "column 'label'"),
+    ({"row": [], "client": [], "part": []}, "damaged ("),
+]
+
+
+@pytest.mark.parametrize(("deal", "words"), PARTITION, ids=[f"{n}-{c[1][:40]}" for n, c in enumerate(PARTITION)])
+def test_partitions(tmp_path, deal, words):
+    paths = files(tmp_path, partition=deal)
+    named = "data.safetensors" if words == "labels row" else "deal.parquet"
+    refused(lambda: federation.load(*paths, CPU), named, words)
+
+
+CLUSTERS = ["[0]", "[0, -1]", "[0, true]", "{}", "null", "[[0], 1]", "[" * 10**5, "[0, 1.0]", "x"]
+
+
+@pytest.mark.parametrize("text", CLUSTERS, ids=lambda text: text[:10])
+def test_clusters(tmp_path, text):
+    paths = files(tmp_path, metadata={"clusters": text})
+    refused(lambda: federation.load(*paths, CPU), "clusters are not one whole number for each of 2 clients")
+
+
+def test_what_stands_in_the_place_of_a_file(tmp_path):
+    data, deal = files(tmp_path)
+    folder, gone = tmp_path / "folder", tmp_path / "gone"
+    folder.mkdir()
+    refused(lambda: federation.load(folder, deal, CPU), "folder: not a file")
+    refused(lambda: federation.load(data, folder, CPU), "folder: damaged (a folder)")
+    refused(lambda: federation.load(gone, deal, CPU), "gone")
+    refused(lambda: federation.load(data, gone, CPU), "gone")
+    refused(lambda: federation.load(data / "x", deal, CPU), "data.safetensors")
+    refused(lambda: federation.load(data, deal, CPU, only=2), "there is no client 2")
+    refused(lambda: dealt.read(data), "data.safetensors: damaged")
+    refused(lambda: prepared.load(deal, "inputs"), "deal.parquet: damaged")
+
+
+# -- records ---------------------------------------------------------------------------------------------
+LOSS = ("loss_test",)
+RECORDS = [
+    (b"", LOSS, "damaged: not valid JSON"),
+    (b"{", LOSS, "damaged: not valid JSON"),
+    (b"\xff\xfe", LOSS, "damaged: not valid JSON"),
+    (b"[" * 10**5, LOSS, "nested too deep"),
+    (b"[]", LOSS, "damaged: []: expected a mapping"),
+    (b"null", LOSS, "damaged: None: expected a mapping"),
+    (b"{}", LOSS, "damaged: has no 'loss_test'"),
+    (b'{"loss_test": NaN}', LOSS, "NaN is no number of JSON"),
+    (b'{"loss_test": Infinity}', LOSS, "Infinity is no number of JSON"),
+    (b'{"loss_test": 1e999}', LOSS, "loss_test: inf: expected a number"),
+    (b'{"loss_test": "0.5"}', LOSS, "loss_test: '0.5': expected a number"),
+    (b'{"loss_test": true}', LOSS, "loss_test: True: expected a number"),
+    (b'{"loss_test": [1]}', LOSS, "loss_test: [1]: expected a number"),
+    (b'{"loss_test": 1, "loss_test": 2}', LOSS, "'loss_test' stands twice"),
+    (b'{"loss_test": ' + b"9" * 5000 + b"}", LOSS, "not valid JSON"),
+    (b'{"loss_test": ' + b"9" * 400 + b"}", LOSS, "loss_test: a whole number of 1329 bits: expected a number"),
+    (b'{"memberships": [1, 2]}', ("memberships",), "memberships.0: 1: expected a list"),
+    (b'{"memberships": [["x"]]}', ("memberships",), "memberships.0.0: 'x': expected a number"),
+    (b'{"clients": [-1]}', ("clients",), "clients.0: -1: expected a whole number from 0"),
+    (b'{"best": {"epoch": "x"}}', ("best",), "best.epoch: 'x': expected a whole number"),
+    (b'{"best": {"epoch": 1, "loss_test": 3}}', ("best",), "best.loss_test: 3: expected a list"),
+    (b'{"last": {"epoch": 1, "loss_test": ["x"]}}', ("last",), "last.loss_test.0: 'x': expected a number"),
+    (b'{"arms": [{}]}', ("arms",), "arms.0: has no 'algorithm'"),
+    (b'{"measures": {"x": null}}', ("measures",), "measures.x: None: expected a number"),
+    (b'{"batch_size": 0}', ("batch_size",), "batch_size: 0: expected"),
+    (b'{"versions": []}', ("versions",), "versions: []: expected a mapping"),
+    (b'{"setting": "a\\u0000b", "value": {"x": 1}}', ("setting", "value"), "value: {'x': 1}: expected a number"),
+]
+
+
+@pytest.mark.parametrize(("content", "keys", "words"), RECORDS, ids=[words[:50] for *_, words in RECORDS])
+def test_records(tmp_path, content, keys, words):
+    path = tmp_path / "client0.json"
+    path.write_bytes(content)
+    refused(lambda: records.read(path, *keys), "client0.json: damaged: ", words, "delete it and run again")
+
+
+def test_every_record_that_is_read_has_a_shape():
+    assert set(records.CHOICE) <= set(records._SHAPES)
+
+
+# -- tables ------------------------------------------------------------------------------------------------
+KINDS = {"setting": str, "seed": int, "value": float}
+TABLES = [
+    (b"", "no column 'setting'"),
+    (b"setting,seed\na,1\n", "no column 'value'"),
+    (b"setting,seed,value\na,1\n", "line 2: expected 3 cells"),
+    (b"setting,seed,value\na,1,2,3\n", "line 2: expected 3 cells"),
+    (b"setting,seed,value\na,x,1\n", "line 2: seed: 'x' is not a whole number"),
+    (b"setting,seed,value\na,,1\n", "line 2: seed: '' is not a whole number"),
+    (b"setting,seed,value\na,1.5,1\n", "line 2: seed: '1.5' is not a whole number"),
+    (b"setting,seed,value\na,1,one\n", "line 2: value: 'one' is not a number"),
+    (b"setting,seed,value\na,1,1\n\xff,1,1\n", "not a CSV file in UTF-8"),
+    (b'setting,seed,value\n"a,1,1\n', "not a CSV file in UTF-8"),
+    (b'setting,seed,value\n"a"b,1,1\n', "not a CSV file in UTF-8"),
+    (b"setting,seed,value\n" + b"a" * 200_000 + b",1,1\n", "not a CSV file in UTF-8"),
+    (b"setting,seed,value\na," + b"1" * 5000 + b",1\n", "is not a whole number"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), TABLES, ids=[f"{n}-{words[:40]}" for n, (_, words) in enumerate(TABLES)])
+def test_csv(tmp_path, content, words):
+    path = tmp_path / "tidy.csv"
+    path.write_bytes(content)
+    refused(lambda: list(tables.rows(path, KINDS)), "tidy.csv", words)
+
+
+def test_csv_may_have_empty_and_infinite_numbers(tmp_path):
+    path = tmp_path / "tidy.csv"
+    path.write_text("seed,setting,value,more\n1,a,,x\n2,b,inf,y\n")
+    assert [row["value"] for _, row in tables.rows(path, KINDS)] == ["", "inf"]
+
+
+# -- weights, plug-ins -------------------------------------------------------------------------------------
+WEIGHTS = [b"", b"garbage" * 100, b"PK\x03\x04garbage", b"cos\nsystem\n(S'true'\ntR.", b"\x80\x02X\x01\x00\x00\x00a."]
+
+
+@pytest.mark.parametrize("content", WEIGHTS, ids=lambda content: repr(content[:10]))
+def test_weights(tmp_path, content):
+    path = tmp_path / "weights.pth"
+    path.write_bytes(content)
+    model = torch.nn.Linear(1, 1)
+    refused(lambda: weights.start(model, "M", str(path), "resnet18", "fc"), "weights.pth: no file of weights")
+
+
+@pytest.mark.parametrize("place", ["~nobody-of-this-name/x.pth", "", ".", "a\0b"])
+def test_weights_that_are_nowhere(place):
+    refused(lambda: pretrained.weights_file(place, "resnet18"), "is no file of weights; use 'imagenet', a file or null")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"../../x", b"a\0b", b"", b"/etc", b"x" * 10**6])
+def test_a_hub_that_names_no_commit(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    place = tmp_path / "models--bert-base-uncased" / "refs"
+    place.mkdir(parents=True)
+    (place / "main").write_bytes(content)
+    assert pretrained.find(pretrained.BERT, tmp_path / "data") is None
+
+
+PLUG_INS = [
+    ("class Config(:\n", "SyntaxError"),
+    ("\0", "SyntaxError"),
+    ("class Config:\n    x: Unknown\n", "NameError"),
+    ("NEEDS = (1 / 0,)\n", "ZeroDivisionError"),
+    ("from pydantic import Nothing\n", "ImportError"),
+]
+
+
+@pytest.mark.parametrize(("source", "words"), PLUG_INS, ids=[words for _, words in PLUG_INS])
+def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
+    (tmp_path / "algorithms").mkdir()
+    (tmp_path / "algorithms" / "mine.py").write_text(source)
+    monkeypatch.setattr("fairfl.spec.declaration.PACKAGE", tmp_path)
+    monkeypatch.setattr("fairfl.spec.declaration.names", lambda kind: ("mine",))
+    declaration.cache_clear()
+    try:
+        refused(lambda: declaration("algorithms", "mine"), f"mine.py: its declaration fails: {words}")
+    finally:
+        declaration.cache_clear()
+
+
+# -- anything ---------------------------------------------------------------------------------------------
+MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+SHAPE = {"a": str, "b": [{"c": (float, None)}], "d": {"*": range(5)}, "e": {"x", "y"}}
+
+
+@MANY
+@given(st.dictionaries(st.sampled_from("abcdexyz"), JSON, max_size=6))
+def test_any_value_has_the_shape_or_is_refused(value):
+    try:
+        assert shape.checked(value, SHAPE, "--spec") is value
+    except FairflError as error:
+        assert str(error).startswith("--spec: ") and "\n" not in str(error) and len(str(error)) < 300
+
+
+@MANY
+@given(st.text(max_size=40) | st.binary(max_size=40) | JSON.map(json.dumps))
+def test_any_text_is_json_or_a_value_error(text):
+    try:
+        value = from_json(text)
+    except ValueError:
+        return
+    json.dumps(value, allow_nan=False)
+
+
+@MANY
+@given(st.data())
+def test_any_damage_of_data_or_partition_is_refused_or_harmless(tmp_path_factory, data):
+    folder = tmp_path_factory.getbasetemp()
+    write(folder / "data.safetensors", assemble("toy", 3, "made", FLOATS, ROWS % 3))
+    paths = folder / "data.safetensors", files(folder / ".", {"inputs": FLOATS})[1]
+    path = data.draw(st.sampled_from(paths))
+    content = bytearray(path.read_bytes())
+    for at in data.draw(st.lists(st.integers(0, min(len(content), 900) - 1), min_size=1, max_size=4)):
+        content[at] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.sampled_from([len(content), len(content), len(content) // 2]))])
+    try:
+        federation.load(*paths, CPU)
+    except FairflError as error:
+        assert "\n" not in str(error)

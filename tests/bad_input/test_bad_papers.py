@@ -1,0 +1,308 @@
+"""papers/*.yaml and scales/*.yaml: refused when they are read, with file, key, value and the nearest valid name."""
+
+import copy
+import shutil
+from functools import cache
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from refusals import refused
+
+from fairfl.artifacts import preflight
+from fairfl.spec.reading import load_paper, load_scale, patched
+from fairfl.spec.setting import Setting
+from fairfl.spec.strict import check
+from fairfl.spec.workload import load_workload
+
+DELETE = object()
+S = "settings/eagle_toy_2clients"
+LINEAR = "settings/eagle_emnist_linear_a0.1"
+ROW = "artifacts/table1/rows/5/hyperparameters"
+COUNT = "input should be less than or equal to"
+
+
+@cache
+def read(path):
+    return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def changed(tree, keys, value):
+    """A copy in which a key ("a/b/0") has another value, or is gone."""
+    tree = copy.deepcopy(tree)
+    *parents, last = [int(key) if key.isdigit() else key for key in keys.split("/")]
+    node = tree
+    for key in parents:
+        node = node[key]
+    if value is DELETE:
+        del node[last]
+    else:
+        node[last] = value
+    return tree
+
+
+def written(path, tree):
+    path.write_text(tree if isinstance(tree, str) else yaml.safe_dump(tree, sort_keys=False))
+    return path
+
+
+PAPER = [
+    ("templates/emnist/data", DELETE, "settings.eagle_emnist_linear_a0.1.data: missing; it has no default"),
+    ("templates", 5, "templates: 5: expected entries by name"),
+    ("templates", ["base"], "templates: ['base']: expected entries by name"),
+    ("settings", [1], "settings: [1]: expected entries by name"),
+    ("settings", DELETE, "settings: missing; it has no default"),
+    ("settings", None, "settings"),
+    (S, None, "settings.eagle_toy_2clients: expected `key: value` lines"),
+    (S, 3, "settings.eagle_toy_2clients: expected `key: value` lines"),
+    (f"{S}/extends", ["base"], "settings.eagle_toy_2clients: extends: ['base'] is no name"),
+    (f"{S}/extends", "bse", "extends unknown 'bse'; did you mean 'base'"),
+    (f"{S}/extends", "eagle_toy_2clients", "extends runs in a circle: eagle_toy_2clients -> eagle_toy_2clients"),
+    ("templates/base/extends", "emnist", "extends runs in a circle"),
+    ("settings/..%x", {}, "settings"),
+    ("settings/a b", {"extends": "emnist_linear"}, "'a b' cannot be the name of a file"),
+    ("settings/..", {"extends": "emnist_linear"}, "'..' cannot be the name of a file"),
+    ("settings/" + "s" * 101, {"extends": "emnist_linear"}, "is too long for the name of a file: 101 of 100"),
+    (f"{LINEAR}/clients", 10**9 + 1, f"clients: 1000000001: {COUNT}"),
+    (f"{LINEAR}/clients", 10**7, f"clients: 10000000: {COUNT} 1000000"),
+    (f"{LINEAR}/clients", True, "clients: True"),
+    (f"{LINEAR}/clients_per_round", 11, "clients_per_round is 11, there are only 10 clients"),
+    (f"{LINEAR}/rounds", 0, "rounds: 0"),
+    (f"{LINEAR}/rounds", 10**12, f"rounds: 1000000000000: {COUNT}"),
+    (f"{LINEAR}/rounds", None, "rounds: None"),
+    (f"{LINEAR}/rounds", "10", "rounds: '10'"),
+    (f"{LINEAR}/learning_rate", 10**400, "learning_rate: a whole number of 1329 bits"),
+    (f"{LINEAR}/learning_rate", "1e-3", "unless it has a point: 1.0e-3"),
+    (f"{LINEAR}/seeds", [0, 0], "seeds: 0 stands twice"),
+    (f"{LINEAR}/seeds", [-1], "a seed is a whole number from 0"),
+    (f"{LINEAR}/seeds", {"a": 1}, "seeds: {'a': 1}"),
+    (f"{LINEAR}/data", {"name": "../mnist"}, "data: dataset: '../mnist' is unknown; nearest: 'mnist'"),
+    (f"{LINEAR}/data", {"split": "byclass", "name": None}, "data.name: None"),
+    (f"{LINEAR}/data", [], "data: []"),
+    (f"{LINEAR}/model", {"name": "os.system"}, "model: 'os.system' is not one of the models"),
+    (f"{LINEAR}/partition/alpha", 10**400, "alpha: a whole number of 1329 bits"),
+    (f"{LINEAR}/partition/x\ny", 1, r"'x\ny': unknown key"),
+    (f"{LINEAR}/sources", {"rouns": "paper"}, "source for unknown key 'rouns'"),
+    (f"{LINEAR}/hyperparameters", {"eagle": {"lambda/x": 1}}, "unknown hyper-parameter 'lambda/x'"),
+    (f"{LINEAR}/split", {"train": 1.0, "validation": 0.0, "test": 0.0, "val": 0}, "split.val: unknown key"),
+    (
+        f"{LINEAR}/tuning",
+        {"grid": {"learning_rate": []}, "algorithms": {"fedavg": {}}},
+        "tuning.grid.learning_rate: []",
+    ),
+    (
+        f"{LINEAR}/tuning",
+        {"grid": {"batch_size": [1]}, "algorithms": {"qffl": {"q": []}}},
+        "tuning.algorithms.qffl.q: []",
+    ),
+    (f"{LINEAR}/tuning", {"grid": {"batch_size": [1]}, "algorithms": {"qffl": {"q": [1, 1]}}}, "q: '1' stands twice"),
+    (
+        f"{LINEAR}/tuning",
+        {"grid": {"learning_rate": list(map(float, range(1, 200)))}, "algorithms": {"qffl": {"q": list(range(100))}}},
+        "a grid of 19900 points, expected 10000 at most",
+    ),
+    (
+        f"{LINEAR}/tuning",
+        {"grid": {"batch_size": [1]}, "algorithms": {"fedavg": {}}, "seeds": [0, 0]},
+        "tuning.seeds: 0 stands twice",
+    ),
+    (f"{ROW}/lambda", "../../x", "'../../x' cannot be part of a file name"),
+    (f"{ROW}/lambda", "$(id)", "'$(id)' cannot be part of a file name"),
+    (f"{ROW}/lambda", 10**400, "a whole number of 1329 bits"),
+    (f"{ROW}/lambda", "x" * 300, "is too long for the name of a file"),
+    (f"{ROW}/lambda", None, "lambda"),
+    (f"{ROW}/lamb\nda", 1, "cannot be the name of a file"),
+    (f"{ROW}/a%b", 1, "'a%b' cannot be the name of a file"),
+    (ROW, {f"key{n}": 1 for n in range(40)}, "too long for the name of a folder"),
+    (ROW, [1], "hyperparameters: [1]"),
+    ("artifacts/table1/rows", {}, "artifacts.table1.rows: {}"),
+    ("artifacts/table1/rows/5/modifiers", {"dp": 3}, "modifiers.dp: 3 is no mapping"),
+    ("artifacts/table1/rows/5/setting", "nowhere", "row 5: setting 'nowhere' is not one of"),
+    ("artifacts/table1/settings", ["eagle_emnist_linear_a0.1"] * 2, "'eagle_emnist_linear_a0.1' stands twice"),
+    ("artifacts/table1/columns", ["gap_max", "gap_max"], "'gap_max' stands twice"),
+    ("artifacts/table1/columns", ["gap_mx"], "unknown metric 'gap_mx'; did you mean 'gap_max'"),
+    ("artifacts/table 1", {"kind": "table"}, "'table 1' cannot be the name of a file"),
+    ("artifacts/table1.csv", {"kind": "table", "title": "T", "caption": "c"}, "artifacts"),
+    ("artifacts/table1/claims/0/expr", "x" * 10_001, "string should have at most 10000 characters"),
+    ("artifacts/table1/claims/0/id", None, "claims.0.id: None"),
+    ("artifacts/figure1/options", {"x": float("nan")}, "options.x: nan: not a finite number"),
+    ("algorithms/e gle", {"title": "x"}, "'e gle' cannot be the name of a file"),
+    ("calibrations/emnist_size/grid", {}, "calibrations.emnist_size.grid: {}"),
+    ("calibrations/emnist_size/grid", {"samples": []}, "calibrations.emnist_size.grid.samples: []"),
+    ("calibrations/emnist_size/grid", {"samples": ["a/b"]}, "samples: 'a/b' cannot be part of a file name"),
+    ("calibrations/emnist_size/grid", {str(n): list(range(100)) for n in range(9)}, "points, expected 10000 at most"),
+    ("paper", "runs", "paper: 'runs': expected small letters and digits, but not logs, optima"),
+    ("paper", "Eagle", "paper: 'Eagle': expected small letters and digits"),
+    ("paper", "../eagle", "paper: '../eagle'"),
+    ("paper", "eagle2", "'eagle2' must equal the file's name 'eagle'"),
+    ("papr", "eagle", "papr: unknown key (value 'eagle'); did you mean 'paper'"),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "words"), PAPER, ids=[f"{c[0][:40]}-{n}" for n, c in enumerate(PAPER)])
+def test_papers(root, tmp_path, keys, value, words):
+    path = written(tmp_path / "eagle.yaml", changed(read(root / "papers" / "eagle.yaml"), keys, value))
+    refused(lambda: load_paper(path), words, begins=str(path))
+
+
+TEXTS = [
+    ("", "expected `key: value` lines, found None"),
+    ("- a\n", "expected `key: value` lines"),
+    ("settings: {a: {}, a: {}}\n", "key 'a' stands twice"),
+    ("artifacts: {table1: {}, table1: {}}\n", "key 'table1' stands twice"),
+    ("settings: {1: {}}\n", "settings.1"),
+    ("settings: {[a]: {}}\n", "not a plain value"),
+    ("settings: " + "".join(f"{{s{n}: " for n in range(60)), "nested more than 50 deep"),
+    ("settings: {" + ", ".join(f"s{n}: {{extends: s{n + 1}}}" for n in range(40)) + "}", "goes through more than 20"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), TEXTS, ids=[words for _, words in TEXTS])
+def test_texts_of_papers(tmp_path, text, words):
+    path = written(tmp_path / "eagle.yaml", text)
+    refused(lambda: load_paper(path), words, begins=str(path))
+
+
+SCALE = [
+    ("scale", "../quick", "'../quick' cannot be the name of a file"),
+    ("scale", "data", "'data' is a folder that all scales share"),
+    ("scale", "fast", "'fast' must equal the file's name 'quick'"),
+    ("patches", {}, "patches: {}"),
+    ("patches", None, "patches: None"),
+    ("patches/0", 3, "patches.0: 3"),
+    ("patches/0/match", [], "patches.0.match: []"),
+    ("patches/0/match", "x", "patches.0.match: 'x'"),
+    ("patches/0/set", {}, "patches.0.set: {}"),
+    ("patches/0/set", [1], "patches.0.set: [1]"),
+    ("patches/0/set", {1: 2}, "patches.0.set"),
+    ("patches/0/set", {"rounds": float("inf")}, "patches.0.set.rounds: inf: not a finite number"),
+    ("patches/0/whi", "x", "patches.0.whi: unknown key (value 'x'); did you mean 'why'"),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "words"), SCALE, ids=[words for *_, words in SCALE])
+def test_scales(root, tmp_path, keys, value, words):
+    path = written(tmp_path / "quick.yaml", changed(read(root / "scales" / "quick.yaml"), keys, value))
+    refused(lambda: load_scale(path), words, begins=str(path))
+
+
+PATCHES = [
+    ({"data": None}, "data: None"),
+    ({"data": 5}, "data: 5"),
+    ({"data": {"nme": "digits"}}, "unknown option 'nme'"),
+    ({"data.name": None}, "data.name: None"),
+    ({"data.name.x": 1}, "data.name: {'x': 1}"),
+    ({"": 1}, "set.: unknown key"),
+    ({"rounds.x": 1}, "rounds: {'x': 1}"),
+    ({"rounds": 0}, "rounds: 0"),
+    ({"partition": {"name": "cut"}}, "'cut' is not one of the partition"),
+    ({"sources": {"x": 1}}, "sources.x: 1"),
+    ({"roundz": 3}, "roundz: unknown key (value 3); did you mean 'rounds'"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), PATCHES, ids=[words for _, words in PATCHES])
+def test_patches_of_scales(root, tmp_path, change, words):
+    tree = {"scale": "tiny", "description": "", "patches": [{"match": ["*"], "set": change, "why": "test"}]}
+    scale = load_scale(written(tmp_path / "tiny.yaml", tree))
+    setting = check(_setting(root), Setting, "p")
+    refused(lambda: patched("a", setting, scale, "scales/tiny.yaml"), words, begins="scales/tiny.yaml: ")
+
+
+@cache
+def _setting(root):
+    paper = load_paper(root / "papers" / "eagle.yaml")
+    return paper.settings["eagle_emnist_linear_a0.1"].model_dump(mode="json")
+
+
+# -- what only the last jobs read ------------------------------------------------------------------
+CLAIM = "artifacts/table1/claims/0/expr"
+LAST = [
+    (CLAIM, "gap_max(fedavg) <", "eagle_table1: claim", "column 18: found the end"),
+    (CLAIM, "gap_mx(fedavg) < 1", "no metric 'gap_mx'; did you mean 'gap_max'"),
+    (CLAIM, "gap_max(fedavgg) < 1", "no algorithm 'fedavgg'; did you mean 'fedavg'"),
+    (CLAIM, "gap_max(eagle, lambda=77) < 1", "no row of the paper is eagle(lambda=77); did you mean 'eagle(lambda="),
+    (CLAIM, "gap_max(eagle, lamda=1.0) < 1", "no row of the paper is eagle(lamda=1)"),
+    (CLAIM, "gap_max(fedavg)@nowhere < 1", "no setting 'nowhere'"),
+    (CLAIM, "min_over(gap_max, !eagel) < 1", "no algorithm 'eagel'; did you mean 'eagle'"),
+    (CLAIM, "min_over(gap_max, eagle, lamda=1) < 1", "no row of the paper is eagle(lamda=1)"),
+    (CLAIM, "monotone(gap_max, eagle, lamda, up)", "no row of the paper is eagle with lamda"),
+    (CLAIM, "argmin gap_max == eagle(lambda=77)", "no row of the paper is eagle(lambda=77)"),
+    (CLAIM, "undominated eagle(lambda=1.0): gap_mx up", "no metric 'gap_mx'"),
+    (CLAIM, "-" * 200 + "1 < 2", "nested more than 100 deep"),
+    (CLAIM, "$(touch x)", "column 1: found '$'"),
+    ("artifacts/figure1/plot", "../x", "artifacts.figure1.options: '../x' is not one of the artifacts/plots"),
+    ("artifacts/figure1/options", {"titel": 1}, "artifacts.figure1.options.titel: unknown key"),
+    ("consistency", [{"id": "c", "expr": "argmin gap_max == fedavg"}], "claim c: a trend or an optimum"),
+    ("consistency", [{"id": "c", "expr": "gap_max(row) =="}], "claim c: column 16"),
+]
+
+
+@pytest.mark.parametrize("case", LAST, ids=[case[2][:40] for case in LAST])
+def test_what_the_last_jobs_would_refuse(root, tmp_path, case):
+    keys, value, *words = case
+    for folder in ("papers", "scales"):
+        (tmp_path / folder).mkdir()
+    written(tmp_path / "papers" / "eagle.yaml", changed(read(root / "papers" / "eagle.yaml"), keys, value))
+    shutil.copy(root / "scales" / "paper.yaml", tmp_path / "scales")
+    workload = load_workload(tmp_path, {"scale": "paper", "papers": ["eagle"]})
+    refused(lambda: preflight.check(workload), "papers/eagle.yaml: ", *words)
+
+
+def test_the_papers_of_the_project_pass(root):
+    preflight.check(
+        load_workload(root, {"scale": "quick", "papers": sorted(p.stem for p in (root / "papers").glob("*.yaml"))})
+    )
+
+
+# -- any value for any key --------------------------------------------------------------------------
+ANY = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from([2**63, 10**400, "\ud800", "\0", "../x", "nan", b"x"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.dictionaries(st.sampled_from([*Setting.model_fields, "x"]), ANY, max_size=3))
+def test_any_setting_is_valid_or_refused(root, changes):
+    data = _setting(root) | changes
+    try:
+        found = check(data, Setting, "papers/x.yaml", "settings.s")
+    except Exception as error:
+        refused(lambda: check(data, Setting, "papers/x.yaml", "settings.s"), begins="papers/x.yaml: ")
+        assert type(error).__name__ == "SpecError"
+    else:
+        assert check(found.model_dump(mode="json"), Setting, "papers/x.yaml") == found
+
+
+def places(tree, at=()):
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        yield (*at, key)
+        if isinstance(value, dict | list):
+            yield from places(value, (*at, key))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_any_value_anywhere_in_a_paper_is_valid_or_refused(root, tmp_path_factory, data):
+    tree = read(root / "papers" / "fedfv.yaml")
+    place = data.draw(st.sampled_from(list(places(tree))))
+    value = data.draw(ANY.filter(lambda value: not isinstance(value, bytes)))
+    tree = copy.deepcopy(tree)
+    node = tree
+    for key in place[:-1]:
+        node = node[key]
+    node[place[-1]] = value
+    path = tmp_path_factory.mktemp("paper") / "fedfv.yaml"
+    path.write_bytes(yaml.safe_dump(tree, sort_keys=False).encode("utf-8", "surrogatepass"))
+    try:
+        load_paper(path)
+    except Exception:
+        refused(lambda: load_paper(path), begins=str(path))
