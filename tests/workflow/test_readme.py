@@ -62,7 +62,7 @@ def test_commands_of_the_readme_exist(finished, root):
     assert {"all", "test", "lint", "clean", "help"} <= {line.split()[0] for line in listed.splitlines()}
 
 
-@pytest.mark.parametrize("profile", ["gpu", "ci"])
+@pytest.mark.parametrize("profile", ["gpu", "multi-gpu", "ci"])
 def test_profiles_are_understood(finished, profile):
     done = finished.snakemake("--dry-run", "--workflow-profile", f"profiles/{profile}")
     assert "Nothing to be done" in done.stdout

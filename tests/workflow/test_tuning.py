@@ -87,7 +87,8 @@ def test_runs_take_what_was_chosen_if_asked_to(tuned):
     assert summary["chosen"]["hyperparameters"] == {"beta": 0.5}
     assert "what tuning chose here" in (tuned.folder / "results/tiny/vred/table1.md").read_text()
     plan = tuned.snakemake("plan", config=TUNED).stdout
-    assert "0 of 6 runs would run" in plan and "vred_cifar100~tuning,learning_rate=0.05/vred/beta=0.5" in plan
+    assert "0 of 6 runs and 0 other jobs would run" in plan
+    assert "vred_cifar100~tuning,learning_rate=0.05/vred/beta=0.5" in plan
 
 
 def test_bad_grids_are_refused_before_anything_runs(tuned):

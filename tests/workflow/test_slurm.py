@@ -1,0 +1,254 @@
+"""A real Slurm of one node: the profile works, and whatever ends a job or the workflow, it goes on."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+import slurm
+from small_project import Project
+
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.xdist_group("workflow"),
+    pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing()),
+]
+pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
+
+SETTING = "eagle_synthetic_gaussian"
+TIDY = f"results/tiny/tidy/{SETTING}.csv"
+ARMS = ("fedavg", "afl")
+RUNS = {name: f"results/tiny/runs/{SETTING}/{name}/default/seed0" for name in ARMS}
+# Trainings of some seconds, so that there is something to disturb.
+TINY = """
+scale: tiny
+description: Smallest thing worth a cluster.
+limits: {train: {minutes: 7, memory_mb: 900}}
+patches:
+  - match: ["eagle_*"]
+    set: {rounds: 12000, evaluate_every: 2000, seeds: [0], local_optimum.max_steps: 3}
+    why: test
+"""
+SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ARMS)}", "checkpoint_seconds=0.2")
+QUICKLY = ("--slurm-status-command", "squeue", "--latency-wait", "5")
+RESTORED = '        return saved["state"]'
+SAYS_SO = '        print("goes on from round", saved["state"]["round"], flush=True)\n'
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with slurm.Cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def local(root, tmp_path_factory) -> Project:
+    """The project, run on this machine. Tests must leave it as it is."""
+    project = Project(root, tmp_path_factory.mktemp("local"), TINY, SELECTED)
+    project.edit("src/fairfl/engine/checkpoint.py", RESTORED, SAYS_SO + RESTORED)
+    project.snakemake(TIDY)
+    return project
+
+
+@pytest.fixture
+def untrained(local, tmp_path) -> Project:
+    """A copy in which no training has run yet."""
+    project = local.copy(tmp_path / "project")
+    for name in ("runs", "records/runs", "logs/runs", "tidy", "records/tidy"):
+        shutil.rmtree(project.folder / "results/tiny" / name)
+    return project
+
+
+class Submitted:
+    """Snakemake at work on the cluster. As a context it leaves nothing of it running."""
+
+    def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str, look: int = 11) -> None:
+        """`look`: seconds until Snakemake first asks for its jobs. It asks next 10 s later than that, and so on, so it
+        should be just after something is to be seen. A job takes seven seconds, five of them Snakemake's own."""
+        self.cluster, self.project = cluster, project
+        self.output = project.folder / f"{uuid.uuid4()}.txt"
+        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", *QUICKLY]
+        command += ["--slurm-init-seconds-before-status-checks", str(look), "--nocolor", *arguments]
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*command, "--config", *project.selection],
+                cwd=project.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={name: value for name, value in cluster.environment.items() if name != "PYTHONPATH"},
+            )
+
+    def __enter__(self) -> "Submitted":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.cluster.cancel([job["JobId"] for job in self.jobs()])
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def ended(self) -> int:
+        """Exit status."""
+        slurm.wait(lambda: self.process.poll() is not None, 120, f"the end of Snakemake\n{self.cluster.jobs()}")
+        return self.process.returncode
+
+    def jobs(self, arm: str = "") -> list[dict[str, str]]:
+        """Slurm's view of the jobs that this call has submitted; of the trainings of one arm only."""
+        name = re.search(r"^SLURM run ID: (\S+)", self.said(), re.M)
+        found = [job for job in self.cluster.jobs() if name and job["JobName"] == name[1]]
+        return [job for job in found if f"_{arm}" in job["StdOut"]]
+
+    def log(self, arm: str) -> str:
+        """Slurm's log of the first training of an arm."""
+        return Path(self.jobs(arm)[0]["StdOut"]).read_text()
+
+    def trainings(self, arm: str = "") -> list[int]:
+        """Processes that train, and only these: not Snakemake or a shell that waits for them."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                command = (process / "cmdline").read_text().split("\0")
+                here = (process / "cwd").readlink() == self.project.folder
+                if here and command[1:3] == ["-m", "fairfl.train"] and any(f"/{arm}" in part for part in command[4:]):
+                    found.append(int(process.name))
+        return found
+
+    def training(self, arm: str) -> int:
+        """The process that trains an arm, once it has written a checkpoint."""
+        checkpoint = self.project.folder / RUNS[arm] / "checkpoint.pt"
+        before = checkpoint.stat().st_ino if checkpoint.exists() else None
+
+        def found() -> list[int]:
+            assert self.process.poll() is None, self.said()
+            written = checkpoint.exists() and checkpoint.stat().st_ino != before
+            return self.trainings(arm) if written else []
+
+        return slurm.wait(found, what=f"a checkpoint of {arm}")[0]
+
+
+def signal_to(number: int, kind: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(number, kind)
+
+
+def results(project: Project) -> dict[str, bytes]:
+    """Contents of all results that must be equal in two runs."""
+    files = sorted((project.folder / "results").rglob("*"))
+    kept = [path for path in files if path.suffix in (".csv", ".parquet", ".safetensors")]
+    return {str(path.relative_to(project.folder)): path.read_bytes() for path in kept}
+
+
+def went_on(project: Project, arm: str) -> bool:
+    """True if the newest log says so; the round must not be the first."""
+    log = project.folder / f"results/tiny/logs/runs/{SETTING}/{arm}/default/seed0.log"
+    found = re.search(r"^goes on from round (\d+)$", log.read_text(), re.M)
+    return found is not None and 0 < int(found[1]) < 12000
+
+
+def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
+    project = local.copy(tmp_path / "project")
+    for name in ("results", ".snakemake"):
+        shutil.rmtree(project.folder / name)
+    asked = ["train:gpu=1", "train:slurm_partition=gpu", "local_optimum:gpu=0", "local_optimum:gres='shard:2'"]
+    with Submitted(cluster, project, "--set-resources", *asked, "--retries", "0", TIDY) as run:
+        assert run.ended() == 0, run.said()
+        jobs = run.jobs()
+    assert results(project) == results(local)
+    assert {job["JobState"] for job in jobs} == {"COMPLETED"}
+    rules = {job["JobId"]: re.search(r"/rule_(\w+)/", job["StdOut"])[1] for job in jobs}
+    assert sorted(rules.values()) == [*["local_optimum"] * 3, "prepare", *["train"] * 2]
+    for job in jobs:
+        asked = tuple(job.get(key) for key in ("Partition", "TimeLimit", "MinMemoryNode", "TresPerJob", "TresPerNode"))
+        assert (
+            asked
+            == {
+                "prepare": ("cpu", "01:00:00", "2000M", None, None),
+                "local_optimum": ("cpu", "01:00:00", "2000M", None, "gres:shard:2"),
+                "train": ("gpu", "00:07:00", "900M", "gres:gpu:1", None),
+            }[rules[job["JobId"]]]
+        )
+        assert job["JobName"].startswith("fairfl_") and not Path(job["StdOut"]).exists()  # of what failed, they stay
+
+
+def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
+    with Submitted(cluster, untrained, TIDY, look=16) as run:
+        first, second = (run.training(arm) for arm in ARMS)
+        os.kill(first, signal.SIGKILL)
+        slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
+        # Wants the whole node.
+        urgent = ("--partition=urgent", f"--cpus-per-task={slurm.CPUS}", "--mem=0", "--output=/dev/null")
+        cluster.run("sbatch", *urgent, "--job-name=urgent", "--wrap=true")
+        slurm.wait(lambda: run.jobs("afl")[0]["JobState"] == "PENDING")
+        cluster.hurry(run.jobs("afl")[0]["JobId"])
+        assert run.ended() == 0, run.said()
+        assert second not in run.trainings()
+        killed, again, preempted = (*run.jobs("fedavg"), *run.jobs("afl"))
+        text, log = run.said(), run.log("fedavg")
+    assert [job["JobState"] for job in (killed, again, preempted)] == ["FAILED", "COMPLETED", "COMPLETED"]
+    assert [job["Restarts"] for job in (killed, again, preempted)] == ["0", "0", "1"]
+    assert "900M" in killed["MinMemoryNode"] and "1800M" in again["MinMemoryNode"]
+    assert all(went_on(untrained, arm) for arm in ARMS)
+    assert results(untrained) == results(local)
+    assert "Error in rule train" in text and killed["StdOut"] in text and "Trying to restart job" in text
+    assert "SIGKILL" in log
+
+
+def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
+    untrained.edit(
+        "src/fairfl/train.py", "def main(argv: list[str] | None = None) -> None:\n", "def main(argv=None):\n"
+        "    raise FairflError('the battery of the node is empty')\n",
+    )  # fmt: skip
+    target = f"{RUNS['fedavg']}/summary.json"
+    with Submitted(cluster, untrained, "--retries", "0", target, look=16) as run:
+        assert run.ended() == 1
+        text, log = run.said(), Path(run.jobs("fedavg")[0]["StdOut"])
+    own = f"results/tiny/logs/runs/{SETTING}/fedavg/default/seed0.log"
+    assert re.search(rf"^ +log: {own}, {log} ", text, re.M)
+    assert log.exists() and (untrained.folder / own).read_text() == "error: the battery of the node is empty\n"
+    assert "error: the battery of the node is empty" in text and "Traceback" not in text
+
+
+def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
+    with Submitted(cluster, untrained, "--retries", "0", TIDY, look=5) as run:
+        for arm in ARMS:
+            run.training(arm)
+        cluster.run("scancel", "--user=root")
+        assert run.ended() == 1
+        assert {job["JobState"] for job in run.jobs()} == {"CANCELLED"}
+        assert "SLURM status is: 'CANCELLED'" in run.said()
+
+    # One job stops in the middle (a node without power for a while), one is back in the queue; Snakemake dies.
+    with Submitted(cluster, untrained, TIDY) as orphans:
+        stopped = orphans.training("fedavg")
+        orphans.training("afl")
+        os.kill(stopped, signal.SIGSTOP)
+        (held,) = (job["JobId"] for job in orphans.jobs("afl"))
+        cluster.run("scontrol", "requeuehold", held)
+        orphans.process.kill()
+        orphans.process.wait()
+        slurm.wait(lambda: orphans.jobs("afl")[0]["JobState"] == "PENDING")
+
+        with Submitted(cluster, untrained, TIDY, look=18) as run:
+            assert run.ended() == 0, run.said()
+            assert all(went_on(untrained, arm) for arm in ARMS)
+        made = {path: path.stat().st_ino for path in (untrained.folder / "results").rglob("*") if path.is_file()}
+        assert results(untrained) == results(local)
+
+        with open(f"/proc/{stopped}/fd/1") as log:  # its file was replaced by the new job's
+            os.kill(stopped, signal.SIGCONT)
+            cluster.run("scontrol", "release", held)
+            cluster.hurry(held)
+            slurm.wait(lambda: [job["JobState"] for job in orphans.jobs()] == ["FAILED", "FAILED"])
+            assert re.search(r"^error: \S+: another process took this job over", log.read(), re.M)
+        assert "results/tiny: the workflow of this job has ended and another workflow has begun" in orphans.log("afl")
+    assert {path: path.stat().st_ino for path in made} == made
+    assert "Nothing to be done" in untrained.snakemake("--dry-run", TIDY).stdout
