@@ -30,7 +30,7 @@ from soaking import Soak
 
 pytestmark = [
     pytest.mark.workflow,
-    pytest.mark.xdist_group("workflow"),
+    pytest.mark.xdist_group("faults"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),
 ]
 

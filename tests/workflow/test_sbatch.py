@@ -11,7 +11,7 @@ from small_project import Project
 from fairfl.spec.paper import Limits
 from fairfl.spec.workload import load_workload
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
 
 SETTING = "eagle_synthetic_gaussian"

@@ -16,7 +16,7 @@ from small_project import Project
 
 pytestmark = [
     pytest.mark.workflow,
-    pytest.mark.xdist_group("workflow"),
+    pytest.mark.xdist_group("faults"),
     pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing()),
 ]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
@@ -32,11 +32,10 @@ description: Smallest thing worth a cluster.
 limits: {train: {minutes: 7, memory_mb: 900}}
 patches:
   - match: ["eagle_*"]
-    set: {rounds: 12000, evaluate_every: 2000, seeds: [0], local_optimum.max_steps: 3}
+    set: {rounds: 6000, evaluate_every: 1000, seeds: [0], local_optimum.max_steps: 3}
     why: test
 """
 SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ARMS)}", "checkpoint_seconds=0.2")
-QUICKLY = ("--slurm-status-command", "squeue", "--latency-wait", "5")
 RESTORED = '        return saved["state"]'
 SAYS_SO = '        print("goes on from round", saved["state"]["round"], flush=True)\n'
 
@@ -73,8 +72,9 @@ class Submitted:
         should be just after something is to be seen. A job takes seven seconds, five of them Snakemake's own."""
         self.cluster, self.project = cluster, project
         self.output = project.folder / f"{uuid.uuid4()}.txt"
-        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", *QUICKLY]
-        command += ["--slurm-init-seconds-before-status-checks", str(look), "--nocolor", *arguments]
+        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm"]
+        command += ["--slurm-init-seconds-before-status-checks", str(look), "--nocolor"]
+        command += ["--latency-wait", "5", *arguments]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*command, "--config", *project.selection],
@@ -95,6 +95,10 @@ class Submitted:
 
     def said(self) -> str:
         return self.output.read_text()
+
+    def says(self, text: str) -> None:
+        """Wait for a text. Snakemake itself ends half a minute after what it says last, at its next look."""
+        slurm.wait(lambda: text in self.said(), 120, repr(text))
 
     def ended(self) -> int:
         """Exit status."""
@@ -122,22 +126,23 @@ class Submitted:
                     found.append(int(process.name))
         return found
 
-    def training(self, arm: str) -> int:
-        """The process that trains an arm, once it has written a checkpoint."""
-        checkpoint = self.project.folder / RUNS[arm] / "checkpoint.pt"
-        before = checkpoint.stat().st_ino if checkpoint.exists() else None
+    def checkpoint(self, arm: str) -> int | None:
+        """Number of its file, by which one can see that it was written anew."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.project.folder / RUNS[arm] / "checkpoint.pt").stat().st_ino
+        return None
+
+    def paused(self, arm: str) -> int:
+        """The process that trains an arm, stopped as soon as it has written a checkpoint."""
+        before = self.checkpoint(arm)
 
         def found() -> list[int]:
             assert self.process.poll() is None, self.said()
-            written = checkpoint.exists() and checkpoint.stat().st_ino != before
-            return self.trainings(arm) if written else []
+            return self.trainings(arm) if self.checkpoint(arm) not in (None, before) else []
 
-        return slurm.wait(found, what=f"a checkpoint of {arm}")[0]
-
-
-def signal_to(number: int, kind: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(number, kind)
+        process = slurm.wait(found, what=f"a checkpoint of {arm}")[0]
+        os.kill(process, signal.SIGSTOP)
+        return process
 
 
 def results(project: Project) -> dict[str, bytes]:
@@ -151,7 +156,7 @@ def went_on(project: Project, arm: str) -> bool:
     """True if the newest log says so; the round must not be the first."""
     log = project.folder / f"results/tiny/logs/runs/{SETTING}/{arm}/default/seed0.log"
     found = re.search(r"^goes on from round (\d+)$", log.read_text(), re.M)
-    return found is not None and 0 < int(found[1]) < 12000
+    return found is not None and 0 < int(found[1]) < 6000
 
 
 def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
@@ -181,7 +186,7 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
 
 def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
     with Submitted(cluster, untrained, TIDY, look=16) as run:
-        first, second = (run.training(arm) for arm in ARMS)
+        first, second = (run.paused(arm) for arm in ARMS)
         os.kill(first, signal.SIGKILL)
         slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
         # Wants the whole node.
@@ -209,35 +214,32 @@ def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
     )  # fmt: skip
     target = f"{RUNS['fedavg']}/summary.json"
     with Submitted(cluster, untrained, "--retries", "0", target, look=16) as run:
-        assert run.ended() == 1
+        run.says("error: the battery of the node is empty")
         text, log = run.said(), Path(run.jobs("fedavg")[0]["StdOut"])
     own = f"results/tiny/logs/runs/{SETTING}/fedavg/default/seed0.log"
     assert re.search(rf"^ +log: {own}, {log} ", text, re.M)
     assert log.exists() and (untrained.folder / own).read_text() == "error: the battery of the node is empty\n"
-    assert "error: the battery of the node is empty" in text and "Traceback" not in text
+    assert "Traceback" not in text
 
 
 def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     with Submitted(cluster, untrained, "--retries", "0", TIDY, look=5) as run:
         for arm in ARMS:
-            run.training(arm)
+            run.paused(arm)
         cluster.run("scancel", "--user=root")
-        assert run.ended() == 1
+        run.says("SLURM status is: 'CANCELLED'")
         assert {job["JobState"] for job in run.jobs()} == {"CANCELLED"}
-        assert "SLURM status is: 'CANCELLED'" in run.said()
 
-    # One job stops in the middle (a node without power for a while), one is back in the queue; Snakemake dies.
+    # One job stands still, one is back in the queue; Snakemake dies.
     with Submitted(cluster, untrained, TIDY) as orphans:
-        stopped = orphans.training("fedavg")
-        orphans.training("afl")
-        os.kill(stopped, signal.SIGSTOP)
+        stopped, _ = (orphans.paused(arm) for arm in ARMS)
         (held,) = (job["JobId"] for job in orphans.jobs("afl"))
         cluster.run("scontrol", "requeuehold", held)
         orphans.process.kill()
         orphans.process.wait()
         slurm.wait(lambda: orphans.jobs("afl")[0]["JobState"] == "PENDING")
 
-        with Submitted(cluster, untrained, TIDY, look=18) as run:
+        with Submitted(cluster, untrained, TIDY, look=26) as run:
             assert run.ended() == 0, run.said()
             assert all(went_on(untrained, arm) for arm in ARMS)
         made = {path: path.stat().st_ino for path in (untrained.folder / "results").rglob("*") if path.is_file()}
