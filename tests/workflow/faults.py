@@ -168,7 +168,7 @@ class Workflow:
         size = os.fstat(self.output.fileno()).st_size
         return os.pread(self.output.fileno(), 20_000, max(size - 20_000, 0)).decode(errors="replace")
 
-    def wait_for(self, seen: Callable[[], object], seconds: float = 60, pause: float = 0.01) -> bool:
+    def wait_for(self, seen: Callable[[], object], seconds: float = 240, pause: float = 0.01) -> bool:
         """Until something is seen (True) or the workflow has ended or the time is over (False)."""
         limit = time.monotonic() + seconds
         while not seen():
@@ -177,7 +177,7 @@ class Workflow:
             time.sleep(pause)
         return True
 
-    def ended(self, seconds: float = 60) -> bool:
+    def ended(self, seconds: float = 240) -> bool:
         """Wait for the end of Snakemake itself; False if it does not end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
@@ -246,7 +246,7 @@ def stop_all(folder: Path) -> None:
         time.sleep(0.01)
 
 
-def gone(folder: Path, seconds: float = 20) -> bool:
+def gone(folder: Path, seconds: float = 120) -> bool:
     """Wait until nothing runs in a folder; False if something stays."""
     limit = time.monotonic() + seconds
     while processes_in(folder):

@@ -72,7 +72,7 @@ def _free_port() -> int:
         return listener.getsockname()[1]
 
 
-def wait(condition, seconds: float = 60, what: str = ""):
+def wait(condition, seconds: float = 300, what: str = ""):
     """The first true value of a condition that is asked again and again."""
     limit = time.monotonic() + seconds
     while not (found := condition()):
@@ -124,10 +124,10 @@ class Cluster:
         files |= {"socket": f"{folder}/munge.socket", "key-file": str(key)}
         # --force: a private folder is no place for a machine's munge, but right for this one.
         self._daemon("munged", "--foreground", "--force", *(f"--{option}={path}" for option, path in files.items()))
-        wait((folder / "munge.socket").exists, 20, "munged")
+        wait((folder / "munge.socket").exists, 120, "munged")
         self._daemon("slurmctld", "-D")
         self._daemon("slurmd", "-D")
-        wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%t", check=False), 30, "an idle node")
+        wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%t", check=False), 120, "an idle node")
 
     def _daemon(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}.out").open("wb") as out:
@@ -150,7 +150,7 @@ class Cluster:
             for daemon in reversed(self.daemons):
                 daemon.terminate()
                 try:
-                    daemon.wait(20)
+                    daemon.wait(60)
                 except subprocess.TimeoutExpired:
                     daemon.kill()
                     daemon.wait()
@@ -164,7 +164,7 @@ class Cluster:
         """End jobs at once and leave no process of them, even of those that Slurm has lost sight of."""
         if ids:
             self.run("scancel", *ids, check=False)
-            wait(lambda: not any(job["JobId"] in ids for job in self.jobs("RUNNING", "PENDING")), 30, "scancel")
+            wait(lambda: not any(job["JobId"] in ids for job in self.jobs("RUNNING", "PENDING")), 120, "scancel")
         while left := self.processes(ids):
             for number in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -186,7 +186,7 @@ class Cluster:
 
     def run(self, *command: str, check: bool = True) -> str:
         """What one of Slurm's commands prints."""
-        done = subprocess.run(command, env=self.environment, text=True, stdout=-1, stderr=-2, timeout=60)
+        done = subprocess.run(command, env=self.environment, text=True, stdout=-1, stderr=-2, timeout=180)
         assert not check or done.returncode == 0, done.stdout
         return done.stdout
 

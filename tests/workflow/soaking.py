@@ -39,7 +39,7 @@ TARGETS = {"group": 45, "workflow": 20, "job": 15, "server": 8, "everything": 12
 SIGNALS = {"SIGKILL": 50, "SIGTERM": 25, "SIGINT": 25}
 DAMAGES = {"truncate": 35, "delete": 20, "date": 20, "half": 10, "output": 10, "forget": 5}
 PARTS = ("results/tiny/records", "results/tiny/runs", "results/tiny/tidy", "results/tiny/eagle", "results/data")
-PATIENCE = 90.0  # seconds after which something hangs
+PATIENCE = 240.0  # seconds after which something hangs
 
 
 @dataclass

@@ -98,11 +98,11 @@ class Submitted:
 
     def says(self, text: str) -> None:
         """Wait for a text. Snakemake itself ends half a minute after what it says last, at its next look."""
-        slurm.wait(lambda: text in self.said(), 120, repr(text))
+        slurm.wait(lambda: text in self.said(), 400, repr(text))
 
     def ended(self) -> int:
         """Exit status."""
-        slurm.wait(lambda: self.process.poll() is not None, 120, f"the end of Snakemake\n{self.cluster.jobs()}")
+        slurm.wait(lambda: self.process.poll() is not None, 400, f"the end of Snakemake\n{self.cluster.jobs()}")
         return self.process.returncode
 
     def jobs(self, arm: str = "") -> list[dict[str, str]]:

@@ -92,7 +92,7 @@ def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, numb
         assert any("fairfl.start.server" in line for line in processes_in(project.folder))
         # Ctrl-C at a terminal reaches Snakemake, the shells and the clients.
         (os.killpg if number == signal.SIGINT else os.kill)(snakemake.pid, number)
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 90
     while (left := processes_in(project.folder)) and time.monotonic() < limit:
         time.sleep(0.05)
     assert left == [] and list(temporary.glob("fairfl-*")) == []
