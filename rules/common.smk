@@ -31,6 +31,11 @@ environment.prepare(ROOT, workload.config)
 gc.set_threshold(200_000, 20, 20)
 
 RESULTS = layout.results
+if not workflow.is_main_process:  # a job on a cluster's node
+    try:
+        ownership.still_wanted(Path(RESULTS, ".lock"))
+    except FairflError as error:
+        raise WorkflowError(str(error)) from None
 LOGS = f"{RESULTS}/logs"
 SERVER = Server()
 
@@ -114,10 +119,25 @@ onerror:
     SERVER.stop()
 
 
+# On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
+localrules:
+    fetch,
+    fetch_weights,
+    partition,
+    tidy,
+    tune,
+    calibration,
+    table,
+    figure,
+    comparison,
+    claims,
+    page,
+
+
 wildcard_constraints:
-    setting=r"[A-Za-z0-9_.~=,+-]+",
+    setting=r"[A-Za-z0-9_.~=+-]+",
     algorithm=r"[a-z0-9_]+",
-    arm=r"[A-Za-z0-9_.=,+-]+",
+    arm=r"[A-Za-z0-9_.~=+-]+",
     seed=r"\d+",
     client=r"\d+",
     cluster=r"\d+",

@@ -29,6 +29,10 @@ from fairfl.errors import FairflError
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
+WORKFLOW = "FAIRFL_WORKFLOW"  # where jobs find the token of their workflow
+_OWN = secrets.token_hex(8)  # token of this process, should it be a workflow
+
+
 class Taken(FairflError):
     """Another process has taken the job over; nothing was written."""
 
@@ -93,10 +97,31 @@ def workflow_lock(path: Path) -> FileIO:
             "take care that no other workflow runs in this folder",
             file=sys.stderr,
         )
-    _sign(file, secrets.token_hex(8))
+    _sign(file, _OWN)
+    os.environ[WORKFLOW] = _OWN
     # What is only forked shares the open file, and with it the lock. This also keeps the file from being collected.
     os.register_at_fork(after_in_child=file.close)
     return file
+
+
+def still_wanted(path: Path) -> None:
+    """Refuse to go on in a job whose workflow has died, if another one has locked ``path`` since.
+
+    A cluster's queue starts such a job long after the next workflow has made its results, or while it makes them.
+
+    Raises:
+        FairflError: another workflow has begun.
+    """
+    own = os.environ.get(WORKFLOW)
+    if own is None or not path.exists():
+        return
+    with open(path, "rb", buffering=0) as file:
+        holder = _signed(file)
+    if holder.get("token", own) != own:
+        raise FairflError(
+            f"{path.parent}: the workflow of this job has ended and another workflow has begun: {_named(holder)}; "
+            "the job does nothing"
+        )
 
 
 @contextlib.contextmanager

@@ -390,6 +390,20 @@ def test_other_folders_are_not_locked(start, tmp_path):
     ownership.workflow_lock(tmp_path / "small" / ".lock").close()
 
 
+def test_a_job_of_an_earlier_workflow_is_refused(start, tmp_path, monkeypatch):
+    lock = tmp_path / "quick" / ".lock"
+    monkeypatch.delenv(ownership.WORKFLOW, raising=False)
+    ownership.still_wanted(lock)
+    ownership.workflow_lock(lock).close()
+    ownership.still_wanted(lock)  # its own workflow, though that has ended
+    other = start(WORKFLOW)
+    assert other.hear() == "locked"
+    with pytest.raises(FairflError, match=f"^{lock.parent}: .* another workflow has begun: pid {other.pid} on host"):
+        ownership.still_wanted(lock)
+    monkeypatch.delenv(ownership.WORKFLOW)  # where jobs do not inherit the environment nothing can be said
+    ownership.still_wanted(lock)
+
+
 def test_a_killed_workflow_and_what_survives_it_hold_nothing(start, tmp_path):
     """Neither a started program nor a forked child inherits the lock."""
     first = start("""

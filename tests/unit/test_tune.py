@@ -9,7 +9,7 @@ from fairfl import train, tune
 from fairfl.errors import FairflError
 
 POINTS = [
-    {"setting": f"s~tuning,learning_rate={rate}", "shown": f"beta={beta}", "learning_rate": rate, "batch_size": 8,
+    {"setting": f"s~tuning~learning_rate={rate}", "shown": f"beta={beta}", "learning_rate": rate, "batch_size": 8,
      "hyperparameters": {"beta": beta}}
     for rate in (0.1, 0.5)
     for beta in (1.0, 2.0)

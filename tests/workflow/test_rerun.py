@@ -65,7 +65,7 @@ SELECTION = (
 
 LINEAR, NEAR_UNIFORM = "eagle_emnist_linear_a0.1", "eagle_emnist_linear_a2000"
 SYNTHETIC, FASHION, ROTATED = "eagle_synthetic_gaussian", "fedeba_fashion_mnist_mlp", "focus_rotated_mnist_10"
-POINTS = [f"vred_cifar100~tuning,learning_rate={rate}" for rate in (0.05, 0.2)]
+POINTS = [f"vred_cifar100~tuning~learning_rate={rate}" for rate in (0.05, 0.2)]
 # Partitioner and model of each setting; its data are digits but for the synthetic ones.
 SETTINGS = {
     LINEAR: ("dirichlet_by_class", "logistic_regression"),
@@ -254,7 +254,7 @@ def test_an_algorithm(case):
 def test_a_helper_that_two_algorithms_import(case, helper, algorithms):
     path = f"src/fairfl/algorithms/{helper}.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    arms = {"fedeba": "tau=0.1", "fedeba_plus": "alpha=0.9,tau=0.1"}
+    arms = {"fedeba": "tau=0.1", "fedeba_plus": "alpha=0.9~tau=0.1"}
     runs = {f"runs/{FASHION}/{name}/{arms.get(name, 'default')}/seed0" for name in algorithms}
     says = {f"runs/*/{name}/*": f"edited fairfl.algorithms.{helper}" for name in algorithms}
     check(case, {*runs, f"tidy/{FASHION}", "fedeba/table20", *SUMMARY}, says)

@@ -36,8 +36,6 @@ patches:
     why: test
 """
 SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ARMS)}", "checkpoint_seconds=0.2")
-RESTORED = '        return saved["state"]'
-SAYS_SO = '        print("goes on from round", saved["state"]["round"], flush=True)\n'
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +48,6 @@ def cluster():
 def local(root, tmp_path_factory) -> Project:
     """The project, run on this machine. Tests must leave it as it is."""
     project = Project(root, tmp_path_factory.mktemp("local"), TINY, SELECTED)
-    project.edit("src/fairfl/engine/checkpoint.py", RESTORED, SAYS_SO + RESTORED)
     project.snakemake(TIDY)
     return project
 

@@ -49,7 +49,7 @@ def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
     assert made["data"] == "digits (stand-in for cifar100)" and made["hyperparameters"] == {"beta": 0.5}
     # The number that decided is the validation accuracy of that point's run.
     tidy = (
-        tuned.folder / f"results/tiny/tidy/vred_cifar100~tuning,learning_rate={made['learning_rate']}.csv"
+        tuned.folder / f"results/tiny/tidy/vred_cifar100~tuning~learning_rate={made['learning_rate']}.csv"
     ).read_text()
     (value,) = re.findall(r",vred,beta=0.5,0,accuracy_mean,([0-9.]+),", tidy)
     assert float(value) == pytest.approx(made["value"])
@@ -72,7 +72,7 @@ def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
     planned = tuned.planned(*CHOICES)
     tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * config.beta", "1 + 2 * config.beta")
     runs = {name for name in planned if "/runs/" in name}
-    assert len(runs) == 4 * 2 and all("~tuning," in name and "/vred/" in name for name in runs)
+    assert len(runs) == 4 * 2 and all("~tuning~" in name and "/vred/" in name for name in runs)
     assert {name for name in planned if "/partitions/" in name} == set()
 
 
@@ -88,7 +88,7 @@ def test_runs_take_what_was_chosen_if_asked_to(tuned):
     assert "what tuning chose here" in (tuned.folder / "results/tiny/vred/table1.md").read_text()
     plan = tuned.snakemake("plan", config=TUNED).stdout
     assert "0 of 6 runs and 0 other jobs would run" in plan
-    assert "vred_cifar100~tuning,learning_rate=0.05/vred/beta=0.5" in plan
+    assert "vred_cifar100~tuning~learning_rate=0.05/vred/beta=0.5" in plan
 
 
 def test_bad_grids_are_refused_before_anything_runs(tuned):

@@ -292,6 +292,7 @@ class Simulation:
         measured = -1  # last evaluated round
         if checkpoint and (saved := checkpoint.restore()) is not None:
             self._load(saved)
+            print(f"goes on from round {self.round}", flush=True)
             measured = max((int(row["round"]) for row in self.result.history), default=-1)
         rounds, every = self.spec["rounds"], self.spec["evaluate_every"]
         progress = Progress(rounds, self.latest, self.round)

@@ -39,11 +39,15 @@ class Run:
         return f"{self.setting}/{self.algorithm}/{self.arm}/seed{self.seed}"
 
 
-def arm_name(hyperparameters: dict[str, Any]) -> str:
-    """Folder name of an arm: 'lambda=1.0', 'default' if the algorithm has no row parameters."""
+def arm_name(hyperparameters: dict[str, Any], separator: str = "~") -> str:
+    """Folder name of an arm: 'alpha=0.1~tau=10', 'default' if the algorithm has no row parameters.
+
+    config.yaml and messages have commas. Folders do not: they are wildcards, and Snakemake cannot pass one with a comma
+    to a cluster's job (snakemake issue 2366).
+    """
     if not hyperparameters:
         return "default"
-    return ",".join(f"{key}={level(value)}" for key, value in sorted(hyperparameters.items()))
+    return separator.join(f"{key}={level(value)}" for key, value in sorted(hyperparameters.items()))
 
 
 def parted(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -101,7 +105,7 @@ class Workload:
             return True
         if row is None:
             return any(name.partition("/")[0] == algorithm for name in wanted)
-        return f"{algorithm}/{arm_name(row)}" in wanted
+        return f"{algorithm}/{arm_name(row, ',')}" in wanted
 
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
@@ -203,7 +207,7 @@ class Workload:
         usage = self.papers[paper].algorithms.get(algorithm)
         own = self.settings[setting].hyperparameters.get(algorithm, {})
         given = {**(usage.defaults if usage else {}), **own, **parted(row)[0]}
-        where = f"{setting}: {algorithm}({arm_name(row)})"
+        where = f"{setting}: {algorithm}({arm_name(row, ',')})"
         return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", where)
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
@@ -213,7 +217,7 @@ class Workload:
         """
         paper, setting = self.paper_of[run.setting], self.settings[run.setting]
         row = self._row(run)
-        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.algorithm}({arm_name(row)})"
+        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.algorithm}({arm_name(row, ',')})"
         found = {}
         for name, given in parted(row)[1].items():
             values = {**self.papers[paper].modifiers.get(name, {}), **given}
@@ -256,7 +260,7 @@ class Workload:
         }
         points = {}
         for point in _grid(base.tuning.grid):
-            name = f"{setting}~tuning,{arm_name(point)}"
+            name = f"{setting}~tuning~{arm_name(point)}"
             self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", arms)
             points[name] = point
         return points
@@ -334,7 +338,7 @@ def _check_references(workload: Workload) -> None:
         if not fnmatch.filter(workload.settings, wanted):
             raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
     rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)]
-    known = {name for r in rows for name in (r.algorithm, f"{r.algorithm}/{arm_name(r.hyperparameters)}")}
+    known = {name for r in rows for name in (r.algorithm, f"{r.algorithm}/{arm_name(r.hyperparameters, ',')}")}
     for wanted in workload.config.algorithms or []:
         if wanted not in known:
             raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(wanted)}{nearest(wanted, known)}")
