@@ -8,7 +8,7 @@ name at run time are invisible to any import graph: the caller names them as ent
 
 import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,26 +42,28 @@ def normalised(source: str) -> str:
         if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
             # `pass` keeps a function whose body was only a docstring valid and equal to `pass`.
             node.body = body[1:] or [ast.Pass()]
-    return "".join(_text(tree))
+    text: list[str] = []
+    _write(tree, text.append)
+    return "".join(text)
 
 
-def _text(node: Any) -> Iterator[str]:
-    """A syntax tree as text without its empty fields, of which each version of Python has others."""
+def _write(node: Any, say: Callable[[str], None]) -> None:
+    """Say a syntax tree without its empty fields, of which each version of Python has others."""
     if isinstance(node, ast.AST):
-        yield f"{type(node).__name__}("
+        say(f"{type(node).__name__}(")
         for name in node._fields:
             value = getattr(node, name, None)
             if value is not None and value != []:
-                yield name
-                yield from _text(value)
-        yield ")"
+                say(name)
+                _write(value, say)
+        say(")")
     elif isinstance(node, list):
-        yield "["
+        say("[")
         for item in node:
-            yield from _text(item)
-        yield "]"
+            _write(item, say)
+        say("]")
     else:
-        yield repr(node)
+        say(repr(node))
 
 
 @cache
