@@ -21,7 +21,7 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
     for job in graph.below(names or graph.everything()):
         for output in map(Path, job.outputs):
             output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(json.dumps({"says": job.name}))
+            output.write_text(json.dumps({"says": job.name, "files": []}))
         read = {graph.record(name): made.read(graph.record(name)) for name in job.inputs}
         inputs = {path: [record["fingerprint"], made.left(record)] for path, record in read.items() if record}
         versions = {"torch": version("torch")} if job.name.partition("/")[0] in TORCH else {}
