@@ -50,14 +50,11 @@ class Rerun:
 
     def nearest(self, name: str) -> list[str]:
         """The jobs that must run of those that a job needs, without what these need in turn."""
-        found: dict[str, None] = {}
-        for before in self.graph.job(name).inputs:
-            found |= dict.fromkeys([before] if self.verdict(before).reason else self._nearest(before))
-        return list(found)
-
-    def _nearest(self, name: str) -> list[str]:
         if name not in self._above:
-            self._above[name] = self.nearest(name)
+            found: dict[str, None] = {}
+            for before in self.graph.job(name).inputs:
+                found |= dict.fromkeys([before] if self.verdict(before).reason else self.nearest(before))
+            self._above[name] = list(found)
         return self._above[name]
 
     def _judged(self, job: Job) -> Verdict:
@@ -127,7 +124,7 @@ class Rerun:
 
 
 def damage(job: Job, record: dict[str, Any]) -> str:
-    """Which file of a finished job, or that it reads, is missing, or not as the job left it."""
+    """Which file of a finished job is missing, or not as the job left it."""
     for path in job.outputs:
         name = os.path.basename(path)
         try:

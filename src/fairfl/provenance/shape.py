@@ -29,8 +29,8 @@ _WORDS = {
 
 def modules(package: str) -> frozenset[str]:
     """Names of the plug-ins in a folder of this package: files with a Config."""
-    found = ((path.stem, path.read_bytes()) for path in (PACKAGE / package).glob("*.py"))
-    return frozenset(name for name, text in found if b"\nclass Config(" in text)
+    found = (path for path in (PACKAGE / package).glob("*.py") if not path.stem.startswith("_"))
+    return frozenset(path.stem for path in found if b"\nclass Config(" in path.read_bytes())
 
 
 def parsed(text: str | bytes, shape: Any, where: str) -> Any:

@@ -8,24 +8,22 @@ executed: the imports that it needs, upper-case constants and the class `Config`
 
 import ast
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from pydantic import BaseModel
 
+from fairfl.provenance.shape import PACKAGE, modules
 from fairfl.spec.plain import shown
 from fairfl.spec.strict import SpecError, check, nearest
 
-PACKAGE = Path(__file__).resolve().parents[1]
 _CHEAP = {"typing", "pydantic", "fairfl.spec.base", "math", "collections.abc"}
 
 
 @cache
 def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "models", "partition", "data"): files with a Config."""
-    found = (path for path in (PACKAGE / kind).glob("*.py") if not path.stem.startswith("_"))
-    return tuple(sorted(path.stem for path in found if b"\nclass Config(" in path.read_bytes()))
+    return tuple(sorted(modules(kind)))
 
 
 @cache
