@@ -34,7 +34,7 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 	PYTHONPATH=src $(BIN)/python -m benchmarks check $(ARGS)
 
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
-	$(BIN)/python tests/soak.py $(ARGS)
+	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
 lint: $(READY)  ## ruff, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
@@ -48,7 +48,7 @@ format: $(READY)  ## let the formatters rewrite the code
 	$(BIN)/snakefmt Snakefile rules
 
 schemas: $(READY)  ## write schemas/*.json from the typed specs
-	PYTHONPATH=src $(BIN)/python -m fairfl.spec.schemas
+	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
 
 lock:  ## resolve envs/requirements.lock anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

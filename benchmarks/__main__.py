@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, scratch: Path) -> int:
 
 
 def known(option: str, asked: list[str] | None, names: list[str]) -> list[str]:
-    from fairfl.errors import FairflError
+    from fairfl.runtime.errors import FairflError
 
     if asked and (unknown := set(asked) - set(names)):
         raise FairflError(f"{option}: no {', '.join(sorted(unknown))}; there are {', '.join(names)}")
@@ -81,7 +81,7 @@ def keep_other_parts(document: dict[str, Any], path: Path) -> None:
 
 def save(document: dict[str, Any], options: argparse.Namespace) -> None:
     from benchmarks import report
-    from fairfl import atomic
+    from fairfl.runtime import atomic
 
     atomic.write_text(options.results / f"{options.name}.json", json.dumps(document, indent=1) + "\n")
     atomic.write_text(options.results / f"{options.name}.md", report.markdown(document))
@@ -89,7 +89,7 @@ def save(document: dict[str, Any], options: argparse.Namespace) -> None:
 
 def draw(document: dict[str, Any], options: argparse.Namespace) -> None:
     from benchmarks import report
-    from fairfl import atomic
+    from fairfl.runtime import atomic
 
     try:
         with atomic.replacing(options.results / f"{options.name}.png") as temp:
@@ -103,7 +103,7 @@ def check(options: argparse.Namespace, scratch: Path) -> int:
     from benchmarks.bench import Bench, machine, slug
     from benchmarks.driver import Setting
     from benchmarks.workloads import workloads
-    from fairfl.errors import FairflError
+    from fairfl.runtime.errors import FairflError
 
     name = options.against or slug(machine(options.device)["name"])
     path = options.results / f"{name}.json"
@@ -127,7 +127,7 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"missing: {', '.join(missing)}; fairfl itself is found with PYTHONPATH=src", file=sys.stderr)
         return 2
-    from fairfl.errors import FairflError
+    from fairfl.runtime.errors import FairflError
 
     options = parsed(arguments)
     with tempfile.TemporaryDirectory() as scratch:

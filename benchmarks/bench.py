@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks import agreement, data, driver, report, scaling
 from benchmarks.workloads import FEDFV, MLP_B64, Workload, gemm_flops
-from fairfl.errors import FairflError
-from fairfl.provenance.machine import cpu_name
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.machine import cpu_name
 
 FOLDER = Path(__file__).parent
 _ASK = """

@@ -40,8 +40,8 @@ def _generated(shape: tuple[int, ...], rows: int) -> tuple[np.ndarray, np.ndarra
 
 def _mnist(folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
     """Training images [60000, 1, 28, 28] and labels from the first folder that has them; None if nobody has."""
-    from fairfl.data import idx
-    from fairfl.errors import FairflError
+    from fairfl.data.formats import idx
+    from fairfl.runtime.errors import FairflError
 
     for place in [folder] if folder else _places():
         images, labels = (place / f"train-{kind}.gz" for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from fairfl import atomic
+from fairfl.runtime import atomic
 
 FOLDER = Path(__file__).parent
 TIMEOUT_S = 900

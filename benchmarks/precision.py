@@ -17,9 +17,9 @@ import torch
 
 from benchmarks import data
 from benchmarks.workloads import CNN, MLP, Workload
-from fairfl.engine.device import choose
-from fairfl.engine.federation import Clients, Part
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.device import choose
+from fairfl.simulation.simulation import Simulation
 
 TRAINING = 90  # clients; the rest is for testing
 WORKLOADS = [

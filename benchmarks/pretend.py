@@ -8,10 +8,10 @@ from pathlib import Path
 
 import yaml
 
-from fairfl.provenance import made
-from fairfl.spec.graph import Graph
-from fairfl.spec.layout import Layout
-from fairfl.spec.workload import load_workload
+from fairfl.experiments.workload import load_workload
+from fairfl.runtime import records
+from fairfl.workflow.graph import Graph
+from fairfl.workflow.paths import Layout
 
 TORCH = ("runs", "optima", "surrogates", "timed")  # jobs whose records name torch's version
 
@@ -22,10 +22,10 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
         for output in map(Path, job.outputs):
             output.parent.mkdir(parents=True, exist_ok=True)
             output.write_text(json.dumps({"says": job.name, "files": []}))
-        read = {graph.record(name): made.read(graph.record(name)) for name in job.inputs}
-        inputs = {path: [record["fingerprint"], made.left(record)] for path, record in read.items() if record}
+        read = {graph.record(name): records.read(graph.record(name)) for name in job.inputs}
+        inputs = {path: [record["fingerprint"], records.left(record)] for path, record in read.items() if record}
         versions = {"torch": version("torch")} if job.name.partition("/")[0] in TORCH else {}
-        made.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), versions=versions)
+        records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), versions=versions)
 
 
 if __name__ == "__main__":  # python -m benchmarks.pretend SCALE, in a folder with a Snakefile

@@ -165,7 +165,7 @@ def markdown(document: dict[str, Any]) -> str:
 
 def plot(document: dict[str, Any], path: Any) -> None:
     """Ratios per workload above, scaling below. Raises ImportError without matplotlib."""
-    from fairfl.artifacts import style
+    from fairfl.reporting import style
 
     loads, scaling = document.get("workloads", {}), document.get("scaling", {})
     shown = [name for name in scaling if scaling[name]["points"] and name != "simultaneous"]

@@ -17,15 +17,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from fairfl.spec import environment  # noqa: E402
-from fairfl.spec.layout import Layout  # noqa: E402
-from fairfl.spec.workload import load_workload  # noqa: E402
-from fairfl.start import VARIABLE  # noqa: E402
-from fairfl.start.launch import Server  # noqa: E402
+from fairfl.experiments.workload import load_workload  # noqa: E402
+from fairfl.runtime.warm_start import VARIABLE  # noqa: E402
+from fairfl.runtime.warm_start.launch import Server  # noqa: E402
+from fairfl.workflow import environment  # noqa: E402
+from fairfl.workflow.paths import Layout  # noqa: E402
 
 REPETITIONS = 10
 SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
-COMMAND = [sys.executable, "-m", "fairfl.start"]
+COMMAND = [sys.executable, "-m", "fairfl.runtime.warm_start"]
 
 
 def prepared(folder: Path) -> list[str]:
@@ -35,13 +35,13 @@ def prepared(folder: Path) -> list[str]:
     spec = layout.prepare_spec(Path(layout.data(SETTING, int(SEED))).stem)
     split = layout.partition_spec(SETTING, SEED)
     for command in (
-        ["fairfl.prepare", "--spec", spec, "--folder", str(folder), "--out", data],
+        ["fairfl.jobs.prepare", "--spec", spec, "--folder", str(folder), "--out", data],
         ["fairfl.partition", "--spec", split, "--data", data, "--out", rows, "--statistics", f"{rows}.csv"],
     ):
         subprocess.run([*COMMAND, *command], check=True, stdout=subprocess.DEVNULL)
     short = json.loads(layout.train_spec(SETTING, "fedavg", "default", SEED)) | {"rounds": 3, "evaluate_every": 3}
     common = ["--data", data, "--partition", rows, "--device", "cpu", "--threads", "1"]
-    return [*COMMAND, "fairfl.train", "--spec", json.dumps(short), *common]
+    return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common]
 
 
 def server_cpu(server: Server) -> float:

@@ -27,7 +27,7 @@ rule table:
     params:
         made=ARTIFACT.made,
     shell:
-        job("fairfl.artifacts.table", "--csv {output.csv:q} --md {output.md:q} --tex {output.tex:q}")
+        job("fairfl.jobs.table", "--csv {output.csv:q} --md {output.md:q} --tex {output.tex:q}")
 
 
 rule figure:
@@ -53,4 +53,4 @@ rule figure:
     params:
         made=ARTIFACT.made,
     shell:
-        job("fairfl.artifacts.figure", "--csv {output.csv:q} --pdf {output.pdf:q} --png {output.png:q}")
+        job("fairfl.jobs.figure", "--csv {output.csv:q} --pdf {output.pdf:q} --png {output.png:q}")

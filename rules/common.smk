@@ -2,14 +2,14 @@
 import gc
 import os
 
-from fairfl import ownership
-from fairfl.artifacts import preflight
-from fairfl.rerun import Rerun
-from fairfl.spec import environment
-from fairfl.spec.graph import Graph
-from fairfl.spec.layout import Layout
-from fairfl.spec.workload import load_workload
-from fairfl.start.launch import Server
+from fairfl.runtime import ownership
+from fairfl.reporting.claims import preflight
+from fairfl.workflow.rerun import Rerun
+from fairfl.experiments import environment
+from fairfl.workflow.graph import Graph
+from fairfl.workflow.paths import Layout
+from fairfl.experiments.workload import load_workload
+from fairfl.runtime.warm_start.launch import Server
 
 try:
     workload = load_workload(ROOT, config)
@@ -42,11 +42,11 @@ SERVER = Server()
 # `resources:` say how and where (device, threads, folders); a change there runs nothing again.
 
 
-# What must run is decided by fairfl.rerun, from records beside the results. Snakemake's own way (times of files, and
+# What must run is decided by fairfl.workflow.rerun, from records beside the results. Snakemake's own way (times of files, and
 # parameters that it keeps in .snakemake/) runs too much after a copy or a checkout, and too little where that folder is
 # missing. So jobs that must run are forced, the files that others read are `ancient`, and profiles switch off the rest.
 class Recorded:
-    """What a rule's jobs have in common, given the pattern of their names in fairfl.spec.graph."""
+    """What a rule's jobs have in common, given the pattern of their names in fairfl.workflow.graph."""
 
     def __init__(self, pattern):
         self.pattern = pattern
@@ -94,7 +94,7 @@ def needed(paths):
 
 def job(module, options):
     """`python -m MODULE` with what all jobs have, in a process that SERVER has ready; output into a new log file."""
-    return f"python -m fairfl.start --log {{log:q}} {module} {{params.made}} {options}"
+    return f"python -m fairfl.runtime.warm_start --log {{log:q}} {module} {{params.made}} {options}"
 
 
 onstart:

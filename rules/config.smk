@@ -8,8 +8,8 @@ from snakemake.exceptions import WorkflowError
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
-from fairfl.errors import FairflError
-from fairfl.spec.strict import load
+from fairfl.runtime.errors import FairflError
+from fairfl.experiments.strict import load
 
 try:
     load(Path("config.yaml"))

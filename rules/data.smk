@@ -24,7 +24,7 @@ rule fetch:
         options=lambda wc: layout.data_options(wc.key),
     shell:
         job(
-            "fairfl.fetch",
+            "fairfl.jobs.fetch",
             "--dataset {params.dataset} --options {params.options:q} --folder {resources.folder:q} {resources.where}"
             " --out {output:q}",
         )
@@ -51,7 +51,7 @@ rule fetch_weights:
         made=WEIGHTS.made,
     shell:
         job(
-            "fairfl.fetch",
+            "fairfl.jobs.fetch",
             "--weights {wildcards.model} --folder {resources.folder:q} {resources.where} --out {output:q}",
         )
 
@@ -78,4 +78,4 @@ rule prepare:
     params:
         made=PREPARED.made,
     shell:
-        job("fairfl.prepare", "--folder {resources.folder:q} --out {output:q}")
+        job("fairfl.jobs.prepare", "--folder {resources.folder:q} --out {output:q}")

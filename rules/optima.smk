@@ -28,7 +28,7 @@ rule local_optimum:
         made=OPTIMUM.made,
     shell:
         job(
-            "fairfl.optimum",
+            "fairfl.jobs.local_optimum",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
             " --threads {threads}",
         )
@@ -62,7 +62,7 @@ rule surrogate:
         made=SURROGATE.made,
     shell:
         job(
-            "fairfl.surrogate",
+            "fairfl.jobs.surrogate",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
         )

@@ -22,7 +22,7 @@ rule comparison:
         config=layout.config(),
     shell:
         job(
-            "fairfl.artifacts.compare",
+            "fairfl.jobs.comparison",
             "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
         )
 
@@ -48,7 +48,7 @@ rule claims:
         config=layout.config(),
     shell:
         job(
-            "fairfl.artifacts.judge",
+            "fairfl.jobs.claims",
             "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
         )
 
@@ -75,7 +75,7 @@ rule page:
         config=layout.config(),
     shell:
         job(
-            "fairfl.artifacts.page",
+            "fairfl.jobs.page",
             "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
         )
 
@@ -95,4 +95,4 @@ rule plan:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.start fairfl.plan --config {params.config:q} --root . | tee {log:q}"
+        "python -m fairfl.runtime.warm_start fairfl.workflow.plan --config {params.config:q} --root . | tee {log:q}"

@@ -30,7 +30,7 @@ rule timing:
         files=lambda wc: layout.timing_options(wc.setting),
     shell:
         job(
-            "fairfl.timing",
+            "fairfl.jobs.timing",
             "{params.files} --out {output:q} --device {resources.device} --backend {resources.backend}"
             " --threads {resources.computing}",
         )

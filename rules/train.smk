@@ -35,7 +35,7 @@ rule train:
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
     shell:
         job(
-            "fairfl.train",
+            "fairfl.jobs.train",
             "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
@@ -62,6 +62,6 @@ rule tidy:
         made=TIDY.made,
     shell:
         job(
-            "fairfl.tidy",
+            "fairfl.jobs.collect",
             "--results $(dirname $(dirname {output.final:q})) --final {output.final:q} --rounds {output.rounds:q}",
         )

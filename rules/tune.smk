@@ -18,7 +18,7 @@ rule tune:
     params:
         made=CHOICE.made,
     shell:
-        job("fairfl.tune", "--tidy {input.tidy:q} --out {output:q}")
+        job("fairfl.jobs.tune", "--tidy {input.tidy:q} --out {output:q}")
 
 
 rule tuned:
@@ -55,7 +55,7 @@ rule calibration:
     params:
         made=CALIBRATION.made,
     shell:
-        job("fairfl.calibrate", "--tidy {input.tidy:q} --csv {output.csv:q} --md {output.md:q}")
+        job("fairfl.jobs.calibrate", "--tidy {input.tidy:q} --csv {output.csv:q} --md {output.md:q}")
 
 
 rule calibrate:

@@ -1,4 +1,4 @@
-"""python tests/soak.py: kill and damage a small workflow at random, again and again; it must always finish equal.
+"""python -m tests.soak: kill and damage a small workflow at random, again and again; it must always finish equal.
 
 A failure prints the steps that led to it as lines of JSON; `--replay FILE` takes them again from such a file.
 """
@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "workflow"))
 
-from faults import fetching  # noqa: E402
-from soaking import Broken, Soak, decoded  # noqa: E402
+from tests.workflow.faults import fetching
+from tests.workflow.soaking import Broken, Soak, decoded
 
 
 def main() -> None:

@@ -5,11 +5,11 @@ from torch import Tensor
 
 from benchmarks import models
 from benchmarks.worker import Competitor, Job, Unfit
-from fairfl.engine import parameters
-from fairfl.engine.device import choose
-from fairfl.engine.federation import Clients, Part
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.device import choose
+from fairfl.simulation.simulation import Simulation
 
 
 def simulation(job: Job, precision: str) -> Simulation:
@@ -41,7 +41,7 @@ def simulation(job: Job, precision: str) -> Simulation:
     }
     clients = Clients({part: train for part in ("train", "validation", "test")}, w.classes, w.shape)
     run = Simulation(spec, clients, best=None, device=job.device, backend="auto")
-    run.x.copy_(parameters.flatten(models.build(w.model, w.shape, w.classes)))
+    run.x.copy_(flat_parameters.flatten(models.build(w.model, w.shape, w.classes)))
     return run
 
 
@@ -70,7 +70,7 @@ class Fairfl(Competitor):
     def parameters(self) -> Tensor:
         w = self.job.workload
         model = models.build(w.model, w.shape, w.classes)
-        parameters.bind(model, self.run.x.detach().float().cpu())
+        flat_parameters.bind(model, self.run.x.detach().float().cpu())
         return models.flat(model)
 
 

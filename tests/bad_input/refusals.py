@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from fairfl import cli
-from fairfl.errors import FairflError
+from fairfl.runtime import cli
+from fairfl.runtime.errors import FairflError
 
 LONGEST = 700
 

@@ -18,25 +18,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from refusals import names, refused
 
-from fairfl.data import (
-    archives,
-    checks,
-    cifar_batches,
-    cinic10,
-    emnist,
-    femnist,
-    idx,
-    mnist,
-    pictures,
-    reddit,
-    sources,
-    stackoverflow,
-    tff,
-)
+from fairfl.data import checks, cinic10, download, emnist, femnist, mnist, reddit, stackoverflow
+from fairfl.data.formats import archives, cifar_batches, idx, pictures, tff
 from fairfl.data.interface import RemoteFile
-from fairfl.errors import DataError, SourceError
+from fairfl.runtime.errors import DataError, SourceError
+from tests.bad_input.refusals import names, refused
 from unit.data import tff_files
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -214,7 +201,7 @@ def test_containers(tmp_path, monkeypatch, magic, data, words):
     monkeypatch.setattr(checks, "_HARMLESS", 2**20)
     file = RemoteFile("x", (), magic=magic, why_no_sha256="a test")
     put(tmp_path / "set" / "x", data)
-    refused(lambda: checks.usable(tmp_path, file, "set"), words, "run fairfl.fetch --dataset set")
+    refused(lambda: checks.usable(tmp_path, file, "set"), words, "run fairfl.jobs.fetch --dataset set")
 
 
 # -- IDX ---------------------------------------------------------------------------------------------
@@ -268,14 +255,14 @@ def test_a_link_that_the_user_made_may_lead_anywhere_if_there_is_a_file(tmp_path
     link = tmp_path / "data" / "set" / "x"
     link.symlink_to(tmp_path / "elsewhere" / "y")
     assert checks.usable(tmp_path / "data", FILE, "set") == link
-    assert sources.obtain(FILE, "set", tmp_path / "data", []) == link
+    assert download.obtain(FILE, "set", tmp_path / "data", []) == link
 
 
 def test_a_bad_file_behind_a_link_stays_where_it_is(tmp_path, capsys):
     put(tmp_path / "elsewhere" / "y", b"<html>")
     (tmp_path / "data" / "set").mkdir(parents=True)
     (tmp_path / "data" / "set" / "x").symlink_to(tmp_path / "elsewhere" / "y")
-    refused(lambda: sources.obtain(FILE, "set", tmp_path / "data", []), "a web page", "set aside as x.bad-")
+    refused(lambda: download.obtain(FILE, "set", tmp_path / "data", []), "a web page", "set aside as x.bad-")
     assert (tmp_path / "elsewhere" / "y").read_bytes() == b"<html>"
     assert not (tmp_path / "data" / "set" / "x").exists()
 
@@ -292,8 +279,8 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path, kind):
     }[kind]()
     fault = "is not a regular file" if kind in ("folder", "pipe") else "is missing"
     refused(lambda: checks.usable(tmp_path, FILE, "set"), fault)
-    refused(lambda: sources.obtain(FILE, "set", tmp_path, []), "not a regular file", "What to do")
-    refused(lambda: sources.obtain(FILE, "set", tmp_path / "other", [str(tmp_path)]), "not a regular file")
+    refused(lambda: download.obtain(FILE, "set", tmp_path, []), "not a regular file", "What to do")
+    refused(lambda: download.obtain(FILE, "set", tmp_path / "other", [str(tmp_path)]), "not a regular file")
 
 
 MIRRORS = [
@@ -307,7 +294,7 @@ MIRRORS = [
 
 @pytest.mark.parametrize(("mirror", "words"), MIRRORS, ids=lambda v: repr(v)[:20])
 def test_mirrors_that_are_none(tmp_path, mirror, words):
-    refused(lambda: sources.obtain(FILE, "set", tmp_path, [mirror]), "no usable copy of x", words)
+    refused(lambda: download.obtain(FILE, "set", tmp_path, [mirror]), "no usable copy of x", words)
     assert names(tmp_path) == []
 
 

@@ -6,14 +6,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from refusals import command_refused, names
 
-from fairfl import calibrate, fetch, optimum, plan, prepare, surrogate, tidy, timing, train, tune
-from fairfl.artifacts import compare, figure, judge, page, table
 from fairfl.data.interface import assemble
-from fairfl.partition import __main__ as partition
-from fairfl.provenance.fingerprint import fingerprint
-from fairfl.spec.paper import Artifact, Row
+from fairfl.experiments.paper import Artifact, Row
+from fairfl.jobs import (
+    calibrate,
+    claims,
+    collect,
+    comparison,
+    fetch,
+    figure,
+    local_optimum,
+    page,
+    partition,
+    prepare,
+    surrogate,
+    table,
+    timing,
+    train,
+    tune,
+)
+from fairfl.runtime.fingerprint import fingerprint
+from fairfl.workflow import plan
+from tests.bad_input.refusals import command_refused, names
 
 LEARNT = {
     "model": {"name": "logistic_regression", "init": "zeros"},
@@ -54,7 +69,7 @@ ARTIFACT = {
 JOBS = {
     "train": (train.main, TRAINED, {"--data": "data", "--partition": "deal", "--out": "out"}),
     "optimum": (
-        optimum.main,
+        local_optimum.main,
         LEARNT | {"client": 0, "local_optimum": {"max_steps": 2, "flat_window": 1, "flat_tolerance": 0.0}},
         {"--data": "data", "--partition": "deal", "--out": "out.json"},
     ),
@@ -97,7 +112,7 @@ JOBS = {
         {"--tidy": "tidy", "--csv": "out.csv", "--md": "out.md"},
     ),
     "tidy": (
-        tidy.main,
+        collect.main,
         {
             "setting": "toy", "data": "d", "rounds": 2, "reported_part": "test", "gap_part": "test", "baseline": None,
             "runs": [{"id": "toy/fedavg/default/seed1", "algorithm": "fedavg", "hyperparameters": "", "seed": 1}],
@@ -353,7 +368,7 @@ CONFIGS = [
 
 
 @pytest.mark.parametrize(("config", "words"), CONFIGS, ids=[words[:40] for _, words in CONFIGS])
-@pytest.mark.parametrize("module", [compare, judge, page, plan], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [comparison, claims, page, plan], ids=lambda module: module.__name__)
 def test_configs(here, root, capsys, module, config, words):
     before = names(here)
     rest = [] if module is plan else ["--results", "results", "--out", "out"]

@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 import yaml
-from refusals import refused
 
-from fairfl.spec.config import Config
-from fairfl.spec.layout import Layout
-from fairfl.spec.strict import check, load
-from fairfl.spec.workload import load_workload
+from fairfl.experiments.config import Config
+from fairfl.experiments.strict import check, load
+from fairfl.experiments.workload import load_workload
+from fairfl.workflow.paths import Layout
+from tests.bad_input.refusals import refused
 
 PLAIN = {"scale": "quick", "papers": ["eagle"]}
 

@@ -10,18 +10,19 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from refusals import refused
 from safetensors.numpy import save
 
-from fairfl import prepared, pretrained
+from fairfl.data import prepared, pretrained
 from fairfl.data.interface import assemble
-from fairfl.engine import dealt, federation
-from fairfl.errors import FairflError
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plain import from_json
+from fairfl.jobs.prepare import write
 from fairfl.models import weights
-from fairfl.prepare import write
-from fairfl.provenance import records, shape, tables
-from fairfl.spec.declaration import declaration
-from fairfl.spec.plain import from_json
+from fairfl.runtime import result_files, shape, tables
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation import clients as federation
+from fairfl.simulation import partition_file
+from tests.bad_input.refusals import refused
 
 CPU = torch.device("cpu")
 SAID = {"classes": "3", "scale_mean": "0.0", "scale_std": "1.0", "source": "made"}
@@ -179,7 +180,7 @@ def test_what_stands_in_the_place_of_a_file(tmp_path):
     refused(lambda: federation.load(data, gone, CPU), "gone")
     refused(lambda: federation.load(data / "x", deal, CPU), "data.safetensors")
     refused(lambda: federation.load(data, deal, CPU, only=2), "there is no client 2")
-    refused(lambda: dealt.read(data), "data.safetensors: damaged")
+    refused(lambda: partition_file.read(data), "data.safetensors: damaged")
     refused(lambda: prepared.load(deal, "inputs"), "deal.parquet: damaged")
 
 
@@ -220,11 +221,11 @@ RECORDS = [
 def test_records(tmp_path, content, keys, words):
     path = tmp_path / "client0.json"
     path.write_bytes(content)
-    refused(lambda: records.read(path, *keys), "client0.json: damaged: ", words, "delete it and run again")
+    refused(lambda: result_files.read(path, *keys), "client0.json: damaged: ", words, "delete it and run again")
 
 
 def test_every_record_that_is_read_has_a_shape():
-    assert set(records.CHOICE) <= set(records._SHAPES)
+    assert set(result_files.CHOICE) <= set(result_files._SHAPES)
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -298,8 +299,8 @@ PLUG_INS = [
 def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
     (tmp_path / "algorithms").mkdir()
     (tmp_path / "algorithms" / "mine.py").write_text(source)
-    monkeypatch.setattr("fairfl.spec.declaration.PACKAGE", tmp_path)
-    monkeypatch.setattr("fairfl.spec.declaration.names", lambda kind: ("mine",))
+    monkeypatch.setattr("fairfl.experiments.declaration.PACKAGE", tmp_path)
+    monkeypatch.setattr("fairfl.experiments.declaration.names", lambda kind: ("mine",))
     declaration.cache_clear()
     try:
         refused(lambda: declaration("algorithms", "mine"), f"mine.py: its declaration fails: {words}")

@@ -8,13 +8,13 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from refusals import refused
 
-from fairfl.artifacts import preflight
-from fairfl.spec.reading import load_paper, load_scale, patched
-from fairfl.spec.setting import Setting
-from fairfl.spec.strict import check
-from fairfl.spec.workload import load_workload
+from fairfl.experiments.reading import load_paper, load_scale, patched
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.strict import check
+from fairfl.experiments.workload import load_workload
+from fairfl.reporting.claims import preflight
+from tests.bad_input.refusals import refused
 
 DELETE = object()
 S = "settings/eagle_toy_2clients"
@@ -232,7 +232,7 @@ LAST = [
     (CLAIM, "undominated eagle(lambda=1.0): gap_mx up", "no metric 'gap_mx'"),
     (CLAIM, "-" * 200 + "1 < 2", "nested more than 100 deep"),
     (CLAIM, "$(touch x)", "column 1: found '$'"),
-    ("artifacts/figure1/plot", "../x", "artifacts.figure1.options: '../x' is not one of the artifacts/plots"),
+    ("artifacts/figure1/plot", "../x", "artifacts.figure1.options: '../x' is not one of the reporting/plots"),
     ("artifacts/figure1/options", {"titel": 1}, "artifacts.figure1.options.titel: unknown key"),
     ("consistency", [{"id": "c", "expr": "argmin gap_max == fedavg"}], "claim c: a trend or an optimum"),
     ("consistency", [{"id": "c", "expr": "gap_max(row) =="}], "claim c: column 16"),

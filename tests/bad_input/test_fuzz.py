@@ -7,14 +7,14 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from refusals import check_lines
 
-from fairfl import data
-from fairfl.artifacts.claims import ClaimError, parse
+from fairfl.data import registry
 from fairfl.data.options import json_object
-from fairfl.errors import FairflError, OptionError
-from fairfl.spec.config import Config
-from fairfl.spec.strict import SpecError, check, load
+from fairfl.experiments.config import Config
+from fairfl.experiments.strict import SpecError, check, load
+from fairfl.reporting.claims.grammar import ClaimError, parse
+from fairfl.runtime.errors import FairflError, OptionError
+from tests.bad_input.refusals import check_lines
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,9 +96,9 @@ def test_any_text_as_options(text):
 
 
 @MANY
-@given(st.sampled_from(data.DATASETS), st.data())
+@given(st.sampled_from(registry.DATASETS), st.data())
 def test_any_options_of_any_data_set(name, draw):
-    module = data.load(name)
+    module = registry.load(name)
     known = st.sampled_from([*module.DEFAULTS, "x"])
     options = draw.draw(st.dictionaries(known, VALUES, max_size=2))
     try:

@@ -17,12 +17,13 @@ import importlib
 import sys
 from types import ModuleType, SimpleNamespace
 
-import naive
 import numpy as np
 import pytest
 import torch
-from federation import ETA, K, P, naive_path, path, rounds
-from test_naive import SEEDS, same
+
+from tests.oracle import naive
+from tests.oracle.federation import ETA, K, P, naive_path, path, rounds
+from tests.oracle.test_naive import SEEDS, same
 
 flgo = pytest.importorskip("flgo", reason="flgo 0.4.4 is not installed; it is compared in an environment of its own")
 FModule = importlib.import_module("flgo.utils.fmodule").FModule

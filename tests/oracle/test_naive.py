@@ -1,9 +1,10 @@
 """fairfl.algorithms against the papers' boxes in plain NumPy (naive.py), round after round, with sampled clients."""
 
-import naive
 import numpy as np
 import pytest
-from federation import K, naive_path, path, rounds
+
+from tests.oracle import naive
+from tests.oracle.federation import K, naive_path, path, rounds
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from fairfl.spec.declaration import declaration, names
+from fairfl.experiments.declaration import declaration, names
 
 REQUIRED = {
     "cgsv": {"Gamma": 0.5},

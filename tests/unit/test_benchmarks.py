@@ -3,7 +3,6 @@
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))  # the package lies beside src, not in it
 
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import agreement, check, data, driver, environments, models, report, scaling  # noqa: E402
@@ -22,7 +20,7 @@ from benchmarks.worker import Gated, Job, Unfit  # noqa: E402
 from benchmarks.workloads import CNN_B64, LINEAR_B10, MLP_B64, MLP_FULL, Workload, gemm_flops, workloads  # noqa: E402
 
 from fairfl import models as fairfl_models  # noqa: E402
-from fairfl.errors import FairflError  # noqa: E402
+from fairfl.runtime.errors import FairflError  # noqa: E402
 
 TINY = MLP_B64.at(name="tiny", model={"name": "mlp", "hidden": [8]}, batch=5, clients=6, samples=12, per_round=3)
 

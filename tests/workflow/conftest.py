@@ -1,7 +1,8 @@
 """The small project, run once per session from nothing, and copies of it for edits."""
 
 import pytest
-from small_project import Project
+
+from tests.workflow.small_project import Project
 
 
 @pytest.fixture(scope="session")

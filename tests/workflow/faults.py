@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from small_project import Project
+
+from tests.workflow.small_project import Project
 
 TINY = """
 scale: tiny
@@ -52,17 +53,17 @@ SYNTHETIC = "results/tiny/tidy/eagle_synthetic_gaussian.csv"  # a target of ten 
 
 # Module of a job -> what it does.
 PHASES = {
-    "fairfl.fetch": "fetch",
-    "fairfl.prepare": "prepare",
+    "fairfl.jobs.fetch": "fetch",
+    "fairfl.jobs.prepare": "prepare",
     "fairfl.partition": "partition",
-    "fairfl.optimum": "local optimum",
-    "fairfl.train": "train",
-    "fairfl.tidy": "tidy",
-    "fairfl.artifacts.table": "table",
-    "fairfl.artifacts.figure": "figure",
-    "fairfl.artifacts.compare": "comparison",
-    "fairfl.artifacts.judge": "claims",
-    "fairfl.artifacts.page": "page",
+    "fairfl.jobs.local_optimum": "local optimum",
+    "fairfl.jobs.train": "train",
+    "fairfl.jobs.collect": "tidy",
+    "fairfl.jobs.table": "table",
+    "fairfl.jobs.figure": "figure",
+    "fairfl.jobs.comparison": "comparison",
+    "fairfl.jobs.claims": "claims",
+    "fairfl.jobs.page": "page",
 }
 # What a training may be doing -> the file that tells.
 WRITING = "writing a checkpoint"
@@ -220,7 +221,7 @@ def running_in(folder: Path) -> dict[int, str]:
 
 def servers_in(folder: Path) -> dict[int, list[int]]:
     """Process of each start server -> the processes that it has forked for jobs."""
-    named = [pid for pid, command in processes_in(folder).items() if "fairfl.start.server" in command]
+    named = [pid for pid, command in processes_in(folder).items() if "fairfl.runtime.warm_start.server" in command]
     parents = {pid: parent(pid) for pid in named}
     return {pid: [job for job, own in parents.items() if own == pid] for pid in named if parents[pid] not in named}
 

@@ -176,8 +176,8 @@ class Project:
         asked = (*config, (self.folder / "config.yaml").read_text())
         if asked not in self._plans:
             (said,) = self.forks(self.folder, [self._dry_run("plan", "--printshellcmds", config=config)])
-            (line,) = [line for line in said.splitlines() if "-m fairfl.start" in line]
-            words = shlex.split(line.partition("-m fairfl.start ")[2])
+            (line,) = [line for line in said.splitlines() if "-m fairfl.runtime.warm_start" in line]
+            words = shlex.split(line.partition("-m fairfl.runtime.warm_start ")[2])
             self._plans[asked] = words[: words.index("|")]
         commands = [self._dry_run(config=config), self._plans[asked]]
         dry_run, plan = self.forks(self.folder, commands, [self.folder / "src", *path])

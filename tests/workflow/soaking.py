@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from faults import (
+from tests.workflow.faults import (
     CHECKPOINTS,
     MADE,
     WRITING,
@@ -32,7 +32,7 @@ from faults import (
     start,
     stop_all,
 )
-from small_project import Project
+from tests.workflow.small_project import Project
 
 Fault = tuple[str, str, float]
 TARGETS = {"group": 45, "workflow": 20, "job": 15, "server": 8, "everything": 12}

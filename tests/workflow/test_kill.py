@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from faults import (
+
+from tests.workflow.faults import (
     SYNTHETIC,
     YEAR,
     Workflow,
@@ -25,8 +26,8 @@ from faults import (
     signal_to,
     start,
 )
-from small_project import Project
-from soaking import Soak
+from tests.workflow.small_project import Project
+from tests.workflow.soaking import Soak
 
 pytestmark = [
     pytest.mark.workflow,
@@ -127,7 +128,7 @@ def sleeping_trainer(workflow: Workflow) -> int:
 
     def stop() -> bool:
         for pid, command in processes_in(workflow.folder).items():
-            if command[1:3] != ["-m", "fairfl.train"]:
+            if command[1:3] != ["-m", "fairfl.jobs.train"]:
                 continue
             if not Path(workflow.folder, option(command, "--out"), "checkpoint.pt").exists():
                 continue

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import TINY, Forks, Job, Project, jobs_in, plan_in
+
+from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 
@@ -192,24 +193,24 @@ def entries(name: str) -> list[str]:
     kind, *rest = name.split("/")
     partitioner, model = SETTINGS.get(rest[0] if rest else "", ("", ""))
     if kind == "data":
-        return ["fairfl.prepare", f"fairfl.data.{re.split('[-_.]seed|-', rest[0])[0]}"]
+        return ["fairfl.jobs.prepare", f"fairfl.data.{re.split('[-_.]seed|-', rest[0])[0]}"]
     if name in PLOTS:
-        return ["fairfl.artifacts.figure", f"fairfl.artifacts.plots.{PLOTS[name]}"]
+        return ["fairfl.jobs.figure", f"fairfl.reporting.plots.{PLOTS[name]}"]
     return {
-        "partitions": lambda: ["fairfl.partition.__main__", f"fairfl.partition.{partitioner}"],
-        "optima": lambda: ["fairfl.optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only"],
-        "surrogates": lambda: ["fairfl.surrogate", f"fairfl.models.{model}"],
-        "runs": lambda: ["fairfl.train", f"fairfl.models.{model}", f"fairfl.algorithms.{rest[1]}"],
+        "partitions": lambda: ["fairfl.jobs.partition", f"fairfl.partition.{partitioner}"],
+        "optima": lambda: ["fairfl.jobs.local_optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only"],
+        "surrogates": lambda: ["fairfl.jobs.surrogate", f"fairfl.models.{model}"],
+        "runs": lambda: ["fairfl.jobs.train", f"fairfl.models.{model}", f"fairfl.algorithms.{rest[1]}"],
         "timed": lambda: [
-            "fairfl.timing", "fairfl.train", f"fairfl.models.{model}",
+            "fairfl.jobs.timing", "fairfl.jobs.train", f"fairfl.models.{model}",
             *(f"fairfl.algorithms.{algorithm}" for algorithm in ("afl", "fedavg", "qffl")),
         ],
-        "tidy": lambda: ["fairfl.tidy"],
-        "tuned": lambda: ["fairfl.tune"],
-        "comparison": lambda: ["fairfl.artifacts.compare"],
-        "claims": lambda: ["fairfl.artifacts.judge"],
-        "page": lambda: ["fairfl.artifacts.page"],
-    }.get(kind, lambda: ["fairfl.artifacts.table"])()  # fmt: skip
+        "tidy": lambda: ["fairfl.jobs.collect"],
+        "tuned": lambda: ["fairfl.jobs.tune"],
+        "comparison": lambda: ["fairfl.jobs.comparison"],
+        "claims": lambda: ["fairfl.jobs.claims"],
+        "page": lambda: ["fairfl.jobs.page"],
+    }.get(kind, lambda: ["fairfl.jobs.table"])()  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -261,18 +262,20 @@ def test_a_helper_that_two_algorithms_import(case, helper, algorithms):
 
 
 def test_the_engine(case, every):
-    case.edit("src/fairfl/engine/rounds.py", "\nimport ", "\n_EDIT = 1\nimport ")
+    case.edit("src/fairfl/simulation/simulation.py", "\nimport ", "\n_EDIT = 1\nimport ")
     above = {name for name in every if name.startswith(("data/", "partitions/", "optima/", "surrogates/"))}
     expected = set(every) - above - {"eagle/table3", f"tidy/{NEAR_UNIFORM}"}  # the latter has local optima only
-    check(case, expected, {"runs/*": "edited fairfl.engine.rounds"})
+    check(case, expected, {"runs/*": "edited fairfl.simulation.simulation"})
 
 
 def test_what_local_optima_import_too(case, every, imports):
-    assert {"fairfl.engine.losses"} <= imports.closure("fairfl.optimum") & imports.closure("fairfl.train")
-    path = "src/fairfl/engine/losses.py"
+    assert {"fairfl.simulation.losses"} <= imports.closure("fairfl.jobs.local_optimum") & imports.closure(
+        "fairfl.jobs.train"
+    )
+    path = "src/fairfl/simulation/losses.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
     untouched = {name for name in every if name.startswith(("data/", "partitions/"))}
-    check(case, set(every) - untouched - {"eagle/table3"}, {"runs/*": "edited fairfl.engine.losses"})
+    check(case, set(every) - untouched - {"eagle/table3"}, {"runs/*": "edited fairfl.simulation.losses"})
 
 
 def test_a_model(case, every):
@@ -300,20 +303,20 @@ def test_a_data_set(case, every):
 
 
 def test_a_figure_function(case):
-    path = "src/fairfl/artifacts/plots/optima_range.py"
+    path = "src/fairfl/reporting/plots/optima_range.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
     check(case, {"eagle/figure2", "page"})
 
 
 @pytest.mark.parametrize("name", ["page.html.j2", "page.css"])
 def test_the_template_of_the_page(case, name):
-    path = f"src/fairfl/artifacts/{name}"
+    path = f"src/fairfl/reporting/page/{name}"
     case.write(path, (case.folder / path).read_text() + "\n")
     check(case, {"page"})
 
 
 def test_both_of_two_edits(case, every):
-    for path in ("algorithms/qffl.py", "artifacts/plots/client_curves.py"):
+    for path in ("algorithms/qffl.py", "reporting/plots/client_curves.py"):
         case.write(f"src/fairfl/{path}", (case.folder / f"src/fairfl/{path}").read_text() + SEMANTIC)
     expected = below(every, "runs/*/qffl/*", "timed/*", "eagle/figure3")
     check(case, expected, {"runs/*/qffl/*": "edited fairfl.algorithms.qffl"})
@@ -710,7 +713,7 @@ def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path
     for name in paths:
         log = (own.folder / every[name].log).read_text()
         executed = set(re.findall(r"^executes (\S+)$", log, re.M))
-        known = imports.closure(*entries(name), "fairfl.start.__main__")
+        known = imports.closure(*entries(name), "fairfl.runtime.warm_start.__main__")
         if name in SUMMARY:  # reads papers/*.yaml, so looks up which options data sets have; they are in its spec
             known = known | imports.closure(*options)
         assert set(entries(name)[1:]) <= executed <= known, (name, executed - known)
@@ -739,7 +742,9 @@ def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
         damage(project, [name], "damaged")
         assert planned() == {"data/mnist.fetched" if "fetched" in name else "data/mnist"}
         project.undo()
-    project.write("src/fairfl/data/idx.py", (project.folder / "src/fairfl/data/idx.py").read_text() + SEMANTIC)
+    project.write(
+        "src/fairfl/data/formats/idx.py", (project.folder / "src/fairfl/data/formats/idx.py").read_text() + SEMANTIC
+    )
     assert planned() == {"data/mnist"}
 
 

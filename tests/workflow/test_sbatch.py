@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import Project
 
-from fairfl.spec.paper import Limits
-from fairfl.spec.workload import load_workload
+from fairfl.experiments.paper import Limits
+from fairfl.experiments.workload import load_workload
+from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("faults")]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")

@@ -11,8 +11,9 @@ import uuid
 from pathlib import Path
 
 import pytest
-import slurm
-from small_project import Project
+
+from tests.workflow import slurm
+from tests.workflow.small_project import Project
 
 pytestmark = [
     pytest.mark.workflow,
@@ -119,7 +120,11 @@ class Submitted:
             with contextlib.suppress(OSError):
                 command = (process / "cmdline").read_text().split("\0")
                 here = (process / "cwd").readlink() == self.project.folder
-                if here and command[1:3] == ["-m", "fairfl.train"] and any(f"/{arm}" in part for part in command[4:]):
+                if (
+                    here
+                    and command[1:3] == ["-m", "fairfl.jobs.train"]
+                    and any(f"/{arm}" in part for part in command[4:])
+                ):
                     found.append(int(process.name))
         return found
 
@@ -206,7 +211,7 @@ def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
 
 def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
     untrained.edit(
-        "src/fairfl/train.py", "def main(argv: list[str] | None = None) -> None:\n", "def main(argv=None):\n"
+        "src/fairfl/jobs/train.py", "def main(argv: list[str] | None = None) -> None:\n", "def main(argv=None):\n"
         "    raise FairflError('the battery of the node is empty')\n",
     )  # fmt: skip
     target = f"{RUNS['fedavg']}/summary.json"

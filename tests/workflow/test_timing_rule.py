@@ -4,7 +4,8 @@ import json
 import re
 
 import pytest
-from small_project import Project
+
+from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 

@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from small_project import SELECTION, Project
+
+from tests.workflow.small_project import SELECTION, Project
 
 pytestmark = [
     pytest.mark.workflow,
@@ -36,7 +37,7 @@ def temporary(monkeypatch):
 def talking(root: Path, folder: Path) -> Project:
     """A project from nothing whose jobs say in their log who has started them."""
     project = Project(root, folder)
-    project.edit("src/fairfl/cli.py", "    try:\n        main(None)", SAY_PARENT)
+    project.edit("src/fairfl/runtime/cli.py", "    try:\n        main(None)", SAY_PARENT)
     return project
 
 
@@ -45,7 +46,7 @@ def starters(project: Project) -> dict[str, bool]:
     logs = list(project.folder.glob("results/**/*.log"))
     texts = {str(log.relative_to(project.folder)): log.read_text() for log in logs}
     assert all("started by" in text for text in texts.values())
-    return {name: "fairfl.start.server" in text for name, text in texts.items()}
+    return {name: "fairfl.runtime.warm_start.server" in text for name, text in texts.items()}
 
 
 def processes_in(folder: Path) -> list[str]:
@@ -89,7 +90,7 @@ def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, numb
         while not any("started by" in path.read_text() for path in project.folder.glob(f"{log}/**/*.log")):
             assert snakemake.poll() is None and time.monotonic() < limit
             time.sleep(0.02)
-        assert any("fairfl.start.server" in line for line in processes_in(project.folder))
+        assert any("fairfl.runtime.warm_start.server" in line for line in processes_in(project.folder))
         # Ctrl-C at a terminal reaches Snakemake, the shells and the clients.
         (os.killpg if number == signal.SIGINT else os.kill)(snakemake.pid, number)
     limit = time.monotonic() + 90
@@ -102,7 +103,9 @@ def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, numb
 def test_a_server_is_started_only_if_jobs_will_use_it(project):
     said = "a server is started"
     project.edit(
-        "src/fairfl/start/launch.py", "        if sys.platform", f"        print({said!r})\n        if sys.platform"
+        "src/fairfl/runtime/warm_start/launch.py",
+        "        if sys.platform",
+        f"        print({said!r})\n        if sys.platform",
     )
     few = "results/tiny/eagle/table3.csv"
     for arguments in (["--dry-run", "--forceall"], ["--touch", "--forceall"], ["--force", few]):

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from small_project import Project, plan_in
+
+from tests.workflow.small_project import Project, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 

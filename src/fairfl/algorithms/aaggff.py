@@ -38,9 +38,9 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.algorithms.min_norm import min_norm
-from fairfl.errors import OptionError
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.min_norm import min_norm
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import OptionError
 
 NEEDS = ("loss_received",)
 ROUNDS = True

@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True

@@ -26,7 +26,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, gram
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

@@ -19,8 +19,8 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, deploy_received
-from fairfl.algorithms.proximal import refuse_divergence
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.proximal import refuse_divergence
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

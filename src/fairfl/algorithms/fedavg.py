@@ -11,7 +11,7 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
-from fairfl.errors import FairflError
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import FairflError
 
 NEEDS = ()
 ROUNDS = True

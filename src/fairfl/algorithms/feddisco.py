@@ -17,9 +17,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.class_counts import class_counts
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.class_counts import class_counts
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

@@ -23,9 +23,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from fairfl.algorithms import entropy
 from fairfl.algorithms.interface import Aggregate, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared import entropy
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received", "loss_after")
 ROUNDS = True

@@ -31,9 +31,9 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms import entropy
 from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared import entropy
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
 ROUNDS = True

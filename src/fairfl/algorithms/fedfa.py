@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("accuracy_received", "accuracy_after")
 ROUNDS = True

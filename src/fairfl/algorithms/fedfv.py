@@ -25,7 +25,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State, gram
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True

@@ -4,7 +4,7 @@ A round has H + 1 exchanges, H hidden layers, c = 0, ..., H:
 
     clients    c = 0: train, from their own first net, later from their own neurons of the global net
                c > 0: train the layers above c for `retrain_epochs`, layers 1, ..., c frozen
-    server     c < H: match layer c + 1 of all clients, rows [incoming weights, bias] (fairfl.algorithms.matching,
+    server     c < H: match layer c + 1 of all clients, rows [incoming weights, bias] (fairfl.algorithms.shared.matching,
                       s = 1 / sigma2, mu = 0.1 for biases, 0 for weights); its global neurons G / S replace theirs;
                       weights that leave a neuron leave its global neuron now, those of all other global neurons are 0
                c = H: output layer = sum_k (n_kd / n_d) of client k, for class d;  1 / m where nobody has the class
@@ -26,10 +26,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms import wide_mlp
 from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
-from fairfl.algorithms.matching import Prior, match
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.algorithms.shared.matching import Prior, match
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

@@ -15,8 +15,8 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State, gram
-from fairfl.algorithms.min_norm import min_norm
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.min_norm import min_norm
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

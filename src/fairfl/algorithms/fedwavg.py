@@ -18,9 +18,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.class_counts import class_counts
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.class_counts import class_counts
+from fairfl.experiments.base import Strict
 
 NEEDS = ("correct_received", "correct_after")
 ROUNDS = True

@@ -1,6 +1,6 @@
 """local_only: every client trains alone. EAGLE section 3.2 and appendix B.1; yields the local optima L*_k.
 
-No rounds: one job per client (fairfl.optimum) takes local steps from the shared initial model
+No rounds: one job per client (fairfl.jobs.local_optimum) takes local steps from the shared initial model
 
     y <- y - eta grad L_k(y)
 
@@ -11,7 +11,7 @@ L*_k is then its loss on the client's validation part (used by the weights of EA
 
 from collections.abc import Sequence
 
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = False

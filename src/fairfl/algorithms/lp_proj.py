@@ -32,9 +32,9 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
-from fairfl.algorithms.proximal import refuse_divergence
-from fairfl.errors import OptionError
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.proximal import refuse_divergence
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import OptionError
 
 NEEDS = ()
 ROUNDS = True

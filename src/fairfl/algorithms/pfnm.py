@@ -3,7 +3,7 @@
     every client trains a net of its own, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
     for hidden layers c = H, ..., 1:    rows [bias, outgoing weights], for c = 1 [incoming weights, bias, outgoing]
         outgoing weights go to the global neurons of layer c + 1, 0 to those that the client has no part in
-        match the rows of all clients (fairfl.algorithms.matching), s = 1 / sigma2; for c = H outgoing weights to
+        match the rows of all clients (fairfl.algorithms.shared.matching), s = 1 / sigma2; for c = H outgoing weights to
         class d have (n_kd / n_d) / sigma2, by the samples of the class
         global neurons are G / S
     output bias of class d    (sum_k s_kd b_kd + mu_d / sigma0) / (1 / sigma0 + sum_k s_kd),    s_kd as above
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms import wide_mlp
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
-from fairfl.algorithms.matching import Prior, match
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.algorithms.shared.matching import Prior, match
+from fairfl.experiments.base import Strict
 
 NEEDS = ()
 ROUNDS = True

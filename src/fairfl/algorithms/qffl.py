@@ -20,7 +20,7 @@ import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received", "loss_after")
 ROUNDS = True

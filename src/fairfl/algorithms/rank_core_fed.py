@@ -9,7 +9,7 @@ trains could not be read; neither code nor settings are known. What is kept here
     2  J candidates  x - sum_k lam_k D_k  with lam  p_k = n_k / sum_j n_j (FedAvg), the weights of CoreFed,
        J - 3 draws from Dirichlet(1, ..., 1) over the clients of the round, and 0: the old x
     3  each client ranks them by its training loss
-    4  x <- the winner of veto by consumption (fairfl.algorithms.veto_core), one of the core of the clients of the round
+    4  x <- the winner of veto by consumption (fairfl.algorithms.shared.veto_core), one of the core of the clients of the round
 
 J = 1 is FedAvg, J = 2 leaves out CoreFed. A NaN or infinite loss is the worst. Buffers of a candidate are the mean of
 the trained clients' by n_k, as everywhere; those of the old x stay with it. A client receives x and the other J - 1
@@ -22,8 +22,8 @@ from torch import Tensor
 
 from fairfl.algorithms.core_fed import bound, core_weights
 from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
-from fairfl.algorithms.veto_core import elected
-from fairfl.spec.base import Strict
+from fairfl.algorithms.shared.veto_core import elected
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received", "loss_after")
 ROUNDS = True

@@ -16,7 +16,7 @@ beta < 1 / (2 ebar); negative ones are kept, as in the paper.
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True

@@ -18,7 +18,7 @@ from typing import Literal
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True

@@ -14,7 +14,7 @@ Weights are positive for beta < 1 / (2 (Fbar - min F)); negative ones are kept, 
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 NEEDS = ("loss_received",)
 ROUNDS = True

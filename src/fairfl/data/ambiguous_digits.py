@@ -14,7 +14,7 @@ import numpy as np
 from fairfl.data import digits, mnist
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, number, whole
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
 
 CLASSES = 10
 PER_SEED = False

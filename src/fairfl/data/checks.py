@@ -8,9 +8,9 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairfl.data.archives import DAMAGE
+from fairfl.data.formats.archives import DAMAGE
 from fairfl.data.interface import RemoteFile
-from fairfl.errors import SourceError
+from fairfl.runtime.errors import SourceError
 
 _CHUNK = 1 << 20
 _MAGIC = {"gzip": b"\x1f\x8b", "zip": b"PK", "torch": b"PK"}
@@ -69,10 +69,10 @@ def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:
     # A link that the user has made may lead anywhere, as long as there is a regular file.
     if not path.is_file():
         fault = "is not a regular file; remove it and" if path.exists() else "is missing;"
-        raise SourceError(f"{dataset}: {path} {fault} run fairfl.fetch --dataset {dataset}")
+        raise SourceError(f"{dataset}: {path} {fault} run fairfl.jobs.fetch --dataset {dataset}")
     problem = inspect(path, file).problem
     if problem is not None:
-        raise SourceError(f"{dataset}: {path}: {problem}; run fairfl.fetch --dataset {dataset}")
+        raise SourceError(f"{dataset}: {path}: {problem}; run fairfl.jobs.fetch --dataset {dataset}")
     return path
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import archives, cifar_batches, pictures
 from fairfl.data.checks import present, usable
+from fairfl.data.formats import archives, cifar_batches, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fairfl.data import cifar_batches
 from fairfl.data.checks import usable
+from fairfl.data.formats import cifar_batches
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 

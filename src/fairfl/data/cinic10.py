@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairfl.data import archives, pictures
 from fairfl.data.checks import usable
 from fairfl.data.cifar10 import CLASSES, NAMES
+from fairfl.data.formats import archives, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 PER_SEED = False
 DEFAULTS: dict[str, Any] = {"part": "all", "non_rgb": "drop"}

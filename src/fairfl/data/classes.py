@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairfl.errors import OptionError
-from fairfl.spec.plain import shown
+from fairfl.experiments.plain import shown
+from fairfl.runtime.errors import OptionError
 
 
 def checked(dataset: str, classes: object, total: int) -> list[int] | None:

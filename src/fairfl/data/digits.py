@@ -17,7 +17,7 @@ import numpy as np
 from fairfl.data import classes
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False

@@ -21,7 +21,7 @@ from fairfl.data import mnist
 from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, number
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import archives, idx
 from fairfl.data.checks import usable
+from fairfl.data.formats import archives, idx
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = 62
 PER_SEED = False

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import classes, mnist_files
+from fairfl.data import classes
 from fairfl.data.checks import usable
+from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = mnist_files.CLASSES
 PER_SEED = False
@@ -135,7 +136,7 @@ def _cut(raw: Path | None, needed: tuple[str, ...]) -> str:
         one, other = paths[redrawn.index(True)], paths[redrawn.index(False)]
         raise DataError(
             f"fashion_mnist: {one.name} is of a redrawn train/test cut, {other.name} of the published one; "
-            f"delete the files in {one.parent} and run fairfl.fetch --dataset fashion_mnist"
+            f"delete the files in {one.parent} and run fairfl.jobs.fetch --dataset fashion_mnist"
         )
     return "as published"
 

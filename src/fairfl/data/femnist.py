@@ -10,7 +10,7 @@ LEAF takes them from NIST Special Database 19 and groups them by writer. Two for
       tar czf femnist_leaf.tar.gz -C data/all_data .
 
   Archives of ``data/sampled_data`` or ``data/rem_user_data`` are read as well.
-* The copy of TensorFlow Federated, a database (fairfl.data.tff) with the same ids of writers. It leaves
+* The copy of TensorFlow Federated, a database (fairfl.data.formats.tff) with the same ids of writers. It leaves
   out writers with a single character and comes in a training and a test part, which are put together.
 
 The first is used where there is one; the second is published and asked for otherwise. They are not the
@@ -27,12 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import archives, tff
 from fairfl.data.checks import present, usable
+from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
-from fairfl.spec.plain import from_json, shown, spoken
+from fairfl.experiments.plain import from_json, shown, spoken
+from fairfl.runtime.errors import DataError
 
 CLASSES = 62
 PER_SEED = False

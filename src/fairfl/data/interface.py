@@ -41,8 +41,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fairfl.errors import DataError
-from fairfl.prepared import check_form, check_scale, check_values, column, targets
+from fairfl.data.prepared import check_form, check_scale, check_values, column, targets
+from fairfl.runtime.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import mnist_files
+from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 

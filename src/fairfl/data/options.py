@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from fairfl.errors import OptionError
-from fairfl.spec.plain import from_json, shown
+from fairfl.experiments.plain import from_json, shown
+from fairfl.runtime.errors import OptionError
 
 _LARGEST = 2**32 - 1  # of seeds; nothing else comes near it
 

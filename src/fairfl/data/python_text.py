@@ -21,7 +21,7 @@ import numpy as np
 from fairfl.data import words
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, whole
-from fairfl.errors import DataError, OptionError
+from fairfl.runtime.errors import DataError, OptionError
 
 TOPICS: dict[str, tuple[str, ...]] = {
     "mail": ("email", "mailbox"),

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.data import archives, words
+from fairfl.data import words
 from fairfl.data.checks import usable
+from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, whole
-from fairfl.errors import DataError
-from fairfl.spec import plain
+from fairfl.experiments import plain
+from fairfl.runtime.errors import DataError
 
 CLASSES = 10_000
 PER_SEED = False

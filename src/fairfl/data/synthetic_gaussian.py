@@ -14,8 +14,8 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number, whole
-from fairfl.errors import OptionError
-from fairfl.spec.plain import shown
+from fairfl.experiments.plain import shown
+from fairfl.runtime.errors import OptionError
 
 CLASSES = 2
 PER_SEED = True

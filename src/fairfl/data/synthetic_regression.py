@@ -16,7 +16,7 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number, whole
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
 
 CLASSES = 0
 PER_SEED = True

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairfl.data import archives, pictures
 from fairfl.data.checks import present, usable
+from fairfl.data.formats import archives, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.errors import DataError
+from fairfl.runtime.errors import DataError
 
 CLASSES = 200
 PER_SEED = False

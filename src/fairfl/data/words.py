@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairfl.data.options import whole
-from fairfl.errors import OptionError
-from fairfl.spec.plain import shown
+from fairfl.experiments.plain import shown
+from fairfl.runtime.errors import OptionError
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 

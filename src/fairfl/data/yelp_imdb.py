@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from fairfl import pretrained
-from fairfl.data import archives, reviews, sentiment
+from fairfl.data import pretrained, reviews, sentiment
 from fairfl.data.checks import usable
+from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile
 from fairfl.data.options import choice, merge, whole
 from fairfl.data.reviews import Reviews, Tokens
-from fairfl.errors import DataError, SourceError
+from fairfl.runtime.errors import DataError, SourceError
 
 CLASSES = reviews.CLASSES
 PER_SEED = False
@@ -157,7 +157,7 @@ def _tokens(raw: Path | None, chosen: dict[str, Any], parts: list[Reviews]) -> T
     if folder is not None:
         return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, chosen["max_tokens"])
     if chosen["tokenizer"] == "wordpiece":
-        raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.fetch --dataset {_NAME}")
+        raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}")
     texts = [text for own in parts if not own.test for text in own.texts]
     return reviews.words(texts, chosen["vocabulary"], chosen["max_tokens"])
 

@@ -9,7 +9,7 @@ from fairfl.metrics.statistics import STATISTICS
 Origin = Literal["tidy", "tuned", "statistics", "timed", "setting"]
 Owner = Literal["arm", "algorithm", "setting"]
 
-# What fairfl.timing measures, by what it is repeated on (FOCUS tables 9 and 12).
+# What fairfl.jobs.timing measures, by what it is repeated on (FOCUS tables 9 and 12).
 TRAINING = ("train_seconds_per_round", "train_seconds_per_model")
 INFERENCE = ("inference_seconds",)
 EVALUATING = ("metric_seconds_accuracy_parity", "metric_seconds_agnostic_loss", "metric_seconds_faa")
@@ -17,8 +17,8 @@ TIMED = (*TRAINING, *INFERENCE, *EVALUATING)
 
 
 def origin(metric: str) -> Origin:
-    """tidy: measured by runs; tuned: chosen by fairfl.tune; statistics: counted in the partition; timed: seconds that
-    fairfl.timing took; setting: stated by the setting itself.
+    """tidy: measured by runs; tuned: chosen by fairfl.jobs.tune; statistics: counted in the partition; timed: seconds that
+    fairfl.jobs.timing took; setting: stated by the setting itself.
 
     `learning_rate` and `hp_<name>`, a hyper-parameter by its name, are chosen.
     """

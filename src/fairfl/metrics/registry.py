@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from fairfl.errors import FairflError
 from fairfl.metrics import baseline, fairness
 from fairfl.metrics.accuracy import (
     accuracy_highest,
@@ -23,6 +22,7 @@ from fairfl.metrics.accuracy import (
 )
 from fairfl.metrics.clusters import adjusted_rand, assigned
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
+from fairfl.runtime.errors import FairflError
 
 Vector = Literal["loss", "accuracy", "recall", "gap", "excess", "excess_last"]
 

@@ -13,9 +13,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from fairfl import pretrained
-from fairfl.errors import FairflError
-from fairfl.spec.base import Strict
+from fairfl.data import pretrained
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import FairflError
 
 LIBRARIES = ("transformers.models.bert.modeling_bert",)
 

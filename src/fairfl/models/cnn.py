@@ -18,8 +18,8 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 from torch import nn
 
+from fairfl.experiments.base import Strict
 from fairfl.models.layers import dense, image_shape
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 from torch import nn
 
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 
 class Config(Strict):

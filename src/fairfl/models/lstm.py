@@ -10,7 +10,7 @@ two layers of 256, one dense layer. 5,565,328 parameters for 10,000 words.
 from pydantic import Field
 from torch import Tensor, nn
 
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 
 class Config(Strict):

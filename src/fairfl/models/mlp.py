@@ -5,8 +5,8 @@ import math
 from pydantic import Field, field_validator
 from torch import nn
 
+from fairfl.experiments.base import Strict
 from fairfl.models.layers import dense
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

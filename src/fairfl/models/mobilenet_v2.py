@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import Field, model_validator
 from torch import nn
 
+from fairfl.experiments.base import Strict
 from fairfl.models import weights
 from fairfl.models.layers import image_shape
-from fairfl.spec.base import Strict
 
 LIBRARIES = ("torchvision.models.mobilenetv2",)
-PUBLISHED = "mobilenet_v2"  # the weights that `pretrained: imagenet` means, in fairfl.pretrained
+PUBLISHED = "mobilenet_v2"  # the weights that `pretrained: imagenet` means, in fairfl.data.pretrained
 
 # Expansion, channels, blocks, stride of each stage: table 2 of Sandler et al.
 STAGES = (

@@ -21,11 +21,11 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
+from fairfl.experiments.base import Strict
 from fairfl.models import weights
 from fairfl.models.layers import image_shape
-from fairfl.spec.base import Strict
 
-PUBLISHED = "resnet18"  # the weights that `pretrained: imagenet` means, in fairfl.pretrained
+PUBLISHED = "resnet18"  # the weights that `pretrained: imagenet` means, in fairfl.data.pretrained
 
 
 class Config(Strict):

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from fairfl import pretrained
-from fairfl.errors import FairflError
+from fairfl.data import pretrained
+from fairfl.runtime.errors import FairflError
 
 # Files of before 2018 lack it, and none of our models uses it.
 _OPTIONAL = "num_batches_tracked"
@@ -20,7 +20,7 @@ def start(model: nn.Module, title: str, choice: str | None, published: str, head
 
     Args:
         choice: "imagenet", a file, or None: as drawn.
-        published: name of the model in fairfl.pretrained.PUBLISHED.
+        published: name of the model in fairfl.data.pretrained.PUBLISHED.
         head: name of the last layer.
 
     Raises:

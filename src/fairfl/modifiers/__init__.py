@@ -4,14 +4,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from fairfl.modifiers.interface import (
-    as_received,
-    as_reported,
-    as_summed,
-    no_privacy,
-    no_state,
-    same_objective,
-)
+from fairfl.modifiers.interface import as_received, as_reported, as_summed, no_privacy, no_state, same_objective
 
 # In which modifiers act, whatever the order in which a row names them: on the loss, on gradients, on updates before
 # they are summed, on their sum.

@@ -27,9 +27,9 @@ from torch import Generator, Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from fairfl.algorithms.interface import Received, Reports, State
-from fairfl.engine.seeds import generator as draws
-from fairfl.errors import OptionError
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.seeds import generator as draws
 
 # Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
 HELD = 2**26

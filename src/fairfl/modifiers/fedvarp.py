@@ -23,8 +23,8 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.errors import OptionError
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import OptionError
 
 
 class Config(Strict):

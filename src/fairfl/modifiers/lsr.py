@@ -27,9 +27,9 @@ import torch.nn.functional as F
 from pydantic import Field
 from torch import Generator, Tensor
 
+from fairfl.experiments.base import Strict
 from fairfl.models.layers import image_shape
 from fairfl.modifiers.interface import Outputs
-from fairfl.spec.base import Strict
 
 LOSSES = ("cross_entropy",)
 LEAST = 1e-6

@@ -15,7 +15,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
-from fairfl.spec.base import Strict
+from fairfl.experiments.base import Strict
 
 
 class Config(Strict):

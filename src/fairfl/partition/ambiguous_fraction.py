@@ -7,8 +7,8 @@ distinct ambiguous image (its repeated labels) always go to the same client, who
 import numpy as np
 from pydantic import Field, field_validator
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.labels import classes_of
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

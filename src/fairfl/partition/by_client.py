@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

@@ -6,8 +6,8 @@ The rows of a domain are dealt out evenly at random, those of the data set's own
 import numpy as np
 from pydantic import Field, field_validator
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

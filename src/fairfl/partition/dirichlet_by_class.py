@@ -16,9 +16,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.labels import classes_of
-from fairfl.spec.base import Strict
 
 # numpy's two generators offer the same draws by the same names.
 Generator = np.random.Generator | np.random.RandomState

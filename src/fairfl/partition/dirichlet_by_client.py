@@ -9,9 +9,9 @@ The last clients take what is left. N - K floor(N / K) samples belong to nobody.
 import numpy as np
 from pydantic import Field
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.labels import classes_of
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairfl.errors import FairflError
+from fairfl.runtime.errors import FairflError
 
 
 class PartitionError(FairflError):

@@ -7,9 +7,9 @@ dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards o
 import numpy as np
 from pydantic import Field
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.labels import classes_of
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

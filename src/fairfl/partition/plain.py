@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

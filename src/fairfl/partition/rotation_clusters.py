@@ -8,8 +8,8 @@ angle, and each of the c - 1 other angles takes an equal part of the rest (appen
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
+from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.spec.base import Strict
 
 
 class Config(Strict):

@@ -4,10 +4,10 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from toy import close
 
-from fairfl.algorithms import wide_mlp
 from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.algorithms.shared import wide_mlp
+from tests.unit.algorithms.toy import close
 
 # Section 10 of the specification: one input, two hidden neurons, one class with shares 0.3 and 0.7.
 EXAMPLE = [

@@ -2,10 +2,10 @@
 
 import torch
 from hypothesis import strategies as st
-from toy import F, G, close
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Reports
+from tests.unit.algorithms.toy import F, G, close
 
 # (loss in nats, training samples) per client
 CLIENTS = st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=8)

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reweighting import CLIENTS, columns, vector, weights
 from scipy.optimize import minimize
-from toy import ETA, F, G, X, close, reports, start, step
 
 from fairfl.algorithms import aaggff
 from fairfl.algorithms.interface import Federation, Reports
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import CLIENTS, columns, vector, weights
+from tests.unit.algorithms.toy import ETA, F, G, X, close, reports, start, step
+from tests.unit.simulation.federations import image_clients, spec_of
 
 CORRECT = ("weibull", "exponential", "frechet", "normal", "gumbel", "logistic")
 

@@ -7,11 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from toy import SAMPLES, F, X, close, reports, step
 
 from fairfl.algorithms import afl
 from fairfl.algorithms.afl import project
 from fairfl.algorithms.interface import Federation
+from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, step
 
 
 def vector(*values: float) -> torch.Tensor:

@@ -2,16 +2,16 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import vector
-from toy import close
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Received, Reports
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 CGSV = algorithms.load("cgsv")
 SAMPLES = vector(100, 200, 100)

@@ -5,8 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, gradient_at_zero, vector, weights
-from toy import SAMPLES, F, G, close, reports, start, step
+
+from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, vector, weights
+from tests.unit.algorithms.toy import SAMPLES, F, G, close, reports, start, step
 
 EXAMPLE = vector(0.4, 1.0, 1.6)
 

@@ -2,16 +2,16 @@
 
 import pytest
 import torch
-from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
-from quadratics import Run
-from reweighting import vector
-from toy import close
 
 from fairfl.algorithms import ditto, fedavg
 from fairfl.algorithms.interface import Federation, Received, Reports
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.quadratics import Run
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import gradient, image_clients, spec_of
 
 ETA, STEPS = 0.1, 2
 # f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2

@@ -3,9 +3,9 @@
 import pytest
 import torch
 from pydantic import ValidationError
-from toy import ETA, F, G, X, close, received, reports, start, step
 
 from fairfl.algorithms.eagle import Config, gap_weights
+from tests.unit.algorithms.toy import ETA, F, G, X, close, received, reports, start, step
 
 BEST = torch.tensor([0.4, 0.7, 1.1], dtype=torch.float64)
 GAPS = F - BEST  # 0.1, 0.3, 0.9

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from quadratics import starts, stepped
-from registered import FEDERATING, REQUIRED
-from toy import SAMPLES, F, G, X, close, federation, received, reports, start
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import same_architecture
+from tests.unit.algorithms.quadratics import starts, stepped
+from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, federation, received, reports, start
+from tests.unit.registered import FEDERATING, REQUIRED
 
 # Those that build networks of their own cannot do with the two numbers of the toy.
 ON_THE_TOY = [name for name in FEDERATING if algorithms.load(name).architecture is same_architecture]

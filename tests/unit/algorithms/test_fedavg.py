@@ -1,7 +1,8 @@
 """FedAvg: hand-computed example and limiting cases."""
 
 import torch
-from toy import SAMPLES, close, reports, step
+
+from tests.unit.algorithms.toy import SAMPLES, close, reports, step
 
 
 def test_size_weights():
@@ -23,7 +24,7 @@ def test_one_client_takes_its_model():
 
 
 def test_equal_sizes_make_both_weightings_agree(monkeypatch):
-    import toy
+    from tests.unit.algorithms import toy
 
     monkeypatch.setattr(toy, "SAMPLES", torch.full_like(SAMPLES, 7.0))
     close(step("fedavg", toy.reports())[0], step("fedavg", toy.reports(), weighting="uniform")[0])

@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from pydantic import ValidationError
-from quadratics import Run
-from reweighting import vector
-from toy import close
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
-from fairfl.spec.declaration import declaration
+from fairfl.experiments.declaration import declaration
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.quadratics import Run
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 HARDCLUSTER = algorithms.load("fedavg_hardcluster")
 CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], dtype=torch.float64)

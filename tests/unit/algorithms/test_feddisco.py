@@ -2,18 +2,18 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reweighting import vector
 from scipy.spatial.distance import cosine
 from scipy.stats import entropy
-from toy import X, close, reports
 
 from fairfl.algorithms import feddisco
 from fairfl.algorithms.interface import Federation
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import X, close, reports
+from tests.unit.simulation.federations import image_clients, spec_of
 
 COUNTS = torch.tensor([[90.0, 10.0], [100.0, 100.0], [20.0, 80.0]], dtype=torch.float64)
 

@@ -5,16 +5,17 @@ from math import log
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, keeps_the_promises, vector, weights
-from toy import SAMPLES, F, X, close, reports, start, step
 
-from fairfl.algorithms import entropy, fedeba
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import OptionError
+from fairfl.algorithms import fedeba
+from fairfl.algorithms.shared import entropy
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import CLIENTS, columns, keeps_the_promises, vector, weights
+from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, start, step
+from tests.unit.simulation.federations import image_clients, spec_of
 
 P = SAMPLES / SAMPLES.sum()
 UNIFORM = torch.full_like(P, 1 / 3)

@@ -5,18 +5,19 @@ from math import acos, degrees, inf, sqrt
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, vector
 from torch.nn.functional import cross_entropy
-from toy import SAMPLES, F, G, X, close, received, reports, start
-from two_clients import Run
 
-from fairfl.algorithms import entropy, fedeba_plus
+from fairfl.algorithms import fedeba_plus
 from fairfl.algorithms.interface import Reports
-from fairfl.engine.rounds import Simulation
+from fairfl.algorithms.shared import entropy
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import CLIENTS, columns, vector
+from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start
+from tests.unit.algorithms.two_clients import Run
+from tests.unit.simulation.federations import image_clients, spec_of
 
 # Three clients of the toy, which have taken one local step.
 TOY = replace(reports(), gradient=G, steps=torch.ones_like(F))

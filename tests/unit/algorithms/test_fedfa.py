@@ -3,10 +3,10 @@
 import pytest
 import torch
 from pydantic import ValidationError
-from toy import close
 
 from fairfl.algorithms import fedfa
 from fairfl.algorithms.interface import Federation, Received, Reports
+from tests.unit.algorithms.toy import close
 
 TRAINED = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64)
 ACCURACY = torch.tensor([0.9, 0.6, 0.3], dtype=torch.float64)

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
-from toy import close
 
 from fairfl.algorithms import fedfv
 from fairfl.algorithms.interface import Federation, Reports, gram
+from tests.unit.algorithms.toy import close
 
 G = torch.tensor([[2.0, 0.0], [-1.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
 F = torch.tensor([0.9, 0.4, 1.3], dtype=torch.float64)

@@ -5,8 +5,14 @@ import copy
 import numpy as np
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
-from perceptrons import (
+from pydantic import ValidationError
+
+from fairfl.algorithms import fedma
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.algorithms.shared.matching import Prior, match
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
     compare,
     descended,
@@ -20,13 +26,8 @@ from perceptrons import (
     reports,
     unpadded,
 )
-from pydantic import ValidationError
-from toy import close
-
-from fairfl.algorithms import fedma, wide_mlp
-from fairfl.algorithms.matching import Prior, match
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def begin(nets, labels, **hyperparameters):

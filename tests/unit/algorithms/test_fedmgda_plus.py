@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.optimize import minimize
-from toy import close
 
 from fairfl.algorithms import fedmgda_plus
 from fairfl.algorithms.interface import Reports
-from fairfl.algorithms.min_norm import GAP, frank_wolfe_gap, min_norm
+from fairfl.algorithms.shared.min_norm import GAP, frank_wolfe_gap, min_norm
+from tests.unit.algorithms.toy import close
 
 G = torch.tensor([[3.0, 0.0], [-1.0, 2.0], [0.0, -0.5]], dtype=torch.float64)
 SAMPLES = torch.tensor([50.0, 30.0, 20.0], dtype=torch.float64)

@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
-from quadratics import Run
-from reweighting import vector
-from toy import close, step
 
 from fairfl import algorithms
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.quadratics import Run
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close, step
+from tests.unit.simulation.federations import gradient, image_clients, spec_of
 
 FEDPROX = algorithms.load("fedprox")
 

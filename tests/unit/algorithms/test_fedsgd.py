@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
-from toy import close, received, reports, start, step
-from two_clients import Run
 
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.toy import close, received, reports, start, step
+from tests.unit.algorithms.two_clients import Run
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def test_example():

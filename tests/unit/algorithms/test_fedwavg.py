@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reweighting import vector
-from toy import SAMPLES, X, close, reports
 
 from fairfl.algorithms import fedwavg
 from fairfl.algorithms.interface import Federation
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import SAMPLES, X, close, reports
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def bits(*rows):

@@ -2,21 +2,21 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from quadratics import Run
-from reweighting import vector
 from torch.nn.functional import cross_entropy
-from toy import close
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Reports
-from fairfl.engine.evaluation import evaluate
-from fairfl.engine.federation import Part
-from fairfl.engine.losses import LOSSES
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.clients import Part
+from fairfl.simulation.evaluation import evaluate
+from fairfl.simulation.losses import LOSSES
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.quadratics import Run
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 FOCUS = algorithms.load("focus")
 # F_k(w) = ||w - c_k||^2

@@ -5,11 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, vector, weights
-from toy import SAMPLES, F, G, X, close, received, reports, start, step
 
 from fairfl.algorithms import gifair
 from fairfl.algorithms.interface import Federation
+from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, vector, weights
+from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start, step
 
 P = SAMPLES / SAMPLES.sum()
 BOUND = 0.125

@@ -5,16 +5,16 @@ from dataclasses import fields
 import pytest
 import torch
 import torch.nn.functional as F
-from engine.federations import gradient, image_clients, spec_of
 from pydantic import ValidationError
-from reweighting import vector
-from toy import close
 
 from fairfl.algorithms import lp_proj
 from fairfl.algorithms.interface import Federation, Received, Reports
-from fairfl.engine.checkpoint import Checkpoint
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError, OptionError
+from fairfl.runtime.errors import FairflError, OptionError
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import gradient, image_clients, spec_of
 
 ETA, STEPS = 0.1, 2
 # f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from fairfl.algorithms import matching
-from fairfl.algorithms.matching import Neurons, Prior
+from fairfl.algorithms.shared import matching
+from fairfl.algorithms.shared.matching import Neurons, Prior
 
 # Two clients, one input, one output: rows [incoming weight, bias, outgoing weight], shares 0.3 and 0.7 of the class.
 CLIENT_0 = np.array([[1.0, 0.1, 2.0], [-1.0, 0.0, 1.0]])

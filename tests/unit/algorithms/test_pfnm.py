@@ -5,10 +5,15 @@ import copy
 import numpy as np
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from perceptrons import (
+from pydantic import ValidationError
+
+from fairfl.algorithms import pfnm
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.runtime.errors import FairflError, OptionError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
     compare,
     descended,
@@ -22,12 +27,8 @@ from perceptrons import (
     reports,
     unpadded,
 )
-from pydantic import ValidationError
-from toy import close
-
-from fairfl.algorithms import pfnm, wide_mlp
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError, OptionError
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):

@@ -2,17 +2,18 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, vector
-from toy import close, received, start
-from two_clients import Run
 
-from fairfl.algorithms import entropy, prac_fedeba_plus
+from fairfl.algorithms import prac_fedeba_plus
 from fairfl.algorithms.interface import Reports
-from fairfl.engine.rounds import Simulation
+from fairfl.algorithms.shared import entropy
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import CLIENTS, columns, vector
+from tests.unit.algorithms.toy import close, received, start
+from tests.unit.algorithms.two_clients import Run
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def run(count=1, **hyperparameters):

@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import vector
-from toy import F, X, close, received, reports, start, step
 
 from fairfl.algorithms.propfair import Config, slope
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import F, X, close, received, reports, start, step
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def one_step(**hyperparameters):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 from pydantic import ValidationError
-from toy import SAMPLES, F, G, close, reports, step
 
 from fairfl.algorithms import qffl
+from tests.unit.algorithms.toy import SAMPLES, F, G, close, reports, step
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
-from reweighting import vector
-from toy import SAMPLES, F, X, close, received, reports, start
 
-from fairfl.algorithms import rank_core_fed, veto_core
+from fairfl.algorithms import rank_core_fed
 from fairfl.algorithms.core_fed import core_weights
 from fairfl.algorithms.interface import Federation, Reports
-from fairfl.engine.rounds import Simulation
+from fairfl.algorithms.shared import veto_core
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import SAMPLES, F, X, close, received, reports, start
+from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def candidates(report=None, **hyperparameters):

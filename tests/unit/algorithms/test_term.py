@@ -4,8 +4,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, weights
-from toy import SAMPLES, F, G, close, reports, start, step
+
+from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, weights
+from tests.unit.algorithms.toy import SAMPLES, F, G, close, reports, start, step
 
 P = SAMPLES / SAMPLES.sum()
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import close
 
-from fairfl.algorithms import veto_core
+from fairfl.algorithms.shared import veto_core
+from tests.unit.algorithms.toy import close
 
 inf, nan = float("inf"), float("nan")
 

@@ -5,8 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, weights
-from toy import ETA, SAMPLES, F, G, X, close, step
+
+from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, keeps_the_promises, weights
+from tests.unit.algorithms.toy import ETA, SAMPLES, F, G, X, close, step
 
 P = SAMPLES / SAMPLES.sum()
 D = ETA * G

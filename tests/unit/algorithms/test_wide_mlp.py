@@ -2,16 +2,16 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
-from perceptrons import flat, outputs, random_nets
-from toy import close
 
 from fairfl import models
-from fairfl.algorithms import wide_mlp
 from fairfl.algorithms.interface import Federation, Plan
-from fairfl.engine import parameters
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import FairflError, OptionError
+from fairfl.algorithms.shared import wide_mlp
+from fairfl.runtime.errors import FairflError, OptionError
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.simulation import Simulation
+from tests.unit.algorithms.perceptrons import flat, outputs, random_nets
+from tests.unit.algorithms.toy import close
+from tests.unit.simulation.federations import image_clients, spec_of
 
 WIDE, NARROW = [4, 7, 6, 3], [4, 3, 2, 3]
 STATE = {"wide": torch.tensor(WIDE), "narrow": torch.tensor(NARROW)}
@@ -23,7 +23,7 @@ def wide_model():
 
 def test_layers_are_those_of_the_model():
     model = wide_model()
-    x = parameters.flatten(model)
+    x = flat_parameters.flatten(model)
     found = [tensor for pair in wide_mlp.layers(x, WIDE) for tensor in pair]
     assert all(torch.equal(a, b) for a, b in zip(found, model.parameters(), strict=True))
     stack = wide_mlp.layers(torch.stack([x, x]), WIDE)
@@ -41,7 +41,7 @@ def test_layers_are_views():
 def test_a_padded_net_is_the_same_function():
     net = random_nets(NARROW, 1)[0]
     model, inputs = wide_model(), torch.randn(5, 1, 2, 2, dtype=torch.float64)
-    parameters.bind(model, flat([net], STATE)[0])
+    flat_parameters.bind(model, flat([net], STATE)[0])
     close(model(inputs), outputs(net, inputs.flatten(1)), 1e-12)
 
 

@@ -6,10 +6,10 @@ x = (1, -2); n = (100, 200, 100); g = (2, 0), (-1, 3), (4, -2); D_k = 0.1 g_k; F
 from dataclasses import fields
 
 import torch
-from registered import MEMBERSHIPS, SHARES
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Received, Reports
+from tests.unit.registered import MEMBERSHIPS, SHARES
 
 X = torch.tensor([1.0, -2.0], dtype=torch.float64)
 G = torch.tensor([[2.0, 0.0], [-1.0, 3.0], [4.0, -2.0]], dtype=torch.float64)

@@ -4,10 +4,10 @@ They report gradients and losses before and after training, and take the local s
 """
 
 import torch
-from quadratics import stepped
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Received, Reports
+from tests.unit.algorithms.quadratics import stepped
 
 
 class Run:

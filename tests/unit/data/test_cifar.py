@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from fairfl.data import archives, cifar10, cifar100, cifar_batches
-from fairfl.engine.federation import load
-from fairfl.errors import DataError, OptionError, SourceError
-from fairfl.prepare import write
+from fairfl.data import cifar10, cifar100
+from fairfl.data.formats import archives, cifar_batches
+from fairfl.jobs.prepare import write
+from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.simulation.clients import load
 
 # ---- pickles as Python 2 and its numpy wrote them
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.data import cinic10
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 PARTS = ("train", "valid", "test")

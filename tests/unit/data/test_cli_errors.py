@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from fairfl import cli
-from fairfl.errors import DataError, FairflError, OptionError, SourceError
+from fairfl.runtime import cli
+from fairfl.runtime.errors import DataError, FairflError, OptionError, SourceError
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_option_errors_are_value_errors():
 
 def test_sigterm_cleans_up(tmp_path):
     code = (
-        "import os, signal\nfrom fairfl import atomic, cli\n"
+        "import os, signal\nfrom fairfl.runtime import atomic, cli\n"
         "def main(argv):\n"
         f"    with atomic.replacing({str(tmp_path / 'x')!r}) as temp:\n"
         "        temp.write_text('half'); os.kill(os.getpid(), signal.SIGTERM)\n"

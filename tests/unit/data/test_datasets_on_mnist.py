@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 # ---- MNIST
 

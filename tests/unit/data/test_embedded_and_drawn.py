@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, digits, synthetic_gaussian
-from fairfl.errors import DataError, OptionError
+from fairfl.runtime.errors import DataError, OptionError
 
 # ---- digits
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import fashion_mnist
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 NAMES = sorted(fashion_mnist._SHA256)
 

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-import tff_files
 
 from fairfl.data import femnist
 from fairfl.data.checks import present
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, OptionError, SourceError
+from tests.unit.data import tff_files
 
 ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
 # Writer: labels. As text, "f0001_08" comes before "f0012_41".
@@ -217,7 +217,7 @@ def test_a_database_with_another_checksum(tmp_path):
 
 
 def test_without_files(tmp_path):
-    with pytest.raises(SourceError, match=f"{ARCHIVE} is missing; run fairfl.fetch --dataset femnist"):
+    with pytest.raises(SourceError, match=f"{ARCHIVE} is missing; run fairfl.jobs.fetch --dataset femnist"):
         femnist.prepare(tmp_path, {}, 0)
 
 

@@ -11,10 +11,10 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from fairfl import fetch, prepare, pretrained
-from fairfl.data import ambiguous_digits, digits, mnist, synthetic_gaussian
+from fairfl.data import ambiguous_digits, digits, mnist, pretrained, synthetic_gaussian
 from fairfl.data.interface import RemoteFile, content_sha256
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.jobs import fetch, prepare
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 
 def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
@@ -97,7 +97,7 @@ def test_fetch_failure_leaves_no_marker(tmp_path):
 
 def run(module, *arguments):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", f"fairfl.{module}", *map(str, arguments)]
+    command = [sys.executable, "-m", f"fairfl.jobs.{module}", *map(str, arguments)]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
 
 

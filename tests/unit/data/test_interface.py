@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from fairfl.data import DATASETS, load
 from fairfl.data.interface import RemoteFile, assemble, content_sha256
 from fairfl.data.options import choice, json_object, merge, number, whole
-from fairfl.errors import DataError, OptionError
+from fairfl.data.registry import DATASETS, load
+from fairfl.runtime.errors import DataError, OptionError
 
 IMAGES = np.zeros((4, 1, 2, 2), np.uint8)
 LABELS = np.array([0, 1, 2, 1])

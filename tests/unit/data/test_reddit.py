@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data import reddit, words
-from fairfl.engine.federation import load
-from fairfl.errors import DataError, OptionError, SourceError
-from fairfl.partition.__main__ import main
-from fairfl.prepare import write
+from fairfl.jobs.partition import main
+from fairfl.jobs.prepare import write
+from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.simulation.clients import load
 
 LENGTH = 10
 PARTS = ("train", "val", "test")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import reviews, sentiment
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
 
 
 @pytest.fixture(scope="module")

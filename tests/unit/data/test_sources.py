@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from fairfl.data import sources
+from fairfl.data import download
+from fairfl.data.download import find, find_all, obtain
 from fairfl.data.interface import RemoteFile
-from fairfl.data.sources import find, find_all, obtain
-from fairfl.errors import SourceError
+from fairfl.runtime.errors import SourceError
 
 GOOD = gzip.compress(bytes(range(256)) * 40, mtime=0)
 OTHER = gzip.compress(b"other content", mtime=0)
@@ -25,8 +25,8 @@ def remote(urls=(), **changes):
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr(sources, "RETRY_DELAYS_S", (0.0, 0.0))
-    monkeypatch.setattr(sources, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(download, "RETRY_DELAYS_S", (0.0, 0.0))
+    monkeypatch.setattr(download, "TIMEOUT_S", 2.0)
 
 
 @pytest.fixture
@@ -367,7 +367,7 @@ def test_interrupted_copy_leaves_nothing(folder, tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sources, "inspect", stop)
+    monkeypatch.setattr(download, "inspect", stop)
     with pytest.raises(KeyboardInterrupt):
         obtain(remote(), "d", folder, [str(mirror)])
     assert names(folder) == []
@@ -379,8 +379,8 @@ def deny_writing(monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(sources.os, "replace", refuse)
-    monkeypatch.setattr(sources.atomic.os, "open", refuse)
+    monkeypatch.setattr(download.os, "replace", refuse)
+    monkeypatch.setattr(download.atomic.os, "open", refuse)
 
 
 def test_read_only_folder_with_a_good_file(folder, monkeypatch):

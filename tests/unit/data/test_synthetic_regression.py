@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data.synthetic_regression import DEFAULTS, files, prepare
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
 
 
 def drawn(seed=0, **options):

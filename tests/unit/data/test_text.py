@@ -5,13 +5,14 @@ import platform
 
 import numpy as np
 import pytest
-import tff_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.data import python_text, stackoverflow, tff, words
+from fairfl.data import python_text, stackoverflow, words
+from fairfl.data.formats import tff
 from fairfl.data.interface import assemble
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, OptionError, SourceError
+from tests.unit.data import tff_files
 
 # ---- tokens
 
@@ -383,7 +384,7 @@ def test_numbers_beside_the_features_are_passed_over():
 
 
 def test_stackoverflow_without_files(tmp_path):
-    with pytest.raises(SourceError, match="run fairfl.fetch --dataset stackoverflow"):
+    with pytest.raises(SourceError, match="run fairfl.jobs.fetch --dataset stackoverflow"):
         stackoverflow.prepare(tmp_path, {}, 0)
     names = [file.relative("stackoverflow") for file in stackoverflow.files({})]
     assert names == ["stackoverflow/stackoverflow.sqlite.lzma", "stackoverflow/stackoverflow.word_count.tar.bz2"]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fairfl.data import archives, sources, tiny_imagenet
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.data import download, tiny_imagenet
+from fairfl.data.formats import archives
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 WNIDS = ("n02124075", "n01443537", "n04067472")  # not in the order of their ids
 ADDED = ("n02480855", "n10148035")
@@ -126,7 +127,7 @@ def test_the_published_form_comes_first(published, subset, tmp_path):
 
 def test_the_subset_is_found_in_a_mirror(subset, tmp_path):
     (file,) = tiny_imagenet.files({})
-    found = sources.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True, say=lambda _: None)
+    found = download.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True, say=lambda _: None)
     assert found.path == tmp_path / "data" / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz"
     assert tiny_imagenet.prepare(tmp_path / "data", {}, 0).metadata["source"].count("a subset") == 1
 

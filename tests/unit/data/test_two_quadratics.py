@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.data import two_quadratics
-from fairfl.engine.federation import load
-from fairfl.engine.losses import LOSSES
-from fairfl.errors import OptionError
+from fairfl.jobs.partition import main
+from fairfl.jobs.prepare import write
 from fairfl.models import linear_regression
-from fairfl.partition.__main__ import main
-from fairfl.prepare import write
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.clients import load
+from fairfl.simulation.losses import LOSSES
 
 
 def losses(tensors, x):

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from fairfl import fetch, pretrained
-from fairfl.data import reviews, sentiment, yelp_imdb
-from fairfl.errors import DataError, OptionError, SourceError
+from fairfl.data import pretrained, reviews, sentiment, yelp_imdb
+from fairfl.jobs import fetch
+from fairfl.runtime.errors import DataError, OptionError, SourceError
 
 YELP = {
     "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
@@ -148,7 +148,7 @@ def test_generated_reviews_take_the_place_of_yelp(small, raw):
 
 def test_without_imdb(small, tmp_path):
     put_yelp(small, tmp_path)
-    with pytest.raises(SourceError, match="train.tsv.gz is missing; run fairfl.fetch --dataset yelp_imdb"):
+    with pytest.raises(SourceError, match="train.tsv.gz is missing; run fairfl.jobs.fetch --dataset yelp_imdb"):
         yelp_imdb.prepare(tmp_path, OPTIONS, 0)
 
 
@@ -177,7 +177,7 @@ def test_an_incomplete_model_is_none(raw):
     put_bert(raw)
     (raw / "bert-base-uncased" / "model.safetensors").unlink()
     assert "words of a vocabulary" in yelp_imdb.prepare(raw, {}, 0).metadata["source"]
-    with pytest.raises(SourceError, match="bert-base-uncased is missing; run fairfl.fetch"):
+    with pytest.raises(SourceError, match="bert-base-uncased is missing; run fairfl.jobs.fetch"):
         yelp_imdb.prepare(raw, {"tokenizer": "wordpiece"}, 0)
 
 

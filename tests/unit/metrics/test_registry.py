@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfl.errors import FairflError
 from fairfl.metrics import fairness
 from fairfl.metrics.origin import origin, origins
 from fairfl.metrics.registry import (
@@ -18,6 +17,7 @@ from fairfl.metrics.registry import (
     measured,
 )
 from fairfl.metrics.statistics import STATISTICS, lambda_bound
+from fairfl.runtime.errors import FairflError
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 

@@ -9,13 +9,14 @@ from pydantic import ValidationError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from fairfl import models, pretrained
-from fairfl.engine import parameters
-from fairfl.engine.federation import Part
-from fairfl.engine.local import LocalTraining, Work
-from fairfl.engine.losses import LOSSES
-from fairfl.engine.sequential import Sequential
-from fairfl.errors import FairflError
+from fairfl import models
+from fairfl.data import pretrained
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.sequential import Sequential
+from fairfl.simulation.clients import Part
+from fairfl.simulation.losses import LOSSES
 
 pytest.importorskip("transformers")
 
@@ -112,10 +113,10 @@ def test_random_weights_have_the_asked_for_spread():
 def test_its_parameters_are_one_flat_vector():
     """Each occurs once, and what is written into the vector is what the model computes with."""
     model, other = build(), build(seed=5)
-    flat = parameters.flatten(model)
+    flat = flat_parameters.flatten(model)
     assert flat.numel() == sum(p.numel() for p in model.parameters())
-    bound = parameters.bind(model, flat)
-    flat.copy_(parameters.flatten(other))
+    bound = flat_parameters.bind(model, flat)
+    flat.copy_(flat_parameters.flatten(other))
     with torch.no_grad():
         assert torch.equal(model(TOKENS), other(TOKENS))
     gradients = torch.autograd.grad(model(TOKENS).sum(), bound)
@@ -131,7 +132,7 @@ def test_local_steps_are_those_of_plain_autograd():
             parameter.data.sub_(0.1 * gradient)
     backend = Sequential(build().double(), "cross_entropy", Part(TOKENS, LABELS, torch.tensor([4])))
     assert backend.stochastic
-    start = parameters.flatten(build().double())
+    start = flat_parameters.flatten(build().double())
     work = Work([0], start.unsqueeze(0), torch.tensor([0.1], dtype=torch.float64))
     trained = backend.train(work, LocalTraining(2, None, 0), 0)
     torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
@@ -183,7 +184,7 @@ def test_the_published_file_names_its_weights_as_in_2018(tmp_path):
 def test_the_same_seed_draws_the_same_head(tmp_path):
     put(tmp_path / "mine")
     one, two = (build(pretrained=str(tmp_path / "mine")) for _ in range(2))
-    assert torch.equal(parameters.flatten(one), parameters.flatten(two))
+    assert torch.equal(flat_parameters.flatten(one), flat_parameters.flatten(two))
 
 
 def test_a_model_that_is_not_there_or_not_complete(tmp_path):

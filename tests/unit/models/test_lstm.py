@@ -6,10 +6,10 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
-from fairfl.engine.federation import Part
-from fairfl.engine.local import LocalTraining, Work
-from fairfl.engine.losses import LOSSES
-from fairfl.engine.sequential import Sequential
+from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.sequential import Sequential
+from fairfl.simulation.clients import Part
+from fairfl.simulation.losses import LOSSES
 
 SMALL = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
 

@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
-from fairfl.engine import parameters
-from fairfl.engine.federation import Part
-from fairfl.engine.local import LocalTraining, Work
-from fairfl.engine.sequential import Sequential
+from fairfl.experiments.declaration import declaration
 from fairfl.models import mobilenet_v2
 from fairfl.models.mobilenet_v2 import Config, build
-from fairfl.spec.declaration import declaration
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.sequential import Sequential
+from fairfl.simulation.clients import Part
 
 TINY = {"name": "mobilenet_v2", "width": 0.1, "stages": 3, "small_input": True}
 
@@ -113,7 +113,7 @@ def tiny(dropout=0.0):
 def trained(clients, local, rate, dropout=0.0):
     """The backend and what it has made of each client's model, [m, P + B]."""
     backend = Sequential(tiny(dropout), "cross_entropy", DATA)
-    start = parameters.flatten(tiny())
+    start = flat_parameters.flatten(tiny())
     rates = torch.full([len(clients)], rate, dtype=torch.float64)
     return backend, start - backend.train(Work(clients, start.expand(len(clients), -1), rates), local, 0).delta
 
@@ -128,7 +128,7 @@ def test_a_client_alone_is_torchs_own_training():
         optimizer.zero_grad()
         nn.functional.cross_entropy(reference(inputs), labels).backward()
         optimizer.step()
-    torch.testing.assert_close(x, parameters.flatten(reference))
+    torch.testing.assert_close(x, flat_parameters.flatten(reference))
     alike = reference.eval()(inputs).detach()
     torch.testing.assert_close(backend.forward(x, inputs), alike)
     torch.testing.assert_close(backend.forward(x, inputs[:1]), alike[:1])  # other samples are no matter in evaluation
@@ -137,7 +137,7 @@ def test_a_client_alone_is_torchs_own_training():
 def test_training_lowers_the_loss():
     backend, (x,) = trained([0], LocalTraining(40, None, 0), rate=0.05)
     inputs, labels = DATA.of(0)
-    models = (parameters.flatten(tiny()), x)
+    models = (flat_parameters.flatten(tiny()), x)
     before, after = (nn.functional.cross_entropy(backend.forward(model, inputs), labels) for model in models)
     assert after < before
 

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
-from fairfl.engine import convolutional
 from fairfl.models import cnn, logistic_regression, mlp
+from fairfl.simulation.backends import conv_kernels
 
 # FedFV's released model of MNIST, but for the softmax, which is the loss's.
 FEDFV = {
@@ -148,7 +148,7 @@ def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
         "shallower": cnn.Config(**{key: value for key, value in SHALLOWER.items() if key != "name"}),
         "relu at the end": cnn.Config(output_activation="relu"),
     }
-    by_hand = {name: convolutional.supports(cnn.build(config, (1, 28, 28), 10)) for name, config in built.items()}
+    by_hand = {name: conv_kernels.supports(cnn.build(config, (1, 28, 28), 10)) for name, config in built.items()}
     assert by_hand == dict.fromkeys(built, True) | {"relu at the end": False}
 
 

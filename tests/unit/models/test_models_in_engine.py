@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from fairfl.algorithms.interface import Deployed
-from fairfl.engine.backends import make_backend
-from fairfl.engine.evaluation import client_losses, evaluate
-from fairfl.engine.federation import Clients, Part
-from fairfl.engine.local import LocalTraining, Work
-from fairfl.engine.losses import LOSSES
-from fairfl.engine.parameters import bind
+from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.evaluation import client_losses, evaluate
+from fairfl.simulation.flat_parameters import bind
+from fairfl.simulation.losses import LOSSES
 
 MODELS = {
     "resnet": {"name": "resnet", "widths": [4, 6], "blocks": [1, 1]},

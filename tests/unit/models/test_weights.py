@@ -7,9 +7,10 @@ import torch
 import torchvision
 from pydantic import ValidationError
 
-from fairfl import models, pretrained
-from fairfl.engine import parameters
-from fairfl.errors import FairflError
+from fairfl import models
+from fairfl.data import pretrained
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation import flat_parameters
 
 RESNET = {"name": "resnet", "norm": "batch", "stem": "imagenet"}
 SMALL = RESNET | {"widths": [2], "blocks": [1]}
@@ -69,7 +70,7 @@ def test_the_published_model(published, monkeypatch, tmp_path):
     assert list(own) == list(given)
     assert all(torch.equal(own[key], given[key]) for key in own.keys() - heads)
     assert own[f"{head}.weight"].shape == (10, given[f"{head}.weight"].shape[1])
-    assert torch.equal(parameters.flatten(ours), parameters.flatten(same))
+    assert torch.equal(flat_parameters.flatten(ours), flat_parameters.flatten(same))
     assert not torch.equal(own[f"{head}.weight"], other.state_dict()[f"{head}.weight"])
 
 
@@ -93,7 +94,7 @@ def test_weights_of_a_file_of_ones_own(tmp_path):
     saved = built(SMALL, 3, seed=1)
     choice = put(tmp_path / "mine.pth", saved)
     same, other = built(choice, 3), built(choice, 4)
-    assert torch.equal(parameters.flatten(same), parameters.flatten(saved))
+    assert torch.equal(flat_parameters.flatten(same), flat_parameters.flatten(saved))
     assert same.origin == "ResNet pre-trained (mine.pth)"
     assert other.origin == "ResNet pre-trained (mine.pth), its head from random weights"
     assert torch.equal(other.conv1.weight, saved.conv1.weight) and other.fc.weight.shape == (4, 2)
@@ -107,7 +108,7 @@ def test_files_without_numbers_of_batches(tmp_path):
     counters = [key for key in saved.state_dict() if key.endswith("num_batches_tracked")]
     assert len(counters) == 3
     same = built(put(tmp_path / "old.pth", saved, **dict.fromkeys(counters)), 3)
-    assert torch.equal(parameters.flatten(same), parameters.flatten(saved))
+    assert torch.equal(flat_parameters.flatten(same), flat_parameters.flatten(saved))
 
 
 @pytest.mark.parametrize(

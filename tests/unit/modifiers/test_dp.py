@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 import torch
 import torch.nn.functional as F
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from updates import SAMPLES, D, close, reports, tensor
 
 from fairfl import models, modifiers
-from fairfl.engine.losses import LOSSES
-from fairfl.engine.parameters import bind, flatten
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.flat_parameters import bind, flatten
+from fairfl.simulation.losses import LOSSES
+from fairfl.simulation.simulation import Simulation
+from tests.unit.modifiers.updates import SAMPLES, D, close, reports, tensor
+from tests.unit.simulation.federations import image_clients, spec_of
 
 MODULE = modifiers.load("dp")
 VECTORS = st.lists(st.floats(-100, 100), min_size=1, max_size=6)

@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from updates import SAMPLES, D, X, close, federation, reports, summed, tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
-from fairfl.engine.rounds import Simulation
-from fairfl.errors import OptionError
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.simulation import Simulation
+from tests.unit.modifiers.updates import SAMPLES, D, X, close, federation, reports, summed, tensor
+from tests.unit.simulation.federations import image_clients, spec_of
 
 MODULE = modifiers.load("fedvarp")
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 import torch
-from updates import D, close, federation, reports, tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
-from fairfl.spec.declaration import declaration, names, parameters
-from fairfl.spec.strict import SpecError
+from fairfl.experiments.declaration import declaration, names, parameters
+from fairfl.experiments.strict import SpecError
+from tests.unit.modifiers.updates import D, close, federation, reports, tensor
 
 REQUIRED = {"dp": {"sigma": 1.0}}
 HOOKS = ("resolve", "init", "objective", "privacy", "received", "reports", "total")
@@ -32,7 +32,7 @@ def test_declarations_are_read_without_running_the_file(name):
 
 def test_reading_declarations_does_not_import_torch():
     code = (
-        "import sys; from fairfl.spec.declaration import declaration, names\n"
+        "import sys; from fairfl.experiments.declaration import declaration, names\n"
         "for name in names('modifiers'): declaration('modifiers', name)\n"
         "assert 'torch' not in sys.modules"
     )

@@ -5,13 +5,13 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from engine.federations import image_clients, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from updates import close, tensor
 
 from fairfl import modifiers
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.simulation import Simulation
+from tests.unit.modifiers.updates import close, tensor
+from tests.unit.simulation.federations import image_clients, spec_of
 
 MODULE = modifiers.load("lsr")
 SHAPE = (2, 8, 8)

@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from engine.federations import image_clients, spec_of
 from hypothesis import given
 from hypothesis import strategies as st
-from updates import X, close, federation, reports, tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
-from fairfl.engine.checkpoint import Checkpoint
-from fairfl.engine.rounds import Simulation
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.simulation import Simulation
+from tests.unit.modifiers.updates import X, close, federation, reports, tensor
+from tests.unit.simulation.federations import image_clients, spec_of
 
 MODULE = modifiers.load("server_momentum")
 

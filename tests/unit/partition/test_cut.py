@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_tables import rng, table
 
 from fairfl.partition.cut import cut
 from fairfl.partition.interface import PartitionError, Table
+from tests.unit.partition.partition_tables import rng, table
 
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 

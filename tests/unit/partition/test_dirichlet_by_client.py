@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_tables import rng, table
 
 from fairfl.partition import dirichlet_by_client
 from fairfl.partition.dirichlet_by_client import Config, counts
 from fairfl.partition.interface import PartitionError
+from tests.unit.partition.partition_tables import rng, table
 
 
 def assign(labels, clients, alpha, seed=0):

@@ -8,14 +8,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_tables import rng
 
 from fairfl.data.interface import assemble
-from fairfl.engine.federation import load
-from fairfl.partition.__main__ import main, partition, statistics
+from fairfl.jobs.partition import main, partition, statistics
+from fairfl.jobs.prepare import write
 from fairfl.partition.interface import PartitionError
 from fairfl.partition.label_noise import flipped
-from fairfl.prepare import write
+from fairfl.simulation.clients import load
+from tests.unit.partition.partition_tables import rng
 
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_tables import rng, table
 
+from fairfl.jobs.partition import partition, parts_of, statistics
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
-from fairfl.partition.__main__ import partition, parts_of, statistics
 from fairfl.partition.interface import Assignment, PartitionError
+from tests.unit.partition.partition_tables import rng, table
 
 
 def disjoint(rows, total=None):

@@ -7,15 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from partition_tables import rng
 from pydantic import ValidationError
 
 from fairfl.data.interface import assemble
+from fairfl.jobs.partition import main
+from fairfl.jobs.prepare import write
 from fairfl.partition import rotation_clusters
-from fairfl.partition.__main__ import main
 from fairfl.partition.interface import PartitionError, Table
 from fairfl.partition.rotation_clusters import Config, angle_counts, assign
-from fairfl.prepare import write
+from tests.unit.partition.partition_tables import rng
 
 FOCUS = {"angles": [0, 90, 180], "clients": [7, 2, 1]}
 

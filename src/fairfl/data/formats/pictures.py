@@ -1,0 +1,38 @@
+"""JPEG and PNG files as arrays."""
+
+from __future__ import annotations
+
+import io
+from typing import Literal
+
+import numpy as np
+
+from fairfl.experiments.plain import spoken
+from fairfl.runtime.errors import DataError
+
+
+def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> tuple[np.ndarray, bool]:
+    """Colours uint8 [3, side, side], and whether the file itself is RGB; ``name`` is for messages.
+
+    Grey or palette images are converted; an alpha channel is dropped.
+
+    Raises:
+        DataError: not a file of this kind, damaged or of another size, or Pillow is not installed.
+    """
+    name = spoken((name,))
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DataError(f"{name}: reading it needs Pillow (pip install pillow)") from error
+    try:
+        with Image.open(io.BytesIO(data), formats=(kind,)) as image:
+            # The header is checked before memory is set aside for what it promises.
+            if image.size != (side, side):
+                width, height = image.size
+                raise DataError(f"{name}: the image is {width}x{height}; expected {side}x{side}")
+            pixels = np.asarray(image.convert("RGB"))
+            return pixels.transpose(2, 0, 1), image.mode == "RGB"
+    except DataError:
+        raise
+    except Exception as error:  # a damaged picture may raise nearly anything
+        raise DataError(f"{name}: damaged, or not a {kind} file") from error

@@ -1,0 +1,142 @@
+"""Pre-trained models that lie on this machine. Nothing is downloaded here.
+
+Models of the Hugging Face hub are folders. A text is worth as much to a model as their vocabularies agree, so the data
+and the model both ask this module, and for both a model is there only if it is complete: configuration, vocabulary and
+weights. Image models of torchvision are files of weights, whose names hold the first digits of their sha256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from fairfl.runtime.errors import FairflError
+
+BERT = "bert-base-uncased"
+
+CONFIG, VOCABULARY, WEIGHTS = FILES = ("config.json", "vocab.txt", "model.safetensors")
+
+DATA_FOLDER = "FAIRFL_DATA_FOLDER"
+"""Environment variable: the data folder, for those who are not told otherwise."""
+
+IMAGENET = "imagenet"
+"""Name of the weights that torchvision publishes, in place of a file."""
+
+TORCHVISION = "torchvision"
+"""Subfolder of the data folder for them; the data folder itself will do."""
+
+
+class Published(NamedTuple):
+    """A file of weights that torchvision publishes."""
+
+    name: str
+    sha256: str
+
+    @property
+    def url(self) -> str:
+        return f"https://download.pytorch.org/models/{self.name}"
+
+
+# IMAGENET1K_V1: until 2022 the only ones, those of `pretrained=True`.
+PUBLISHED = {
+    "mobilenet_v2": Published(
+        "mobilenet_v2-b0353104.pth", "b03531047ffacf1e2488318dcd2aba1126cde36e3bfe1aa5cb07700aeeee9889"
+    ),
+    "resnet18": Published("resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
+}
+
+# The hub moved models without an owner to their owners; caches know them under the name that was asked for.
+_OWNERS = {BERT: "google-bert"}
+
+
+def find(name: str, data_folder: Path | None = None) -> Path | None:
+    """Folder of the model, or None if this machine does not have all of its FILES.
+
+    Looked for, in this order, are the folder `name`, `<data folder>/<name>` and the cache of the hub.
+
+    Args:
+        name: a folder, or the name of a model of the hub such as "bert-base-uncased".
+        data_folder: None: the one that the environment names, or "data".
+    """
+    data_folder = _data_folder() if data_folder is None else data_folder
+    for folder in (_expanded(name), data_folder / name, *_cached(name)):
+        if all((folder / file).is_file() for file in FILES):
+            return folder
+    return None
+
+
+def weights_file(choice: str, model: str) -> Path:
+    """The file of weights that is asked for, one whose sha256 begins with the digits in its name, if it has any.
+
+    Args:
+        choice: "imagenet" or a file. The former is looked for, in this order, in `torchvision` of the data folder, in
+            the data folder and in the cache of torch's hub.
+        model: its name in PUBLISHED.
+
+    Raises:
+        FairflError: it is nowhere, or is not what its name says.
+    """
+    published = PUBLISHED[model]
+    data_folder, hub = _data_folder(), _torch_hub()
+    folders = (data_folder / TORCHVISION, data_folder, hub)
+    places = [folder / published.name for folder in folders] if choice == IMAGENET else [_expanded(choice)]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None and choice == IMAGENET:
+        raise FairflError(
+            f"model.pretrained: {IMAGENET!r} is {published.name}, which is not in {', '.join(map(str, folders))}; "
+            f"download {published.url} into one of them, or use null, random weights"
+        )
+    if path is None:
+        raise FairflError(f"model.pretrained: {choice!r} is no file of weights; use {IMAGENET!r}, a file or null")
+    _verify(path)
+    return path
+
+
+def _verify(path: Path) -> None:
+    """Raises FairflError if the file is not what the digits in its name say (torchvision: <model>-<digits>.pth)."""
+    named = re.search(r"-([0-9a-f]{8,64})\.", path.name)
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if named and not found.startswith(named[1]):
+        raise FairflError(
+            f"{path}: damaged, or another file: its sha256 begins with {found[: len(named[1])]}, not with the "
+            f"{named[1]} of its name; delete it and download it again"
+        )
+
+
+def _expanded(place: str) -> Path:
+    """Not Path.expanduser: that raises where there is no such user."""
+    return Path(os.path.expanduser(place))
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get(DATA_FOLDER, "data"))
+
+
+def _cached(name: str) -> Iterator[Path]:
+    """Folders of the newest snapshot in the cache of the hub, which keeps them by commit."""
+    names = [name, f"{_OWNERS[name]}/{name}"] if name in _OWNERS else [name]
+    for entry in (f"models--{full.replace('/', '--')}" for full in names):
+        newest = _hub_cache() / entry / "refs" / "main"
+        commit = newest.read_bytes()[:100].strip() if newest.is_file() else b""
+        if re.fullmatch(rb"[0-9a-f]+", commit):
+            yield _hub_cache() / entry / "snapshots" / commit.decode()
+
+
+def _cache() -> str:
+    return os.environ.get("XDG_CACHE_HOME", "~/.cache")
+
+
+def _torch_hub() -> Path:
+    """As torch.hub finds it."""
+    return _expanded(os.environ.get("TORCH_HOME", f"{_cache()}/torch")) / "hub" / "checkpoints"
+
+
+def _hub_cache() -> Path:
+    """As huggingface_hub finds it."""
+    home = os.environ.get("HF_HOME", f"{_cache()}/huggingface")
+    return _expanded(os.environ.get("HF_HUB_CACHE", f"{home}/hub"))

@@ -1,0 +1,101 @@
+"""config.yaml: what to run, and where."""
+
+import re
+import urllib.parse
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator
+
+from fairfl.experiments import plain
+from fairfl.experiments.base import Strict
+from fairfl.experiments.strict import nearest
+
+_SCHEMES = ("http", "https", "file")
+_LONGEST_PLACE = 4000
+
+
+def _place(value: str) -> str:
+    """A folder or address in one line that a command line has room for."""
+    if not value.strip() or re.search(r"[\x00-\x1f\x7f]", value) or len(value) > _LONGEST_PLACE:
+        raise ValueError(
+            f"{plain.shown(value)}: expected a folder: not empty, no control characters, {_LONGEST_PLACE} at most"
+        )
+    return value
+
+
+Place = Annotated[str, AfterValidator(_place)]
+
+
+class Verdict(Strict):
+    """When two numbers agree."""
+
+    agree_within: float = Field(2.0, gt=0, description="joint standard deviations")
+
+
+class Config(Strict):
+    """config.yaml: what to run and where."""
+
+    # Not strict: values from the command line (`--config seeds=0,42 offline=true`) arrive as text.
+    model_config = Strict.model_config | ConfigDict(strict=False)
+
+    scale: str
+    papers: list[str] = Field(min_length=1)
+    seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
+    artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
+    settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
+    algorithms: list[str] | None = Field(
+        None, min_length=1, description="null: all; else algorithms, or arms such as qffl/q=0.1"
+    )
+    data_folder: Place = "data"
+    mirrors: list[Place] = Field(default_factory=list)
+    offline: bool = False
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    backend: Literal["auto", "stacked", "sequential"] = "auto"
+    threads: int = Field(1, gt=0, le=256)
+    runs_per_gpu: int | None = Field(
+        None, ge=1, description="null: as many as the profile starts, spread evenly; else jobs that may share a GPU"
+    )
+    precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
+    warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
+    checkpoint_seconds: float = Field(60.0, gt=0)
+    other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
+    tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
+    verdict: Verdict = Verdict()
+
+    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """`--config papers=eagle` and `papers=eagle,vred` mean a list.
+
+        In `fedavg,fedfv/alpha=0.1,tau=10` the last part belongs to the arm before it.
+        """
+        if isinstance(value, str):
+            arms = re.sub(r",(?=[^,/]*=)", "\0", value)
+            return [part.strip().replace("\0", ",") for part in arms.split(",") if part.strip()]
+        return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """Text may stand for a number, but true and false do not."""
+        if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
+            raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
+        return value
+
+    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms")
+    @classmethod
+    def _different(cls, value: list | None) -> list | None:
+        plain.different(value or [])
+        return value
+
+    @field_validator("mirrors")
+    @classmethod
+    def _addresses(cls, value: list[str]) -> list[str]:
+        for place in value:
+            try:
+                scheme = urllib.parse.urlsplit(place).scheme
+            except ValueError as error:
+                raise ValueError(f"{plain.shown(place)}: {error}") from None
+            if "://" in place and scheme not in _SCHEMES:
+                raise ValueError(f"{plain.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
+        return value

@@ -1,0 +1,381 @@
+"""A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from fairfl.experiments import plain
+from fairfl.experiments.base import Strict
+from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting, Value
+from fairfl.experiments.strict import nearest
+from fairfl.metrics.origin import Origin, origins, owner
+
+Name = Annotated[str, AfterValidator(plain.name)]
+
+# Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
+FOLDERS = ("logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
+SHARED = ("data",)
+_LONGEST_ARM = 200
+
+
+class Metric(Strict):
+    """How a metric is called, counted and printed."""
+
+    name: str = Field(description="column title, LaTeX allowed")
+    meaning: str = Field(description="formula or definition in one line")
+    unit: str
+    other_units: list[str] = Field(
+        default_factory=list, description="units that it has in other settings, such as the loss of a regression"
+    )
+    direction: Literal["up", "down"] | None = None
+    digits: int = Field(
+        3, ge=0, le=9, description="digits after the point in the paper's tables; significant, if seconds or no unit"
+    )
+
+    def shown_in(self, unit: str) -> str:
+        """The unit in which a number that was measured in `unit` is printed."""
+        return unit if unit in self.other_units else self.unit
+
+
+class Algorithm(Strict):
+    """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
+
+    title: str
+    defaults: dict[str, Value] = Field(default_factory=dict)
+    grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
+    sources: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _sourced(self) -> "Algorithm":
+        missing = sorted((set(self.defaults) | set(self.grid)) - set(self.sources))
+        if missing:
+            raise ValueError(f"no source for {', '.join(missing)}")
+        for key, text in self.sources.items():
+            if not text.startswith(SOURCE_KINDS):
+                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
+        return self
+
+
+Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
+
+
+class Row(Strict):
+    """One row of a table or one curve of a figure: an arm.
+
+    `modifiers` become hyper-parameters with dotted keys, `{dp: {sigma: 2}}` is `dp.sigma: 2` and `{lsr: {}}` is
+    `lsr: true`, so that all that names an arm by its hyper-parameters names it whole.
+    """
+
+    algorithm: str
+    hyperparameters: dict[str, Value] = Field(default_factory=dict)
+    modifiers: dict[str, dict[str, Value]] = Field(
+        default_factory=dict, description="on top of the algorithm: server_momentum, fedvarp, lsr, dp", exclude=True
+    )
+    setting: str | None = Field(None, description="null: every setting of the artifact")
+    title: str | None = Field(None, description="printed in place of title and hyper-parameters; null: those")
+    provenance: Provenance = Field(
+        "paper",
+        description="how the hyper-parameters are known: printed in the paper; or lost there, but confirmed by equal "
+        "numbers elsewhere, inferred from printed numbers, recalled from an earlier version, or assumed",
+    )
+    note: str = Field("", description="what the provenance rests on, in words")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _folded(cls, value: Any) -> Any:
+        if not (isinstance(value, dict) and isinstance(value.get("modifiers"), dict)):
+            return value
+        own = dict(value.get("hyperparameters") or {})
+        for name, options in value["modifiers"].items():
+            if not isinstance(options, dict):
+                raise ValueError(f"modifiers.{name}: {options!r} is no mapping of parameters; {{}} takes the defaults")
+            own |= {f"{name}.{key}": given for key, given in options.items()} or {name: True}
+        return {**value, "hyperparameters": own, "modifiers": {}}
+
+    @field_validator("hyperparameters")
+    @classmethod
+    def _filed(cls, value: dict[str, Value]) -> dict[str, Value]:
+        """Results of the arm lie in a folder that is called like them."""
+        length = sum(len(plain.name(key)) + len(plain.level(given)) + 2 for key, given in value.items())
+        if length > _LONGEST_ARM:
+            raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_ARM} characters")
+        return value
+
+
+class Claim(Strict):
+    """A checkable statement of the paper about an artifact, in the grammar of fairfl.reporting.claims.grammar."""
+
+    id: str
+    setting: str | None = None
+    expr: str = Field(max_length=10_000)
+    text: str = ""
+    reference: Literal["holds", "fails", "untestable"] = Field(
+        description="what the paper's own numbers say about the claim"
+    )
+
+
+class Consistency(Strict):
+    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.reporting.claims.grammar.
+
+    The algorithm `row` stands for every arm, in every setting, of which the paper prints the number on the left.
+    """
+
+    id: str
+    expr: str
+    setting: str | None = Field(None, description="null: every setting")
+    within: float = Field(0.0, ge=0, description="relative slack beside half a unit of the last printed digit")
+    text: str = Field("", description="what should hold, in words")
+
+
+class Artifact(Strict):
+    """A table or a figure."""
+
+    kind: Literal["table", "figure", "illustration", "static_table"]
+    title: str = Field(description="as the paper calls it: 'Table 8'")
+    caption: str
+    settings: list[str] = Field(default_factory=list)
+    rows: list[Row] = Field(default_factory=list)
+    columns: list[str] = Field(default_factory=list, description="metric ids, in print order")
+    columns_of: dict[str, list[str]] = Field(
+        default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
+    )
+    columns_in: dict[str, list[str]] = Field(
+        default_factory=dict, description="setting -> those of the columns that it has; others have all"
+    )
+    baseline: Row | None = Field(
+        None, description="arm that runs are held against, client by client (accuracy_gain); runs even if it has no row"
+    )
+    layout: Literal["arms", "settings_by_arm", "arms_by_setting", "metrics_by_arm", "metrics_by_setting"] = Field(
+        "arms",
+        description="table, lines by columns. arms: arms, setting by setting, by metrics; settings_by_arm: settings by "
+        "arms, one metric per cell; arms_by_setting: arms, metric by metric if a row has several, by settings; "
+        "metrics_by_arm: metrics, setting by setting, by arms, where rows of different settings that are titled alike "
+        "share a column; metrics_by_setting: metrics by settings, at most one row for each",
+    )
+    rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
+    plot: str | None = Field(None, description="how a figure is drawn: fairfl.reporting.plots.<plot>")
+    options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot or table")
+    header: list[str] = Field(default_factory=list, description="static table: column titles")
+    content: list[list[str]] | Literal["used"] = Field(
+        default_factory=list,
+        description="static table: its rows; or used: algorithms, hyper-parameters and their values in the artifacts",
+    )
+    claims: list[Claim] = Field(default_factory=list)
+    spread: str = ""
+    assumed: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+
+    def arms_in(self, setting: str) -> list[Row]:
+        """The arms that must run in a setting: its rows and the baseline."""
+        return self.rows_in(setting) + ([self.baseline] if self.baseline else [])
+
+    def columns_for(self, algorithm: str, setting: str) -> list[str]:
+        """Metric ids of the rows of an algorithm in a setting, in print order."""
+        there = self.columns_in.get(setting, self.columns)
+        return [metric for metric in self.columns_of.get(algorithm, self.columns) if metric in there]
+
+    def rows_in(self, setting: str) -> list[Row]:
+        """The rows that one of the settings has."""
+        return [row for row in self.rows if row.setting in (None, setting)]
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Kinds of results that its numbers come from; 'tidy' says that its rows are runs."""
+        return origins(self.columns) if self.columns else ("tidy",)
+
+    @property
+    def drawing(self) -> bool:
+        """True for an illustration of no setting: its claims speak of the numbers in its own CSV."""
+        return self.kind == "illustration" and not self.settings
+
+    @property
+    def of_settings(self) -> bool:
+        """True if its numbers belong to settings: counts, what the settings say, the cost of metrics."""
+        return bool(self.columns) and {owner(metric) for metric in self.columns} == {"setting"}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Kinds of files that a table is made from.
+
+        What a setting says stands in the table's own spec. Where it, choices or counts are printed, the paper's stand
+        beside them.
+        """
+        read = tuple(kind for kind in self.origins if kind != "setting")
+        return read if set(self.origins) <= {"tidy", "timed"} else (*read, "reported")
+
+    @field_validator("settings", "columns")
+    @classmethod
+    def _different(cls, value: list[str]) -> list[str]:
+        plain.different(value)
+        return value
+
+    @model_validator(mode="after")
+    def _shape(self) -> "Artifact":
+        if self.kind in ("figure", "illustration") and not self.plot:
+            raise ValueError("a figure needs `plot`")
+        if self.kind == "table" and not (self.settings and self.columns):
+            raise ValueError("a table needs settings and columns")
+        if self.kind == "table" and not self.rows and not self.of_settings:
+            raise ValueError("a table needs rows, unless all of its columns count samples or else belong to settings")
+        for number, row in enumerate(self.rows):
+            if row.setting is not None and row.setting not in self.settings:
+                raise ValueError(f"row {number}: setting {row.setting!r} is not one of the artifact's settings")
+        if self.kind == "table" and not all(0 <= number < len(self.rows) for number in self.rules):
+            raise ValueError(f"rules: {self.rules} for rows 0 to {len(self.rows) - 1}")
+        if self.content == "used":
+            if self.kind != "static_table" or self.header:
+                raise ValueError("content: used is a static table that makes its own header")
+            return self
+        if self.kind == "static_table" and not (self.header and self.content):
+            raise ValueError("a static table needs header and content")
+        for number, line in enumerate(self.content):
+            if len(line) != len(self.header):
+                raise ValueError(f"content row {number} has {len(line)} cells, the header {len(self.header)}")
+        return self
+
+    @model_validator(mode="after")
+    def _cells(self) -> "Artifact":
+        algorithms = {row.algorithm for row in self.rows}
+        for key, subsets, what, known in (
+            ("columns_of", self.columns_of, "row has algorithm", algorithms),
+            ("columns_in", self.columns_in, "setting of the artifact is", self.settings),
+        ):
+            for name, columns in subsets.items():
+                if name not in known:
+                    raise ValueError(f"{key}: no {what} {name!r}{nearest(name, known)}")
+                for metric in columns:
+                    if metric not in self.columns:
+                        raise ValueError(f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}")
+        if self.layout not in ("arms", "metrics_by_setting") and not self.rows:
+            raise ValueError(f"layout {self.layout} needs rows")
+        for setting in self.settings:
+            rows = self.rows_in(setting)
+            if self.layout == "metrics_by_setting" and len(rows) > 1:
+                raise ValueError(f"layout {self.layout} has one row per setting, {setting} has {len(rows)}")
+            for row in rows:
+                if self.layout == "settings_by_arm" and len(self.columns_for(row.algorithm, setting)) != 1:
+                    raise ValueError(
+                        f"layout {self.layout} has one metric per cell; name that of {row.algorithm} in columns_of"
+                    )
+        return self
+
+
+class Paper(Strict):
+    """papers/<paper>.yaml."""
+
+    paper: str
+    title: str
+    citation: str
+    arxiv: str
+    metrics: dict[Name, Metric]
+    algorithms: dict[Name, Algorithm]
+    modifiers: dict[str, dict[str, Value | None]] = Field(
+        default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
+    )
+    settings: dict[Name, Setting]
+    artifacts: dict[Name, Artifact]
+    calibrations: dict[Name, Calibration] = Field(default_factory=dict)
+    consistency: list[Consistency] = Field(
+        default_factory=list,
+        description="what should hold between the paper's own numbers; where not, artifacts say so",
+    )
+
+    @field_validator("paper")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if not re.fullmatch("[a-z0-9]+", value) or value in FOLDERS:
+            raise ValueError(f"{plain.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}")
+        return value
+
+    @field_validator("artifacts", "calibrations")
+    @classmethod
+    def _without_dots(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if "." in name or "-" in name:  # a dot begins the ending of a file, rules have no hyphen in their names
+                raise ValueError(f"{name!r}: expected letters, digits and _ only")
+        return value
+
+    @field_validator("settings")
+    @classmethod
+    def _sourced(cls, value: dict[str, Setting]) -> dict[str, Setting]:
+        for name, setting in value.items():
+            missing = [key for key in SOURCED if key not in setting.sources]
+            if missing:
+                raise ValueError(f"{name}: no source for {', '.join(missing)}")
+            unknown = [key for key in setting.sources if key.split(".")[0] not in Setting.model_fields]
+            if unknown:
+                raise ValueError(f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Paper":
+        for name, artifact in self.artifacts.items():
+            for row in [*artifact.rows, *([artifact.baseline] if artifact.baseline else [])]:
+                if row.algorithm not in self.algorithms:
+                    raise ValueError(
+                        f"artifacts.{name}: algorithm {row.algorithm!r} is not described under "
+                        f"algorithms{nearest(row.algorithm, self.algorithms)}"
+                    )
+            for metric in artifact.columns:
+                if metric not in self.metrics:
+                    raise ValueError(f"artifacts.{name}: unknown metric {metric!r}{nearest(metric, self.metrics)}")
+            ids = [claim.id for claim in artifact.claims]
+            if len(set(ids)) != len(ids):
+                raise ValueError(f"artifacts.{name}: two claims share an id")
+        relations = [relation.id for relation in self.consistency]
+        if len(set(relations)) != len(relations):
+            raise ValueError("consistency: two relations share an id")
+        for relation in self.consistency:
+            if relation.setting is not None and relation.setting not in self.settings:
+                hint = nearest(relation.setting, self.settings)
+                raise ValueError(f"consistency.{relation.id}: unknown setting {relation.setting!r}{hint}")
+        for name, calibration in self.calibrations.items():
+            if calibration.setting not in self.settings:
+                raise ValueError(
+                    f"calibrations.{name}: unknown setting {calibration.setting!r}"
+                    f"{nearest(calibration.setting, self.settings)}"
+                )
+        return self
+
+
+class Patch(Strict):
+    """What a scale changes in the settings whose id matches one of the patterns."""
+
+    match: list[str] = Field(min_length=1, description="shell patterns over setting ids")
+    set: dict[str, Any] = Field(min_length=1, description="keys of a setting; 'a.b' reaches inside")
+    why: str
+
+
+class Limit(Strict):
+    """What a cluster is asked for, for one job."""
+
+    minutes: int = Field(60, gt=0, description="a training that is out of time goes on at the next try")
+    memory_mb: int = Field(2000, gt=0, description="of the host; the n-th try of a job gets n times as much")
+
+
+class Limits(Strict):
+    """Per rule. Other jobs take seconds."""
+
+    prepare: Limit = Limit()
+    local_optimum: Limit = Limit()
+    surrogate: Limit = Limit()
+    train: Limit = Limit()
+    timing: Limit = Limit()
+
+
+class Scale(Strict):
+    """scales/<scale>.yaml. Patches are applied in order; later ones win."""
+
+    scale: Name
+    description: str
+    # Not part of what results are made from.
+    limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
+    patches: list[Patch] = Field(default_factory=list)
+
+    @field_validator("scale")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if value in SHARED:
+            raise ValueError(f"{value!r} is a folder that all scales share")
+        return value

@@ -1,0 +1,100 @@
+"""papers/*.yaml and scales/*.yaml read: templates resolved, patches of a scale applied."""
+
+import fnmatch
+from pathlib import Path
+from typing import Any
+
+from fairfl.experiments.paper import Paper, Scale
+from fairfl.experiments.plain import shown, spoken
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.strict import Spec, SpecError, check, load, merged, nearest
+
+_LONGEST_TRAIL = 20
+
+
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """`a.b` and v -> {"a": {"b": v}}."""
+    head, _, rest = key.partition(".")
+    return {head: nested(rest, value)} if rest else {head: value}
+
+
+def _mapping(raw: dict[str, Any], key: str, file: str) -> dict[str, Any]:
+    """Entries by name; {} if the key is not there."""
+    value = raw.get(key) or {}
+    if not isinstance(value, dict):
+        raise SpecError(f"{file}: {key}: {shown(value)}: expected entries by name, `name: ...`")
+    return value
+
+
+def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
+    """Resolve `extends: name` of settings against `templates` and earlier settings."""
+    templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
+    known = [*templates, *settings]
+
+    def resolve(name: str, trail: tuple[str, ...]) -> dict:
+        where = f"{file}: settings.{spoken((*trail, name)[:1])}"
+        if name in trail:
+            raise SpecError(f"{where}: extends runs in a circle: {' -> '.join((*trail, name))}")
+        if len(trail) > _LONGEST_TRAIL:
+            raise SpecError(f"{where}: extends goes through more than {_LONGEST_TRAIL} others")
+        body = settings.get(name, templates.get(name))
+        if not isinstance(body, dict):
+            fault = f"extends unknown {shown(name)}{nearest(name, known)}" if trail else "expected `key: value` lines"
+            raise SpecError(f"{where}: {fault}")
+        own = {key: value for key, value in body.items() if key != "extends"}
+        parent = body.get("extends")
+        if parent is None:
+            return own
+        if not isinstance(parent, str):
+            raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
+        return merged(resolve(parent, (*trail, name)), own)
+
+    resolved = {name: resolve(name, ()) for name in settings}
+    rest = {key: value for key, value in raw.items() if key not in ("templates", "settings")}
+    return {**rest, "settings": resolved} if "settings" in raw else rest
+
+
+def load_paper(path: Path) -> Paper:
+    """Read papers/<paper>.yaml. Raises SpecError with file, key, value and nearest valid name."""
+    raw = load(path)
+    if not isinstance(raw, dict):
+        raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
+    return _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
+
+
+def load_scale(path: Path) -> Scale:
+    """Read scales/<scale>.yaml. Raises SpecError with file, key, value and nearest valid name."""
+    return _named(check(load(path), Scale, str(path)), "scale", path)
+
+
+def _named(spec: Spec, key: str, path: Path) -> Spec:
+    """The spec, if it is called like its file: results lie under this name."""
+    if getattr(spec, key) != path.stem:
+        raise SpecError(f"{path}: {key}: {getattr(spec, key)!r} must equal the file's name {path.stem!r}")
+    return spec
+
+
+def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
+    """A setting under a scale."""
+    data = setting.model_dump(mode="json")
+    asked_for = setting.data.name
+    touched = False
+    for number, patch in enumerate(scale.patches):
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patch.match):
+            continue
+        touched = True
+        for key, value in patch.set.items():
+            tree = nested(key, value)
+            head = next(iter(tree))
+            if head not in Setting.model_fields:
+                hint = nearest(head, Setting.model_fields)
+                raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}")
+            # A plug-in that is named anew starts from its own defaults, not from the old one's options.
+            fresh = isinstance(value, dict) and "name" in value
+            data = {**data, head: value} if fresh else merged(data, tree)
+    if not touched:
+        return setting
+    source = data["data"]
+    if isinstance(source, dict) and source.get("name") != asked_for:
+        data["data"] = {**source, "stands_in_for": asked_for}
+    return check(data, Setting, file, f"{name} at scale {scale.scale}")

@@ -1,0 +1,27 @@
+"""python -m fairfl.experiments.schemas: JSON schemas of config.yaml, papers/*.yaml, scales/*.yaml from the typed specs.
+
+Editors use them for completion. They are generated, never edited; a test fails if they lag behind.
+"""
+
+import json
+from pathlib import Path
+
+from fairfl.experiments.config import Config
+from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.paper import Paper, Scale
+from fairfl.runtime import atomic
+
+
+def schemas() -> dict[str, str]:
+    """File name -> JSON text."""
+    found = {"config": Config, "paper": Paper, "scale": Scale}
+    texts = {name: model.model_json_schema() for name, model in found.items()}
+    for kind in ("algorithms", "models", "modifiers", "partition"):
+        texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
+    return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
+
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parents[3] / "schemas"
+    for name, text in schemas().items():
+        atomic.write_text(folder / name, text)

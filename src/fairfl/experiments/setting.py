@@ -1,0 +1,388 @@
+"""A setting: data set + model + partition + federation schedule."""
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+
+from fairfl.data import registry
+from fairfl.experiments import plain
+from fairfl.experiments.base import Strict
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.strict import SpecError, explain, nearest
+
+PARTS = ("train", "validation", "test")
+
+MOST_POINTS = 10_000
+"""Points of a grid."""
+
+# More than any federation has, and few enough to be listed, counted and multiplied.
+Count = Annotated[int, Field(gt=0, le=10**9)]
+
+# Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
+SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
+
+
+class Choice(Strict):
+    """A plug-in by name with its parameters: `{name: cnn, channels: [32, 64]}`."""
+
+    model_config = Strict.model_config | ConfigDict(extra="allow")
+    name: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Parameters as written in YAML, without the name."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+def _resolved(kind: str, choice: Choice) -> Choice:
+    """Fill in the defaults of a plug-in; problems become ValueErrors that pydantic locates."""
+    try:
+        config = declaration(kind, choice.name).Config
+    except SpecError as error:
+        raise ValueError(str(error)) from None
+    try:
+        options = config.model_validate(choice.options).model_dump(mode="json", by_alias=True)
+    except ValueError as error:
+        lines = str(explain(error, config, "")).splitlines()
+        raise ValueError("; ".join(line.removeprefix(": ") for line in lines)) from None
+    return Choice(name=choice.name, **options)
+
+
+class Data(Choice):
+    """The data set. `stands_in_for` is set by a scale that replaces the paper's data."""
+
+    stands_in_for: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Name for tables and reports: 'digits (stand-in for emnist)'."""
+        return f"{self.name} (stand-in for {self.stands_in_for})" if self.stands_in_for else self.name
+
+
+class Split(Strict):
+    """Fractions of each client's samples for training, validation and test; they sum to 1."""
+
+    train: float = Field(gt=0, le=1)
+    validation: float = Field(ge=0, lt=1)
+    test: float = Field(ge=0, lt=1)
+    order: Literal["shuffled", "stored", "stored_by_class", "official"] = Field(
+        "shuffled",
+        description="samples shuffled first; or in stored order, train first, each client as a whole or class by "
+        "class; or the data set's own test part, where the fractions are of its training part",
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> "Split":
+        total = self.train + self.validation + self.test
+        if not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"train + validation + test is {total:g}, it must be 1")
+        if self.order == "official" and self.test:
+            raise ValueError(f"order official takes the data set's own test part, so test must be 0, not {self.test:g}")
+        return self
+
+
+class Decay(Strict):
+    """Step-wise decay: the rate of round t = 0, 1, ... is learning_rate * factor ** (t // every)."""
+
+    factor: float = Field(gt=0, le=1)
+    every: Count = Field(1, description="rounds")
+
+
+class LabelNoise(Strict):
+    """Symmetric flips of training labels: with probability `ratio`, another class, each with the same chance."""
+
+    ratio: float = Field(ge=0, le=1)
+
+
+class LocalOptimum(Strict):
+    """Stopping rule of the pretraining that yields L*_k (EAGLE appendix B.1)."""
+
+    max_steps: Count = Field(description="cap on local epochs")
+    flat_window: Count = Field(description="epochs over which the improvement is taken")
+    flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
+
+
+class Surrogate(Strict):
+    """The model of each true cluster whose loss stands for the smallest possible one (FOCUS section 6).
+
+    The paper says only that it is trained centrally on the data of the cluster's agents; architecture, optimizer and
+    learning rate are the setting's.
+    """
+
+    clusters: Count = Field(description="true clusters of the clients, one surrogate each; 1: one for all")
+    method: Literal["trained", "known"] = Field(
+        "trained", description="known: the data come with the smallest possible loss, nothing is trained"
+    )
+    epochs: Count | None = Field(None, description="null: rounds x local_epochs")
+    every: Count | None = Field(
+        None,
+        description="epochs between two measurements; the optimizer starts anew after each; null: local_epochs",
+    )
+    batch_size: Literal["setting", "pooled"] = Field(
+        "setting",
+        description="the setting's; or times the cluster's clients: as many steps in an epoch as one of them takes",
+    )
+
+
+class Timing(Strict):
+    """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
+
+    rounds: Count = Field(20, description="training rounds of each arm")
+    inferences: Count = Field(100, description="passes over the clients' test data with each arm's models")
+    metrics: Count = Field(100, description="evaluations of each metric")
+
+
+def _checked_seeds(value: list[int]) -> list[int]:
+    plain.different(value)
+    if any(not 0 <= seed < 2**32 for seed in value):
+        raise ValueError(f"{value}: a seed is a whole number from 0 to 4294967295")
+    return value
+
+
+Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_checked_seeds)]
+
+
+def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
+    for algorithm, given in value.items():
+        try:
+            fields = declaration("algorithms", algorithm).Config.model_fields
+        except SpecError as error:
+            raise ValueError(str(error)) from None
+        names = [field.alias or name for name, field in fields.items()]
+        for key in given:
+            if key not in names:
+                raise ValueError(f"{algorithm}: unknown hyper-parameter {key!r}{nearest(key, names)}")
+    return value
+
+
+Value = bool | int | float | str
+Levels = Annotated[list[Value], Field(min_length=1)]
+Rates = Annotated[list[float | int | None], Field(min_length=1)]
+
+
+def _check_grid(*axes: dict[str, list]) -> None:
+    """Raises ValueError if there are too many points, or two whose results would lie in the same folder."""
+    points = math.prod(len(values) for axis in axes for values in axis.values())
+    if points > MOST_POINTS:
+        raise ValueError(f"a grid of {points} points, expected {MOST_POINTS} at most")
+    for axis in axes:
+        for key, values in axis.items():
+            try:
+                plain.different(plain.level(value) for value in values)
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
+
+
+class Tuning(Strict):
+    """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
+
+    grid: dict[Literal["learning_rate", "batch_size"], Annotated[list[float | int | None], Field(min_length=1)]] = (
+        Field(min_length=1, description="setting key -> values")
+    )
+    algorithms: dict[str, dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]]] = Field(
+        min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
+    )
+    metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
+    direction: Literal["up", "down"] = "up"
+    seeds: Seeds = Field([0], description="selected by the mean over these")
+    hold_out: float = Field(
+        0.2, gt=0, lt=1, description="share of the training part to validate on, where the split has no validation part"
+    )
+    rounds: Count | None = Field(None, description="null: as many as the setting's runs")
+    applies: Literal["rates", "all"] = Field(
+        "all", description="with `tuned: true` runs take learning_rate and batch_size only, or hyper-parameters too"
+    )
+
+    @field_validator("algorithms")
+    @classmethod
+    def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
+        return _known_hyperparameters(value)
+
+    @model_validator(mode="after")
+    def _points(self) -> "Tuning":
+        for axes in self.algorithms.values():
+            _check_grid(self.grid, axes)
+        return self
+
+
+class Target(Strict):
+    """A reported number that a calibration steers by."""
+
+    metric: str
+    value: float
+    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
+    source: str
+
+
+class Calibration(Strict):
+    """Tunes unstated facts on one algorithm only, against the paper's numbers for that algorithm."""
+
+    setting: str
+    algorithm: Literal["fedavg"] = Field(description="never the paper's own method")
+    grid: dict[str, Levels] = Field(min_length=1, description="setting key -> values")
+    targets: list[Target] = Field(min_length=1)
+    why: str
+
+    @field_validator("grid")
+    @classmethod
+    def _filed(cls, value: dict[str, list[Value]]) -> dict[str, list[Value]]:
+        _check_grid(value)
+        return value
+
+
+class Setting(Strict):
+    """One row of the papers' 'experimental set-up': everything but algorithm and seed."""
+
+    data: Data
+    samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
+    model: Choice
+    partition: Choice
+    partition_seed: int | None = Field(
+        None, ge=0, lt=2**32, description="one partition for all runs, only the split differs; null: each run its own"
+    )
+    label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
+    clients: int = Field(gt=0, le=1_000_000)
+    clients_per_round: Count
+    split: Split
+    rounds: Count
+    local_epochs: Count = 1
+    batch_size: Count | None = Field(None, description="null: full batch")
+    learning_rate: float = Field(gt=0)
+    learning_rates: dict[str, float] = Field(
+        default_factory=dict, description="algorithms with a rate of their own: algorithm -> learning_rate"
+    )
+    hyperparameters: dict[str, dict[str, bool | int | float | str]] = Field(
+        default_factory=dict,
+        description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
+    )
+    lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
+    optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
+    weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
+    loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word", "squared_error"] = "cross_entropy"
+    evaluate_every: Count = Field(description="rounds between two evaluations")
+    evaluated_parts: list[Literal["train", "validation", "test"]] = Field(
+        ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
+    )
+    reported_part: Literal["train", "validation", "test"] = "test"
+    gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
+    local_optimum: LocalOptimum | None = None
+    surrogate: Surrogate | None = None
+    tuning: Tuning | None = None
+    timing: Timing | None = Field(None, description="null: no artifact has its seconds")
+    keep: Literal["nothing", "model", "path"] = "nothing"
+    seeds: Seeds
+    sources: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
+
+    @field_validator("model")
+    @classmethod
+    def _model(cls, value: Choice) -> Choice:
+        return _resolved("models", value)
+
+    @field_validator("partition")
+    @classmethod
+    def _partition(cls, value: Choice) -> Choice:
+        return _resolved("partition", value)
+
+    @field_validator("data")
+    @classmethod
+    def _data(cls, value: Data) -> Data:
+        module = registry.load(value.name)  # numpy only, so it may be imported here
+        module.files(value.options)  # checks the options; its OptionError is a ValueError
+        options = {**module.DEFAULTS, **value.options}
+        return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
+
+    @field_validator("hyperparameters")
+    @classmethod
+    def _known(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return _known_hyperparameters(value)
+
+    @field_validator("learning_rates")
+    @classmethod
+    def _rates(cls, value: dict[str, float]) -> dict[str, float]:
+        for algorithm, rate in value.items():
+            try:
+                declaration("algorithms", algorithm)
+            except SpecError as error:
+                raise ValueError(str(error)) from None
+            if not rate > 0:
+                raise ValueError(f"{algorithm}: {rate} is not a positive learning rate")
+        return value
+
+    @field_validator("evaluated_parts")
+    @classmethod
+    def _parts(cls, value: list[str]) -> list[str]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{value} names a part twice")
+        return sorted(value, key=PARTS.index)
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Setting":
+        if self.clients_per_round > self.clients:
+            raise ValueError(f"clients_per_round is {self.clients_per_round}, there are only {self.clients} clients")
+        if self.samples is not None and self.samples < self.clients:
+            raise ValueError(f"samples is {self.samples}, less than one for each of {self.clients} clients")
+        shards = self.partition.options.get("shards_per_client")
+        if shards and self.samples is not None and shards * self.clients > self.samples:
+            raise ValueError(
+                f"{shards * self.clients} shards (partition.shards_per_client x clients) "
+                f"are more than {self.samples} samples"
+            )
+        if self.label_noise and self.loss in ("squared_error", "next_word"):
+            raise ValueError(f"label_noise flips classes, which loss {self.loss} does not have")
+        for key, part in (("reported_part", self.reported_part), ("gap_part", self.gap_part or self.reported_part)):
+            if part not in self.evaluated_parts:
+                raise ValueError(f"{key} is {part}, evaluated_parts are only {', '.join(self.evaluated_parts)}")
+        if self.local_optimum and self.split.validation == 0:
+            raise ValueError("split.validation is 0, but local_optimum measures L*_k on validation data")
+        if self.surrogate and self.surrogate.clusters > self.clients:
+            raise ValueError(f"surrogate.clusters is {self.surrogate.clusters}, there are only {self.clients} clients")
+        if self.surrogate and "test" not in self.evaluated_parts:
+            parts = ", ".join(self.evaluated_parts)
+            raise ValueError(f"surrogate is chosen by its test loss, evaluated_parts are only {parts}")
+        return self
+
+    @field_validator("sources")
+    @classmethod
+    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        for key, text in value.items():
+            if not text.startswith(SOURCE_KINDS):
+                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
+        return value
+
+    def training(self) -> dict[str, Any]:
+        """The part that a training job depends on: no sources, notes, seeds."""
+        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "timing"})
+
+    def tuned_at(self, point: dict[str, Any]) -> dict[str, Any]:
+        """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data."""
+        tuning = self.tuning
+        if tuning is None:
+            raise ValueError("the setting has no tuning")
+        split = self.split.model_dump(mode="json")
+        if not split["validation"]:
+            held = round(split["train"] * tuning.hold_out, 12)
+            split |= {"train": split["train"] - held, "validation": held}
+        return self.model_dump(mode="json") | {
+            "split": split,
+            "seeds": tuning.seeds,
+            "rounds": tuning.rounds or self.rounds,
+            "reported_part": "validation",
+            "gap_part": None,
+            "evaluated_parts": sorted({*self.evaluated_parts, "validation"}, key=PARTS.index),
+            "local_optimum": None,
+            "surrogate": None,
+            "learning_rates": {} if "learning_rate" in point else self.learning_rates,
+            "tuning": None,
+            "keep": "nothing",
+            **point,
+        }
+
+
+# Hyper-parameters that must carry a source in papers/*.yaml ("a.b" is key b of a).
+SOURCED = (
+    "data", "samples", "model", "partition", "clients", "clients_per_round", "split", "rounds",
+    "local_epochs", "batch_size", "learning_rate", "loss", "evaluate_every", "reported_part", "seeds",
+)  # fmt: skip

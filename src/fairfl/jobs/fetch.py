@@ -1,0 +1,70 @@
+"""Obtain the raw files of a data set: ``python -m fairfl.jobs.fetch --dataset mnist --out m.json``.
+
+Or the published weights that a model may start from: ``--weights resnet18``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from fairfl.data import pretrained
+from fairfl.data.download import find_all
+from fairfl.data.interface import RemoteFile
+from fairfl.data.options import json_object
+from fairfl.data.registry import load
+from fairfl.runtime import atomic, cli, job
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Bring every file into ``--folder``, then write the marker ``--out``.
+
+    The marker is JSON: {dataset or weights, files: [{name, sha256, bytes, path, source}]} with ``name`` and
+    ``path`` (relative to the folder) of the form that was found and ``source`` one of "local
+    folder", "mirror", "upstream". A data set without files gets an empty list. On failure no marker
+    is written.
+
+    Raises:
+        OptionError: unknown data set or option, or options that are not a JSON object.
+        SourceError: a file that no source could deliver.
+        OSError: the marker cannot be written.
+    """
+    parser = argparse.ArgumentParser(prog="fairfl.jobs.fetch", description="Obtain raw data files.")
+    job.arguments(parser, spec=False)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--dataset", help="name of the data set")
+    what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")
+    parser.add_argument("--options", default="{}", help="options of the data set, a JSON object")
+    parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
+    parser.add_argument("--mirror", action="append", default=[], help="folder or address; may be repeated")
+    parser.add_argument("--offline", action="store_true", help="use no network")
+    parser.add_argument("--out", type=Path, required=True, help="marker file to write")
+    args = parser.parse_args(argv)
+
+    if args.weights:
+        kind, name, files = "weights", args.weights, (_published(args.weights),)
+    else:
+        kind, name, files = "dataset", args.dataset, load(args.dataset).files(json_object("--options", args.options))
+    with job.leaving(args, args.out):
+        found = find_all(files, name, args.folder, args.mirror, args.offline)
+        records = [
+            {
+                "name": copy.path.name,
+                "sha256": copy.sha256,
+                "bytes": copy.size,
+                "path": copy.path.relative_to(args.folder).as_posix(),
+                "source": copy.source,
+            }
+            for copy in found
+        ]
+        atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
+
+
+def _published(model: str) -> RemoteFile:
+    weights = pretrained.PUBLISHED[model]
+    return RemoteFile(weights.name, (weights.url,), sha256=(weights.sha256,), folder=pretrained.TORCHVISION)
+
+
+if __name__ == "__main__":
+    cli.run(main)

@@ -1,0 +1,145 @@
+"""Where a paper's own numbers contradict each other: one quantity printed twice with different values, and relations
+that should hold between numbers (`consistency` of papers/<paper>.yaml) and do not. Nothing of ours takes part.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fairfl.experiments.paper import Consistency, Paper
+from fairfl.experiments.strict import nearest
+from fairfl.reporting.arms import Arm
+from fairfl.reporting.claims.evaluation import evaluate
+from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Speaking, bound, nodes, parse
+from fairfl.reporting.units import half_unit, printed
+from fairfl.reporting.values import Cell, Key, Values, digits_of, key_of, pooled
+
+# In a relation: any arm of which the paper prints the number on the left.
+ROW = "row"
+# (artifact name, key of a number) -> what speaks against the number
+Found = dict[tuple[str, Key], list[str]]
+
+
+def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Values]) -> Found:
+    """All of some papers; `tables` are their numbers by artifact name ('fedeba_table2').
+
+    Raises ClaimError for a relation that is not a comparison, or names a setting that is not there.
+    """
+    found: Found = {}
+    for name, paper in papers.items():
+        book = _Book(name, paper, {key: table for key, table in tables.items() if key.startswith(f"{name}_")})
+        for place, text in (*book.printed_twice(), *book.unrelated()):
+            found.setdefault(place, []).append(text)
+    return found
+
+
+@dataclass(frozen=True)
+class _Book:
+    """A paper and what its artifacts print."""
+
+    name: str
+    paper: Paper
+    tables: dict[str, Values]
+
+    @property
+    def digits(self) -> Callable[[str], int]:
+        return digits_of(self.paper.metrics)
+
+    # -- one quantity in several places -----------------------------------------------------------
+    def printed_twice(self) -> Iterator[tuple[tuple[str, Key], str]]:
+        """Numbers that other artifacts print with another value or spread: 'table12, table15: 33.39 ± 0.22'."""
+        places: dict[Key, dict[str, Cell]] = {}
+        for name, table in self.tables.items():
+            for key, cell in table.cells.items():
+                if cell.mean is not None:
+                    places.setdefault(key, {})[name] = cell
+        for key, cells in places.items():
+            for name, own in cells.items():
+                others: dict[str, list[str]] = {}
+                for other, cell in cells.items():
+                    if self._differ(own, cell, key[3]):
+                        others.setdefault(self._text(cell, key[3]), []).append(other.removeprefix(f"{self.name}_"))
+                if others:
+                    yield (name, key), "; ".join(f"{', '.join(names)}: {text}" for text, names in others.items())
+
+    def _differ(self, one: Cell, other: Cell, metric: str) -> bool:
+        """True if two prints of a quantity differ by more than rounding, or their spreads do."""
+        pairs = [(one.mean, other.mean), (one.std, other.std)]
+        return any(
+            a is not None
+            and b is not None
+            and abs(a - b) > half_unit(max(abs(a), abs(b)), one.unit, self.digits(metric))
+            for a, b in pairs
+        )
+
+    def _text(self, cell: Cell, metric: str) -> str:
+        numbers = [number for number in (cell.mean, cell.std) if number is not None]
+        return " ± ".join(printed(number, cell.unit, self.digits(metric)) for number in numbers)
+
+    # -- relations between quantities -------------------------------------------------------------
+    def unrelated(self) -> Iterator[tuple[tuple[str, Key], str]]:
+        """Numbers that do not satisfy a relation: '0.0938 expected: CV of the printed variance and accuracy'."""
+        relations = [(relation, self._parsed(relation)) for relation in self.paper.consistency]
+        for name, table in self.tables.items() if relations else ():
+            values = pooled(self.name, name, self.tables)
+            for relation, statement in relations:
+                for setting, algorithm, levels in self._places(relation, statement, table):
+                    own = bound(statement, ROW, algorithm, levels)
+                    if text := self._broken(relation, own, values, setting):
+                        keys = (_key(side, setting) for side in (own.left, own.right) if isinstance(side, CellOf))
+                        yield from (((name, key), text) for key in keys if key in table.cells)
+
+    def _places(self, relation: Consistency, statement: Comparison, table: Values) -> list[tuple[str, str, Arm]]:
+        """(setting, algorithm, arm) that a relation is about in a table; nameless if it names its numbers itself."""
+        if not _of_rows(statement):
+            return [(relation.setting or "", "", ())]
+        return [
+            (setting, algorithm, levels)
+            for setting, algorithm, levels, metric in table.cells
+            if metric == statement.left.metric and relation.setting in (None, setting)
+        ]
+
+    def _broken(self, relation: Consistency, statement: Comparison, values: Values, setting: str) -> str:
+        """What is wrong, in words; '' if the relation holds, or a number is missing or without end."""
+        judged = evaluate(statement, values, setting, (), self.digits)
+        if judged.left is None or judged.right is None or not math.isfinite(judged.left - judged.right):
+            return ""
+        slack, unit, digits = relation.within * abs(judged.right), "", 6
+        if isinstance(statement.left, CellOf):
+            unit, digits = values.cells[_key(statement.left, setting)].unit, self.digits(statement.left.metric)
+            slack += half_unit(judged.left, unit, digits)
+        near = abs(judged.left - judged.right) <= slack
+        if near if statement.relation == "==" else judged.status == "holds" or (near and statement.relation != "!="):
+            return ""
+        text = relation.text or relation.expr
+        return f"{printed(judged.right, unit, digits)} expected: {text}" if statement.relation == "==" else text
+
+    def _parsed(self, relation: Consistency) -> Comparison:
+        where = f"papers/{self.name}.yaml: consistency"
+        try:
+            statement = parse(relation.expr, relation.id)
+        except ClaimError as error:
+            raise ClaimError(f"{where}: {error}") from None
+        if not isinstance(statement, Comparison):
+            raise ClaimError(f"{where}: claim {relation.id}: a trend or an optimum; expected a comparison")
+        rows = _of_rows(statement)
+        if rows and statement.left not in rows:
+            raise ClaimError(f"{where}: claim {relation.id}: the left side must be one number of `{ROW}`")
+        for node in (node for node, _ in nodes(statement) if isinstance(node, Speaking)):
+            if node.setting and node.setting not in self.paper.settings:
+                hint = nearest(node.setting, self.paper.settings)
+                raise ClaimError(f"{where}: claim {relation.id}: no setting {node.setting!r}{hint}")
+            if not (rows or node.setting or relation.setting):
+                raise ClaimError(
+                    f"{where}: claim {relation.id}: no setting for {node.metric}; name one with @ or `setting`"
+                )
+        return statement
+
+
+def _of_rows(statement: Comparison) -> list[CellOf]:
+    """The numbers of `row`."""
+    return [node for node, _ in nodes(statement) if isinstance(node, CellOf) and node.algorithm == ROW]
+
+
+def _key(cell: CellOf, setting: str) -> Key:
+    return key_of(cell.setting or setting, cell.algorithm, cell.arm, cell.metric)

@@ -1,0 +1,289 @@
+"""Claims of the papers: a small language, parsed into plain data; fairfl.reporting.claims.evaluation judges them.
+
+comparison   gap_var(eagle, lambda=1.0) < min_over(gap_var, !eagle)     < <= > >= == !=
+             + - * / ( ) abs() min() max() sqrt() atan_deg() over cells and numbers; atan_deg: arc tangent in degrees
+cell         metric(algorithm[, key=value...])[@setting]
+group        min_over(metric, selector[, key=value...])[@setting], max_over(...) over the artifact's rows that have the
+             values; selector: id | !id, !id, ... | *
+argopt       argmin gap_max == eagle(lambda=2.0)                         argmax likewise
+trend        monotone(metric, algorithm, key, up|down[, key=value...])   non-strict
+dominance    undominated eagle(lambda=2.0): accuracy up, gap_var down    no row is as good in all and better in one
+
+A key may have a dot: dp.sigma=2 is the parameter of a modifier.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Literal
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput
+
+from fairfl.experiments.plain import shown
+from fairfl.reporting.arms import Arm, arm
+from fairfl.runtime.errors import FairflError
+
+GRAMMAR = r"""
+    ?start: comparison | argopt | monotone | undominated
+    comparison: sum RELATION sum
+    argopt: ARGOPT IDENT EQUALS arm
+    monotone: "monotone" "(" IDENT "," IDENT "," KEY "," TREND ("," pair)* ")" ["@" SETTING]
+    undominated: "undominated" arm ":" criterion ("," criterion)* ["@" SETTING]
+    criterion: IDENT TREND
+    arm: IDENT ["(" [pair ("," pair)*] ")"]
+    ?sum: product | sum (PLUS | MINUS) product -> binary
+    ?product: unary | product (TIMES | DIVIDE) unary -> binary
+    ?unary: atom | MINUS unary -> negative
+    ?atom: NUMBER -> number
+        | "(" sum ")"
+        | (ABS | SQRT | ATAN) "(" sum ")" -> function
+        | (MIN | MAX) "(" sum ("," sum)* ")" -> function
+        | GROUP "(" IDENT "," selector ")" ["@" SETTING] -> group
+        | IDENT "(" IDENT ("," pair)* ")" ["@" SETTING] -> cell
+    selector: IDENT ("," pair)* -> included
+        | TIMES ("," pair)* -> everything
+        | exclusions ("," pair)* -> excluded
+    exclusions: NOT IDENT | exclusions "," NOT IDENT
+    pair: KEY "=" level
+    level: [MINUS] NUMBER | IDENT
+
+    RELATION: "<=" | ">=" | "!=" | "<" | ">" | EQUALS
+    EQUALS: "=="
+    ARGOPT.2: /arg(min|max)\b/
+    GROUP.2: /(min|max)_over\b/
+    TREND.2: /(up|down)\b/
+    ABS: "abs"
+    SQRT: "sqrt"
+    ATAN: "atan_deg"
+    MIN: "min"
+    MAX: "max"
+    PLUS: "+"
+    MINUS: "-"
+    TIMES: "*"
+    DIVIDE: "/"
+    NOT: "!"
+    IDENT: /[A-Za-z_][A-Za-z0-9_]*/
+    KEY: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?/
+    SETTING: /[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*/
+    NUMBER: /([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?/
+    %ignore /[ \t\r\n]+/
+"""
+# What an error message calls a token; others are shown as they are written.
+_SPOKEN = {
+    "IDENT": "a name", "KEY": "a name", "NUMBER": "a number", "SETTING": "a setting",
+    "RELATION": "one of < <= > >= == !=",
+    "TREND": "up or down", "ARGOPT": "argmin or argmax", "GROUP": "min_over or max_over", "$END": "the end",
+}  # fmt: skip
+_MAX_DEPTH = 100  # evaluation recurses; Python stops at about 1000
+_MAX_LENGTH = 10_000  # characters; a list of names takes quadratic time
+
+
+class ClaimError(FairflError):
+    """A claim that is not written in the grammar. The message names claim, column and what was expected."""
+
+
+@dataclass(frozen=True)
+class CellOf:
+    metric: str
+    algorithm: str
+    arm: Arm
+    setting: str | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Over the rows of `only` (None: of any algorithm but those `excluded`) that have the `fixed` values."""
+
+    function: Literal["min", "max"]
+    metric: str
+    only: str | None
+    excluded: tuple[str, ...]
+    fixed: Arm
+    setting: str | None
+
+
+@dataclass(frozen=True)
+class Call:
+    function: Literal["abs", "sqrt", "atan_deg", "min", "max"]
+    arguments: tuple["Expression", ...]
+
+
+@dataclass(frozen=True)
+class Binary:
+    operator: Literal["+", "-", "*", "/"]
+    left: "Expression"
+    right: "Expression"
+
+
+Expression = float | CellOf | Group | Call | Binary
+
+
+@dataclass(frozen=True)
+class Comparison:
+    left: Expression
+    relation: Literal["<", "<=", ">", ">=", "==", "!="]
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Argopt:
+    function: Literal["min", "max"]
+    metric: str
+    algorithm: str
+    arm: Arm
+
+
+@dataclass(frozen=True)
+class Monotone:
+    metric: str
+    algorithm: str
+    key: str
+    direction: Literal["up", "down"]
+    fixed: Arm
+    setting: str | None
+
+
+@dataclass(frozen=True)
+class Undominated:
+    algorithm: str
+    arm: Arm
+    criteria: tuple[tuple[str, Literal["up", "down"]], ...]  # metric, where better is
+    setting: str | None
+
+
+Statement = Comparison | Argopt | Monotone | Undominated
+# What speaks of numbers in a setting, its own or that of the claim.
+Speaking = CellOf | Group | Argopt | Monotone | Undominated
+
+
+# -- parsing ----------------------------------------------------------------------------------
+def _arm(pairs: Iterable[tuple[Token, str] | None]) -> Arm:
+    """Hyper-parameters from pairs; FairflError with the column of a key that stands twice."""
+    found: dict[str, str] = {}
+    for key, level in filter(None, pairs):
+        if key in found:
+            raise FairflError(f"column {key.start_pos + 1}: found {shown(str(key.value))} again, expected another key")
+        found[key.value] = level
+    return arm(found)
+
+
+_Selector = tuple[str | None, tuple[str, ...], Arm]
+
+
+@v_args(inline=True)
+class _Builder(Transformer):
+    """Builds the syntax tree while parsing, so that no recursion over a deep parse tree happens."""
+
+    def number(self, text: Token) -> float:
+        return float(text)
+
+    def binary(self, left: Expression, sign: Token, right: Expression) -> Binary:
+        return Binary(str(sign), left, right)
+
+    def negative(self, minus: Token, operand: Expression) -> Binary:
+        return Binary(str(minus), 0.0, operand)
+
+    def function(self, name: Token, *arguments: Expression) -> Call:
+        return Call(str(name), arguments)
+
+    def group(self, name: Token, metric: Token, selector: _Selector, setting: Token | None) -> Group:
+        return Group(name.removesuffix("_over"), str(metric), *selector, setting and str(setting))
+
+    def included(self, algorithm: Token, *pairs: Any) -> _Selector:
+        return str(algorithm), (), _arm(pairs)
+
+    def everything(self, star: Token, *pairs: Any) -> _Selector:
+        return None, (), _arm(pairs)
+
+    def excluded(self, names: tuple[str, ...], *pairs: Any) -> _Selector:
+        return None, names, _arm(pairs)
+
+    def exclusions(self, *parts: Any) -> tuple[str, ...]:
+        before = parts[0] if isinstance(parts[0], tuple) else ()
+        return (*before, str(parts[-1]))
+
+    def cell(self, metric: Token, algorithm: Token, *rest: Any) -> CellOf:
+        return CellOf(str(metric), str(algorithm), _arm(rest[:-1]), rest[-1] and str(rest[-1]))
+
+    def arm(self, algorithm: Token, *pairs: Any) -> tuple[str, Arm]:
+        return str(algorithm), _arm(pairs)
+
+    def pair(self, key: Token, level: str) -> tuple[Token, str]:
+        return key, level
+
+    def level(self, *parts: Token | None) -> str:
+        return "".join(part for part in parts if part is not None)
+
+    def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
+        return Comparison(left, str(relation), right)
+
+    def argopt(self, function: Token, metric: Token, _: Token, named: tuple[str, Arm]) -> Argopt:
+        return Argopt(function.removeprefix("arg"), str(metric), *named)
+
+    def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
+        words = [str(word) for word in (metric, algorithm, key, trend)]
+        return Monotone(*words, _arm(rest[:-1]), rest[-1] and str(rest[-1]))
+
+    def undominated(self, named: tuple[str, Arm], *rest: Any) -> Undominated:
+        return Undominated(*named, rest[:-1], rest[-1] and str(rest[-1]))
+
+    def criterion(self, metric: Token, trend: Token) -> tuple[str, str]:
+        return str(metric), str(trend)
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", transformer=_Builder(), maybe_placeholders=True)
+
+
+def parse(text: str, claim: str) -> Statement:
+    """Parse one claim. Raises ClaimError with the claim's id, the column and what was expected there."""
+    if len(text) > _MAX_LENGTH:
+        raise ClaimError(f"claim {claim}: {len(text)} characters, expected {_MAX_LENGTH} at most")
+    try:
+        statement = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise ClaimError(f"claim {claim}: {_unexpected(text, error)}") from None
+    except FairflError as error:
+        raise ClaimError(f"claim {claim}: {error}") from None
+    if max(depth for _, depth in nodes(statement)) > _MAX_DEPTH:
+        raise ClaimError(f"claim {claim}: nested more than {_MAX_DEPTH} deep")
+    return statement
+
+
+def _unexpected(text: str, error: UnexpectedInput) -> str:
+    if isinstance(error, UnexpectedCharacters):
+        position, wanted = error.pos_in_stream, error.allowed
+        found = shown(text[position])
+    else:
+        token, wanted = error.token, error.expected
+        ended = token.type == "$END"
+        position, found = (len(text), "the end") if ended else (token.start_pos, shown(str(token.value)))
+    names = sorted(_SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted)
+    return f"column {position + 1}: found {found}, expected {' or '.join(names)}"
+
+
+def nodes(statement: Statement) -> Iterator[tuple[Any, int]]:
+    """The statement and every expression in it but numbers, with their depths; without recursion."""
+    stack: list[tuple[Any, int]] = [(statement, 1)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        for item in fields(node):
+            value = getattr(node, item.name)
+            inside = value if isinstance(value, tuple) else (value,)
+            stack.extend((part, depth + 1) for part in inside if isinstance(part, CellOf | Group | Call | Binary))
+
+
+def bound(node: Any, name: str, algorithm: str, levels: Arm) -> Any:
+    """An expression or comparison in which `name`, written without hyper-parameters, stands for an arm."""
+    if isinstance(node, CellOf):
+        mine = node.algorithm == name and not node.arm
+        return replace(node, algorithm=algorithm, arm=levels) if mine else node
+    if isinstance(node, Call):
+        return replace(node, arguments=tuple(bound(part, name, algorithm, levels) for part in node.arguments))
+    if isinstance(node, Binary | Comparison):
+        sides = {side: bound(getattr(node, side), name, algorithm, levels) for side in ("left", "right")}
+        return replace(node, **sides)
+    return node

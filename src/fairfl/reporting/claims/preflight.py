@@ -1,0 +1,77 @@
+"""What the last jobs of a workflow would refuse, refused before the first one runs: options of plots, claims."""
+
+from collections.abc import Iterable, Iterator
+
+from fairfl.experiments.declaration import parameters
+from fairfl.experiments.paper import Paper
+from fairfl.experiments.strict import nearest
+from fairfl.experiments.workload import Workload
+from fairfl.jobs.claims import parsed
+from fairfl.metrics.origin import owner
+from fairfl.reporting.arms import Arm, arm, arm_text
+from fairfl.reporting.claims.contradictions import contradictions
+from fairfl.reporting.claims.grammar import Argopt, CellOf, ClaimError, Group, Monotone, Speaking, Undominated, nodes
+from fairfl.reporting.values import metric_of
+
+
+def check(workload: Workload) -> None:
+    """Raises FairflError with paper, artifact and key.
+
+    For an unknown plot, an option that it does not take, a claim that cannot be read, and one that names a metric, an
+    algorithm, a setting or a row that the paper does not have.
+    """
+    contradictions(workload.papers, {})  # reads the relations between the papers' numbers
+    for name, (paper, key, artifact) in workload.artifacts.items():
+        if artifact.plot is not None:
+            where = f"artifacts.{key}.options"
+            parameters("reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where)
+        for claim, statement in parsed(workload, name):
+            if artifact.drawing:  # compares what it draws, under names of its own
+                continue
+            speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
+            for fault in _unknown(speaking, workload.papers[paper]):
+                raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
+
+
+def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
+    rows = [row for artifact in paper.artifacts.values() for row in (*artifact.rows, artifact.baseline) if row]
+    arms = {(row.algorithm, arm(row.hyperparameters)) for row in rows}
+    for node in speaking:
+        metrics = [metric for metric, _ in node.criteria] if isinstance(node, Undominated) else [node.metric]
+        for metric in metrics:
+            if metric_of(paper.metrics, metric) is None:
+                yield f"no metric {metric!r}{nearest(metric, paper.metrics)}"
+        for name in _algorithms(node):
+            if name not in paper.algorithms:
+                yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
+        # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
+        if owner(metrics[0]) == "arm" and not any(_means(node, *own) for own in arms):
+            yield f"no row of the paper is {_asked(node)}{nearest(_asked(node), [arm_text(*own) for own in arms])}"
+
+
+def _algorithms(node: Speaking) -> list[str]:
+    if isinstance(node, Group):
+        return [name for name in (node.only, *node.excluded) if name is not None]
+    return [node.algorithm]
+
+
+def _means(node: Speaking, algorithm: str, levels: Arm) -> bool:
+    """True if a row is one of those that are spoken of."""
+    match node:
+        case CellOf() | Argopt() | Undominated():
+            return (node.algorithm, node.arm) == (algorithm, levels)
+        case Group():
+            named = node.only in (None, algorithm) and algorithm not in node.excluded
+            return named and set(node.fixed) <= set(levels)
+        case Monotone():
+            return algorithm == node.algorithm and node.key in dict(levels) and set(node.fixed) <= set(levels)
+
+
+def _asked(node: Speaking) -> str:
+    match node:
+        case CellOf() | Argopt() | Undominated():
+            return arm_text(node.algorithm, node.arm)
+        case Group():
+            return arm_text(node.only or ", ".join(f"!{name}" for name in node.excluded) or "*", node.fixed)
+        case Monotone():
+            return f"{arm_text(node.algorithm, node.fixed)} with {node.key}"

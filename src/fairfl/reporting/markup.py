@@ -1,0 +1,134 @@
+"""Text, inline math and tables as Markdown and LaTeX (booktabs)."""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from fairfl.reporting.inputs import GREEK, Row
+from fairfl.reporting.marks import MARKS
+from fairfl.runtime.errors import FairflError
+
+
+# -- Markdown ---------------------------------------------------------------------------------------
+def _outside_math(text: str, plain: Callable[[str], str], math: Callable[[str], str]) -> str:
+    """Apply one function to text and another to inline math between $...$ (dollars stay)."""
+    parts = re.split(r"(?<!\\)\$", text)
+    if len(parts) % 2 == 0:  # a lone dollar is not math
+        return plain(text)
+    return "".join(f"${math(part)}$" if n % 2 else plain(part) for n, part in enumerate(parts))
+
+
+def markdown(text: str) -> str:
+    """Escape what Markdown would read as mark-up. A bar inside math would end the cell: \\vert."""
+    return _outside_math(
+        " ".join(text.split()),
+        lambda part: re.sub(r"([*|<\\`])", r"\\\1", part),
+        lambda part: part.replace(r"\|", r"\Vert ").replace("|", r"\vert "),
+    )
+
+
+def markdown_table(header: list[str], body: list[list[str]], numbers_from: int) -> str:
+    """A pipe table; columns from `numbers_from` on are right-aligned."""
+    marks = [":---" if n < numbers_from else "---:" for n in range(len(header))]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, marks, *body])
+
+
+def markdown_page(spec: dict[str, Any], table: str, note_text: str) -> str:
+    head = f"**{markdown(spec['artifact']['title'])}.**"
+    return "\n\n".join(part for part in (head, table, markdown(note_text)) if part) + "\n"
+
+
+# -- LaTeX ------------------------------------------------------------------------------------------
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
+    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
+    "–": "--", "—": "---", "“": "``", "”": "''", "’": "'", "‘": "`", "…": r"\dots{}", "\u00a0": "~",
+}  # fmt: skip
+_LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
+    "±": r"\pm", "×": r"\times", "≤": r"\le", "≥": r"\ge", "≠": r"\neq", "≈": r"\approx", "→": r"\to",
+    "↑": r"\uparrow", "↓": r"\downarrow", "∞": r"\infty", "·": r"\cdot", "−": "-", "∈": r"\in", "∑": r"\sum",
+    "ϵ": r"\epsilon", "κ": r"\kappa", "π": r"\pi", "φ": r"\phi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
+    "µ": r"\mu", "ζ": r"\zeta", "Δ": r"\Delta", "Σ": r"\Sigma", "Λ": r"\Lambda", "Θ": r"\Theta", "Ω": r"\Omega",
+    "°": r"^{\circ}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
+    "✓": r"\surd",  # \checkmark needs amssymb
+}  # fmt: skip
+_LATEX_MATH |= {character: f"^{{{digit}}}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
+_LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+_LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
+
+
+def latex(text: str) -> str:
+    """Escape text for LaTeX; inline math between $...$ stays. Raises FairflError for an unknown character."""
+    return _outside_math(" ".join(text.split()), _latex_plain, _latex_math)
+
+
+def _latex_plain(text: str) -> str:
+    return "".join(_latex_character(character) for character in text.replace("->", "→"))
+
+
+def _latex_character(character: str) -> str:
+    if character in _LATEX:
+        return _LATEX[character]
+    if character in _LATEX_MATH:
+        return f"${_LATEX_MATH[character]}$"
+    if character.isascii() or unicodedata.category(character)[0] == "L" and ord(character) < 0x180:
+        return character  # accented Latin letters: LaTeX reads UTF-8
+    plain = unicodedata.normalize("NFKD", character)
+    if not plain.isascii():
+        raise FairflError(f"character {character!r} (U+{ord(character):04X}) cannot be written in LaTeX; use $...$")
+    return plain
+
+
+def _latex_math(text: str) -> str:
+    return "".join(f"{_LATEX_MATH[c]} " if c in _LATEX_MATH else c for c in text).rstrip()
+
+
+def latex_row(row: Row) -> str:
+    """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
+    if row.printed is not None:
+        return latex(row.printed)
+    shown = []
+    for key, value in row.values:
+        name = latex_key(key)
+        if name[0] == "$" and isinstance(value, int | float):
+            shown.append(f"{name[:-1]} = {value}$")
+        else:
+            shown.append(f"{name} = {latex(str(value))}")
+    return f"{latex(row.title)} {', '.join(shown)}".rstrip()
+
+
+def latex_key(key: str) -> str:
+    """'$\\eta_{\\lambda}$' for eta_lambda, '$q$'; a name of several letters stays a word."""
+    parts = [f"\\{part}" if part in GREEK else part for part in key.split("_")]
+    if all(part[:1] == "\\" or len(part) == 1 for part in parts):
+        return f"${parts[0]}{''.join(f'_{{{part}}}' for part in parts[1:])}$"
+    return latex(key)
+
+
+def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:
+    """A tabular with booktabs rules; `rules` are the row numbers that get a \\midrule above."""
+    text = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", " & ".join(header) + r" \\", "\\midrule"]
+    for number, cells in enumerate(body):
+        if number in rules and number > 0:
+            text.append("\\midrule")
+        # After a line break LaTeX would take a leading [ or * for an argument.
+        guard = "{}" if cells[0][:1] in ("[", "*") else ""
+        text.append(guard + " & ".join(cells) + r" \\")
+    return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
+
+
+def latex_page(spec: dict[str, Any], tabular: str, note_text: str) -> str:
+    """A float to \\input; needs \\usepackage{booktabs} and nothing else."""
+    artifact = spec["artifact"]
+    label = f"tab:{spec['paper']}-{spec['id']}".replace("_", "-")
+    text = [
+        "\\begin{table}[htbp]",
+        "\\centering\\small",
+        f"\\caption{{{latex(artifact['title'])} ({latex(spec['paper'])})}}",
+        f"\\label{{{label}}}",
+        tabular,
+    ]
+    if note_text:
+        text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
+    return "\n".join([*text, "\\end{table}"]) + "\n"

@@ -1,0 +1,77 @@
+"""Numbers that do not come from tidy tables: what tuning chose, a partition counts, a clock or a drawing shows."""
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairfl.metrics.origin import owner
+from fairfl.metrics.statistics import STATISTICS
+from fairfl.reporting.arms import Arm, arm
+from fairfl.runtime import result_files
+from fairfl.runtime.errors import FairflError
+
+_PARTS = ("train", "validation", "test")
+
+
+def chosen(path: Path) -> dict[str, float]:
+    """learning_rate and hp_<name> by metric id, from fairfl.jobs.tune's choice; NaN if every point of its grid diverged.
+
+    Words (order=loss) are no numbers and left out. Raises OSError or FairflError naming the file.
+    """
+    record = result_files.read(path, *result_files.CHOICE, "value")
+    values = {"learning_rate": record["learning_rate"]}
+    values |= {f"hp_{name}": value for name, value in record["hyperparameters"].items()}
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    return numbers if record["value"] is not None else dict.fromkeys(numbers, math.nan)
+
+
+def statistics(path: Path) -> dict[str, float]:
+    """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises FairflError naming it."""
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            counts = [(row["part"], int(row["samples"])) for row in csv.DictReader(handle)]
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
+        raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
+    sizes = {part: [count for own, count in counts if own == part] for part in _PARTS}
+    return {name: function(sizes) for name, function in STATISTICS.items()}
+
+
+@dataclass(frozen=True)
+class Timed:
+    """What fairfl.jobs.timing measured in a setting: seconds of each repetition, and on what."""
+
+    machine: str  # 'AMD EPYC 7763, 1 thread'
+    seconds: dict[tuple[str, Arm, str], list[float]]  # algorithm, arm ("" and () if it belongs to the setting), metric
+    fingerprint: str = ""
+
+    def of(self, algorithm: str, levels: Arm, metric: str) -> list[float]:
+        """Repetitions of a metric for an arm; none if it was not timed."""
+        return self.seconds.get(("", (), metric) if owner(metric) == "setting" else (algorithm, levels, metric), [])
+
+
+def timed(path: Path) -> Timed:
+    """Raises OSError or FairflError naming the file."""
+    record = result_files.read(path, "arms", "metrics", "device", "processor", "threads", "fingerprint")
+    seconds = {("", (), metric): values for metric, values in record["metrics"].items()}
+    for own in record["arms"]:
+        levels = arm(own["hyperparameters"])
+        seconds |= {(own["algorithm"], levels, metric): values for metric, values in own["seconds"].items()}
+    machine = record["processor"]
+    if record["device"] == "cpu":
+        machine += f", {record['threads']} thread{'' if record['threads'] == 1 else 's'}"
+    return Timed(machine, seconds, record["fingerprint"])
+
+
+def drawn(path: Path) -> dict[tuple[str, str], float]:
+    """(algorithm, metric) -> value of the numbers that an illustration shows, from its CSV.
+
+    An illustration draws instead of running: its algorithms are whatever it compares. Raises FairflError naming the
+    file.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            rows = [row for row in csv.DictReader(handle) if row["metric"]]
+        return {(row["algorithm"], row["metric"]): float(row["value"]) for row in rows}
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
+        raise FairflError(f"{path}: not the numbers of an illustration: {error!r}") from None

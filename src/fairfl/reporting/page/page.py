@@ -1,0 +1,274 @@
+"""The report: one static page with every artifact, verdict, claim and source.
+
+Works from a file, without a network or scripts. It shows what comparison.csv and claims.csv say and links to the
+artifacts beside it; a file that is not there is named as missing. No dates: same inputs, same bytes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fairfl.experiments.paper import Algorithm, Artifact
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.workload import Workload
+from fairfl.jobs import claims as judge
+from fairfl.jobs import comparison
+from fairfl.reporting.marks import USED_HEADER, legend, used_lines
+from fairfl.reporting.page.numbers import Files, Record, contradictions_view, plain, provenance, table_views
+from fairfl.reporting.sources import used_values
+from fairfl.runtime import tables
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow.job_specs import changed_by_scale
+
+# Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
+VERDICTS = {
+    "agrees": ("good", "✓", "agrees"),
+    "differs": ("bad", "✗", "differs"),
+    "not comparable: scale": ("apart", "≠", "other scale"),
+    "not comparable: stand-in": ("apart", "≠", "stand-in data"),
+    "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
+    "not comparable: hardware": ("apart", "≠", "other hardware"),
+    "not reported": ("none", "–", "not reported"),
+    "not run": ("none", "○", "not run"),
+    "diverged": ("bad", "!", "diverged"),
+}
+_PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
+STATUS = {"holds": ("good", "✓"), "fails": ("bad", "✗"), "undecidable": ("none", "?"), "untestable": ("none", "–")}
+FILES = {
+    "table": ("csv", "md", "tex"),
+    "static_table": ("csv", "md", "tex"),
+    "figure": ("pdf", "png", "csv"),
+    "illustration": ("pdf", "png", "csv"),
+}
+
+
+# -- reading ----------------------------------------------------------------------------------
+def records(path: Path, made_by: str, kind: type) -> list[Record]:
+    """Rows of a CSV file of dataclass rows that an earlier command wrote. Raises FairflError if it is not there."""
+    if not path.is_file():
+        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{made_by}`")
+    return [row for _, row in tables.rows(path, dict.fromkeys(kind.__dataclass_fields__, str))]
+
+
+# -- what the scale replaced ------------------------------------------------------------------
+def used_settings(workload: Workload) -> list[str]:
+    return list(dict.fromkeys(name for _, _, artifact in workload.artifacts.values() for name in artifact.settings))
+
+
+def original(workload: Workload, name: str) -> Setting:
+    """A setting as the paper has it."""
+    return workload.papers[workload.paper_of[name]].settings[name]
+
+
+def substitutions(workload: Workload) -> list[tuple[str, str]]:
+    """(what, sentence) for data, rounds, seeds and the rest; empty if everything is as in the papers."""
+    used = used_settings(workload)
+    facts: dict[str, Counter] = {"Data": Counter(), "Rounds": Counter(), "Seeds": Counter()}
+    others: set[str] = set()
+    for name in used:
+        here, paper = workload.settings[name], original(workload, name)
+        if here.data.stands_in_for:
+            facts["Data"][f"{here.data.name} stands in for {here.data.stands_in_for}"] += 1
+        if here.rounds != paper.rounds:
+            facts["Rounds"][f"{here.rounds:,} instead of {paper.rounds:,}"] += 1
+        if here.seeds != paper.seeds:
+            facts["Seeds"][f"{len(here.seeds)} instead of {len(paper.seeds)}"] += 1
+        others |= {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, name)}
+    found = [
+        (what, "; ".join(f"{text} ({count} of {len(used)} settings)" for text, count in counts.items()) + ".")
+        for what, counts in facts.items()
+        if counts
+    ]
+    rest = sorted(others - {"data", "rounds", "seeds"})
+    if rest:
+        found.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
+    same = [name for name in used if not changed_by_scale(workload, name)]
+    if found and same:
+        found.append(("As in the paper", ", ".join(same) + "."))
+    return found
+
+
+# -- artifacts --------------------------------------------------------------------------------
+def artifact_view(
+    name: str, workload: Workload, lines: list[Record], claims: list[Record], files: Files
+) -> dict[str, Any]:
+    """Everything the template needs to show one artifact."""
+    paper, key, artifact = workload.artifacts[name]
+    links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in FILES[artifact.kind]}
+    groups = provenance(name, lines, files)
+    source = workload.papers[paper]
+    rounds = {
+        setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
+        for setting in dict.fromkeys(line["setting"] for line in lines)
+    }
+    return {
+        "name": name,
+        "spec": artifact,
+        "path": f"{paper}/{key}",
+        "links": links,
+        "missing": [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url],
+        "settings": [
+            {
+                "name": setting,
+                "data": workload.settings[setting].data.label,
+                "stand_in": workload.settings[setting].data.stands_in_for is not None,
+                "changes": len(changed_by_scale(workload, setting)),
+            }
+            for setting in artifact.settings
+        ],
+        "verdicts": Counter(line["verdict"] for line in lines),
+        "tables": table_views(lines, source, artifact, groups, rounds),
+        "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
+        "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
+        "claims": claims,
+        "provenance": list(groups.values()),
+    }
+
+
+def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, Any]:
+    """Header, lines and legend of a static table."""
+    if artifact.content != "used":
+        return {"header": artifact.header, "lines": artifact.content, "legend": []}
+    values = used_values(workload, paper)
+    lines = [(title, key, ", ".join(shown)) for title, key, shown in used_lines(values)]
+    return {"header": USED_HEADER, "lines": lines, "legend": legend((value["provenance"] for value in values), "value")}
+
+
+# -- settings ---------------------------------------------------------------------------------
+def _text(value: Any) -> str:
+    """A value in the words of YAML: 'cnn, channels: [32, 64]'."""
+    if isinstance(value, dict):
+        head = [str(value["name"])] if "name" in value else []
+        rest = [f"{key}: {_text(item)}" for key, item in value.items() if key != "name" and item is not None]
+        return ", ".join(head + rest)
+    if isinstance(value, list):
+        return f"[{', '.join(_text(item) for item in value)}]"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
+
+
+def setting_view(workload: Workload, name: str) -> dict[str, Any]:
+    """Every hyper-parameter of a setting: value here, the paper's value, source."""
+    here, paper = workload.settings[name], original(workload, name)
+    rows = []
+    for key in Setting.model_fields:
+        if key in ("sources", "notes"):
+            continue
+        values = [setting.model_dump(mode="json")[key] for setting in (here, paper)]
+        sources = [
+            (part.removeprefix(f"{key}."), text)
+            for part, text in paper.sources.items()
+            if part == key or part.startswith(f"{key}.")
+        ]
+        rows.append({
+            "key": key,
+            "here": _text(values[0]),
+            "paper": _text(values[1]),
+            "changed": values[0] != values[1],
+            "sources": [f"{part}: {text}" if part != key else text for part, text in sources],
+        })  # fmt: skip
+    return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
+
+
+def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]) -> dict[str, Any]:
+    """Hyper-parameters of an algorithm: fixed values, values of the rows, the paper's grid, source."""
+    rows = [row.hyperparameters for artifact in artifacts for row in artifact.rows if row.algorithm == key]
+    used = dict.fromkeys((name, value) for row in rows for name, value in row.items())
+    names = dict.fromkeys([*algorithm.defaults, *algorithm.grid, *(name for name, _ in used)])
+    return {
+        "key": key,
+        "title": algorithm.title,
+        "rows": [
+            {
+                "key": name,
+                "fixed": _text(algorithm.defaults[name]) if name in algorithm.defaults else "",
+                "rows": ", ".join(str(value) for other, value in used if other == name),
+                "grid": ", ".join(str(value) for value in algorithm.grid.get(name, [])),
+                "source": algorithm.sources.get(name, ""),
+            }
+            for name in names
+        ],
+    }
+
+
+# -- the page ---------------------------------------------------------------------------------
+def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record]) -> list[dict[str, Any]]:
+    """Summary: (title, big number, parts)."""
+    built = sum(not view["missing"] for view in artifacts)
+
+    def counted(title: str, rows: Counter, lead: str, style: Callable[[str], str]) -> dict[str, Any]:
+        parts = sorted((style(word), _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead)
+        return {"title": title, "count": rows[lead], "of": rows.total(), "word": _PLURAL[lead], "parts": parts}
+
+    verdicts = Counter(line["verdict"] for line in lines)
+    return [
+        {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
+        counted("Numbers beside the paper's", verdicts, "agrees", lambda word: VERDICTS[word][0]),
+        counted("Claims on our numbers", Counter(c["here"] for c in claims), "holds", lambda word: STATUS[word][0]),
+        counted(
+            "Claims on the paper's own numbers",
+            Counter(c["reported"] for c in claims),
+            "holds",
+            lambda word: STATUS[word][0],
+        ),
+    ]
+
+
+def render(workload: Workload, results: Path, out: Path) -> str:
+    """The page as HTML text; `out` decides how its links are written."""
+    lines = records(results / "comparison.csv", "comparison", comparison.Line)
+    claims = records(results / "claims.csv", "claims", judge.Line)
+    files = Files(results, out)
+    views = {
+        name: artifact_view(
+            name,
+            workload,
+            [line for line in lines if line["artifact"] == name],
+            [claim for claim in claims if claim["artifact"] == name],
+            files,
+        )
+        for name in workload.artifacts
+    }
+    owner = {name: paper for name, (paper, _, _) in workload.artifacts.items()}
+    papers = [
+        {
+            "id": key,
+            "spec": paper,
+            "artifacts": [view for name, view in views.items() if owner[name] == key],
+            "tiles": tiles(
+                [view for name, view in views.items() if owner[name] == key],
+                [line for line in lines if owner[line["artifact"]] == key],
+                [claim for claim in claims if claim["paper"] == key],
+            ),
+            "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
+            "contradictions": contradictions_view(
+                [line for line in lines if owner[line["artifact"]] == key], paper.metrics
+            ),
+            "algorithms": [
+                algorithm_view(name, algorithm, paper.artifacts.values())
+                for name, algorithm in paper.algorithms.items()
+            ],
+        }
+        for key, paper in workload.papers.items()
+    ]
+    folder = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters["plain"] = plain
+    return environment.get_template("page.html.j2").render(
+        scale=workload.scale,
+        papers=papers,
+        substitutions=substitutions(workload),
+        limit=workload.config.verdict.agree_within,
+        tiles=tiles(list(views.values()), lines, claims),
+        surprises=[claim for claim in claims if claim["reported"] != claim["reported_expected"]],
+        verdicts=VERDICTS,
+        status=STATUS,
+        downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv")],
+    )

@@ -1,0 +1,106 @@
+"""Metrics of each client along training: one column of panels per algorithm, one row per quantity.
+
+A line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). Losses and gaps
+in nats, accuracies as fractions. A seed that diverges ends the line instead of leaving the mean.
+"""
+
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("rounds",)
+COLUMNS = ("setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds")
+BANDS = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
+TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy"}
+
+
+class Config(Strict):
+    upper: Literal[
+        "loss_train", "loss_validation", "loss_test", "accuracy_train", "accuracy_validation", "accuracy_test"
+    ] = Field("loss_train", description="upper panels")
+    gap_part: Literal["train", "validation", "test", "none"] = Field(
+        "validation", description="part on which the loss gap of the lower panels is taken; none: no lower panels"
+    )
+    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
+    log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
+    share_y: bool = Field(True, description="same scale for all algorithms")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    setting = inputs.settings[0]
+    rounds = inputs.rounds[inputs.rounds["setting"] == setting]
+    rows = inputs.present(rounds)
+    clients = int(rounds["client"].max()) + 1
+    quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
+    width = style.PAGE if len(rows) > 2 else style.COLUMN
+    figure = style.canvas(width, 0.75 + 1.35 * len(quantities))
+    panels = figure.subplots(
+        len(quantities), len(rows), squeeze=False, sharex=True, sharey="row" if config.share_y else False
+    )
+    frames = []
+    for line, quantity in enumerate(quantities):
+        for column, row in enumerate(rows):
+            axes = panels[line][column]
+            frame = over_seeds(row.of(rounds), row, quantity, config.band)
+            curves(axes, frame, clients)
+            frames.append(frame)
+            if quantity.startswith("gap"):
+                style.zero_line(axes)
+            _label(axes, row, quantity, line, column, len(quantities), config.log_x)
+    if pd.concat(frames)["mean"].isna().all():
+        raise FairflError(f"{inputs.name}: no finite value of {' or '.join(quantities)} in {setting}")
+    style.legend_above(figure, style.client_keys(clients))
+    if rounds["seed"].nunique() > 1:
+        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
+    return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
+
+
+def over_seeds(frame: pd.DataFrame, row: Row, quantity: str, band: str) -> pd.DataFrame:
+    """Mean and band of one quantity per client and round. Raises FairflError if it was not measured."""
+    if quantity not in frame:
+        raise FairflError(f"the rounds file has no column {quantity!r}; there is {list(frame.columns)}")
+    result = mean_and_band(frame.groupby(["setting", "client", "round"], sort=True)[quantity], band).reset_index()
+    return result.assign(algorithm=row.algorithm, hyperparameters=row.hyperparameters, quantity=quantity)
+
+
+def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
+    """Columns mean, low, high, seeds of grouped values, one value per seed in each group; NaN if a seed has none."""
+    mean = groups.mean(skipna=False)
+    if band == "range":
+        low, high = groups.min(skipna=False), groups.max(skipna=False)
+    else:
+        std = groups.std(ddof=0, skipna=False) if band == "std" else 0.0
+        low, high = mean - std, mean + std
+    return pd.DataFrame({"mean": mean, "low": low, "high": high, "seeds": groups.size()})
+
+
+def curves(axes: Axes, frame: pd.DataFrame, clients: int) -> None:
+    """One line with its band per client."""
+    for client, own in frame.groupby("client"):
+        color = style.client_color(int(client), clients)
+        thin = 1.3 if clients <= 10 else 0.7
+        axes.plot(own["round"], own["mean"], color=color, linewidth=thin)
+        if own["seeds"].max() > 1:
+            axes.fill_between(own["round"], own["low"], own["high"], color=color, alpha=0.18, linewidth=0)
+
+
+def _label(axes: Axes, row: Row, quantity: str, line: int, column: int, lines: int, log_x: bool) -> None:
+    if line == 0:
+        axes.set_title(row.label)
+    if column == 0:
+        kind, part = quantity.split("_")
+        axes.set_ylabel(f"{TITLES[kind]}\n{part}")
+    if line == lines - 1:
+        axes.set_xlabel("round")
+    if log_x:
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_xlim(left=0)
+    axes.margins(x=0.02)

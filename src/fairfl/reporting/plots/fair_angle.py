@@ -1,0 +1,113 @@
+"""The test by which FedEBA+ chooses between its two alignments, in the plane of two clients' losses (its figure 2).
+
+Losses outside of the cone around the vector of ones, at a larger angle than theta, are unfair: gradient alignment.
+Those inside are fair enough: model alignment. Nothing is trained. The angles are those of fairfl.algorithms.shared.entropy;
+they stand in the CSV as metric angle_deg of unfair, fair and theta.
+"""
+
+from math import atan2, cos, degrees, radians, sin
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Arc, Wedge
+from pydantic import Field, model_validator
+
+from fairfl.algorithms.shared import entropy
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs
+
+NEEDS = ()
+COLUMNS = ("algorithm", "metric", "value", "x", "y")
+
+_DARK = "#222222"
+_DIAGONAL = 45.0  # degrees, direction of the vector of ones
+_COLORS: dict[str, str] = {"unfair": style.RED, "fair": style.BLUE}
+_EDGE: dict[str, Any] = {"color": style.BLUE, "linestyle": style.dash(1), "linewidth": 0.8}
+
+
+class Config(Strict):
+    theta: float = Field(gt=0, lt=45, description="fair angle, degrees; no losses of two clients are beyond 45")
+    unfair: list[Annotated[float, Field(gt=0)]] = Field(
+        min_length=2, max_length=2, description="losses of two clients outside of the cone, the second the larger one"
+    )
+    fair: list[Annotated[float, Field(gt=0)]] = Field(
+        min_length=2, max_length=2, description="losses of two clients inside of the cone"
+    )
+
+    @model_validator(mode="after")
+    def _sides(self) -> "Config":
+        unfair, fair = (degrees(atan2(second, first)) - 45 for first, second in (self.unfair, self.fair))
+        if unfair <= self.theta:
+            raise ValueError(f"unfair: {unfair:.1f} degrees from the vector of ones, not more than theta")
+        if abs(fair) > self.theta:
+            raise ValueError(f"fair: {abs(fair):.1f} degrees from the vector of ones, more than theta")
+        return self
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    vectors = {"unfair": np.array(config.unfair), "fair": np.array(config.fair)}
+    angles = {name: entropy.angle(torch.from_numpy(vector)) for name, vector in vectors.items()}
+    figure = style.canvas(style.COLUMN, 3.3)
+    axes = figure.subplots()
+    size = 1.15 * max(1.0, *config.unfair, *config.fair)
+    axes.set(xlim=(0, size), ylim=(0, size), aspect="equal", xticks=[], yticks=[])
+    axes.set(xlabel="loss of client 1", ylabel="loss of client 2")
+    _cone(axes, config.theta, size)
+    _arrow(axes, np.ones(2), _DARK, "$\\mathbf{1}$")
+    _arc(axes, _DIAGONAL + config.theta, 0.3 * size, _DARK, "θ")
+    for name, vector in vectors.items():
+        _arrow(axes, vector, _COLORS[name], "$F$")
+        _arc(axes, degrees(atan2(vector[1], vector[0])), 0.5 * size, _COLORS[name], f"{angles[name]:.0f}°")
+    handles = [
+        style.key(_DARK, "vector of ones"),
+        style.key(_COLORS["unfair"], "losses, unfair"),
+        style.key(_COLORS["fair"], "losses, fair enough"),
+    ]
+    style.legend_above(figure, handles)
+    ends = {"ones": np.ones(2)} | vectors
+    records: list[dict[str, Any]] = [{"algorithm": name, "metric": "", "x": x, "y": y} for name, (x, y) in ends.items()]
+    shown = angles | {"theta": config.theta}
+    records += [{"algorithm": name, "metric": "angle_deg", "value": value} for name, value in shown.items()]
+    return figure, pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def _direction(angle: float) -> np.ndarray:
+    """The vector of length 1 at an angle in degrees."""
+    return np.array([cos(radians(angle)), sin(radians(angle))])
+
+
+def _cone(axes: Axes, theta: float, size: float) -> None:
+    """All that is at most theta from the vector of ones, and what is done in it and beside it."""
+    far = 2 * size
+    ends = (_DIAGONAL - theta, _DIAGONAL + theta)
+    axes.add_patch(Wedge((0, 0), far, *ends, facecolor=_COLORS["fair"], alpha=0.1, linewidth=0))
+    for end in ends:
+        axes.plot(*zip((0, 0), far * _direction(end), strict=True), **_EDGE)
+    for angle, name in ((_DIAGONAL + theta / 2, "fair"), (ends[0] - 3, "unfair"), (ends[1] + 3, "unfair")):
+        text = "model alignment" if name == "fair" else "gradient alignment"
+        axes.text(
+            *(0.78 * size * _direction(angle)), text, color=_COLORS[name], rotation=angle, rotation_mode="anchor",
+            ha="center", va="center",
+        )  # fmt: skip
+
+
+def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
+    arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
+    axes.annotate("", xy=vector, xytext=(0, 0), arrowprops=arrow, zorder=4)
+    away = 8 * vector / np.linalg.norm(vector)
+    axes.annotate(label, vector, away, textcoords="offset points", color=color, ha="center", va="center")
+
+
+def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> None:
+    """From the vector of ones to a direction, with its size written beside the middle."""
+    low, high = sorted((_DIAGONAL, angle))
+    axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9))
+    axes.annotate(
+        label, radius * _direction((low + high) / 2), 6 * _direction((low + high) / 2), textcoords="offset points",
+        color=color, ha="center", va="center", fontsize=6.5,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Distribution of a per-client metric (by default the loss gap) over all clients, one box per algorithm.
+
+Points are clients of single runs, pooled over seeds and spread in the order of the clients; boxes span the
+quartiles, whiskers reach to the farthest point within 1.5 box lengths, the thick line is the median.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy",)
+COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "metric", "value", "unit")
+
+
+class Config(Strict):
+    family: str = Field("gap_client", description="metrics <family>_0, <family>_1, ... are drawn")
+    x_label: str = Field("loss gap of a client (nats)", description="title of the value axis")
+    zero: bool = Field(True, description="mark zero")
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    rows = inputs.present(inputs.tidy)
+    frame = inputs.tidy
+    client = frame["metric"].str.extract(rf"^{re.escape(config.family)}_(\d+)$")[0]
+    frame = frame.assign(client=client.astype("Int64"))[client.notna()]
+    if frame.empty:
+        raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
+    names = labels(inputs.settings, config.labels)
+    width = style.COLUMN if len(names) == 1 else style.PAGE
+    figure = style.canvas(width, 0.75 + 0.27 * len(rows))
+    panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    drawn = []
+    for axes, (setting, name) in zip(panels, names.items(), strict=True):
+        for at, row in enumerate(rows):
+            own = row.of(frame[frame["setting"] == setting]).sort_values(["seed", "client"])
+            _box(axes, at, own, row, colors[row.algorithm], inputs)
+            drawn.append(own)
+        axes.set_yticks(range(len(rows)), [row.label for row in rows])
+        axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=config.x_label)
+        axes.grid(axis="y", visible=False)
+        axes.tick_params(axis="y", length=0)
+        axes.locator_params(axis="x", nbins=6)
+        if config.zero:
+            style.zero_line(axes, vertical=True)
+        if len(names) > 1 or config.labels:
+            axes.set_title(name)
+    return figure, pd.concat(drawn, ignore_index=True)[list(COLUMNS)]
+
+
+def _box(axes: Axes, at: int, own: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
+    values = own["value"].to_numpy(float)
+    good = np.isfinite(values)
+    if not good.all():
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
+    if not good.any():
+        return
+    axes.boxplot(
+        values[good], positions=[at], orientation="horizontal", widths=0.62, showfliers=False, patch_artist=True,
+        boxprops={"facecolor": color, "alpha": 0.35, "edgecolor": color, "linewidth": 0.8},
+        medianprops={"color": color, "linewidth": 1.8},
+        whiskerprops={"color": color, "linewidth": 0.9}, capprops={"color": color, "linewidth": 0.9},
+        manage_ticks=False,
+    )  # fmt: skip
+    clients = own["client"].to_numpy(int)
+    offset = (clients - clients.max() / 2) / max(clients.max(), 1) * 0.4
+    axes.scatter(values[good], at + offset[good], s=5, color=color, alpha=0.75, linewidths=0, zorder=3)

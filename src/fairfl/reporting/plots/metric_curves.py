@@ -1,0 +1,162 @@
+"""Metrics over the clients along training, such as the mean of their accuracies: a line per row of the artifact.
+
+Each column of the artifact is a metric with its own panel, in the unit that the paper prints: side by side in one
+setting; with several settings they are the lines of a grid whose columns are the settings. A line is the mean over
+seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the line instead of leaving
+the mean. Colour is the algorithm, or the value of a hyper-parameter, the dashes tell rows of one colour apart. Thin
+lines with circles are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers
+are at hand.
+"""
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.experiments.strict import nearest
+from fairfl.metrics.registry import METRICS, measured
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
+from fairfl.reporting.units import factor
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("rounds", "reported")
+COLUMNS = (
+    "kind", "setting", "algorithm", "hyperparameters", "metric", "round", "mean", "low", "high", "seeds",
+)  # fmt: skip
+
+_PAPER: dict[str, Any] = {
+    "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
+}  # fmt: skip
+
+
+class Config(Strict):
+    part: Literal["train", "validation", "test"] = Field("test", description="part on which the clients are measured")
+    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
+    y_labels: dict[str, str] = Field(
+        default_factory=dict,
+        description="column -> title of its vertical axis; others have name and unit of the metric",
+    )
+    log: list[str] = Field(default_factory=list, description="columns with a logarithmic vertical axis")
+    color_by: str | None = Field(
+        None, description="hyper-parameter whose values have their own colours; null: algorithms have"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    for name in (*config.y_labels, *config.log):
+        inputs.axis(name)
+    rounds = inputs.rounds
+    found = looks(inputs, inputs.present(rounds), config.color_by)
+    figure, cells = _panels(inputs, config, len(found) > 6)
+    drawn = pd.concat([_panel(axes, inputs, config, *cell, found) for cell, axes in cells.items()], ignore_index=True)
+    handles = [style.key(label=row.label, **look) for row, look in found.items()]
+    if "paper" in set(drawn["kind"]):
+        handles.append(style.key(style.GREY, "the paper's", **_PAPER))
+    wide = figure.get_figwidth() > style.COLUMN
+    style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
+    if rounds["seed"].nunique() > 1:
+        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
+    return figure, drawn.reindex(columns=list(COLUMNS))
+
+
+def _panels(inputs: Inputs, config: Config, many: bool) -> tuple[Figure, dict[tuple[str, str], Axes]]:
+    """(setting, metric) -> panel with its titles; the figure is wide for `many` rows."""
+    metrics, names = inputs.spec["artifact"]["columns"], labels(inputs.settings, config.labels)
+    down, across = (1, len(metrics)) if len(names) == 1 else (len(metrics), len(names))
+    figure = style.canvas(style.PAGE if many or across > 1 else style.COLUMN, 1.0 + 1.9 * down)
+    grid = figure.subplots(down, across, squeeze=False)
+    cells = [(setting, metric) for metric in metrics for setting in names]
+    panels = dict(zip(cells, grid.flat, strict=True))
+    for (setting, metric), axes in panels.items():
+        if setting == inputs.settings[0]:
+            axes.set_ylabel(config.y_labels.get(metric) or inputs.axis(metric))
+        if metric in config.log:
+            style.log_axis(axes)
+    if len(names) > 1:
+        for axes, title in zip(grid[0], names.values(), strict=True):
+            axes.set_title(title)
+    for axes in grid[-1]:
+        axes.set_xlabel("round")
+    return figure, panels
+
+
+def _panel(
+    axes: Axes, inputs: Inputs, config: Config, setting: str, metric: str, found: dict[Row, dict[str, Any]]
+) -> pd.DataFrame:
+    """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
+    rounds = inputs.rounds[inputs.rounds["setting"] == setting]
+    rows = {row: look for row, look in found.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
+    if not rows:
+        return pd.DataFrame()
+    values = along_training(rounds, metric, inputs.spec["metrics"][metric]["unit"], config.part)
+    frames = []
+    for row, look in rows.items():
+        names: dict[str, Any] = {"setting": setting, "algorithm": row.algorithm, "metric": metric}
+        names["hyperparameters"] = row.hyperparameters
+        frame = mean_and_band(row.of(values.assign(setting=setting)).groupby("round")["value"], config.band)
+        frame = frame.reset_index()
+        _curve(axes, frame, look)
+        frames.append(frame.assign(kind="ours", **names))
+        paper = inputs.reported_for(setting, row, f"{metric}_curve")
+        if inputs.comparable(setting) and len(paper):
+            axes.plot(paper["round"].astype(int), paper["value"], **look, **_PAPER)
+            paper = paper.rename(columns={"value": "mean"})
+            frames.append(paper[["round", "mean"]].assign(kind="paper", **names))
+    drawn = pd.concat(frames, ignore_index=True)
+    if drawn["mean"].isna().all():
+        raise FairflError(f"{inputs.name}: no finite value of {metric} in {setting}")
+    axes.margins(x=0.02)
+    return drawn
+
+
+def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
+    """One line per run and evaluated round: algorithm, hyperparameters, seed, round, value in `unit`.
+
+    Raises FairflError if the metric is not one of a run's clients, or the runs did not evaluate the part.
+    """
+    known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", "accuracy", "recall")]
+    if metric not in known:
+        raise FairflError(f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}")
+    if f"loss_{part}" not in rounds:
+        raise FairflError(f"options.part: the runs have no evaluation on {part!r}")
+    own, vector, function = METRICS[metric]
+    clients = measured(rounds, part)[vector]
+    keys = ["algorithm", "hyperparameters", "seed", "round"]
+    groups = clients.groupby([rounds.loc[clients.index, key] for key in keys], sort=True)
+    return (groups.agg(lambda values: function(values.to_numpy(float))) * factor(own, unit)).reset_index(name="value")
+
+
+def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
+    """Colour by algorithm or by the value of a hyper-parameter, dashes by place among the rows of a colour.
+
+    Raises FairflError if no row has the hyper-parameter.
+    """
+    kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
+    colors: dict[Hashable, str] = dict(style.algorithm_colors(list(inputs.spec["algorithms"])))
+    if color_by is not None:
+        known = {key for row in inputs.rows for key, _ in row.values}
+        if color_by not in known:
+            raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
+        kinds = {row: dict(row.values).get(color_by) for row in rows}
+        values = list(dict.fromkeys(dict(row.values).get(color_by) for row in inputs.rows))
+        colors = dict(zip(values, style.graded(len(values)), strict=True))
+    seen: Counter[Hashable] = Counter()
+    found = {}
+    for row, kind in kinds.items():
+        found[row] = {"color": colors[kind], "linestyle": style.dash(seen[kind])}
+        seen[kind] += 1
+    return found
+
+
+def _curve(axes: Axes, frame: pd.DataFrame, look: dict[str, Any]) -> None:
+    axes.plot(frame["round"], frame["mean"], linewidth=1.2, **look)
+    if frame["seeds"].max() > 1:
+        axes.fill_between(frame["round"], frame["low"], frame["high"], color=look["color"], alpha=0.12, linewidth=0)

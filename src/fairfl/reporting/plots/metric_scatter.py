@@ -1,0 +1,106 @@
+"""Two metrics against each other, one panel per setting and one mark per row: what fairness costs.
+
+A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
+unless rows have their own. Hollow marks are the paper's numbers, drawn if nothing but the seeds differs from its
+setting and they are at hand. Both metrics are columns of the artifact, in the units that the paper prints.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, labels
+
+NEEDS = ("tidy", "reported")
+COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
+
+Look = dict[str, Any]
+
+
+class Config(Strict):
+    x: str = Field(description="metric id of the horizontal axis, a column of the artifact")
+    y: str = Field(description="metric id of the vertical axis, a column of the artifact")
+    by: Literal["algorithm", "row"] = Field(
+        "algorithm", description="what has its own shape and legend entry; row: tells an algorithm's rows apart"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    x, y = (inputs.axis(metric) for metric in (config.x, config.y))
+    looks = _looks(inputs, config)
+    names = labels(inputs.settings, config.labels)
+    across = min(2, len(names))
+    down = -(-len(names) // across)
+    wide = across > 1 or len(looks) > 6
+    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * down)
+    panels = figure.subplots(down, across, squeeze=False)
+    records = []
+    for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
+        axes.set_title(title)
+        axes.margins(0.12)
+        for row in inputs.rows_in(setting):
+            records += _mark(axes, inputs, config, (setting, title), row, looks)
+    for axes in panels.flat[len(names) :]:
+        axes.set_visible(False)
+    for axes in panels.flat[max(0, len(names) - across) : len(names)]:
+        axes.set_xlabel(x)
+    for axes in panels[:, 0]:
+        axes.set_ylabel(y)
+    titles = inputs.spec["algorithms"]
+    handles = [
+        style.key(label=kind.label if isinstance(kind, Row) else titles[kind], linestyle="none", **look)
+        for kind, look in looks.items()
+    ]
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    if "paper" in set(frame["kind"]):
+        handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
+    style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
+    if frame["seeds"].max() > 1:
+        inputs.say("Bars: ± one standard deviation over seeds.")
+    return figure, frame
+
+
+def _kind(row: Row, config: Config) -> str | Row:
+    """What a mark looks like and is called after."""
+    return row.algorithm if config.by == "algorithm" else row
+
+
+def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
+    """Colour by algorithm, shape by algorithm or row."""
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    rows = {_kind(row, config): row for row in inputs.present(inputs.tidy)}
+    return {
+        kind: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 5}
+        for number, (kind, row) in enumerate(rows.items())
+    }
+
+
+def _mark(
+    axes: Axes, inputs: Inputs, config: Config, panel: tuple[str, str], row: Row, looks: dict[str | Row, Look]
+) -> list[dict[str, Any]]:
+    setting, title = panel
+    look = looks.get(_kind(row, config))
+    names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
+    records = []
+    own = row.of(inputs.tidy[inputs.tidy["setting"] == setting])
+    x, y = (own[own["metric"] == metric].sort_values("seed")["value"] for metric in (config.x, config.y))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({title})"])
+    elif len(x) and len(y):
+        mark = {"x": x.mean(), "x_std": x.std(ddof=0), "y": y.mean(), "y_std": y.std(ddof=0), "seeds": len(y)}
+        bars = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if len(y) > 1 else {}
+        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3)
+        records.append({**names, **mark, "kind": "ours"})
+    paper = [inputs.reported_for(setting, row, metric) for metric in (config.x, config.y)]
+    if inputs.comparable(setting) and look and all(len(found) for found in paper):
+        x, y = (float(found["value"].iloc[0]) for found in paper)
+        axes.plot(x, y, **look, **style.HOLLOW, linestyle="none", zorder=2)
+        records.append({**names, "x": x, "y": y, "kind": "paper"})
+    return records

@@ -1,0 +1,174 @@
+"""Final metrics against a hyper-parameter, or against what tells settings apart: a line per algorithm.
+
+Each column of the artifact is a metric with its own panel, in the unit that the paper prints. Where a hyper-parameter
+is swept, the metrics are the lines of a grid whose columns are the settings; where settings are swept, they share a
+panel. A mark is the mean over seeds, its bar ± one population standard deviation; a run that diverged interrupts the
+line. Empty marks on a thin line are the paper's numbers, drawn if nothing but the seeds differs from its setting and
+they are at hand.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+from pydantic import Field, model_validator
+
+from fairfl.experiments.base import Strict
+from fairfl.experiments.strict import nearest
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, labels, symbol
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy", "reported")
+COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds")
+
+Look = dict[str, Any]
+_PAPER: Look = {**style.HOLLOW, "linewidth": 0.5}
+
+
+class Config(Strict):
+    key: str | None = Field(None, description="hyper-parameter that is swept: rows stand at their value of it")
+    default: float | None = Field(None, description="where rows stand that leave the hyper-parameter out")
+    places: dict[str, float] = Field(
+        default_factory=dict, description="in place of a hyper-parameter: setting id -> where its rows stand"
+    )
+    x_label: str | None = Field(None, description="title of the horizontal axis; null: the hyper-parameter's symbol")
+    log: bool = Field(False, description="logarithmic horizontal axis")
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
+
+    @model_validator(mode="after")
+    def _swept(self) -> "Config":
+        if (self.key is None) == (not self.places):
+            raise ValueError("give either key or places: what is swept")
+        if self.places and self.x_label is None:
+            raise ValueError("places need an x_label")
+        return self
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    looks = _looks(inputs, inputs.present(inputs.tidy))
+    frame = _numbers(inputs, _places(inputs, config), list(looks))
+    figure, panels = _panels(inputs, config)
+    for (settings, metric), axes in panels.items():
+        own = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
+        for (algorithm, kind), line in own.groupby(["algorithm", "kind"], sort=True):
+            _line(axes, line.sort_values("x"), looks[algorithm], kind)
+        _ticks(axes, own["x"], config)
+    titles = inputs.spec["algorithms"]
+    handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
+    if "paper" in set(frame["kind"]):
+        handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
+    style.legend_above(figure, handles)
+    if frame["seeds"].max() > 1:
+        inputs.say("Bars: ± one standard deviation over seeds.")
+    return figure, frame
+
+
+# -- numbers ----------------------------------------------------------------------------------
+def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
+    """(setting, row) -> where it stands. Raises FairflError if it stands nowhere, or where another one does."""
+    settings = inputs.settings
+    for name in [*settings, *config.places] if config.places else []:
+        if not (name in settings and name in config.places):
+            known = config.places if name in settings else settings
+            raise FairflError(f"{inputs.name}: options.places: no place or setting {name!r}{nearest(name, known)}")
+    at: dict[tuple[str, Row], float] = {}
+    taken = set()
+    for setting in settings:
+        for row in inputs.rows_in(setting):
+            x = config.places[setting] if config.places else _value(inputs, config, row)
+            if (setting, row.algorithm, x) in taken:
+                raise FairflError(f"{inputs.name}: two rows of {row.algorithm} stand at {x:g} in {setting}")
+            if config.log and x <= 0:
+                raise FairflError(f"{inputs.name}: options.log: {row.label!r} stands at {x:g}")
+            taken.add((setting, row.algorithm, x))
+            at[setting, row] = x
+    return at
+
+
+def _value(inputs: Inputs, config: Config, row: Row) -> float:
+    """A row's value of the hyper-parameter."""
+    value = dict(row.values).get(config.key, config.default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        known = sorted({key for own in inputs.rows for key, _ in own.values})
+        hint = "" if config.key in known else nearest(config.key, known)
+        raise FairflError(
+            f"{inputs.name}: options.key: {row.label!r} has no number for {config.key!r}{hint}; "
+            "options.default is for rows that leave it out"
+        )
+    return float(value)
+
+
+def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[str]) -> pd.DataFrame:
+    """COLUMNS of all marks, ours and the paper's, of the algorithms that were run; NaN where a run diverged."""
+    records: list[dict[str, Any]] = []
+    for metric in inputs.spec["artifact"]["columns"]:
+        for (setting, row), x in at.items():
+            names = {"setting": setting, "algorithm": row.algorithm, "metric": metric, "x": x}
+            names["hyperparameters"] = row.hyperparameters
+            own = row.of(inputs.tidy)
+            own = own[(own["setting"] == setting) & (own["metric"] == metric)].sort_values("seed")
+            values = own["value"].to_numpy(float)
+            if len(values):
+                finite = bool(np.isfinite(values).all())
+                mean, std = (values.mean(), values.std()) if finite else (np.nan, np.nan)
+                records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": len(values)})
+                inputs.remark("Diverged, not drawn", [] if finite else [f"{row.label} ({setting})"])
+            paper = inputs.reported_for(setting, row, metric)["value"]
+            if inputs.comparable(setting) and row.algorithm in algorithms and len(paper):
+                records.append({**names, "kind": "paper", "mean": float(paper.iloc[0])})
+    return pd.DataFrame(records, columns=list(COLUMNS))
+
+
+# -- drawing ----------------------------------------------------------------------------------
+def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
+    """Colour, mark and dashes of each algorithm."""
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    algorithms = dict.fromkeys(row.algorithm for row in rows)
+    return {
+        name: {"color": colors[name], "marker": style.marker(number), "linestyle": style.dash(number)}
+        for number, name in enumerate(algorithms)
+    }
+
+
+def _panels(inputs: Inputs, config: Config) -> tuple[Figure, dict[tuple[tuple[str, ...], str], Axes]]:
+    """(settings that it shows, metric) -> panel with its titles."""
+    metrics, names = inputs.spec["artifact"]["columns"], labels(inputs.settings, config.labels)
+    if config.places:
+        down, across, shown = 1, len(metrics), [tuple(names)]
+    else:
+        down, across, shown = len(metrics), len(names), [(setting,) for setting in names]
+    figure = style.canvas(style.PAGE if across > 1 else style.COLUMN, 0.8 + 1.6 * down)
+    grid = figure.subplots(down, across, squeeze=False, sharex=not config.places)
+    cells = [(settings, metric) for metric in metrics for settings in shown]
+    panels = dict(zip(cells, grid.flat, strict=True))
+    for (settings, metric), axes in panels.items():
+        if settings == shown[0]:
+            axes.set_ylabel(inputs.axis(metric))
+    if not config.places and len(names) > 1:
+        for axes, title in zip(grid[0], names.values(), strict=True):
+            axes.set_title(title)
+    for axes in grid[-1]:
+        axes.set_xlabel(config.x_label or symbol(config.key or ""))
+    return figure, panels
+
+
+def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:
+    if kind == "paper":
+        axes.plot(line["x"], line["mean"], **look, **_PAPER)
+    else:
+        bars = {"yerr": line["std"], "elinewidth": 0.7, "capsize": 1.5} if line["seeds"].max() > 1 else {}
+        axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3)
+
+
+def _ticks(axes: Axes, places: pd.Series, config: Config) -> None:
+    """The places themselves; others were not run."""
+    if config.log:
+        axes.set_xscale("log")
+    ticks = sorted(set(places))
+    axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.margins(x=0.06, y=0.12)

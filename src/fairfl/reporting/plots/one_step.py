@@ -1,0 +1,229 @@
+"""One round of two clients with quadratic losses F_k of a model that is one number x (figure 1 of FedEBA+).
+
+Left: both losses, what each client's local step makes of the start, and where each algorithm's run put the next model:
+the bar between the losses there is their gap |F_1 - F_2|. Bars between empty marks are the paper's, drawn if nothing
+but the seeds differs from its setting and they are at hand. Right: the gap that entropy-based aggregation leaves, by
+fairfl.algorithms.fedeba, over its temperature tau, and where it is smallest; what has no tau is a horizontal line.
+
+The losses are the mean squared errors of a x on the clients' training samples (a, b). The options are those of the
+setting: FedEBA's runs must be where the curve over tau has them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import StrMethodFormatter
+from pydantic import Field
+from scipy.optimize import minimize_scalar
+
+from fairfl.algorithms import fedeba
+from fairfl.algorithms.interface import Reports
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples
+from fairfl.reporting.units import fixed
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy", "data", "reported")
+COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "client", "tau", "x", "loss", "gap")
+
+Look = dict[str, Any]
+_DARK = "#222222"
+_RUN: Look = {"linewidth": 1.6}
+_PAPER: Look = {**style.HOLLOW, "linewidth": 0.6}
+_START: Look = {"color": style.GREY, "linestyle": style.dash(2), "linewidth": 0.9}
+_LOCAL: Look = {"marker": "x", "markersize": 5, "markeredgewidth": 1.5, "linestyle": "none"}
+_BEST: Look = {"color": _DARK, "marker": "*", "markersize": 7, "linestyle": "none"}
+
+
+class Config(Strict):
+    start: float = Field(description="the model that both clients receive")
+    step: float = Field(gt=0, description="learning rate of the local step")
+
+
+@dataclass(frozen=True)
+class Toy:
+    """Two losses F_k(x) = mean_i (a_ki x - b_ki)^2 and one step from a start."""
+
+    samples: tuple[tuple[np.ndarray, np.ndarray], ...]  # a [n_k] and b [n_k] of each client
+    start: float
+    step: float
+
+    def losses(self, x: Any) -> np.ndarray:
+        """F_k at models x [...], [2, ...]."""
+        return np.array([np.square(np.multiply.outer(x, a) - b).mean(axis=-1) for a, b in self.samples])
+
+    def gap(self, x: Any) -> Any:
+        """|F_1 - F_2| at models x [...]."""
+        first, second = self.losses(x)
+        return abs(first - second)
+
+    @property
+    def local(self) -> np.ndarray:
+        """x_k, [2]: the start after each client's step."""
+        return np.array([self.start - self.step * 2 * np.mean(a * (a * self.start - b)) for a, b in self.samples])
+
+    @property
+    def local_losses(self) -> np.ndarray:
+        """A_k, [2]: each client's loss at its own x_k."""
+        return np.diagonal(self.losses(self.local)).copy()
+
+    def entropy(self, tau: float) -> float:
+        """The next model by entropy-based aggregation."""
+        reports = Reports(
+            clients=torch.arange(2),
+            samples=torch.ones(2, dtype=torch.float64),
+            learning_rate=self.step,
+            x=torch.tensor([self.start], dtype=torch.float64),
+            delta=torch.from_numpy(self.start - self.local).unsqueeze(1),
+            loss_after=torch.from_numpy(self.local_losses),
+        )
+        answer, _ = fedeba.aggregate({}, reports, fedeba.Config(tau=tau))
+        return float(self.start - answer.weights @ reports.delta[:, 0])
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    setting = inputs.settings[0]
+    rows = inputs.present(inputs.tidy)
+    toy = _toy(inputs, config, setting)
+    runs = {row: x for row in rows if (x := _next(inputs, toy, setting, row)) is not None}
+    paper = {row: x for row in rows if (x := _reported(inputs, setting, row)) is not None}
+    models = [toy.start, *toy.local, *runs.values(), *paper.values()]
+    room = 0.12 * (max(models) - min(models))
+    x = np.linspace(min(models) - room, max(models) + room, 201)
+    sweep = _sweep(inputs, toy)
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    looks = {
+        row: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 4.5}
+        for number, row in enumerate(rows)
+    }
+    figure = style.canvas(style.PAGE, 3.1)
+    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    _losses_panel(left, toy, x, [toy.start, *runs.values(), *paper.values()])
+    for width, found in (_RUN, runs), (_PAPER, paper):
+        for row, at in found.items():
+            left.plot([at, at], toy.losses(at), zorder=3, **looks[row], **width)
+    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, colors.get("fedeba", _DARK))
+    style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 3)
+    frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
+    return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))
+
+
+# -- numbers ----------------------------------------------------------------------------------
+def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
+    """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
+    own: Samples = inputs.samples(setting)
+    own = own.only(own.part == TRAIN)
+    clients = np.unique(own.client)
+    if len(clients) != 2 or own.features.shape[1:] != (1,) or own.labels.ndim != 1:
+        shape = "x".join(map(str, own.features.shape[1:]))
+        raise FairflError(f"{setting}: needs two clients with one number per sample, has {len(clients)} with {shape}")
+    pairs = own.features[:, 0].astype(float), own.labels.astype(float)
+    return Toy(
+        tuple((pairs[0][own.client == k], pairs[1][own.client == k]) for k in clients), config.start, config.step
+    )
+
+
+def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
+    """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
+    own = row.of(inputs.tidy)
+    values = own[(own["setting"] == setting) & (own["metric"] == "parameter_0")]["value"]
+    if values.empty:
+        raise FairflError(f"{inputs.name}: the results of {row.label} in {setting} have no metric parameter_0")
+    x = float(values.mean(skipna=False))
+    if not np.isfinite(x):
+        inputs.remark("Diverged, not drawn", [row.label])
+        return None
+    if (tau := _tau(row)) and not np.isclose(x, toy.entropy(tau), rtol=1e-3, atol=1e-4):
+        told = f"start {toy.start:g} and step {toy.step:g}, {toy.entropy(tau):.4g}"
+        raise FairflError(f"{inputs.name}: options: {row.label} went to {x:.4g}; by {told}")
+    return x
+
+
+def _tau(row: Row) -> float | None:
+    """The temperature of a row that is on the curve over tau."""
+    values = dict(row.values)
+    return float(values["tau"]) if row.algorithm == "fedeba" and set(values) == {"tau"} else None
+
+
+def _reported(inputs: Inputs, setting: str, row: Row) -> float | None:
+    """The paper's next model, None if it does not say or it is of another experiment."""
+    found = inputs.reported_for(setting, row, "parameter_0")["value"]
+    return float(found.iloc[0]) if inputs.comparable(setting) and len(found) else None
+
+
+def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
+    """The gap over tau: from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
+    difference = abs(float(np.diff(toy.local_losses)[0]))
+    if difference == 0:
+        raise FairflError(f"{inputs.name}: options: no tau tells the clients apart, their local losses are equal")
+
+    def left(power: float) -> float:
+        return float(toy.gap(toy.entropy(float(np.exp(power)))))
+
+    at = np.linspace(np.log(0.05 * difference), np.log(50 * difference), 241)
+    lowest = int(np.argmin([left(power) for power in at]))
+    near = (at[max(lowest - 1, 0)], at[min(lowest + 1, len(at) - 1)])
+    best = minimize_scalar(left, bounds=near, method="bounded", options={"xatol": 1e-9}).x
+    tau = np.exp([*at, best])
+    x = np.array([toy.entropy(float(own)) for own in tau])
+    kind = ["tau"] * len(at) + ["minimum"]
+    return pd.DataFrame({"kind": kind, "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)})
+
+
+def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float]) -> pd.DataFrame:
+    """What the left panel shows: curves, the start, local models and next models."""
+    curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": own}) for k, own in enumerate(toy.losses(x))]
+    local = pd.DataFrame({"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses})
+    marks: list[dict[str, Any]] = [{"kind": "start", "x": toy.start}]
+    for kind, found in (("ours", runs), ("paper", paper)):
+        for row, at in found.items():
+            names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters, "tau": _tau(row)}
+            marks.append({"kind": kind, **names, "x": at})
+    return pd.concat([*curves, local, pd.DataFrame(marks).assign(gap=lambda own: toy.gap(own["x"].to_numpy()))])
+
+
+# -- drawing ----------------------------------------------------------------------------------
+def _losses_panel(axes: Axes, toy: Toy, x: np.ndarray, models: list[float]) -> None:
+    for k, curve in enumerate(toy.losses(x)):
+        color = style.client_color(k, 2)
+        axes.plot(x, curve, color=color)
+        axes.plot(toy.local[k], toy.local_losses[k], color=color, zorder=4, **_LOCAL)
+    axes.axvline(toy.start, zorder=1, **_START)
+    top = max(toy.local_losses.max(), toy.losses(models).max())
+    axes.set(xlabel="model x", ylabel="client loss", xlim=(x[0], x[-1]), ylim=(-0.04 * top, 1.15 * top))
+
+
+def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: dict[Row, Look], color: str) -> None:
+    line, best = sweep[sweep["kind"] == "tau"], sweep.iloc[-1]
+    axes.plot(line["tau"], line["gap"], color=color)
+    axes.plot(best["tau"], best["gap"], zorder=4, clip_on=False, **_BEST)
+    for number, (row, gap) in enumerate(gaps.items()):
+        if tau := _tau(row):
+            axes.plot(tau, gap, zorder=3, **looks[row])
+        else:
+            axes.axhline(gap, color=looks[row]["color"], linestyle=style.dash(1 + number % 3), linewidth=1)
+    axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.set_ylim(bottom=0)
+
+
+def _keys(toy: Toy, sweep: pd.DataFrame, runs: dict[Row, float], looks: dict[Row, Look], paper: bool) -> list[Line2D]:
+    """Clients, what both panels mark, and the algorithms with their numbers."""
+    best = sweep.iloc[-1]
+    keys = [style.key(style.client_color(k, 2), f"$F_{k + 1}$, loss of client {k + 1}") for k in range(2)]
+    keys.append(style.key(label=f"start, gap {toy.gap(toy.start):.2f}", **_START))
+    keys.append(style.key(_DARK, "after each client's step", **_LOCAL))
+    keys.append(style.key(label=f"smallest gap {best['gap']:.2f} at τ = {best['tau']:.3g}", **_BEST))
+    if paper:
+        keys.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
+    for row, x in runs.items():
+        at = fixed(x, 2).replace("-", "−")
+        keys.append(style.key(label=f"{row.label}: x = {at}, gap {toy.gap(x):.2f}", **looks[row], **_RUN))
+    return keys

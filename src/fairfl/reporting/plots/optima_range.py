@@ -1,0 +1,68 @@
+"""Smallest (red) and largest (blue) local optimal loss L*_k over the clients, per setting.
+
+Points are seeds, the bar between the two marks the range of the means. Losses in nats.
+"""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, labels
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy",)
+COLUMNS = ("setting", "label", "metric", "kind", "seed", "value")
+
+
+class Config(Strict):
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> name on the axis")
+    x_label: str = Field("", description="title of the horizontal axis")
+    low: str = Field("local_loss_min", description="metric drawn in red")
+    high: str = Field("local_loss_max", description="metric drawn in blue")
+    y_label: str = Field("local optimal loss $L^*_k$ (nats)", description="title of the vertical axis")
+    low_name: str = Field("min over clients", description="legend of the red points")
+    high_name: str = Field("max over clients", description="legend of the blue points")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    inputs.present(inputs.tidy)
+    names = labels(inputs.settings, config.labels)
+    figure = style.canvas(style.COLUMN, 2.5)
+    axes = figure.add_subplot()
+    tidy = inputs.tidy[inputs.tidy["algorithm"].isin([row.algorithm for row in inputs.rows])]
+    series = ((config.low, style.RED, "v"), (config.high, style.BLUE, "^"))
+    records = []
+    for at, (setting, name) in enumerate(names.items()):
+        means = []
+        for metric, color, shape in series:
+            own = tidy[(tidy["setting"] == setting) & (tidy["metric"] == metric)].sort_values("seed")
+            if own.empty:
+                inputs.remark("No value", [f"{metric} in {name}"])
+                continue
+            values = own["value"].to_numpy(float)
+            means.append(float(values.mean()))
+            axes.scatter([at + 0.09] * len(values), values, s=10, color=color, alpha=0.55, linewidths=0, zorder=3)
+            axes.scatter([at], means[-1:], s=42, color=color, marker=shape, zorder=4, linewidths=0)
+            common = {"setting": setting, "label": name, "metric": metric}
+            records += [
+                {**common, "kind": "seed", "seed": seed, "value": value}
+                for seed, value in zip(own["seed"], values, strict=True)
+            ]
+            records.append({**common, "kind": "mean", "value": means[-1]})
+        if len(means) == 2:
+            axes.plot([at, at], means, color="#bbbbbb", linewidth=3, solid_capstyle="round", zorder=2)
+    if not records:
+        raise FairflError(f"{inputs.name}: no value of {config.low} or {config.high}")
+    axes.set_xticks(range(len(names)), list(names.values()))
+    axes.set(xlim=(-0.5, len(names) - 0.5), xlabel=config.x_label, ylabel=config.y_label)
+    axes.grid(axis="x", visible=False)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    handles = [
+        style.key(color, name, marker=shape, linestyle="none", markersize=5.5)
+        for (_, color, shape), name in zip(series, (config.low_name, config.high_name), strict=True)
+    ]
+    handles.append(style.key(style.GREY, "single seed", marker="o", linestyle="none", markersize=3, alpha=0.7))
+    style.legend_above(figure, handles)
+    return figure, pd.DataFrame(records, columns=list(COLUMNS)).astype({"seed": "Int64"})

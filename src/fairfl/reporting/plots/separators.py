@@ -1,0 +1,151 @@
+"""Two-feature data of a few clients, the line that each algorithm separates them by, and the price per client.
+
+Left: training samples (colour: client, marker: class) with the decision lines w1 x + w2 y + b = 0 of the
+final models of the first seed. Right: final loss and loss gap (nats) per client, mean over seeds with std.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, Samples
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy", "data", "model")
+COLUMNS = ("panel", "setting", "algorithm", "hyperparameters", "client", "class", "x", "y", "value", "std", "seeds")
+
+
+class Config(Strict):
+    x_label: str = Field("feature 1", description="horizontal axis")
+    y_label: str = Field("feature 2", description="vertical axis")
+    margin: float = Field(0.08, ge=0, le=1, description="room around the samples, as a share of their range")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    setting = inputs.settings[0]
+    samples = inputs.plane(setting)
+    tidy = inputs.tidy[inputs.tidy["setting"] == setting]
+    rows = inputs.present(tidy)
+    clients = int(samples.client.max()) + 1
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+
+    figure = style.canvas(style.PAGE, 2.9)
+    grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
+    plane = figure.add_subplot(grid[:, 0])
+    bars = [figure.add_subplot(grid[n, 1]) for n in range(2)]
+
+    records = _samples(plane, setting, samples, clients)
+    _frame(plane, samples, config)
+    lines, seeds = _lines(plane, inputs, setting, rows, colors)
+    records += lines
+    for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
+        records += _bars(axes, tidy, rows, colors, family, clients)
+        axes.set_ylabel(title)
+    bars[0].tick_params(labelbottom=False)
+    handles = [style.key(colors[row.algorithm], row.label, linestyle=style.dash(n)) for n, row in enumerate(rows)]
+    classes = np.unique(samples.labels)
+    handles += style.client_keys(clients, lines=False)
+    handles += [
+        style.key("#555555", f"class {label}", marker=style.marker(n), linestyle="none", markerfacecolor="none")
+        for n, label in enumerate(classes)
+    ]
+    style.legend_above(figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2)
+    inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: mean and std over seeds.")
+    return figure, pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def _samples(axes: Axes, setting: str, samples: Samples, clients: int) -> list[dict[str, Any]]:
+    records = []
+    for client in range(clients):
+        for number, label in enumerate(np.unique(samples.labels)):
+            own = samples.features[(samples.client == client) & (samples.labels == label)]
+            axes.scatter(
+                *own.T, s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
+                color=style.client_color(client, clients),
+            )  # fmt: skip
+            common = {"panel": "data", "setting": setting, "client": client, "class": label}
+            records += [{**common, "x": x, "y": y} for x, y in own.tolist()]
+    return records
+
+
+def _frame(axes: Axes, samples: Samples, config: Config) -> None:
+    low, high = samples.features.min(axis=0), samples.features.max(axis=0)
+    room = config.margin * np.maximum(high - low, 1e-9)
+    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    axes.set(xlabel=config.x_label, ylabel=config.y_label)
+
+
+def _lines(
+    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], colors: dict[str, str]
+) -> tuple[list[dict[str, Any]], set[int]]:
+    records, seeds = [], set()
+    for number, row in enumerate(rows):
+        found = inputs.model(setting, row)
+        if found is None:
+            inputs.remark("No model kept", [row.label])
+            continue
+        seeds.add(found[0])
+        ends = line_in_frame(found[1]["theta"], axes.get_xlim(), axes.get_ylim())
+        if ends is None:
+            inputs.remark("Line outside the frame", [row.label])
+            continue
+        axes.plot(*ends.T, color=colors[row.algorithm], linestyle=style.dash(number), linewidth=2, zorder=4)
+        common = {"panel": "line", "setting": setting, "algorithm": row.algorithm}
+        common["hyperparameters"] = row.hyperparameters
+        records += [{**common, "x": x, "y": y} for x, y in ends.tolist()]
+    return records, seeds
+
+
+def line_in_frame(theta: np.ndarray, across: tuple[float, float], up: tuple[float, float]) -> np.ndarray | None:
+    """End points [2, 2] of w1 x + w2 y + b = 0 inside a rectangle, None if it does not cross it.
+
+    Raises FairflError unless theta is (w1, w2) or (w1, w2, b).
+    """
+    if theta.shape not in ((2,), (3,)):
+        raise FairflError(f"a separator needs a model with parameters (w1, w2, b), this one has {theta.size}")
+    w1, w2, b = (*theta.astype(float), 0.0)[:3]
+    points = []
+    if w2:
+        points += [(x, -(w1 * x + b) / w2) for x in across]
+    if w1:
+        points += [(-(w2 * y + b) / w1, y) for y in up]
+    slack = 1e-9 * (abs(across[1] - across[0]) + abs(up[1] - up[0]))
+    inside = [
+        (x, y) for x, y in points if across[0] - slack <= x <= across[1] + slack and up[0] - slack <= y <= up[1] + slack
+    ]
+    return np.array([min(inside), max(inside)]) if len(inside) >= 2 else None
+
+
+def _bars(
+    axes: Axes, tidy: pd.DataFrame, rows: list[Row], colors: dict[str, str], family: str, clients: int
+) -> list[dict[str, Any]]:
+    records = []
+    width = 0.8 / len(rows)
+    for number, row in enumerate(rows):
+        own = row.of(tidy)
+        for client in range(clients):
+            values = own[own["metric"] == f"{family}_client_{client}"]["value"].to_numpy(float)
+            if not len(values):
+                continue
+            mean, std = float(values.mean()), float(values.std())
+            at = client + (number - (len(rows) - 1) / 2) * width
+            axes.bar(at, mean, width * 0.92, color=colors[row.algorithm], zorder=2)
+            if len(values) > 1:
+                axes.errorbar(at, mean, std, color="#222222", linewidth=0.8, capsize=1.8, capthick=0.8)
+            records.append(
+                {
+                    "panel": family, "setting": own["setting"].iloc[0], "algorithm": row.algorithm,
+                    "hyperparameters": row.hyperparameters, "client": client, "value": mean, "std": std,
+                    "seeds": len(values),
+                }
+            )  # fmt: skip
+    axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])
+    axes.grid(axis="x", visible=False)
+    axes.axhline(0, color="#333333", linewidth=0.7)
+    return records

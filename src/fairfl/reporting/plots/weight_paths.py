@@ -1,0 +1,159 @@
+"""How algorithms move: training loss of each client along training, and the way in weight space.
+
+Left: one panel per algorithm, mean over seeds. Right: path of (w1, w2) of a two-feature logistic model (first
+seed) over contours of the mean over clients of the training loss (nats) in that plane; the bias is held at its
+final value for FedAvg, or for the first row if FedAvg is not among them.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, Row, Samples
+from fairfl.reporting.plots.client_curves import curves, over_seeds
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("rounds", "data", "model")
+COLUMNS = (
+    "panel", "setting", "algorithm", "hyperparameters", "client", "round", "mean", "low", "high", "seeds",
+    "w1", "w2", "loss",
+)  # fmt: skip
+
+
+class Config(Strict):
+    band: Literal["range", "std", "none"] = Field("range", description="spread over seeds around the mean")
+    log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
+    grid: int = Field(61, ge=11, le=301, description="points per side at which the contours' loss is computed")
+    levels: int = Field(12, ge=3, le=50, description="number of contours")
+    margin: float = Field(0.15, ge=0, le=2, description="room around the paths, as a share of their range")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    setting = inputs.settings[0]
+    rounds = inputs.rounds[inputs.rounds["setting"] == setting]
+    rows = inputs.present(rounds)
+    samples = inputs.plane(setting)
+    clients = int(samples.client.max()) + 1
+    across = 1 if len(rows) == 1 else 2
+    down = -(-len(rows) // across)
+
+    figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * down))
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05))
+    panels = left.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    frames = []
+    for axes, row in zip(panels.flat, rows, strict=False):
+        frame = over_seeds(row.of(rounds), row, "loss_train", config.band)
+        curves(axes, frame, clients)
+        axes.set_title(row.label)
+        if config.log_x:
+            axes.set_xscale("symlog", linthresh=1)
+            axes.set_xlim(left=0)
+        frames.append(frame.assign(panel="loss"))
+    for axes in panels.flat[len(rows) :]:
+        axes.set_visible(False)
+    left.supxlabel("round", fontsize=7.5)
+    left.supylabel("training loss (nats)", fontsize=7.5)
+    left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
+    plane = right.subplots()
+    frames.append(pd.DataFrame(_plane(figure, plane, inputs, setting, rows, samples, config)))
+    return figure, pd.concat(frames, ignore_index=True).reindex(columns=list(COLUMNS))
+
+
+def _plane(
+    figure: Figure, axes: Axes, inputs: Inputs, setting: str, rows: list[Row], samples: Samples, config: Config
+) -> list[dict[str, Any]]:
+    paths = _paths(inputs, setting, rows)
+    reference = next((row for row in paths if row.algorithm == "fedavg"), next(iter(paths)))
+    final = paths[reference][1][-1]
+    bias = float(final[2]) if len(final) == 3 else 0.0
+    grid = _grid([theta for _, theta in paths.values()], config)
+    losses = mean_loss(samples, *grid, bias)
+    levels = np.unique(np.geomspace(max(losses.min(), 1e-6) * 1.01, losses.max(), config.levels))
+    axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
+    lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
+    axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=5.5, colors="#666666")
+    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    for number, (row, (_, theta)) in enumerate(paths.items()):
+        style_of = {"color": colors[row.algorithm], "zorder": 3}
+        axes.plot(*theta[:, :2].T, linestyle=style.dash(number), linewidth=1.6, label=row.label, **style_of)
+        axes.scatter(*theta[0, :2], s=16, facecolors="white", edgecolors="#333333", zorder=4, linewidths=0.9)
+        axes.scatter(*theta[-1, :2], s=55, marker="*", edgecolors="white", linewidths=0.5, **style_of | {"zorder": 5})
+    handles, _ = axes.get_legend_handles_labels()
+    handles.append(style.key("#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4))
+    handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
+    axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
+    axes.set(xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})", ylabel="$w_2$")
+    axes.grid(visible=False)
+    common = {"setting": setting}
+    records = [
+        {
+            **common, "panel": "path", "algorithm": row.algorithm, "hyperparameters": row.hyperparameters,
+            "round": int(at), "w1": float(point[0]), "w2": float(point[1]),
+        }
+        for row, (when, theta) in paths.items()
+        for at, point in zip(when, theta, strict=True)
+    ]  # fmt: skip
+    return records + [
+        {**common, "panel": "contour", "w1": float(w1), "w2": float(w2), "loss": float(losses[i, j])}
+        for i, w1 in enumerate(grid[0])
+        for j, w2 in enumerate(grid[1])
+    ]
+
+
+def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.ndarray, np.ndarray]]:
+    """row -> (rounds [T], theta [T, 2 or 3]) up to the first step that is not finite."""
+    paths: dict[Row, tuple[np.ndarray, np.ndarray]] = {}
+    for row in rows:
+        found = inputs.model(setting, row)
+        if found is None:
+            inputs.remark("No path kept", [row.label])
+            continue
+        seed, tensors = found
+        if "path" not in tensors:
+            raise FairflError(f"{setting}: {row.label}: the model has no path; the setting needs `keep: path`")
+        theta = tensors["path"].astype(float)
+        if theta.shape[1] not in (2, 3):
+            raise FairflError(f"{setting}: a path of (w1, w2, b) is needed, this model has {theta.shape[1]} parameters")
+        good = np.isfinite(theta).all(axis=1)
+        end = len(theta) if good.all() else int(np.argmin(good))
+        if end < len(theta):
+            inputs.remark("Diverged, path cut", [row.label])
+        if end:
+            paths[row] = (tensors["path_rounds"][:end], theta[:end])
+        inputs.say(f"Paths: seed {seed}.")
+    if not paths:
+        raise FairflError(f"{inputs.name}: no row has a path in {setting}")
+    return paths
+
+
+def _grid(paths: list[np.ndarray], config: Config) -> tuple[np.ndarray, np.ndarray]:
+    points = np.concatenate([theta[:, :2] for theta in paths])
+    low, high = points.min(axis=0), points.max(axis=0)
+    # Equal room on both axes; a model that has not moved still gets a visible frame.
+    room = config.margin * max(float((high - low).max()), 0.1)
+    return tuple(np.linspace(a - room, b + room, config.grid) for a, b in zip(low, high, strict=True))
+
+
+def mean_loss(samples: Samples, w1: np.ndarray, w2: np.ndarray, bias: float) -> np.ndarray:
+    """Mean over clients of the mean logistic loss (nats) [len(w1), len(w2)]; every client counts alike.
+
+    Raises FairflError unless the samples have two classes.
+    """
+    classes = np.unique(samples.labels)
+    if len(classes) != 2:
+        raise FairflError(f"contours of the logistic loss need two classes, there are {len(classes)}")
+    sign = np.where(samples.labels == classes[1], 1.0, -1.0)
+    _, owner, counts = np.unique(samples.client, return_inverse=True, return_counts=True)
+    weight = 1.0 / (len(counts) * counts[owner])
+    x, y = samples.features.astype(float).T
+    losses = np.empty((len(w1), len(w2)))
+    for i, first in enumerate(w1):  # one line of the grid at a time keeps memory at samples x grid
+        margins = sign[:, None] * (first * x[:, None] + y[:, None] * w2[None, :] + bias)
+        losses[i] = weight @ np.logaddexp(0.0, -margins)
+    return losses

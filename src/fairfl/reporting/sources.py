@@ -1,0 +1,122 @@
+"""How the values of a paper are known: printed, recovered or assumed, as rows, algorithms' files and sources say it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairfl.experiments.declaration import declaration, parameters
+from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.setting import SOURCE_KINDS, Setting
+from fairfl.experiments.workload import Workload, parted
+from fairfl.reporting.arms import Arm, arm
+from fairfl.reporting.marks import SURE, Known
+
+_KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
+
+
+def known(row: Row) -> Known:
+    return Known(row.provenance, reconstructed(row.algorithm), row.note)
+
+
+def reconstructed(algorithm: str) -> bool:
+    """True if the algorithm's file says that it was written without the formulas: RECONSTRUCTED = True."""
+    return getattr(declaration("algorithms", algorithm), "RECONSTRUCTED", False)
+
+
+# -- settings -----------------------------------------------------------------------------------
+def kind(source: str) -> str:
+    """How a value is known, from the words that its source begins with; what stands in public code is not lost."""
+    first = next(word for word in SOURCE_KINDS if source.startswith(word))
+    return _KINDS.get(first, first)
+
+
+def unprinted(setting: Setting) -> str:
+    """'3 of the setting's 17 values are not printed in the paper: rounds (recalled); split, loss (assumed)'.
+
+    '' where nothing of a setting was lost: what a paper just leaves open is listed on the page, with reasons.
+    """
+    groups: dict[str, list[str]] = {word: [] for word in SURE}
+    for key, source in setting.sources.items():
+        groups[kind(source)].append(key)
+    groups.pop("paper")
+    if not any(keys for word, keys in groups.items() if word != "assumed"):
+        return ""
+    count = sum(map(len, groups.values()))
+    parts = [f"{', '.join(keys)} ({word})" for word, keys in groups.items() if keys]
+    return f"{count} of the setting's {len(setting.sources)} values are not printed in the paper: {'; '.join(parts)}"
+
+
+# -- the hyper-parameters in use ----------------------------------------------------------------
+def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
+    """Every value that a hyper-parameter has in the runs of a paper's artifacts, with the surest provenance of it.
+
+    Hyper-parameters are those that a row, a setting or the paper's defaults and grids name; an arm that leaves one out
+    has the setting's, the paper's or the algorithm file's. Modifiers of algorithms are no part of it.
+    """
+    source = workload.papers[paper]
+    runs = [
+        (key, setting, row)
+        for key, artifact in source.artifacts.items()
+        if _has_runs(artifact)
+        for setting in artifact.settings
+        for row in artifact.arms_in(setting)
+    ]
+    named: dict[str, dict[str, None]] = {
+        name: dict.fromkeys([*used.defaults, *used.grid]) for name, used in source.algorithms.items()
+    }
+    for _, setting, row in runs:
+        own = workload.settings[setting].hyperparameters.get(row.algorithm, {})
+        named[row.algorithm] |= dict.fromkeys([*parted(row.hyperparameters)[0], *own])
+    found: dict[tuple[str, str, Arm], dict[str, Any]] = {}
+    for key, setting, row in runs:
+        for name, (value, provenance, note) in _levels(workload, paper, setting, row, named[row.algorithm]).items():
+            record = found.setdefault((row.algorithm, name, arm({name: value})), {
+                "algorithm": row.algorithm,
+                "title": source.algorithms[row.algorithm].title,
+                "hyperparameter": name,
+                "value": value,
+                "provenance": provenance,
+                "note": note,
+                "artifacts": [],
+            })  # fmt: skip
+            if SURE.index(provenance) < SURE.index(record["provenance"]):
+                record |= {"provenance": provenance, "note": note}
+            if key not in record["artifacts"]:
+                record["artifacts"].append(key)
+    order = {name: number for number, name in enumerate(source.algorithms)}
+    keys = {name: list(own) for name, own in named.items()}
+    return sorted(
+        found.values(),
+        key=lambda r: (order[r["algorithm"]], keys[r["algorithm"]].index(r["hyperparameter"]), *_size(r["value"])),
+    )
+
+
+def _has_runs(artifact: Artifact) -> bool:
+    return artifact.kind in ("table", "figure") and "tidy" in artifact.origins
+
+
+def _levels(
+    workload: Workload, paper: str, setting: str, row: Row, names: Iterable[str]
+) -> dict[str, tuple[Any, str, str]]:
+    """Hyper-parameter -> (value, provenance, note) of a row in a setting."""
+    usage, place = workload.papers[paper].algorithms[row.algorithm], workload.settings[setting]
+    own, mine = place.hyperparameters.get(row.algorithm, {}), parted(row.hyperparameters)[0]
+    given = {**usage.defaults, **own, **mine}
+    values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
+    levels = {}
+    for name in names:
+        if name in mine:
+            provenance, note = row.provenance, row.note
+        else:
+            path = f"hyperparameters.{row.algorithm}"
+            paths = (f"{path}.{name}", path, "hyperparameters") if name in own else ()
+            said = (place.sources[key] for key in paths if key in place.sources)
+            note = next(said, usage.sources.get(name, ""))
+            provenance = kind(note) if note else "assumed"
+        levels[name] = (values[name], provenance, note)
+    return levels
+
+
+def _size(value: Any) -> tuple[bool, float, str]:
+    """Numbers by size, then words."""
+    number = isinstance(value, int | float)
+    return not number, float(value) if number else 0.0, str(value)

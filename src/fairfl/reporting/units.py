@@ -1,0 +1,58 @@
+"""Units: what the runs measure in, what the papers print, and with how many digits."""
+
+import math
+
+from fairfl.runtime.errors import FairflError
+
+# (unit of a number, unit wanted) -> factor
+_FACTORS = {
+    ("fraction", "percent"): 1e2,
+    ("fraction", "percent_points"): 1e2,
+    ("percent", "fraction"): 1e-2,
+    ("percent", "percent_points"): 1.0,
+    ("percent_points", "percent"): 1.0,
+    ("fraction^2", "percent2"): 1e4,
+    ("percent2", "fraction^2"): 1e-4,
+}
+# Every other unit is shown as it is: nats, mse (a mean squared error is no log-likelihood), rounds, seconds, count,
+# degree, MB (2^20 bytes).
+
+# Units of numbers that span orders of magnitude: a learning rate or a hyper-parameter has none.
+_SIGNIFICANT = ("", "seconds")
+
+
+def counts(value: float, unit: str) -> bool:
+    """True for a number: a finite one, or infinitely many rounds to a target that was never reached."""
+    return math.isfinite(value) or (unit == "rounds" and value == math.inf)
+
+
+def endless(metric: str, rounds: int) -> str:
+    """What is printed for infinity: rounds that did not suffice in a run of so many, or a batch of all samples."""
+    return "full" if metric == "config_batch_size" else f"> {rounds}"
+
+
+def factor(unit: str, wanted: str) -> float:
+    """What to multiply with; 1 where a unit is not named. Raises FairflError if they do not measure the same thing."""
+    if not unit or not wanted or unit == wanted:
+        return 1.0
+    if (unit, wanted) not in _FACTORS:
+        raise FairflError(f"unit {unit!r} cannot be shown as {wanted!r}")
+    return _FACTORS[unit, wanted]
+
+
+def fixed(value: float, digits: int) -> str:
+    """Fixed-point text without a negative zero."""
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def printed(value: float, unit: str, digits: int) -> str:
+    """A finite number as printed in tables: `digits` after the point; significant ones of seconds and pure numbers."""
+    return f"{value:.{digits}g}" if unit in _SIGNIFICANT else fixed(value, digits)
+
+
+def half_unit(value: float, unit: str, digits: int) -> float:
+    """Half a unit of the last printed digit of a number, what rounding alone can make."""
+    if unit not in _SIGNIFICANT or value == 0:
+        return 0.5 * 10.0**-digits
+    return 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)

@@ -1,0 +1,49 @@
+"""The frame around every command: one line per failure, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+from fairfl.runtime.errors import FairflError
+
+
+def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> None:
+    """Call ``main(None)``; print ``error: <message>`` and exit 1 on an expected failure.
+
+    Expected are :class:`FairflError`, :class:`OSError` and a lack of memory; anything else is a bug and keeps its
+    traceback. Ctrl-C exits with 130. SIGTERM becomes an ordinary exit with 143, so that
+    temporary files are removed; a command with its own SIGTERM handling installs it in ``main``.
+
+    ``teardown=False`` leaves the process at once when ``main`` is done: taking torch down takes half a
+    second, and there is nothing left to save.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        main(None)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except FairflError as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(_os_message(error))
+    except MemoryError as error:
+        _fail(f"not enough memory: {error}" if str(error) else "not enough memory")
+    if not teardown:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _os_message(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _fail(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)

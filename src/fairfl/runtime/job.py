@@ -1,0 +1,99 @@
+"""The frame of every job: it alone may write its outputs, reads only results of today's specs, and leaves a record."""
+
+import argparse
+import contextlib
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fairfl.runtime import ownership, records, shape
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+
+
+def arguments(parser: argparse.ArgumentParser, *, spec: bool = True) -> None:
+    """The options that all jobs have; `spec`: the job reads its own, which must be given."""
+    parser.add_argument("--spec", required=spec, default="{}", help="what the result depends on (JSON)")
+    parser.add_argument("--record", type=Path, help="where to leave the job's record (.json); default: nowhere")
+    parser.add_argument(
+        "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
+    )
+
+
+@contextlib.contextmanager
+def leaving(
+    args: argparse.Namespace, *outputs: Path, scratch: Sequence[Path] = (), torch: bool = False
+) -> Iterator[str]:
+    """Around the work of a job that leaves `outputs`; `scratch` are files that it removes at its end.
+
+    `torch`: the numbers depend on torch's version. The value is a key under which the job may keep what it has so far:
+    another spec, other inputs or another torch have another key.
+
+    Raises:
+        FairflError: an input was made from another spec than the one that this job was planned with, or another
+            process has taken the job over (fairfl.runtime.ownership).
+    """
+    spec, versions = shape.parsed(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
+    if args.record is None:
+        yield fingerprint([spec, versions])
+        return
+    read = shape.checked(records.flat(shape.parsed(args.inputs, dict, "--inputs")), {"*": str}, "--inputs")
+    inputs = {path: accepted(path, expected) for path, expected in read.items()}
+    for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
+        now_at_the_latest(Path(path))
+    with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
+        yield fingerprint([spec, versions, inputs])
+        records.write(args.record, spec, inputs, outputs, versions=versions)
+
+
+def accepted(path: str, expected: str) -> list[str]:
+    """Fingerprint and content of a job's results.
+
+    Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's.
+    """
+    record = records.read(path)
+    name = path.removesuffix(".json").partition("/records/")[2] or path
+    if record is None:
+        raise FairflError(
+            f"{name}: has no record ({path}), so nobody knows what its results were made from; run it again"
+        )
+    if record["fingerprint"] != expected:
+        raise FairflError(
+            f"{name}: its results were made from another spec ({record['fingerprint']}) than today's ({expected}); "
+            f"mixing them is refused, run it again (`snakemake plan` says what differs)"
+        )
+    for output in record["outputs"]:
+        now_at_the_latest(Path(output))
+    return [expected, records.left(record)]
+
+
+def now_at_the_latest(path: Path) -> None:
+    """Snakemake fails a job whose outputs are older than its inputs, which a clock that was set back makes them."""
+    with contextlib.suppress(OSError):
+        if path.stat().st_mtime > time.time():
+            os.utime(path)
+
+
+def spec_of(args: argparse.Namespace, form: Any = dict) -> dict[str, Any]:
+    """The job's spec. Raises FairflError if it is not JSON of this form (fairfl.runtime.shape)."""
+    return shape.parsed(args.spec, form, "--spec")
+
+
+def whole(text: str) -> int:
+    """A number of threads."""
+    number = int(text)
+    if not 0 < number <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 to 4096")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time in seconds."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, 0 or more")
+    return number

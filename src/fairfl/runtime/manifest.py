@@ -1,0 +1,25 @@
+"""What a job writes beside its numbers: spec, fingerprint, versions, machine, time and memory."""
+
+import platform
+import resource
+import sys
+import time
+from importlib.metadata import version
+from typing import Any
+
+from fairfl.runtime.fingerprint import fingerprint
+
+
+def manifest(spec: dict[str, Any], started: float, **more: Any) -> dict[str, Any]:
+    """Dictionary for summary.json. `started` is time.monotonic() at the start; seconds, MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "spec": spec,
+        "fingerprint": fingerprint(spec),
+        "versions": {"python": platform.python_version(), "torch": version("torch"), "numpy": version("numpy")},
+        "host": platform.node(),
+        "machine": platform.machine(),
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_memory_mib": round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1),
+        **more,
+    }

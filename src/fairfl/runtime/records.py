@@ -1,0 +1,73 @@
+"""Records: what a job leaves beside its results, so that anybody can tell later whether they are what they claim.
+
+A record has the job's spec and its fingerprint, for each job that it read that one's fingerprint and content, and for
+each file that it left size (bytes) and content. Contents are hashes of what later jobs may depend on: of JSON files
+not what differs each time (seconds, memory, machine), nor where a file was found.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from fairfl.runtime import atomic
+from fairfl.runtime.fingerprint import canonical, fingerprint
+
+# Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
+_HOW = {"seconds", "training_seconds", "peak_memory_mib", "host", "machine", "versions"}
+_WHERE = {"source", "path"}  # of a fetched file
+
+
+def content(path: Path) -> str:
+    """First 16 hex digits of the sha256 of what a result says. Raises OSError, ValueError if JSON is damaged."""
+    if path.suffix == ".json":
+        result = json.loads(path.read_bytes())
+        kept = {key: value for key, value in result.items() if key not in _HOW}
+        kept["files"] = [{k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])]
+        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def read(path: Path | str) -> dict[str, Any] | None:
+    """The record at `path`; None if there is none that can be used."""
+    try:
+        record = json.loads(Path(path).read_bytes())
+        whole = isinstance(record, dict) and record["fingerprint"] == fingerprint(record["spec"])
+        return record if whole and isinstance(record["inputs"], dict) and isinstance(record["outputs"], dict) else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def left(record: dict[str, Any]) -> str:
+    """One hash of all that a job left."""
+    return fingerprint({path: said for path, (_, said) in record["outputs"].items()})
+
+
+def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable[Path], **more: Any) -> None:
+    """Leave the record of a job whose `outputs` are complete; `inputs` are fingerprint and content by record."""
+    found = {str(output): [output.stat().st_size, content(output)] for output in outputs}
+    record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": found, **more, "spec": spec}
+    atomic.write_text(path, canonical(record) + "\n")
+
+
+def nested(paths: dict[str, str]) -> dict[str, Any]:
+    """{"a/b": 1, "a/c": 2} -> {"a": {"b": 1, "c": 2}}: a command line has no room for one folder a thousand times."""
+    tree: dict[str, Any] = {}
+    for path, value in paths.items():
+        *folders, name = path.split("/")
+        place = tree
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[name] = value
+    return tree
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """The reverse of `nested`."""
+    found: dict[str, str] = {}
+    for name, value in tree.items():
+        path = f"{prefix}{name}"
+        found |= flat(value, f"{path}/") if isinstance(value, dict) else {path: value}
+    return found

@@ -1,0 +1,71 @@
+"""Reading tables that jobs wrote: a damaged one is one clear line that names the file, and the line where it is."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairfl.experiments.plain import shown
+from fairfl.runtime.errors import FairflError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def rows(path: Path, columns: Mapping[str, type]) -> Iterator[tuple[str, dict[str, str]]]:
+    """('file, line N', row) of a CSV file that has these columns: str, int, or float that may be empty.
+
+    Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type.
+    """
+    with path.open(encoding="utf-8", newline="") as handle:
+        reader = csv.DictReader(handle, strict=True)
+        try:
+            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            if missing:
+                raise FairflError(f"{path}: no column {missing[0]!r}; delete it and run again")
+            for row in reader:
+                where = f"{path}, line {reader.line_num}"
+                if None in row or None in row.values():
+                    raise FairflError(f"{where}: expected {len(reader.fieldnames or [])} cells")
+                _check(where, row, columns)
+                yield where, row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None
+
+
+def _check(where: str, row: dict[str, str], columns: Mapping[str, type]) -> None:
+    for name, kind in columns.items():
+        try:
+            kind(row[name] if row[name].strip() or kind is not float else "nan")
+        except ValueError:
+            expected = "a whole number" if kind is int else "a number"
+            raise FairflError(f"{where}: {name}: {shown(row[name])} is not {expected}") from None
+
+
+def arrow(path: Path) -> "pa.Table":
+    """A table in parquet. Raises OSError if it cannot be read, FairflError if it is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.is_dir():
+        raise FairflError(f"{path}: damaged (a folder); delete it and run again")
+    try:
+        return pq.ParquetFile(path).read()  # read_table would import pandas, a quarter of a second
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names of columns that are no text
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise FairflError(f"{path}: damaged ({reason}); delete it and run again") from None
+
+
+def check_columns(path: Path, table: "pa.Table", *columns: str) -> None:
+    """Raises FairflError unless the columns are there and hold numbers, whole ones without empty cells."""
+    import pyarrow as pa
+
+    for name in columns:
+        if name not in table.column_names:
+            raise FairflError(f"{path}: damaged (no column {name!r}); delete it and run again")
+        kind, empty = table[name].type, table[name].null_count
+        if not (pa.types.is_floating(kind) or (pa.types.is_integer(kind) and not empty)):
+            found = f"column {name!r} is {kind} with {empty} empty cells"
+            raise FairflError(f"{path}: damaged ({found}); delete it and run again")

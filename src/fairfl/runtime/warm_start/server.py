@@ -1,0 +1,234 @@
+"""The server: imports once what jobs need, then forks a ready process for each client that connects.
+
+It ends with the workflow: it reads from a pipe whose other end lives in the workflow's process, so that the death of
+that process closes it. It has one thread and never touches a GPU: what it forks is as good as new. Only limits
+(`ulimit`, `nice`) are the server's, not the client's.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import marshal
+import os
+import pkgutil
+import select
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import time
+from typing import NoReturn
+
+from fairfl.runtime import cli
+from fairfl.runtime.warm_start import STARTED, identity
+
+# Jobs of which there are many, and the files that they look up by name. Others import the rest themselves.
+ENTRIES = (
+    "train", "local_optimum", "surrogate", "partition", "prepare", "collect", "table", "figure"
+)  # fmt: skip
+FOLDERS = ("algorithms", "modifiers", "models", "partition", "data", "reporting.plots")
+LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")  # imported when a figure is saved
+GRACE = 5.0  # seconds between asking a job to end and killing it
+# Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
+SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torch.default_generator.seed()}
+PR_SET_PDEATHSIG = 1
+
+
+def preload(workflow: int, *libraries: str) -> None:
+    """Import what jobs need, and these libraries, as long as the workflow lives."""
+    names = [f"fairfl.jobs.{name}" for name in ENTRIES]
+    for folder in FOLDERS:
+        package = importlib.import_module(f"fairfl.{folder}")
+        names += [module.name for module in pkgutil.iter_modules(package.__path__, f"fairfl.{folder}.")]
+    for name in [*names, *LIBRARIES, *libraries]:
+        if not select.select([workflow], [], [], 0)[0]:
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a job must not touch, and so copy, what all jobs share
+    if (threads := len(os.listdir("/proc/self/task"))) > 1:
+        raise RuntimeError(f"the imports have started {threads - 1} threads")
+
+
+class Job:
+    """A client's connection and the process that runs for it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.pid, self.kill_at = connection, 0, 0.0
+
+    def signal(self, number: int) -> None:
+        """To the job and whatever it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+
+class Server:
+    """One loop over clients, ended processes and the end of the workflow."""
+
+    def __init__(self, listener: socket.socket, workflow: int) -> None:
+        self.listener, self.workflow, self.open = listener, workflow, True
+        self.identity, self.pid, self.libc = identity(), os.getpid(), ctypes.CDLL(None)
+        self.jobs: set[Job] = set()
+        self.woken, self.wake = socket.socketpair()
+        self.wake.setblocking(False)
+        self.selector = selectors.DefaultSelector()
+
+    def serve(self) -> None:
+        """Until the workflow ends; then ask every job to end, and wait for it."""
+        signal.set_wakeup_fd(self.wake.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # it only has to wake the loop
+        for file, call in ((self.listener, self.accept), (self.workflow, self.close), (self.woken, self.reap)):
+            self.selector.register(file, selectors.EVENT_READ, call)
+        while self.open or self.jobs:
+            dying = [job for job in self.jobs if job.kill_at]
+            # One at a time: a call may close what another event is about.
+            for key, _ in self.selector.select(0.2 if dying else None)[:1]:
+                key.data()
+            for job in dying:
+                if job in self.jobs and time.monotonic() > job.kill_at:
+                    job.signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Take no more jobs and end those that run."""
+        self.open = False
+        self.selector.unregister(self.listener)
+        self.selector.unregister(self.workflow)
+        self.listener.close()
+        for job in list(self.jobs):
+            self.abandon(job)
+
+    def reap(self) -> None:
+        """Tell clients how their jobs have ended."""
+        self.woken.recv(4096)
+        with contextlib.suppress(ChildProcessError):
+            while (found := os.waitpid(-1, os.WNOHANG))[0]:
+                job = next(job for job in self.jobs if job.pid == found[0])
+                with contextlib.suppress(OSError):
+                    job.connection.send(found[1].to_bytes(4, "big"))
+                self.forget(job)
+
+    def accept(self) -> None:
+        job = Job(self.listener.accept()[0])
+        self.jobs.add(job)
+        self.selector.register(job.connection, selectors.EVENT_READ, lambda: self.read(job))
+
+    def read(self, job: Job) -> None:
+        """One message of a client: its request, then signals; nothing if it is gone."""
+        try:
+            message, files, _, _ = socket.recv_fds(job.connection, 2**20, 4)
+        except OSError:
+            message, files = b"", []
+        if not message:
+            self.abandon(job)
+        elif job.pid:
+            job.signal(message[0])
+        else:
+            self.fork(job, message, files)
+        for file in files:
+            os.close(file)
+
+    def abandon(self, job: Job) -> None:
+        """Nobody waits for the job any more: end it."""
+        if not job.pid:
+            self.forget(job)
+        elif not job.kill_at:
+            self.selector.unregister(job.connection)
+            job.signal(signal.SIGTERM)
+            job.kill_at = time.monotonic() + GRACE
+
+    def forget(self, job: Job) -> None:
+        if not job.kill_at:
+            self.selector.unregister(job.connection)
+        job.connection.close()
+        self.jobs.remove(job)
+
+    def fork(self, job: Job, message: bytes, files: list[int]) -> None:
+        """Start the job's process. A client that cannot have one here is forgotten, and starts plainly."""
+        try:
+            theirs, *request = marshal.loads(message)
+        except (ValueError, TypeError, EOFError):
+            theirs = None
+        gone = select.select([job.connection], [], [], 0)[0]
+        if theirs != self.identity or len(files) != 4 or gone:
+            return self.forget(job)
+        try:
+            job.pid = os.fork()
+            if job.pid == 0:
+                try:
+                    self._become(job, files, *request)
+                    run(request[0][0])
+                finally:
+                    os._exit(1)
+        except OSError:  # no memory or no process is left
+            self.forget(job)
+
+    def _become(
+        self, job: Job, files: list[int], argv: list[str], environment: dict, folder: str, mask: int, path: list[str]
+    ) -> None:
+        """In the forked process: be what the client would be, and say so. If this fails the client starts plainly."""
+        self.libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+        if os.getppid() != self.pid:  # the server died before it could take this process along
+            os._exit(1)
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        *streams, gate = files
+        for target, file in enumerate(streams):
+            os.dup2(file, target)
+            os.close(file)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        os.umask(mask)
+        sys.argv[:], sys.path[:] = argv, path
+        sys.stdout.reconfigure(line_buffering=os.isatty(1))
+        for library, fresh in SEEDS.items():
+            if library in sys.modules:
+                fresh(sys.modules[library])
+        job.connection.send(STARTED)
+        for file in (self.listener, self.woken, self.wake, self.selector, *(job.connection for job in self.jobs)):
+            file.close()
+        os.close(self.workflow)
+        os.read(gate, 1)  # until the client passes on signals, or is gone
+        os.close(gate)
+
+
+def run(name: str) -> NoReturn:
+    """What `python -m NAME` does, and leave without taking torch down."""
+    code: object = 0
+    try:
+        module = importlib.import_module(name)
+        sys.argv[0] = str(module.__file__)
+        cli.run(module.main, teardown=False)
+    except SystemExit as stop:
+        code = stop.code
+    except BaseException as error:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None  # without this one
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(code or 0) & 0xFF)
+
+
+def main() -> None:
+    listener, workflow, folder = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+    try:
+        server = Server(listener, workflow)
+        preload(workflow, *sys.argv[4:])
+        server.serve()
+    except Exception as error:
+        print(f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
+    sys.stderr.flush()
+    os._exit(0)  # libraries have nothing to put in order, and some complain at length when they try

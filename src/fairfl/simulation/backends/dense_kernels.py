@@ -1,0 +1,314 @@
+"""Local SGD of a stack of dense models by hand: forward, backward and step are one batched product each.
+
+No autograd graph, no optimizer, no allocation after the first batch of a size: buffers are kept and
+written with `out=`. Values are `[m, n, units]` for m models and n samples of a batch, but the outputs are `[m, C, n]`:
+softmax over a short last dimension takes 20 times as long on a CPU. A step is
+
+    w <- w - (sum of the weighted sample gradients),    weight of a sample = rate / batch size, 0 for padding
+
+so the rate, its scale per client and the padding of unequal batches are all in the weights of the samples. With
+momentum it is z that takes the step, and w follows z (fairfl.simulation.backends.interface.Work).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fairfl.algorithms.interface import Slope
+from fairfl.simulation.losses import ClosedForm
+
+
+def supports(model: nn.Module) -> bool:
+    """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between."""
+    if not isinstance(model, nn.Sequential):
+        return False
+    kinds = [type(layer) for layer in model]
+    return (
+        kinds[:2] == [nn.Flatten, nn.Linear]
+        and kinds[-1] is nn.Linear
+        and all(kind in (nn.Linear, nn.ReLU, nn.Dropout) for kind in kinds[1:])
+    )
+
+
+class _Buffers:
+    """Tensors [m, n, units], or [m, units, n] for outputs, by size n of the batch; allocated once."""
+
+    def __init__(self, like: Tensor, models: int, units: int, outputs: bool = False) -> None:
+        self.like, self.models, self.units, self.outputs = like, models, units, outputs
+        self.kept: dict[int, Tensor] = {}
+
+    def __getitem__(self, n: int) -> Tensor:
+        if n not in self.kept:
+            shape = (self.units, n) if self.outputs else (n, self.units)
+            self.kept[n] = self.like.new_empty(self.models, *shape)
+        return self.kept[n]
+
+
+class Linear:
+    """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out], if there is b; products in `product` precision."""
+
+    def __init__(
+        self, models: int, inputs: int, outputs: int, like: Tensor, product: torch.dtype, last: bool, bias: bool
+    ) -> None:
+        weights, biases = (models, outputs, inputs), (models, 1, outputs)
+        self.shapes = (weights, biases) if bias else (weights,)
+        self.last = last
+        self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
+        low = like.to(product)
+        self.outputs, self.below = _Buffers(low, models, outputs, outputs=last), _Buffers(low, models, inputs)
+        self.sum = like.new_empty(biases)
+        self.parameters: list[Tensor] = []
+        self.anchors: list[Tensor] = []
+        self.directions: list[Tensor] = []
+        self.leaders: list[Tensor] = []
+        self.into: list[Tensor] | None = None
+
+    def own(self) -> list[Tensor]:
+        """Parameters to be trained in place: w, and b if there is one."""
+        self.parameters = self._new()
+        return self.parameters
+
+    def lead(self) -> list[Tensor]:
+        """With momentum: z of the parameters, see Work."""
+        self.leaders = self._new()
+        return self.leaders
+
+    def _new(self) -> list[Tensor]:
+        return [self.sum.new_empty(shape) for shape in self.shapes]
+
+    def borrow(self, parameters: list[Tensor], into: list[Tensor]) -> None:
+        """Parameters that stay as they are: the one step that is taken from them is written to `into`."""
+        self.parameters, self.into = parameters, into
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.value = value
+        weight, *bias = self.parameters
+        if self.low is not None:
+            weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
+        factors = (weight, value.mT) if self.last else (value, weight.mT)
+        out = self.outputs[value.shape[1]]
+        if not bias:
+            return torch.bmm(*factors, out=out)
+        return torch.baddbmm(bias[0].mT if self.last else bias[0], *factors, out=out)
+
+    def backward(self, gradient: Tensor, first: bool) -> Tensor | None:
+        """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
+        self.gradient = gradient.mT if self.last else gradient
+        if first:
+            return None
+        weight = self.parameters[0] if self.low is None else self.low
+        return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
+
+    def step(self, pull: Tensor | None, follow: Tensor | None, drift: Tensor | None) -> None:
+        """Step on the gradient of `backward`."""
+        gradient = self.gradient.mT
+        if len(self.shapes) == 2:
+            torch.sum(self.gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum)
+        if self.into is not None:
+            if self.low is None:
+                torch.bmm(gradient, self.value, out=self.into[0])
+            else:
+                self.into[0].copy_(torch.bmm(gradient, self.value))
+            for bias in self.into[1:]:
+                bias.copy_(self.sum)
+            return
+        if pull is not None:
+            self._pull(pull)
+        weight, *biases = self.leaders or self.parameters
+        if self.low is None:
+            weight.baddbmm_(gradient, self.value, alpha=-1)
+        else:
+            weight.sub_(torch.bmm(gradient, self.value))
+        for bias in biases:
+            bias.sub_(self.sum)
+        if drift is not None:
+            for moved, direction in zip(self.leaders or self.parameters, self.directions, strict=True):
+                moved.addcmul_(direction, drift, value=-1)
+        if follow is not None:
+            for own, leader in zip(self.parameters, self.leaders, strict=True):
+                own.lerp_(leader, follow)
+
+    def _pull(self, pull: Tensor) -> None:
+        """Proximal term: a share of the way back to the anchor."""
+        pairs = zip(self.parameters, self.anchors, strict=True)
+        if not self.leaders:
+            for own, anchor in pairs:
+                own.lerp_(anchor, pull)
+        else:
+            for leader, (own, anchor) in zip(self.leaders, pairs, strict=True):
+                leader.addcmul_(anchor - own, pull)
+
+
+class ReLU:
+    """max(x, 0), in place."""
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.value = value.clamp_min_(0)
+        return self.value
+
+    def backward(self, gradient: Tensor, first: bool) -> Tensor:
+        return torch.ops.aten.threshold_backward.grad_input(gradient, self.value, 0, grad_input=gradient)
+
+
+class Dropout:
+    """x times a mask that holds 0 with probability p, else 1 / (1 - p).
+
+    Each model draws from its client's own generator, only for the samples that it really has, exactly as
+    torch.nn.Dropout draws when that client trains alone. So both backends see the same masks.
+    """
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+        self.draws: Sequence[tuple[torch.Generator, int]] = ()  # generator and batch size of each model
+
+    def forward(self, value: Tensor) -> Tensor:
+        self.mask = torch.zeros_like(value)
+        for mask, (generator, n) in zip(self.mask, self.draws, strict=True):
+            if n:
+                drawn = torch.empty(n, value.shape[2], dtype=value.dtype).bernoulli_(1 - self.p, generator=generator)
+                mask[:n] = drawn.div_(1 - self.p)
+        return value.mul_(self.mask)
+
+    def backward(self, gradient: Tensor, first: bool) -> Tensor:
+        return gradient.mul_(self.mask)
+
+
+class Chain:
+    """A stack of m models of one shape, as a chain of layers.
+
+    Either `load` models, let them take steps and ask how far they have `moved`; or, for a single step, `borrow` them:
+    the step itself is the update, and no copy of the models is made.
+    """
+
+    def __init__(
+        self,
+        model: nn.Sequential,
+        models: int,
+        loss: ClosedForm,
+        like: Tensor,
+        product: torch.dtype,
+        once: bool,
+        heavy: bool,
+        frozen: int = 0,
+    ) -> None:
+        """`frozen` layers with parameters, the first ones, take no steps."""
+        self.loss, self.product = loss, product
+        self.layers: list[Any] = []
+        for layer in model:
+            if isinstance(layer, nn.Linear):
+                last = layer is model[-1]
+                sizes, bias = (models, layer.in_features, layer.out_features), layer.bias is not None
+                self.layers.append(Linear(*sizes, like, product, last, bias))
+            elif isinstance(layer, nn.ReLU):
+                self.layers.append(ReLU())
+            elif isinstance(layer, nn.Dropout) and layer.p > 0:
+                self.layers.append(Dropout(layer.p))
+        self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]
+        self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
+        self.lowest = self.dense[frozen]  # gradients go no deeper
+        self.classes = self.dense[-1].shapes[0][1]
+        self.parameters = [] if once else [parameter for layer in self.dense for parameter in layer.own()]
+        self.leaders = [leader for layer in self.dense for leader in layer.lead()] if heavy else []
+        self.state = [*self.parameters, *self.leaders]  # what a step changes
+
+    def draw_from(self, draws: Sequence[tuple[torch.Generator, int]]) -> None:
+        """Generator and number of samples of each model in the batch that comes next."""
+        for dropout in self.dropouts:
+            dropout.draws = draws
+
+    def _places(self, flat: Tensor) -> list[list[Tensor]]:
+        """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`."""
+        sizes = [[shape[1] * shape[2] for shape in layer.shapes] for layer in self.dense]
+        pieces = iter(flat.split([size for own in sizes for size in own], dim=1))
+        return [[next(pieces).view(shape) for shape in layer.shapes] for layer in self.dense]
+
+    def borrow(self, flat: Tensor, out: Tensor) -> None:
+        """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
+        for layer, given, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
+            layer.borrow(given, into)
+
+    def load(self, flat: Tensor, anchors: Tensor | None, direction: Tensor | None) -> None:
+        """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to.
+
+        `direction` [P] is what all models go along.
+        """
+        self.begun = [place for places in self._places(flat) for place in places]
+        for parameter, place in zip(self.parameters, self.begun, strict=True):
+            parameter.copy_(place)
+        if self.leaders:
+            torch._foreach_copy_(self.leaders, self.begun)
+        if anchors is not None:
+            for layer, places in zip(self.dense, self._places(anchors), strict=True):
+                # The anchors stay where a captured graph finds them.
+                layer.anchors = layer.anchors or [torch.empty_like(parameter) for parameter in layer.parameters]
+                torch._foreach_copy_(layer.anchors, places)
+        if direction is not None:
+            shared = direction.expand(len(flat), -1)
+            for layer, places in zip(self.dense, self._places(shared), strict=True):
+                layer.directions = layer.directions or [
+                    torch.empty_like(parameter[:1]) for parameter in layer.parameters
+                ]
+                torch._foreach_copy_(layer.directions, [place[:1] for place in places])
+
+    def release(self) -> None:
+        """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
+        self.begun: list[Tensor] = []
+        for layer in self.dense:
+            if layer.into is not None:
+                layer.parameters, layer.into = [], None
+
+    def bytes(self, batch: int) -> int:
+        """Memory of the models and of the values of a batch."""
+        values = sum(sum(layer.shapes[0][1:]) for layer in self.dense) * self.dense[0].shapes[0][0] * batch
+        return values * self.product.itemsize + sum(tensor.nbytes for tensor in self.state)
+
+    def moved(self, out: Tensor) -> None:
+        """Write what was loaded minus the models as they are into `out` [m, P]."""
+        places = [place for places in self._places(out) for place in places]
+        for parameter, begun, place in zip(self.parameters, self.begun, places, strict=True):
+            torch.sub(begun, parameter, out=place)
+
+    def step(
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        weights: Tensor,
+        pull: Tensor | None = None,
+        follow: Tensor | None = None,
+        drift: Tensor | None = None,
+        slope: Slope | None = None,
+        losses: Tensor | None = None,
+    ) -> None:
+        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull, follow and drift [m, 1, 1].
+
+        The losses of the samples before the step are written to `losses` [m, n] if it is given.
+        """
+        value = inputs
+        for layer in self.layers:
+            value = layer.forward(value)
+        outputs = value.to(weights.dtype)
+        if losses is not None or slope is not None:
+            measured = self.loss.of_targets(outputs, targets)
+            if losses is not None:
+                losses.copy_(measured)
+            if slope is not None:
+                weights = sloped(weights, measured, slope)
+        gradient: Any = self.loss.gradient(outputs, targets).mul_(weights).to(value.dtype)
+        for layer in reversed(self.layers):
+            gradient = layer.backward(gradient, layer is self.lowest)
+            if isinstance(layer, Linear):
+                layer.step(pull, follow, drift)  # at once, while the caches hold its weights
+            if layer is self.lowest:
+                break
+
+
+def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:
+    """Weights [m, 1, n] of samples times slope(l), with l the mean of each model's losses [m, n].
+
+    A mean by weight, so that padding has no part in it. Where all weights are 0 there is no l, and they stay 0.
+    """
+    total = (weights.double() @ losses.double().unsqueeze(2)).flatten()
+    factors = slope(total / weights.sum((1, 2), dtype=torch.float64))
+    return torch.where(weights == 0, 0, weights * factors.to(weights.dtype).view(-1, 1, 1))

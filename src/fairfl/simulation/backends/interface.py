@@ -1,0 +1,131 @@
+"""What both backends share: the work of a round, and the batches of each client."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from fairfl.algorithms.interface import Force, Slope
+from fairfl.modifiers.interface import Objective, Privacy
+from fairfl.simulation.seeds import generator, seed_of
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """Local training of a round: `batch_size` None is full batch. The rate is part of the work.
+
+    AdamW starts with empty moments in each round, as clients keep nothing between rounds.
+    """
+
+    epochs: int
+    batch_size: int | None
+    seed: int
+    optimizer: str = "sgd"  # or adamw
+    weight_decay: float = 0.0  # decoupled
+    single: bool = False  # only the first step of the first epoch
+    phase: int = 0  # of the round
+    objective: Objective | None = None  # in place of the loss
+    privacy: Privacy | None = None  # what becomes of the gradients
+
+    @property
+    def passes(self) -> int:
+        """Epochs that begin."""
+        return min(self.epochs, 1) if self.single else self.epochs
+
+    def batch(self, count: int) -> int:
+        """Size of a full batch of a client with `count` samples."""
+        return max(1, count if self.batch_size is None else min(count, self.batch_size))
+
+    def steps(self, count: int) -> int:
+        """Steps of a client with `count` samples in a round."""
+        return self.passes * (min(count, 1) if self.single else -(-count // self.batch(count)))
+
+
+@dataclass(frozen=True)
+class Work:
+    """The models to train in a round, e of them: one per client, or several.
+
+    Every step of model i, on a batch of mean loss l before the step, is
+
+        h = (1 - mix) slope(l) grad l(y) + mix direction + prox_i (y - anchor_i) + force(y) + weight_decay y
+        v <- momentum v + h,    y <- y - rate_i v,    v = 0 at the start
+
+    Backends take it without v, with z = y at the start (the averaging form of the heavy ball),
+
+        z <- z - rate_i / (1 - momentum) h,    y <- y + (1 - momentum) (z - y)
+
+    which is one pass over the parameters more than plain SGD. A client without a step to take just does not follow z.
+    With AdamW the gradient of a step is h without weight decay, there is no force, and momentum must be 0.
+    Running statistics, behind the parameters in every model, follow the batches and none of these rules.
+    """
+
+    clients: list[int]  # [e], whose data
+    start: Tensor  # [e, P + B]
+    rate: Tensor  # [e] float64, on the CPU
+    mix: float = 0.0
+    direction: Tensor | None = None  # [P]
+    force: Force | None = None  # (y, place among the e models) -> [P]
+    prox: Tensor | None = None  # [e] float64, on the CPU
+    anchor: Tensor | None = None  # [e, P + B]
+    momentum: float = 0.0  # in [0, 1)
+    slope: Slope | None = None  # None: 1
+    frozen: int = 0  # parameter tensors that stay as they are, the first ones
+
+    def of(self, chosen: list[int] | slice) -> "Work":
+        """The work of some places, in that order."""
+        places = chosen if isinstance(chosen, list) else range(*chosen.indices(len(self.clients)))
+
+        def models(stack: Tensor) -> Tensor:
+            if isinstance(chosen, slice):
+                return stack[chosen]
+            if stack.stride(0) == 0:  # one model for all need not be copied
+                return stack[:1].expand(len(chosen), -1)
+            return stack[torch.tensor(chosen, device=stack.device)]
+
+        return replace(
+            self,
+            clients=[self.clients[place] for place in places],
+            start=models(self.start),
+            rate=self.rate[chosen],
+            prox=None if self.prox is None else self.prox[chosen],
+            anchor=None if self.anchor is None else models(self.anchor),
+        )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training left: updates D = start - trained model, and the losses at the start if they were asked for."""
+
+    delta: Tensor  # [e, P + B]
+    loss: Tensor | None = None  # [e] float64, mean over the client's samples, nats
+
+
+class Backend(Protocol):
+    """Client steps and outputs on flat models. All backends agree to float tolerance."""
+
+    model: nn.Module
+    stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
+
+    def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
+        """Local SGD. `losses` asks for the mean losses at the start; the first batch must be the full one."""
+
+    def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
+        """Outputs [n, C] of one model x [P + B], in evaluation mode."""
+
+
+def steepness(slope: Slope, total: Tensor, count: int) -> Tensor:
+    """slope(l), [] float64, where the losses of a batch of `count` samples sum to `total`, []."""
+    return slope(total.double().view(1) / count)[0]
+
+
+def order(count: int, local: LocalTraining, round: int, client: int, epoch: int) -> Tensor:
+    """Sample numbers of a client in the order of this epoch, [count]. A single batch keeps the stored order."""
+    if local.batch(count) >= count:
+        return torch.arange(count)
+    return torch.randperm(count, generator=generator(local.seed, "batches", round, client, epoch))
+
+
+def dropout_seed(local: LocalTraining, round: int, client: int) -> int:
+    """Seed of the masks that a client draws in a round."""
+    return seed_of(local.seed, "dropout", round, client)

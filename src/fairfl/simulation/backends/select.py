@@ -1,0 +1,54 @@
+"""The backend that runs a model, and the model's first values."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairfl import models
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.backends.dense_kernels import supports
+from fairfl.simulation.backends.interface import Backend
+from fairfl.simulation.backends.sequential import Sequential
+from fairfl.simulation.backends.stacked import Stacked
+from fairfl.simulation.clients import Clients
+from fairfl.simulation.device import product_dtype
+from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed
+from fairfl.simulation.seeds import seed_of
+
+
+def make_backend(
+    spec: dict[str, Any],
+    clients: Clients,
+    name: str,
+    device: torch.device,
+    count: int | None = None,
+    special: str = "",
+) -> tuple[Backend, Tensor]:
+    """The backend and the initial model x [P + B], or [count, P + B] for several.
+
+    `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
+    Raises ValueError if the backend cannot run the model.
+    """
+    outputs = outputs_needed(spec["loss"], clients.classes)
+    train = clients.parts["train"]
+
+    def built(*purpose: str | int) -> torch.nn.Module:
+        seed = seed_of(spec["seed"], *purpose)
+        model = flat_parameters.initial(lambda: models.build(spec["model"], clients.shape, outputs), seed)
+        return model.to(device=device, dtype=clients.dtype)
+
+    model = built("init")
+    clients.check(model, spec["loss"])
+    x = flat_parameters.flatten(model)
+    if count is not None:
+        x = torch.stack([x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))])
+    can = supports(model) and isinstance(LOSSES[spec["loss"]], ClosedForm)
+    special = special or ("" if spec["optimizer"] == "sgd" else f"optimizer {spec['optimizer']}")
+    special = special or ("weight decay" if spec["weight_decay"] else "")
+    stackable = can and not special
+    if name == "stacked" and not stackable:
+        what = special if can else f"model {spec['model']['name']}"
+        raise ValueError(f"backend stacked cannot run {what}; use auto or sequential")
+    kind = Stacked if stackable and name != "sequential" else Sequential
+    return kind(model, spec["loss"], train, product_dtype(spec["precision"])), x

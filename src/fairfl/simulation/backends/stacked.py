@@ -1,0 +1,123 @@
+"""Backend for dense models: the clients of a round in blocks of like size, each a stack of models."""
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fairfl.simulation.backends.dense_kernels import Chain
+from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
+from fairfl.simulation.backends.stacked_block import Block, Shape
+from fairfl.simulation.clients import Part
+from fairfl.simulation.losses import LOSSES
+
+# Bytes of parameters that a block may have on a CPU. A few models stay in the caches between forward and backward:
+# an MLP of 199,210 parameters, 10 clients, batches of 10, takes 126 ms a round with all ten at once, 96 ms with five,
+# 132 ms one by one. A GPU is filled by large blocks, and takes all clients at once.
+BLOCK_BYTES = 4 * 2**20
+# Bytes of a client's samples from which it is a block of its own if its batch is full: the samples need not be copied.
+ALONE_BYTES = 2**18
+# A client with less than half of the samples of the first in its block starts a new one, unless the padding is cheaper
+# than another round of kernels: multiply-adds of one model on the padded samples.
+PADDING = 2**20
+# Bytes of blocks that are kept for later rounds; on a GPU each is a captured graph, which takes long to make.
+KEPT_BYTES = {"cpu": 2**27, "cuda": 2**32}
+
+
+class Stacked:
+    """See `fairfl.simulation.backends.interface.Backend`."""
+
+    def __init__(self, model: nn.Sequential, loss: str, part: Part, product: torch.dtype | None = None) -> None:
+        self.model, self.loss, self.part = model, LOSSES[loss], part
+        self.product = product or part.inputs.dtype
+        self.kind = part.inputs.device.type
+        self.size = sum(p.numel() for p in model.parameters())
+        self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
+        self.blocks: dict[Shape, Block] = {}
+
+    def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
+        value, start = inputs.flatten(1), 0
+        for layer in self.model:
+            if isinstance(layer, nn.Linear):
+                rows, columns = layer.weight.shape
+                stop = start + rows * columns
+                end = stop if layer.bias is None else stop + rows
+                bias = None if layer.bias is None else x[stop:end]
+                value = F.linear(value, x[start:stop].view(rows, columns), bias)
+                start = end
+            elif isinstance(layer, nn.ReLU):
+                value = value.clamp_min_(0)
+        return value
+
+    def _frozen_layers(self, tensors: int) -> int:
+        """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
+        layers = [sum(1 for _ in layer.parameters()) for layer in self.model if isinstance(layer, nn.Linear)]
+        whole = list(itertools.accumulate(layers, initial=0))
+        if tensors not in whole[:-1]:
+            raise ValueError(f"frozen: {tensors} parameter tensors are no whole layers before the last ({whole[:-1]})")
+        return whole.index(tensors)
+
+    def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
+        if work.force:
+            raise ValueError("backend stacked knows no forces: the file of the algorithm must say SEQUENTIAL = True")
+        given = [self.part.sizes[client] for client in work.clients]
+        if local.single:
+            given = [local.batch(count) if count else 0 for count in given]
+        # Blocks of like sizes need little padding.
+        places = sorted(range(len(given)), key=lambda place: -given[place])
+        counts = [given[place] for place in places]
+        work = work if counts == given else work.of(places)
+        delta = work.start.new_empty(len(counts), self.size)
+        measured = []
+        for first, last in self._cuts(counts, local):
+            block = self._block(counts[first:last], local, work, losses)
+            own = work if last - first == len(counts) else work.of(slice(first, last))
+            block.train(own, counts[first:last], local, round, delta[first:last])
+            if losses:
+                measured.append(block.start_loss)
+        loss = torch.cat(measured) if losses else None
+        if counts == given:
+            return Trained(delta, loss)
+        back = torch.tensor(places).argsort().to(delta.device)
+        return Trained(delta[back], None if loss is None else loss[back])
+
+    def _cuts(self, counts: list[int], local: LocalTraining) -> Iterator[tuple[int, int]]:
+        """Where blocks of clients begin and end; counts descend."""
+        if self.kind != "cpu":
+            yield 0, len(counts)
+            return
+        item = self.part.inputs.element_size()
+        sample, most = item * self.part.inputs[0].numel(), max(1, BLOCK_BYTES // (self.size * item))
+        first = 0
+        for place in range(1, len(counts) + 1):
+            over = place == len(counts) or place - first == most
+            over = over or (local.batch(counts[first]) >= counts[first] and counts[first] * sample > ALONE_BYTES)
+            if not over and 2 * counts[place] < counts[first]:
+                over = (counts[first] - counts[place]) * self.size > PADDING
+            if over:
+                yield first, place
+                first = place
+
+    def _block(self, counts: list[int], local: LocalTraining, work: Work, measured: bool) -> Block:
+        width = max(1, counts[0])
+        if self.kind != "cpu" and len(set(counts)) > 1:
+            # A captured graph serves one width. Few widths mean few captures.
+            unit = local.batch(width) if local.batch(width) < width else 64
+            width = -(-width // unit) * unit
+        batch = local.batch(width)
+        pulled, single = work.prox is not None, local.steps(width) == 1
+        drifted = work.direction is not None and work.mix > 0
+        picked = local.single and any(local.batch(n) < n for n in map(self.part.sizes.__getitem__, work.clients))
+        frozen = self._frozen_layers(work.frozen)
+        once = self.kind == "cpu" and single and not pulled and not drifted and not frozen
+        heavy = work.momentum != 0 and not single  # a single step does not know of momentum
+        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured, frozen, drifted, picked)
+        if shape not in self.blocks:
+            while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
+                self.blocks.pop(next(iter(self.blocks)))
+            like = self.part.inputs.new_empty(0)
+            chain = Chain(self.model, len(counts), self.loss, like, self.product, once, heavy, frozen)
+            self.blocks[shape] = Block(shape, chain, self.part)
+        return self.blocks[shape]

@@ -1,0 +1,78 @@
+"""Checkpoints: everything that a run needs to go on, written at most every so many seconds.
+
+A checkpoint is no declared output (Snakemake deletes those before a restart). It carries the fingerprint of
+the run; a file of another fingerprint or a damaged one is deleted with a message, never used. There is one per run,
+and none when the run is done.
+"""
+
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairfl.runtime import atomic
+
+# Of the time, at most this is spent on saving, whatever the interval: what a kill costs is rare and bounded by the
+# interval, what saving costs is paid by every run.
+SHARE = 0.02
+
+
+class Checkpoint:
+    """One file, written in one step; `interval` in seconds, longer if saving takes more than SHARE of it."""
+
+    def __init__(self, path: Path, fingerprint: str, interval: float) -> None:
+        self.path, self.fingerprint, self.interval = path, fingerprint, interval
+        self.last = self.asked = time.monotonic()  # when the last save ended, when it was last asked for
+        self.cost = 0.0  # of the last save, seconds
+
+    def restore(self) -> dict[str, Any] | None:
+        """The saved state, or None if there is none for this fingerprint; then there is no file either."""
+        if not self.path.exists():
+            return None
+        try:
+            return self._read()
+        except Exception as error:  # torch.load raises whatever the bytes lead it to
+            reason = str(error) if isinstance(error, _Unfit) else f"cannot be read ({type(error).__name__})"
+        print(f"checkpoint {self.path.name} {reason}: starting from round 0", flush=True)
+        atomic.remove(self.path)
+        return None
+
+    def _read(self) -> dict[str, Any]:
+        # torch does not look at the checksums that it writes.
+        with zipfile.ZipFile(self.path) as file:
+            if file.testzip() is not None:
+                raise _Unfit("is damaged")
+        # weights_only: a checkpoint is data; nothing in it may run.
+        saved = torch.load(self.path, weights_only=True, map_location="cpu")
+        if not isinstance(saved, dict) or not isinstance(saved.get("state"), dict):
+            raise _Unfit("holds no state")
+        if saved.get("fingerprint") != self.fingerprint:
+            raise _Unfit("belongs to another spec or code version")
+        return saved["state"]
+
+    def due(self) -> bool:
+        self.asked = time.monotonic()
+        return self.asked - self.last >= max(self.interval, self.cost / SHARE)
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Its cost counts from when it was due: to bring the state from the device is part of it."""
+        saved = {"fingerprint": self.fingerprint, "state": state}
+        with atomic.replacing(self.path) as temporary, temporary.open("wb") as file:
+            try:
+                torch.save(saved, file)
+            except RuntimeError as error:
+                # torch puts an error of its own in place of the reason, say a full disk.
+                if isinstance(error.__context__, OSError):
+                    raise error.__context__ from None
+                raise
+        self.last = time.monotonic()
+        self.cost = self.last - self.asked
+
+    def remove(self) -> None:
+        atomic.remove(self.path)
+
+
+class _Unfit(Exception):
+    """Why a checkpoint cannot be gone on from."""

@@ -1,0 +1,155 @@
+"""Clients' data on the device: one block of samples per part, clients one after the other."""
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairfl.data import prepared
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.partition_file import PARTS, read
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
+
+    inputs: Tensor  # [N, ...] float, or whole numbers [N, T]: tokens
+    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: none is asked for); float: regression
+    counts: Tensor  # [K] int64, on the CPU
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Samples of each client, [K]."""
+        return self.counts.tolist()
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """First row of each client, and the end, [K + 1]."""
+        return [0, *itertools.accumulate(self.sizes)]
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """`counts` on the device of the samples."""
+        return self.counts.to(self.labels.device)
+
+    @cached_property
+    def owners(self) -> Tensor:
+        """Client of each sample, [N] int64."""
+        return torch.arange(len(self.sizes)).repeat_interleave(self.counts).to(self.labels.device)
+
+    def of(self, client: int) -> tuple[Tensor, Tensor]:
+        """Inputs and labels of one client (views)."""
+        mine = slice(self.offsets[client], self.offsets[client + 1])
+        return self.inputs[mine], self.labels[mine]
+
+    def of_clients(self, clients: list[int]) -> "Part":
+        """The part of some clients, in that order; itself if they are all of them."""
+        if len(clients) == len(self.sizes) and clients == list(range(len(clients))):
+            return self
+        rows = torch.cat([torch.arange(self.offsets[k], self.offsets[k + 1]) for k in clients])
+        rows = rows.to(self.labels.device)
+        return Part(self.inputs[rows], self.labels[rows], self.counts[clients])
+
+
+@dataclass(frozen=True)
+class Clients:
+    """All that the simulator knows of the data."""
+
+    parts: dict[str, Part]
+    classes: int
+    shape: tuple[int, ...]  # of one sample
+    source: str = ""  # where the data came from, a sentence
+    clusters: list[int] | None = None  # true cluster of each client, [K], from 0; None: not known
+
+    @property
+    def count(self) -> int:
+        return self.parts["train"].counts.numel()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating type of a model for these data: that of the inputs; float32 if those are tokens."""
+        dtype = self.parts["train"].inputs.dtype
+        return dtype if dtype.is_floating_point else torch.float32
+
+    def check(self, model: nn.Module, loss: str) -> None:
+        """Raises ValueError if the loss or the model is made for another kind of data."""
+        part = self.parts["train"]
+        if loss == "next_word" and part.labels.dim() == 1:
+            raise ValueError("loss next_word is for text with a label at each position, the data have one per sample")
+        if loss != "next_word" and part.labels.dim() > 1:
+            raise ValueError(f"loss {loss} is for one label per sample, the data have one at each position")
+        if loss == "squared_error" and not part.labels.is_floating_point():
+            raise ValueError(f"loss squared_error is for a regression, the data have {self.classes} classes")
+        if loss != "squared_error" and part.labels.is_floating_point():
+            raise ValueError(f"loss {loss} is for classes, the data have real numbers as labels: use squared_error")
+        reads_tokens = any(isinstance(layer, nn.Embedding) for layer in model.modules())
+        if reads_tokens and part.inputs.is_floating_point():
+            raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
+        if not reads_tokens and not part.inputs.is_floating_point():
+            raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
+        if hasattr(model, "check"):  # of what it reads, beyond that
+            for own in self.parts.values():
+                model.check(own.inputs)
+
+
+def load(
+    data: Path, partition: Path, device: torch.device, dtype: torch.dtype = torch.float32, only: int | None = None
+) -> Clients:
+    """Read prepared data and a partition; `only` loads a single client (as client 0).
+
+    Images become (x / 255 - scale_mean) / scale_std, constants (one, or one per channel) from the file's metadata;
+    tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
+    FairflError if a file is damaged, the two do not belong together, or the client does not exist.
+    """
+    tensors, said = prepared.load(data, "inputs", "labels", framework="pt")
+    inputs, labels = tensors["inputs"], tensors["labels"]
+    prepared.check_form(str(data), inputs)
+    if labels.shape[:1] != inputs.shape[:1]:
+        found = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
+        raise FairflError(f"{data}: has {found}; delete it and run again")
+    classes = prepared.number(data, said, "classes")
+    mean, std = (
+        torch.tensor(prepared.scale(data, said, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
+        for name in ("scale_mean", "scale_std")
+    )
+    dealt = read(partition, len(inputs))
+    if only is not None:
+        if only >= dealt.clients:
+            raise FairflError(f"{partition}: there is no client {only}")
+        dealt = dealt.only(only)
+    row, client, part, turn, label = (dealt.columns.get(name) for name in ("row", "client", "part", "turn", "label"))
+    parts = {}
+    for number, name in enumerate(PARTS):
+        chosen = part == number
+        order = np.flatnonzero(chosen)[np.argsort(client[chosen], kind="stable")]
+        picked = torch.from_numpy(row[order])
+        x, y = inputs[picked], labels[picked] if label is None else torch.from_numpy(label[order])
+        prepared.check_values(f"{data}, {name} part", x.numpy())
+        y = torch.from_numpy(prepared.targets(f"{data}, {name} part", classes, y.numpy(), x.numpy()))
+        if x.dtype == torch.uint8:
+            x = x.to(dtype).div_(255).sub_(mean).div_(std)
+        elif x.is_floating_point():
+            x = x.to(dtype)
+        if turn is not None:
+            x = _turned(x, torch.from_numpy(turn[order]))
+        counts = torch.from_numpy(np.bincount(client[order], minlength=dealt.clients))
+        parts[name] = Part(x.to(device), y.to(device), counts)
+    return Clients(parts, classes, tuple(inputs.shape[1:]), said.get("source", ""), dealt.clusters)
+
+
+def _turned(images: Tensor, turns: Tensor) -> Tensor:
+    """Images [N, C, H, W], H = W, rotated by so many quarter turns each, exactly: no pixel is interpolated.
+
+    Raises FairflError if the samples are no square images.
+    """
+    if images.dim() != 4 or images.shape[2] != images.shape[3]:
+        raise FairflError(f"a rotation needs square images, the samples have shape {list(images.shape[1:])}")
+    for quarters in range(1, 4):
+        chosen = turns == quarters
+        images[chosen] = torch.rot90(images[chosen], quarters, dims=(2, 3))
+    return images

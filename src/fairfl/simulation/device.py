@@ -1,0 +1,36 @@
+"""Choice of device and of deterministic arithmetic."""
+
+import os
+
+import torch
+
+from fairfl.runtime import gpu_slots
+from fairfl.runtime.errors import FairflError
+
+
+def product_dtype(precision: str) -> torch.dtype | None:
+    """Type in which layers multiply; None: that of the parameters. Parameters, losses and sums stay as they are."""
+    return torch.bfloat16 if precision == "bf16" else None
+
+
+def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False) -> torch.device:
+    """Device for "auto", "cpu" or "cuda"; sets threads, determinism and the GPU's arithmetic for float32 products.
+
+    Of several GPUs the process gets one (fairfl.runtime.gpu_slots), with `alone` one that no other job uses; it may have to wait.
+    tf32 makes a difference on a GPU only. Raises FairflError if "cuda" is asked for and there is no GPU.
+    """
+    if name != "cpu":
+        gpu_slots.take(alone)  # first: the driver looks once which GPUs it may use
+    if name == "cuda" and not torch.cuda.is_available():
+        raise FairflError("config.yaml: device: 'cuda' is asked for, but torch finds no GPU; use 'auto' or 'cpu'")
+    torch.set_num_threads(threads)
+    # cuBLAS needs this for repeatable sums; it must be set before the first CUDA call.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    # The same switch as use_deterministic_algorithms(True, warn_only=True), which imports inductor: a second.
+    torch.set_deterministic_debug_mode("warn")
+    # torch lets convolutions use TF32 unless told otherwise.
+    arithmetic = "tf32" if precision == "tf32" else "ieee"
+    torch.backends.cuda.matmul.fp32_precision = arithmetic
+    torch.backends.cudnn.conv.fp32_precision = arithmetic  # type: ignore[attr-defined]
+    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, and no memory is read unwritten
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -1,0 +1,97 @@
+"""A partition as it was written: which client has which row of the data, in which part. Checked when it is read."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from fairfl.runtime.errors import DataError
+from fairfl.runtime.tables import arrow, check_columns
+
+PARTS = ("train", "validation", "test")
+
+_NEEDED = ("row", "client", "part")
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Columns [n] by name: row, client, part, and where there are any turn (quarter turns) and label (noisy labels)."""
+
+    columns: dict[str, np.ndarray]
+    clients: int
+    clusters: list[int] | None  # true cluster of each client, [K], from 0; None: not known
+
+    def only(self, client: int) -> "Dealt":
+        """The rows of a single client, as client 0."""
+        mine = self.columns["client"] == client
+        columns = {name: values[mine] for name, values in self.columns.items()}
+        columns["client"] = np.zeros_like(columns["client"])
+        return Dealt(columns, 1, None if self.clusters is None else [self.clusters[client]])
+
+
+def read(path: Path, rows: int | None = None) -> Dealt:
+    """The partition of a data set with so many rows; None: with any number.
+
+    Raises:
+        DataError: the file is damaged, or is not a partition of these data.
+        OSError: it cannot be read.
+    """
+    table = arrow(path)
+    names = (*_NEEDED, *(name for name in ("turn", "label") if name in table.column_names))
+    columns = {name: _whole_numbers(path, table, name) for name in names}
+    _check_range(path, columns, "row", np.inf if rows is None else rows - 1)
+    _check_range(path, columns, "part", len(PARTS) - 1)
+    _check_range(path, columns, "turn", 3)
+    different, counts = np.unique(columns["row"], return_counts=True)
+    if len(different) < len(columns["row"]):
+        raise _damaged(path, f"row {different[counts.argmax()]} stands twice")
+    sizes = _sizes(path, columns)
+    return Dealt(columns, len(sizes), _clusters(path, table, len(sizes)))
+
+
+def _damaged(path: Path, what: str) -> DataError:
+    return DataError(f"{path}: damaged ({what}); delete it and run again")
+
+
+def _whole_numbers(path: Path, table: pa.Table, name: str) -> np.ndarray:
+    check_columns(path, table, name)
+    if not pa.types.is_integer(table[name].type):
+        raise _damaged(path, f"column {name!r} is {table[name].type}")
+    return table[name].to_numpy().astype(np.int64, copy=False)  # what 64 bits with a sign cannot hold becomes negative
+
+
+def _check_range(path: Path, columns: dict[str, np.ndarray], name: str, highest: float) -> None:
+    values = columns.get(name, np.zeros(0, dtype=int))
+    wrong = (values < 0) | (values > highest)
+    if wrong.any():
+        raise _damaged(path, f"{name} is {values[wrong.argmax()]} in line {wrong.argmax()}; expected 0..{highest}")
+
+
+def _sizes(path: Path, columns: dict[str, np.ndarray]) -> np.ndarray:
+    """Rows of each client."""
+    client = columns["client"]
+    if not len(client):
+        raise _damaged(path, "no rows")
+    # There are no more clients than rows, so their highest number is no promise of memory.
+    _check_range(path, columns, "client", len(client) - 1)
+    sizes = np.bincount(client)
+    if not sizes.all():
+        raise _damaged(path, f"client {sizes.argmin()} has no rows")
+    return sizes
+
+
+def _clusters(path: Path, table: pa.Table, clients: int) -> list[int] | None:
+    text = (table.schema.metadata or {}).get(b"clusters")
+    if text is None:
+        return None
+    try:
+        clusters: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        clusters = None
+    known = isinstance(clusters, list) and all(type(cluster) is int and cluster >= 0 for cluster in clusters)
+    if not known or len(clusters) != clients:
+        raise _damaged(path, f"its clusters are not one whole number for each of {clients} clients")
+    return clusters

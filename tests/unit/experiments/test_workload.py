@@ -1,0 +1,358 @@
+"""Expansion into the run table; scales; specs of jobs; generated schemas; environments that agree."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.schemas import schemas
+from fairfl.experiments.strict import SpecError
+from fairfl.experiments.workload import Run, arm_name, load_workload
+from fairfl.runtime.fingerprint import canonical
+from fairfl.workflow import job_specs
+from fairfl.workflow.paths import Layout
+
+
+def workload(root: Path, **changes):
+    return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | changes)
+
+
+def test_every_paper_has_all_its_artifacts(root):
+    keys = {f"eagle_table{n}" for n in range(1, 12)} | {f"eagle_figure{n}" for n in range(1, 7)}
+    keys |= {f"fedfv_table{n}" for n in range(1, 5)} | {"fedfv_figure1"}
+    keys |= {f"fedfv_figure2{panel}_{metric}" for panel in "ab" for metric in ("mean", "std")}
+    keys |= {f"vred_table{n}" for n in range(1, 7)} | {"vred_figure1", "vred_figure2"}
+    keys |= {"focus_algorithm1"} | {f"focus_table{n}" for n in range(1, 17)}
+    keys |= {f"focus_figure{n}" for n in ("1a", "1b", "2a", "2b", "2c", "3")}
+    panels = ("3a", "3b", "5a", "5b", *map(str, (1, 2, 4, *range(6, 15))))
+    keys |= {f"fedeba_table{n}" for n in range(1, 25)} | {f"fedeba_figure{panel}" for panel in panels}
+    keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
+    assert set(workload(root).artifacts) == keys
+    assert len(keys) == 100
+
+
+def test_runs_that_two_artifacts_share_are_run_once(root):
+    runs = workload(root).runs
+    assert len(runs) == len(set(runs))
+    same = workload(root, artifacts=["eagle_table1", "eagle_table4"]).runs
+    assert same == workload(root, artifacts=["eagle_table1"]).runs
+    assert len(same) == 10
+
+
+def test_paper_scale_changes_nothing(root):
+    load = workload(root, scale="paper")
+    assert all(job_specs.changed_by_scale(load, name) == [] for name in load.settings)
+    eagle = [run for run in load.runs if run.setting.startswith("eagle")]
+    assert len(eagle) == 4 * (8 * 10 + 12 + 4) + 2
+    # Table 4's first column is FedFV as in table 3; figures draw arms of the tables, but for MNIST.
+    fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
+    assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
+    assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
+    # Tables 1, 3, 5, 8, 10, 13, 14 and two figures share the runs of rotated MNIST with ten clients.
+    per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
+    per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
+    for name, arms in per_setting.items():
+        assert len(load.runs_of(f"focus_{name}")) == 3 * arms, name
+    setting = load.settings["eagle_emnist_cnn_a0.1"]
+    assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
+
+
+@pytest.mark.parametrize(
+    ("scale", "real"),
+    [("quick", set()), ("small", {"cifar10", "mnist", "fashion_mnist", "yelp_imdb"})],
+)
+def test_stand_ins_are_declared(root, scale, real):
+    load = workload(root, scale=scale)
+    for name, setting in load.settings.items():
+        published, label = load.papers[load.paper_of[name]].settings[name].data.name, setting.data.label
+        as_published = published in real or published.startswith(("synthetic", "two_quadratics"))
+        assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
+
+
+@pytest.mark.parametrize("scale", ["quick", "small"])
+def test_synthetic_settings_run_at_paper_scale(root, scale):
+    load = workload(root, scale=scale)
+    for name in ("eagle_synthetic_gaussian", "eagle_toy_2clients", "focus_synthetic_10"):
+        assert job_specs.changed_by_scale(load, name) == []
+
+
+def test_restrictions(root):
+    load = workload(root, algorithms="fedavg,eagle", seeds=7, artifacts="eagle_table1")
+    assert {run.algorithm for run in load.runs} == {"fedavg", "eagle"}
+    assert {run.seed for run in load.runs} == {7}
+
+
+def test_single_arms(root):
+    load = workload(root, artifacts="focus_table3", algorithms="fedavg,qffl/q=0.1,focus/M=3", seeds=0)
+    arms = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
+    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{arm}/seed0" for arm in arms}
+    assert load.wants("qffl") and load.wants("qffl", {"q": 0.1}) and not load.wants("qffl", {"q": 1.0})
+
+
+def test_an_arm_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
+    named = "fedavg,fedeba_plus/alpha=0.9,tau=0.1, qffl/q=0.5"
+    load = workload(root, artifacts="fedeba_table1", algorithms=named, settings="fedeba_fashion_mnist_mlp", seeds=0)
+    assert load.config.algorithms == ["fedavg", "fedeba_plus/alpha=0.9,tau=0.1", "qffl/q=0.5"]
+    assert {f"{run.algorithm}/{run.arm}" for run in load.runs} == {
+        "fedavg/default", "fedeba_plus/alpha=0.9~tau=0.1", "qffl/q=0.5"
+    }  # fmt: skip
+
+
+def test_models_from_published_weights_wait_for_them(root):
+    paper, quick = Layout(workload(root, scale="paper")), Layout(workload(root, scale="quick"))
+    mobile, residual = "fedeba_tiny_imagenet_mobilenetv2", "fedeba_tiny_imagenet_resnet18"
+    assert paper.weights(mobile) == ["results/data/weights/mobilenet_v2.fetched.json"]
+    assert paper.weights(residual) == ["results/data/weights/resnet18.fetched.json"]
+    assert paper.weights("fedeba_cifar10_cnn") == paper.weights("vred_cifar10") == quick.weights(mobile) == []
+
+
+def test_a_run_that_comes_after_another_brings_it_along(root):
+    load = workload(root, artifacts="focus_table13", algorithms="fedavg_hardcluster", settings="focus_rotated_mnist_10")
+    hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
+    assert (focus.algorithm, focus.arm) == ("focus", "M=3") and load.predecessor(hard) == focus
+    assert load.predecessor(focus) is None
+    layout = Layout(load)
+    summary = f"results/quick/runs/{focus.id}/summary.json"
+    assert layout.after_for(hard.setting, hard.algorithm, hard.arm, 0) == [summary]
+    assert layout.after_for(focus.setting, focus.algorithm, focus.arm, 0) == []
+
+
+def test_a_setting_may_have_hyperparameters_of_its_own(root):
+    """Under those of a row, over the paper's."""
+    load = workload(root)
+    run = next(run for run in load.runs if run.algorithm == "qffl" and run.setting == "vred_cifar10")
+    setting = load.settings[run.setting]
+    before = job_specs.train(load, run)
+    load.settings[run.setting] = setting.model_copy(update={"hyperparameters": {"qffl": {"L": 5.0, "q": 99.0}}})
+    after = job_specs.train(load, run)
+    assert after["hyperparameters"] == before["hyperparameters"] | {"L": 5.0}, "q is the row's"
+    assert {key for key in before if before[key] != after[key]} == {"hyperparameters"}
+
+
+def test_some_settings_only(root):
+    load = workload(root, settings="fedfv_fmnist,vred_c*")
+    assert {run.setting for run in load.runs} == {"fedfv_fmnist", "vred_cifar10", "vred_cifar100", "vred_cinic10"}
+    assert load.artifacts["fedfv_table4"][2].settings == ["fedfv_fmnist"]
+    assert "fedfv_table2" not in load.artifacts and "vred_table3" in load.artifacts
+    layout = Layout(load)
+    assert not any("stackoverflow" in path for path in layout.tunings())
+    assert not any("stackoverflow" in path for name in load.artifacts for path in layout.artifact_input_list(name))
+
+
+def test_run_id_is_a_path():
+    assert Run("fedfv_cifar10", "qffl", "q=1.0", 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
+    assert arm_name({}) == "default"
+    assert arm_name({"b": 2, "a": True}) == "a=true~b=2"
+    with pytest.raises(Exception, match="cannot be part of a file name"):
+        arm_name({"a": "../x"})
+
+
+def spec_of(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", arm="lambda=1.0", seed=0):
+    return job_specs.train(load, Run(setting, algorithm, arm, seed))
+
+
+def test_a_train_spec_holds_what_the_run_depends_on(root):
+    spec = spec_of(workload(root))
+    assert spec["hyperparameters"]["lambda"] == 1.0
+    code = set(spec["code"])
+    assert {"fairfl.jobs.train", "fairfl.simulation.simulation", "fairfl.algorithms.eagle"} <= code
+    assert "fairfl.models.logistic_regression" in code
+    # Nothing that the run does not execute.
+    others = {f"fairfl.algorithms.{name}" for name in names("algorithms")} - {"fairfl.algorithms.eagle"}
+    assert not code & others
+    assert not any(name.startswith(("fairfl.reporting", "fairfl.data.registry", "fairfl.partition.")) for name in code)
+    assert "fairfl.models.cnn" not in code
+    assert json.loads(canonical(spec)) == spec
+
+
+def test_sources_notes_and_reporting_do_not_change_a_train_spec(root):
+    load = workload(root)
+    before = canonical(spec_of(load))
+    name = "eagle_emnist_linear_a0.1"
+    patched = {"sources": {}, "notes": ["x"], "reported_part": "validation", "gap_part": "validation"}
+    load.settings[name] = load.settings[name].model_copy(update=patched)
+    assert canonical(spec_of(load)) == before
+
+
+def test_other_arms_and_settings_do_not_change_a_train_spec(root):
+    before = canonical(spec_of(workload(root)))
+    load = workload(root)
+    other = "eagle_emnist_linear_a0.5"
+    load.settings[other] = load.settings[other].model_copy(update={"rounds": 3})
+    assert canonical(spec_of(load)) == before
+
+
+def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(root):
+    load = workload(root)
+    keys = {job_specs.data_key(load, f"eagle_emnist_linear_a{a}", 0) for a in ("0.1", "0.5", "1.0", "2000")}
+    assert keys == {"digits"}
+    drawn = {job_specs.data_key(load, "eagle_synthetic_gaussian", seed) for seed in (0, 42)}
+    assert len(drawn) == 2
+
+
+def test_local_optima_are_inputs_of_eagle_only(root):
+    layout = Layout(workload(root, scale="paper"))
+    assert len(layout.optima_for("eagle", "eagle_emnist_linear_a0.1", 0)) == 10
+    assert layout.optima_for("fedavg", "eagle_emnist_linear_a0.1", 0) == []
+
+
+def test_calibration_points_are_settings_of_their_own(root):
+    load = workload(root)
+    grid = load.calibration_grid("eagle", "emnist_size")
+    assert len(grid) == 9
+    assert load.settings[grid[-1]].samples == 50000 and load.settings[grid[-1]].learning_rate == 1.0
+    assert {run.algorithm for name in grid for run in load.runs_of(name)} == {"fedavg"}
+
+
+# -- tuning -----------------------------------------------------------------------------------------
+def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
+    load = workload(root, scale="paper")
+    base = load.settings["vred_cifar100"]
+    points = load.tuning_grid("vred_cifar100")
+    assert [point["learning_rate"] for point in points.values()] == [0.001, 0.002, 0.005, 0.01, 0.02, 0.05]
+    for name, point in points.items():
+        setting = load.settings[name]
+        assert setting.reported_part == "validation" and setting.learning_rate == point["learning_rate"]
+        assert (setting.split.train, setting.split.validation, setting.split.test) == (0.64, 0.16, 0.2)
+        assert setting.seeds == [0] and setting.learning_rates == {} and setting.rounds == base.rounds
+        # A run of the grid trains with the rate of its point, whatever the algorithm.
+        assert job_specs.train(load, Run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
+    assert len(load.arms[name]) == 1 + 3 + 1 + 4 + 4 + 4 + 6 + 6
+    fedfv = load.tuning_grid("fedfv_fmnist")
+    assert [tuple(point.values()) for point in fedfv.values()] == [(0.01, None), (0.01, 400), (0.1, None), (0.1, 400)]
+    assert all(load.settings[name].split == load.settings["fedfv_fmnist"].split for name in fedfv)
+
+
+def test_a_choice_depends_on_the_grid_runs_of_its_algorithm_only(root):
+    load = workload(root, scale="paper")
+    spec = job_specs.tune(load, "vred_cifar10", "semi_vred")
+    assert len(spec["points"]) == 6 * 6 and spec["metric"] == "accuracy_mean"
+    assert {point["shown"] for point in spec["points"]} == {f"beta={b}" for b in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)}
+    before = canonical(job_specs.tune(load, "vred_cifar10", "vred"))
+    tuning = load.settings["vred_cifar10"].tuning
+    algorithms = {**tuning.algorithms, "semi_vred": {"beta": [0.3]}}
+    changed = workload(root, scale="paper")
+    changed.settings["vred_cifar10"] = changed.settings["vred_cifar10"].model_copy(
+        update={"tuning": tuning.model_copy(update={"algorithms": algorithms})}
+    )
+    assert canonical(job_specs.tune(changed, "vred_cifar10", "vred")) == before
+    assert len(job_specs.tune(changed, "vred_cifar10", "semi_vred")["points"]) == 6
+
+
+def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
+    layout = Layout(workload(root, artifacts=["vred_table4", "vred_table5"]))
+    assert layout.workload.runs == []
+    choices = {path for path in layout.artifact_input_list("vred_table4") if "/tuned/" in path}
+    assert len(choices) == 4 * 8 and "results/quick/tuned/vred_cifar10/afl.json" in choices
+    assert set(layout.compared()) >= choices
+
+
+def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
+    plain, tuned = (workload(root, scale="paper", tuned=tuned, papers=["vred", "fedfv"]) for tuned in (False, True))
+    run = Run("vred_cifar10", "term", "alpha=0.01", 0)
+    spec = job_specs.train(plain, run)
+    assert spec["learning_rate"] == 0.01 and "tuned" not in spec
+    assert Layout(plain).tuned_for(run.setting, run.algorithm, run.arm) == []
+    arm = "alpha=0.01+tuned"
+    assert ("term", arm) in tuned.arms["vred_cifar10"] and ("term", run.arm) not in tuned.arms["vred_cifar10"]
+    assert job_specs.train(tuned, Run("vred_cifar10", "term", arm, 0))["tuned"] == "all"
+    assert Layout(tuned).tuned_for("vred_cifar10", "term", arm) == ["results/paper/tuned/vred_cifar10/term.json"]
+    # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
+    assert job_specs.train(tuned, Run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
+    assert ("fedfv", "alpha=0.0~tau=0") in tuned.arms["fedfv_cifar10_order"]
+
+
+def test_a_setting_without_tuning_says_so(root):
+    with pytest.raises(SpecError, match="papers/eagle.yaml: settings.eagle_dirtymnist_cnn: has no `tuning`"):
+        workload(root).tuning_grid("eagle_dirtymnist_cnn")
+
+
+def test_algorithms_may_have_rates_of_their_own(root):
+    load = workload(root, scale="paper")
+    rates = {
+        a: job_specs.train(load, run)["learning_rate"] for run in load.runs_of("vred_cinic10") for a in [run.algorithm]
+    }
+    assert rates == {
+        "fedavg": 0.01, "qffl": 0.005, "afl": 0.01, "term": 0.01, "propfair": 0.02, "gifair": 0.02, "vred": 0.005,
+        "semi_vred": 0.005,
+    }  # fmt: skip
+
+
+def test_a_table_of_gains_runs_what_it_is_held_against(root):
+    load = workload(root, artifacts=["vred_table1"], algorithms=["vred"])
+    assert {run.algorithm for run in load.runs} == {"vred", "fedavg"}
+    assert job_specs.tidy(load, "vred_cifar100")["baseline"] == "fedavg"
+    assert job_specs.tidy(workload(root), "fedfv_fmnist")["baseline"] is None
+
+
+def test_rows_of_one_setting_do_not_run_in_the_others(root):
+    load = workload(root, scale="paper", artifacts=["vred_table6"])
+    assert {arm for algorithm, arm in load.arms["vred_cifar100"] if algorithm == "semi_vred"} == {"beta=0.01"}
+
+
+def test_declarations_come_without_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; sys.path.insert(0, 'src')\n"
+        "import yaml; from pathlib import Path\n"
+        "from fairfl.experiments.workload import load_workload; from fairfl.workflow.paths import Layout\n"
+        "from fairfl.workflow.graph import Graph; from fairfl.workflow.rerun import Rerun; from fairfl.runtime import ownership\n"
+        "load = load_workload(Path('.'), yaml.safe_load(open('config.yaml')))\n"
+        "graph = Graph(Layout(load)); Rerun(graph).verdict(f'runs/{load.runs[0].id}')\n"
+        "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow', 'sklearn'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[3])
+
+
+@pytest.mark.parametrize("kind", ["algorithms", "models", "partition"])
+def test_a_declaration_equals_the_module(kind):
+    import importlib
+
+    for name in names(kind):
+        module, declared = importlib.import_module(f"fairfl.{kind}.{name}"), declaration(kind, name)
+        assert declared.Config.model_json_schema() == module.Config.model_json_schema()
+        if kind == "algorithms":
+            assert (declared.NEEDS, declared.ROUNDS) == (module.NEEDS, module.ROUNDS)
+
+
+def test_committed_schemas_are_up_to_date(root):
+    for name, text in schemas().items():
+        assert (root / "schemas" / name).read_text() == text, f"{name} lags behind: run `make schemas`"
+
+
+def test_conda_and_pip_say_the_same_versions(root):
+    lock = (root / "envs" / "requirements.lock").read_text()
+    pinned: dict[str, set] = {}
+    for name, version in re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==([^ ;\\]+)", lock, re.M):
+        pinned.setdefault(name, set()).add(version)
+    environment = yaml.safe_load((root / "envs" / "fairfl.yaml").read_text())
+    packages = environment["dependencies"][-1]["pip"]
+    assert len(packages) >= 15
+    for package in packages:
+        name, version = re.fullmatch(r"([a-z0-9._-]+)(?:\[[a-z]+\])?==(.+)", package).groups()
+        assert version in pinned[name], f"{name}: conda {version}, lock {pinned[name]}"
+
+
+def test_direct_dependencies_are_locked_within_their_bounds(root):
+    import tomllib
+
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    lock = (root / "envs" / "requirements.lock").read_text()
+    for text in project["dependencies"]:
+        wanted = Requirement(text)
+        versions = re.findall(rf"^{re.escape(wanted.name)}==([^ ;\\]+)", lock, re.M)
+        assert versions and all(wanted.specifier.contains(version) for version in versions)
+
+
+def test_no_file_is_too_long(root):
+    for path in [*(root / "src").rglob("*.py"), *(root / "rules").glob("*.smk"), root / "Snakefile"]:
+        limit = 60 if path.name == "Snakefile" else 400
+        assert len(path.read_text().splitlines()) <= limit, path

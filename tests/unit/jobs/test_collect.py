@@ -1,0 +1,425 @@
+"""Runs -> tidy tables: gaps, final metrics, local optima, surrogates, files that do not belong together."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfl.jobs import collect
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+
+PARTS = ("train", "validation", "test")
+LOSS = {  # part -> loss [round 0, round 4][client]
+    "train": [[1.0, 1.5], [0.5, 0.25]],
+    "validation": [[1.1, 1.6], [0.625, 0.375]],
+    "test": [[1.2, 1.7], [0.75, 0.5]],
+}
+BEST = {"train": [0.25, 0.125], "validation": [0.5, 0.125], "test": [0.25, 0.375]}
+SPEC = {
+    "setting": "s",
+    "data": "toy",
+    "rounds": 4,
+    "reported_part": "test",
+    "gap_part": "test",
+    "runs": [{"id": "s/eagle/lambda=1.0/seed7", "algorithm": "eagle", "hyperparameters": "lambda=1.0", "seed": 7}],
+    "local_only": False,
+    "seeds": [7],
+    "optima_seeds": [7],
+    "surrogates": 0,
+    "loss_unit": "nats",
+    "clients": 2,
+    "code": {},
+}
+
+
+MADE = {"setting": "s", "algorithm": "eagle", "arm": "lambda=1.0", "seed": 7}
+
+
+def write_run(results, run, shift=0.0, order=(3, 0, 2, 1), **summary):
+    """Files of a run whose losses are LOSS + shift; the rows lie in an order of their own."""
+    folder = results / "runs" / run["id"]
+    folder.mkdir(parents=True)
+    table = {"round": [0, 0, 4, 4], "client": [0, 1, 0, 1]}
+    for number, part in enumerate(PARTS):
+        table[f"loss_{part}"] = np.array(LOSS[part]).ravel() + shift
+        table[f"accuracy_{part}"] = [0.0, 0.0, 0.5 + number / 8, 0.25]
+        table[f"recall_{part}"] = [0.0, 0.0, 0.375, 0.125 + number / 8]
+        table[f"samples_{part}"] = [8, 4, 8, 4]
+    pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
+    setting, algorithm, arm, _ = run["id"].split("/")
+    spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
+    summary |= {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand", "measures": {}}
+    (folder / "summary.json").write_text(json.dumps(summary))
+    return folder
+
+
+def write_optima(results, seed, best=BEST):
+    folder = results / "optima" / "s" / f"seed{seed}"
+    folder.mkdir(parents=True)
+    for k in range(2):
+        (folder / f"client{k}.json").write_text(json.dumps({f"loss_{part}": best[part][k] for part in PARTS}))
+
+
+@pytest.fixture
+def results(tmp_path):
+    write_run(tmp_path, SPEC["runs"][0])
+    write_optima(tmp_path, 7)
+    return tmp_path
+
+
+def values(final, algorithm="eagle"):
+    mine = final[final["algorithm"] == algorithm]
+    return dict(zip(mine["metric"], mine["value"], strict=True))
+
+
+def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(results):
+    _, curves = collect.tidy(SPEC, results)
+    assert len(curves) == 4
+    for part in PARTS:
+        for row in curves.itertuples():
+            expected = LOSS[part][row.round // 4][row.client] - BEST[part][row.client]
+            assert getattr(row, f"gap_{part}") == pytest.approx(expected, abs=1e-15)
+
+
+def test_curves_say_first_which_run_they_belong_to(results):
+    _, curves = collect.tidy(SPEC, results)
+    assert list(curves)[:4] == ["setting", "algorithm", "hyperparameters", "seed"]
+    assert curves.iloc[0, :4].tolist() == ["s", "eagle", "lambda=1.0", 7]
+
+
+@pytest.mark.parametrize(
+    ("reported", "gap", "gaps"),
+    [("test", "test", [0.5, 0.125]), ("train", "validation", [0.125, 0.25]), ("validation", "train", [0.25, 0.125])],
+)
+def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(results, reported, gap, gaps):
+    final, _ = collect.tidy(SPEC | {"reported_part": reported, "gap_part": gap}, results)
+    found, number = values(final), PARTS.index(reported)
+    loss = LOSS[reported][1]
+    assert found["gap_max"] == max(gaps) and found["gap_min"] == min(gaps)
+    assert found["gap_var"] == pytest.approx(np.var(gaps, ddof=1))
+    assert found["accuracy_balanced"] == (0.75 + number / 8) / 2
+    assert found["accuracy_balanced_recall"] == (0.5 + number / 8) / 2
+    assert found["loss_mean"] == sum(loss) / 2
+    assert [found["loss_client_0"], found["loss_client_1"]] == loss
+    assert [found["gap_client_0"], found["gap_client_1"]] == gaps
+    assert [found["accuracy_client_0"], found["accuracy_client_1"]] == [0.5 + number / 8, 0.25]
+
+
+def test_every_final_row_says_where_it_comes_from(results):
+    final, _ = collect.tidy(SPEC, results)
+    row = final.iloc[0]
+    assert list(final) == ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data",
+                           "rounds", "run", "fingerprint", "source"]  # fmt: skip
+    assert (row["setting"], row["data"], row["rounds"], row["run"]) == ("s", "toy", 4, SPEC["runs"][0]["id"])
+    assert (row["fingerprint"], row["source"]) == (fingerprint(MADE), "drawn by hand")
+    units = dict(zip(final["metric"], final["unit"], strict=True))
+    assert (units["gap_max"], units["gap_var"], units["accuracy_balanced"]) == ("nats", "nats^2", "fraction")
+
+
+def test_every_seed_is_compared_with_its_own_optima(results):
+    other = {"id": "s/eagle/lambda=1.0/seed8", "algorithm": "eagle", "hyperparameters": "lambda=1.0", "seed": 8}
+    write_run(results, other)
+    write_optima(results, 8, {part: [0.0, 0.0] for part in PARTS})
+    both = SPEC | {"runs": [*SPEC["runs"], other], "seeds": [7, 8], "optima_seeds": [7, 8]}
+    final, curves = collect.tidy(both, results)
+    assert final[final["metric"] == "gap_max"]["value"].tolist() == [0.5, 0.75]
+    assert len(curves) == 8
+
+
+def test_local_only_has_its_losses_on_the_gap_part(results):
+    final, _ = collect.tidy(SPEC | {"local_only": True, "gap_part": "validation"}, results)
+    assert values(final, "local_only") == {
+        "local_loss_min": 0.125,
+        "local_loss_max": 0.5,
+        "loss_client_0": 0.5,
+        "loss_client_1": 0.125,
+    }
+    row = final[final["algorithm"] == "local_only"].iloc[0]
+    assert (row["run"], row["hyperparameters"], row["seed"]) == ("optima/s/seed7", "", 7)
+
+
+def test_local_only_is_absent_unless_asked_for(results):
+    final, _ = collect.tidy(SPEC, results)
+    assert set(final["algorithm"]) == {"eagle"}
+
+
+def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
+    write_run(tmp_path, SPEC["runs"][0])
+    write_optima(tmp_path, 7, BEST | {"test": [None, 0.375]})
+    final, curves = collect.tidy(SPEC | {"local_only": True}, tmp_path)
+    found = values(final)
+    assert all(np.isnan(found[name]) for name in ("gap_max", "gap_min", "gap_var", "gap_client_0"))
+    assert found["gap_client_1"] == 0.125 and found["loss_mean"] == 0.625
+    assert np.isnan(values(final, "local_only")["local_loss_max"])
+    assert curves["gap_test"].isna().sum() == 2 and not curves["gap_train"].isna().any()
+
+
+def test_a_setting_without_local_optima_has_losses_and_no_gaps(tmp_path):
+    write_run(tmp_path, SPEC["runs"][0])
+    final, curves = collect.tidy(SPEC | {"optima_seeds": []}, tmp_path)
+    found = values(final)
+    assert not [name for name in found if name.startswith("gap")] and found["loss_mean"] == 0.625
+    assert not [name for name in curves if name.startswith("gap")]
+
+
+def edit_run(results, change, run=SPEC["runs"][0]["id"]):
+    path = results / "runs" / run / "metrics.parquet"
+    change(table := pd.read_parquet(path))
+    table.to_parquet(path, index=False)
+
+
+def test_a_client_without_samples_is_left_out_of_the_part_that_it_lacks(results):
+    def change(table):
+        table.loc[table["client"] == 1, ["loss_test", "accuracy_test", "recall_test"]] = np.nan
+        table.loc[table["client"] == 1, "samples_test"] = 0
+
+    edit_run(results, change)
+    found = values(collect.tidy(SPEC | {"gap_part": "validation"}, results)[0])
+    assert (found["loss_mean"], found["accuracy_mean"], found["accuracy_std"]) == (0.75, 0.75, 0)
+    assert "accuracy_client_1" not in found and found["n_skipped"] == 1
+    assert (found["gap_max"], found["gap_min"]) == (0.25, 0.125)  # both have validation samples
+    whole = values(collect.tidy(SPEC | {"reported_part": "train"}, results)[0])
+    assert whole["n_skipped"] == 0 and "gap_client_1" not in whole and whole["gap_max"] == 0.5
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf])
+def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(results, loss):
+    def change(table):
+        table.loc[(table["client"] == 1) & (table["round"] == 4), "loss_test"] = loss
+
+    edit_run(results, change)
+    found = values(collect.tidy(SPEC, results)[0])
+    assert found["n_skipped"] == 0 and found["accuracy_client_0"] == 0.75
+    wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std",
+              "accuracy_parity", "accuracy_area", "agnostic_loss")  # fmt: skip
+    assert all(np.isnan(found[name]) for name in (*wanted, "accuracy_client_1", "gap_max", "gap_client_1"))
+
+
+# -- surrogates -------------------------------------------------------------------------------
+CLUSTERS = {0: [1], 1: [0]}  # cluster -> clients
+BAYES = {"best": {"train": [0.25, 0.125], "test": [0.5, 0.375]}, "last": {"train": [0.125, 0.0], "test": [0.625, 0.75]}}
+
+
+def write_surrogates(results, seed=7, clusters=CLUSTERS, bayes=BAYES):
+    folder = results / "surrogates" / "s" / f"seed{seed}"
+    folder.mkdir(parents=True)
+    for number, clients in clusters.items():
+        epochs = {
+            name: {"epoch": 3, **{f"loss_{part}": [losses[k] for k in clients] for part, losses in of_part.items()}}
+            for name, of_part in bayes.items()
+        }
+        (folder / f"cluster{number}.json").write_text(json.dumps({"clients": clients, **epochs}))
+
+
+def with_surrogates(results, **changes):
+    """Final metrics and curves of a run that is evaluated on train and test only."""
+    write_run(results, SPEC["runs"][0])
+    edit_run(results, lambda table: [table.pop(name) for name in list(table) if name.endswith("validation")])
+    write_surrogates(results, **changes)
+    return collect.tidy(SPEC | {"optima_seeds": [], "surrogates": 2}, results)
+
+
+def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(tmp_path):
+    final, curves = with_surrogates(tmp_path)
+    found = values(final)
+    assert (found["excess_client_0"], found["excess_client_1"]) == (0.25, 0.125)  # 0.75 - 0.5 and 0.5 - 0.375
+    assert (found["faa"], found["faa_last"], found["agnostic_loss"]) == (0.125, 0.375, 0.75)
+    for row in curves.itertuples():
+        for part in ("train", "test"):
+            loss = LOSS[part][row.round // 4][row.client]
+            assert getattr(row, f"excess_{part}") == loss - BAYES["best"][part][row.client]
+            assert getattr(row, f"excess_last_{part}") == loss - BAYES["last"][part][row.client]
+    assert not [name for name in curves if "validation" in name or name.startswith("gap")]
+
+
+def test_surrogates_and_local_optima_may_stand_side_by_side(results):
+    write_surrogates(results)
+    found = values(collect.tidy(SPEC | {"surrogates": 2}, results)[0])
+    assert (found["gap_client_0"], found["excess_client_0"]) == (0.5, 0.25)
+
+
+def test_a_setting_without_surrogates_has_no_excess_risk(results):
+    final, curves = collect.tidy(SPEC, results)
+    assert not [name for name in (*values(final), *curves) if name.startswith(("faa", "excess"))]
+
+
+def test_a_surrogate_that_diverged_leaves_no_faa_of_its_epoch(tmp_path):
+    found = values(with_surrogates(tmp_path, bayes=BAYES | {"last": {"train": [0, 0], "test": [None, 0.75]}})[0])
+    assert found["faa"] == 0.125 and np.isnan(found["faa_last"])
+
+
+@pytest.mark.parametrize("clusters", [{0: [1], 1: [1]}, {0: [0], 1: []}, {0: [0, 1], 1: [1]}])
+def test_surrogates_that_are_not_of_every_client_once_are_refused(tmp_path, clusters):
+    with pytest.raises(FairflError, match="seed7: the surrogates are not of each of 2 clients exactly once"):
+        with_surrogates(tmp_path, clusters=clusters)
+
+
+# -- along training, clusters, regressions -------------------------------------------------------
+def test_rounds_to_an_accuracy_survive_the_csv_where_it_is_never_reached(results):
+    def change(table):
+        table.loc[table["round"] == 4, "accuracy_test"] = [0.75, 0.5]
+
+    edit_run(results, change)
+    final, rounds = results / "tidy/s.csv", results / "tidy/s.parquet"
+    arguments = ["--results", str(results), "--final", str(final), "--rounds", str(rounds)]
+    collect.main(["--spec", json.dumps(SPEC), *arguments])
+    written = pd.read_csv(final).set_index("metric")
+    assert written.loc["rounds_to_accuracy60", ["value", "unit"]].tolist() == [4, "rounds"]
+    assert written.loc["rounds_to_accuracy65", "value"] == np.inf
+    assert written.loc["accuracy_area", ["value", "unit"]].tolist() == [0.625, "fraction"]
+    assert ",rounds_to_accuracy65,inf,rounds," in final.read_text()
+
+
+def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path):
+    write_run(tmp_path, SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]], clusters=[0, 1])
+    found = values(collect.tidy(SPEC | {"optima_seeds": []}, tmp_path)[0])
+    assert (found["cluster_client_0"], found["cluster_client_1"], found["assignment_rand"]) == (1, 0, 1)
+
+
+def test_without_memberships_or_true_clusters_there_is_less_to_say(results):
+    assert not [name for name in values(collect.tidy(SPEC, results)[0]) if name.startswith(("cluster", "assignment"))]
+    write_run(results / "unknown", SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]])
+    found = values(collect.tidy(SPEC | {"optima_seeds": []}, results / "unknown")[0])
+    assert found["cluster_client_0"] == 1 and "assignment_rand" not in found
+
+
+def test_a_regression_has_losses_and_no_accuracies(tmp_path):
+    def change(table):
+        table[[name for name in table if name.startswith(("accuracy", "recall"))]] = np.nan
+
+    write_run(tmp_path, SPEC["runs"][0])
+    edit_run(tmp_path, change)
+    found = values(collect.tidy(SPEC | {"optima_seeds": []}, tmp_path)[0])
+    assert found == {
+        "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_gap": 0.25,
+        "loss_client_0": 0.75,
+        "loss_client_1": 0.5, "n_skipped": 0,
+    }  # fmt: skip
+
+
+# -- beside a baseline ------------------------------------------------------------------------
+def against(tmp_path, *arms):
+    """Final metrics with baseline fedavg, of runs (algorithm, hyper-parameters) with seeds 7 and 8."""
+    runs = [
+        {
+            "id": f"s/{algorithm}/{shown or 'default'}/seed{seed}",
+            "algorithm": algorithm,
+            "hyperparameters": shown,
+            "seed": seed,
+        }
+        for algorithm, shown in arms
+        for seed in (7, 8)
+    ]
+    for run in runs:
+        write_run(tmp_path, run)
+        if run["algorithm"] != "fedavg":
+            edit_run(tmp_path, lambda table, run=run: rise(table, run["seed"]), run["id"])
+    spec = SPEC | {"runs": runs, "seeds": [7, 8], "optima_seeds": [], "baseline": "fedavg"}
+    return collect.tidy(spec, tmp_path)[0]
+
+
+def rise(table, seed):
+    """Client 1, of accuracy 0.25, gains 0.25; with seed 8 it loses as much."""
+    table.loc[table["client"] == 1, "accuracy_test"] += 0.25 if seed == 7 else -0.25
+
+
+def test_runs_are_held_against_the_baselines_run_of_the_same_seed(tmp_path):
+    final = against(tmp_path, ("fedavg", ""), ("qffl", "q=1.0"))
+    of_seed = {seed: values(final[final["seed"] == seed], "qffl") for seed in (7, 8)}
+    assert (of_seed[7]["accuracy_gain"], of_seed[7]["improved_suffering_pct"]) == (0.125, 100)
+    assert (of_seed[8]["accuracy_gain"], of_seed[8]["improved_suffering_pct"]) == (-0.125, 0)
+    assert of_seed[7]["improved_suffering_gain"] == 0.25 and of_seed[7]["degraded_well_pct"] == 0
+    assert "accuracy_gain" not in values(final, "fedavg")
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [(("qffl", "q=1.0"),), (("fedavg", "a=1"), ("fedavg", "a=2"), ("qffl", "q=1.0"))],
+    ids=["none", "several"],
+)
+def test_without_one_baseline_there_is_nothing_to_hold_against(tmp_path, arms):
+    assert "accuracy_gain" not in set(against(tmp_path, *arms)["metric"])
+
+
+def test_a_forged_summary_is_refused_by_name(results):
+    path = results / "runs" / SPEC["runs"][0]["id"] / "summary.json"
+    summary = json.loads(path.read_text())
+    summary["spec"]["seed"] = 8
+    path.write_text(json.dumps(summary))
+    with pytest.raises(FairflError, match=r"lambda=1\.0/seed7/summary\.json: the fingerprint does not belong"):
+        collect.tidy(SPEC, results)
+
+
+def test_a_missing_local_optimum_is_named(results):
+    (results / "optima/s/seed7/client1.json").unlink()
+    with pytest.raises(FileNotFoundError) as caught:
+        collect.tidy(SPEC, results)
+    assert str(caught.value.filename).endswith("seed7/client1.json")
+
+
+def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
+    made = []
+    for number, order in enumerate([(0, 1, 2, 3), (3, 1, 2, 0)]):
+        folder = tmp_path / str(number)
+        write_run(folder, SPEC["runs"][0], shift=1 / 3, order=order)
+        write_optima(folder, 7)
+        final, rounds = folder / "tidy/s.csv", folder / "tidy/s.rounds.parquet"
+        arguments = ["--results", str(folder), "--final", str(final), "--rounds", str(rounds)]
+        collect.main(["--spec", json.dumps(SPEC | {"local_only": True}), *arguments])
+        made.append(final.read_bytes())
+        assert len(pd.read_parquet(rounds)) == 4
+        assert sorted(p.name for p in final.parent.iterdir()) == ["s.csv", "s.rounds.parquet"]
+    assert made[0] == made[1]
+    mark = fingerprint(MADE)
+    text = made[0].decode()
+    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand"
+    assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
+    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,\n" in text
+    assert "\r" not in text
+
+
+def test_a_refused_run_leaves_no_table(results):
+    (results / "runs" / SPEC["runs"][0]["id"] / "summary.json").unlink()
+    final = results / "tidy/s.csv"
+    arguments = ["--results", str(results), "--final", str(final), "--rounds", str(results / "tidy/s.parquet")]
+    with pytest.raises(FileNotFoundError):
+        collect.main(["--spec", json.dumps(SPEC), *arguments])
+    assert not final.parent.exists()
+
+
+def test_a_summary_of_another_run_is_refused_by_name(results):
+    folder = results / "runs" / SPEC["runs"][0]["id"]
+    spec = {"setting": "s", "algorithm": "fedavg", "arm": "default", "seed": 7}
+    (folder / "summary.json").write_text(
+        json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": "", "measures": {}})
+    )
+    with pytest.raises(FairflError, match="belongs to run s/fedavg/default/seed7"):
+        collect.tidy(SPEC, results)
+
+
+def test_a_lost_client_is_refused_by_name(results):
+    path = results / "runs" / SPEC["runs"][0]["id"] / "metrics.parquet"
+    table = pd.read_parquet(path)
+    table[table["client"] == 0].to_parquet(path, index=False)
+    with pytest.raises(FairflError, match="metrics.parquet: its last round has not every client"):
+        collect.tidy(SPEC, results)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["runs/s/eagle/lambda=1.0/seed7/summary.json", "optima/s/seed7/client1.json", "surrogates/s/seed7/cluster1.json"],
+)
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '"a"'])
+def test_a_damaged_record_is_named(results, name, content):
+    write_surrogates(results)
+    (results / name).write_text(content)
+    with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
+        collect.tidy(SPEC | {"surrogates": 2}, results)
+
+
+def test_losses_of_a_regression_are_squared_errors(results):
+    """EAGLE's gap variance would be in squares of them."""
+    units = collect.tidy(SPEC | {"loss_unit": "mse"}, results)[0].set_index("metric")["unit"]
+    assert [units[name] for name in ("loss_mean", "gap_var", "accuracy_mean")] == ["mse", "mse^2", "fraction"]

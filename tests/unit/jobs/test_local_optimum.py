@@ -1,0 +1,243 @@
+"""Local optima: the minimum that is found, the model that is kept, the reason to stop."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from fairfl.algorithms.local_only import is_flat
+from fairfl.data.interface import assemble
+from fairfl.jobs import local_optimum
+from fairfl.jobs.prepare import write
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+from fairfl.simulation import clients as federation
+from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.simulation import Simulation
+
+CPU = torch.device("cpu")
+
+
+def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
+    """A spec as fairfl.workflow.job_specs.optimum makes it."""
+    spec = {
+        "model": {"name": "logistic_regression", "init": "zeros"},
+        "loss": "logistic",
+        "learning_rate": 0.5,
+        "optimizer": "sgd",
+        "weight_decay": 0.0,
+        "precision": "fp32",
+        "batch_size": None,
+        "local_optimum": {"max_steps": max_steps, "flat_window": flat_window, "flat_tolerance": flat_tolerance},
+        "seed": 3,
+        "client": 0,
+        "code": {},
+    }
+    return spec | changes
+
+
+def part_of(inputs, labels):
+    return Part(torch.as_tensor(inputs), torch.as_tensor(labels), torch.tensor([len(labels)]))
+
+
+def client(inputs, labels, classes=2):
+    """One client whose three parts are the same samples."""
+    part = part_of(inputs, labels)
+    return Clients({name: part for name in federation.PARTS}, classes, tuple(part.inputs.shape[1:]))
+
+
+def noisy(count=60, classes=2, seed=0):
+    """Overlapping classes, so that the minimum is finite; float64."""
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, classes, count)
+    return draw.normal(size=(count, 2)) + labels[:, None], labels
+
+
+def logistic_loss(theta, x, y):
+    """The training loss, written anew: mean log(1 + exp(-y z)), y in {-1, 1}."""
+    return np.logaddexp(0, -(2 * y - 1) * (x @ theta[:-1] + theta[-1])).mean()
+
+
+def softmax_loss(theta, x, y):
+    z = x @ theta[:6].reshape(3, 2).T + theta[6:]
+    return (np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y]).mean()
+
+
+def descend(x, y, rate, steps):
+    """The models of full-batch descent from zeros, [steps + 1, d + 1]."""
+    path = [np.zeros(x.shape[1] + 1)]
+    for _ in range(steps):
+        sign = 2 * y - 1
+        slope = -sign / (1 + np.exp(sign * (x @ path[-1][:-1] + path[-1][-1]))) / len(y)
+        path.append(path[-1] - rate * np.append(x.T @ slope, slope.sum()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("loss", "classes", "reference", "size"), [("logistic", 2, logistic_loss, 3), ("cross_entropy", 3, softmax_loss, 9)]
+)
+def test_the_minimum_of_a_convex_problem_is_found(loss, classes, reference, size):
+    x, y = noisy(classes=classes)
+    best = minimize(reference, np.zeros(size), (x, y)).fun
+    rule = {"max_steps": 600, "flat_window": 50, "flat_tolerance": 1e-5}
+    found = local_optimum.pretrain(spec_of(**rule, loss=loss), client(x, y, classes), CPU)
+    assert best - 1e-6 < found["loss_train"] < best + 1e-3
+    assert best < math.log(classes) - 0.1  # the problem is not trivial
+    assert found["stopped"] == "flat" and found["epochs"] < 600
+
+
+def test_losses_and_accuracies_are_those_of_the_model_on_each_part():
+    parts = dict(zip(federation.PARTS, (noisy(seed=seed, count=20 + seed) for seed in range(3)), strict=True))
+    clients = Clients({name: part_of(*samples) for name, samples in parts.items()}, 2, (2,))
+    found = local_optimum.pretrain(spec_of(max_steps=3), clients, CPU)
+    theta = descend(*parts["train"], rate=0.5, steps=3)[-1]
+    for name, (x, y) in parts.items():
+        assert found[f"loss_{name}"] == pytest.approx(logistic_loss(theta, x, y), rel=1e-12)
+        assert found[f"accuracy_{name}"] == ((x @ theta[:-1] + theta[-1] > 0) == y).mean()
+    assert (found["epochs"], found["stopped"]) == (3, "cap")
+
+
+def test_the_model_of_lowest_training_loss_is_kept_and_not_the_last_one():
+    (x, y), (held_x, held_y) = noisy(count=30), noisy(count=30, seed=1)
+    models = descend(x, y, rate=60.0, steps=20)
+    losses = [logistic_loss(theta, x, y) for theta in models]
+    best = int(np.argmin(losses))
+    assert 0 < best < 20 and losses[-1] > losses[best] + 0.01  # a rate so large that it matters
+    parts = {"train": part_of(x, y), "validation": part_of(held_x, held_y), "test": part_of(held_x, held_y)}
+    found = local_optimum.pretrain(spec_of(learning_rate=60.0), Clients(parts, 2, (2,)), CPU)
+    assert found["loss_train"] == pytest.approx(losses[best], rel=1e-9)
+    assert found["loss_validation"] == pytest.approx(logistic_loss(models[best], held_x, held_y), rel=1e-9)
+
+
+@pytest.mark.parametrize(("window", "epochs"), [(5, 5), (50, 50)])
+def test_a_flat_curve_stops_after_one_window(window, epochs):
+    balanced = client(np.zeros((4, 2)), np.array([0, 1, 0, 1]))
+    found = local_optimum.pretrain(spec_of(max_steps=200, flat_window=window, flat_tolerance=1e-9), balanced, CPU)
+    assert (found["stopped"], found["epochs"]) == ("flat", epochs)
+    assert found["loss_test"] == pytest.approx(math.log(2))
+
+
+def test_the_cap_counts_epochs_and_the_last_model_is_measured_between_two_checks():
+    x, y = noisy()
+    found = local_optimum.pretrain(spec_of(max_steps=7, flat_window=50), client(x, y), CPU)
+    assert (found["stopped"], found["epochs"]) == ("cap", 7)
+    assert found["loss_train"] == pytest.approx(logistic_loss(descend(x, y, 0.5, 7)[-1], x, y), rel=1e-12)
+
+
+def test_a_window_is_checked_ten_times(monkeypatch):
+    seen, real = [], local_optimum.client_losses
+    monkeypatch.setattr(local_optimum, "client_losses", lambda *args: (seen.append(1), real(*args))[1])
+    local_optimum.pretrain(spec_of(max_steps=40, flat_window=100), client(*noisy()), CPU)
+    assert len(seen) == 5
+
+
+def test_a_diverged_client_keeps_its_best_finite_model():
+    """Three equal inputs, one of them with the other label: the first step is so long that its loss is infinite."""
+    clients = client(np.full((3, 1), 1e30, dtype=np.float32), np.array([1, 1, 0]))
+    found = local_optimum.pretrain(spec_of(learning_rate=1e10), clients, CPU)
+    assert (found["stopped"], found["epochs"]) == ("diverged", 1)
+    assert found["loss_train"] == found["loss_validation"] == pytest.approx(math.log(2))
+
+
+def test_data_with_nan_have_no_optimum():
+    x, y = noisy()
+    x[3] = np.nan
+    found = local_optimum.pretrain(spec_of(), client(x, y), CPU)
+    assert (found["stopped"], found["epochs"], found["loss_train"], found["loss_test"]) == ("diverged", 0, None, None)
+
+
+def test_a_part_without_samples_has_no_loss_and_no_accuracy():
+    x, y = noisy()
+    parts = {"train": part_of(x, y), "validation": part_of(x, y), "test": part_of(x[:0], y[:0])}
+    found = local_optimum.pretrain(spec_of(max_steps=2), Clients(parts, 2, (2,)), CPU)
+    assert found["loss_test"] is None and found["accuracy_test"] is None
+    assert found["loss_validation"] > 0
+
+
+def test_every_client_and_seed_has_its_own_minibatches():
+    clients = client(*noisy())
+
+    def loss(**changes):
+        return local_optimum.pretrain(spec_of(max_steps=2, **changes), clients, CPU)["loss_train"]
+
+    assert loss(batch_size=7, client=1) == loss(batch_size=7, client=1)
+    assert len({loss(batch_size=7, client=k, seed=s) for k in (0, 1) for s in (3, 4)}) == 4
+    assert loss(client=0) == loss(client=1) != loss(batch_size=7)
+
+
+def test_minibatches_change_from_epoch_to_epoch(monkeypatch):
+    rounds, real = [], torch.randperm
+    monkeypatch.setattr(torch, "randperm", lambda *a, **k: rounds.append(real(*a, **k)) or rounds[-1])
+    local_optimum.pretrain(spec_of(max_steps=3, batch_size=7), client(*noisy()), CPU)
+    assert len(rounds) == 3 and len({tuple(order.tolist()) for order in rounds}) == 3
+
+
+def test_pretraining_starts_from_the_model_that_training_starts_from():
+    clients = client(*noisy())
+    drawn = {"model": {"name": "mlp", "hidden": [4]}, "learning_rate": 0.0}
+    found = local_optimum.pretrain(spec_of(max_steps=1, **drawn), clients, CPU)
+    run = {"algorithm": "fedavg", "hyperparameters": {}, "local_epochs": 1, "clients_per_round": 1}
+    run |= {"lr_decay": None, "modifiers": {}}
+    training = Simulation(spec_of(**drawn) | run, clients, None, CPU)
+    assert found["loss_train"] == training.losses("train", torch.tensor([0])).item()
+    other = local_optimum.pretrain(spec_of(max_steps=1, **drawn, seed=4), clients, CPU)
+    assert other["loss_train"] != found["loss_train"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "window", "flat"),
+    [
+        ([1.0, 1.0], 2, False),  # fewer values than a window and one before
+        ([1.0, 1.0, 1.0], 2, True),
+        ([1.0, 0.9, 0.8, 0.7], 2, False),  # still falling
+        ([1.0, 0.5, 0.4999, 0.4998], 2, True),  # fell by 0.04 %
+        ([1.0, 0.5, 0.49, 0.489], 2, False),  # fell by 2.2 %
+        ([1.0, 0.5, 0.9, 0.8], 2, True),  # only climbed since the lowest value
+        ([1.0, 0.5, 0.9, 0.4], 2, False),  # climbed, then fell on
+        ([100.0, 99.9, 99.8], 1, True),  # relative, not absolute
+        ([0.0, 0.0, 0.0], 1, False),  # no loss at all: no relative improvement is below 0
+    ],
+)
+def test_flat_means_that_the_lowest_loss_hardly_fell_in_the_window(losses, window, flat):
+    assert is_flat(losses, window, 0.01) is flat
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Features of two clients, the second without test samples."""
+    x, y = noisy(count=20)
+    write(tmp_path / "data.safetensors", assemble("toy", 2, "made", x.astype(np.float32), y))
+    client = [0] * 10 + [1] * 10
+    part = [0, 0, 0, 0, 0, 1, 1, 1, 2, 2] + [0] * 7 + [1] * 3
+    pq.write_table(pa.table({"row": list(range(20)), "client": client, "part": part}), tmp_path / "p.parquet")
+    return tmp_path
+
+
+def arguments(files, spec):
+    paths = ["--data", str(files / "data.safetensors"), "--partition", str(files / "p.parquet")]
+    return ["--spec", json.dumps(spec), *paths, "--out", str(files / "out" / "client.json"), "--device", "cpu"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, number, capsys):
+    spec = spec_of(max_steps=4, client=number)
+    local_optimum.main(arguments(files, spec))
+    text = (files / "out" / "client.json").read_text()
+    written = json.loads(text, parse_constant=pytest.fail)
+    own = federation.load(files / "data.safetensors", files / "p.parquet", CPU, only=number)
+    expected = local_optimum.pretrain(spec, own, CPU)
+    assert {key: written[key] for key in expected} == expected
+    assert (written["loss_test"] is None) == (number == 1)
+    assert written["spec"] == spec and written["fingerprint"] == fingerprint(spec)
+    assert f"client {number}: cap after 4 epochs" in capsys.readouterr().out
+
+
+def test_a_model_that_does_not_fit_the_data_is_refused_by_client_without_a_file(files):
+    with pytest.raises(FairflError, match=r"local optimum of client 1: cnn needs images"):
+        local_optimum.main(arguments(files, spec_of(model={"name": "cnn"}, client=1)))
+    assert not (files / "out").exists()

@@ -1,0 +1,205 @@
+"""fairfl.jobs.timing: what is repeated how often, in which order, by a clock that the tests turn. No time is asserted."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairfl.data.interface import assemble
+from fairfl.jobs import timing
+from fairfl.jobs.prepare import write
+from fairfl.jobs.timing import Stopwatch, arm_record, in_turns, metric_works
+from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
+from fairfl.reporting.measured import timed
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+
+ARM = {  # as fairfl.workflow.job_specs.timing makes it
+    "setting": "toy",
+    "shown": "",
+    "model": {"name": "logistic_regression", "init": "zeros"},
+    "loss": "cross_entropy",
+    "clients_per_round": 3,
+    "rounds": 1,
+    "local_epochs": 1,
+    "batch_size": None,
+    "learning_rate": 0.2,
+    "optimizer": "sgd",
+    "weight_decay": 0.0,
+    "lr_decay": None,
+    "modifiers": {},
+    "evaluated_parts": ["test"],
+    "precision": "fp32",
+    "evaluate_every": 1,
+    "keep": "nothing",
+    "algorithm": "fedavg",
+    "arm": "default",
+    "hyperparameters": {"weighting": "size"},
+    "seed": 1,
+}
+OTHER = ARM | {"algorithm": "qffl", "arm": "q=1.0", "shown": "q=1.0", "hyperparameters": {"q": 1.0}}
+SPEC = {
+    "setting": "toy",
+    "clients": 3,
+    "arms": [ARM, OTHER],
+    "rounds": 3,
+    "inferences": 2,
+    "metrics": 4,
+    "precision": "fp32",
+    "code": {},
+}
+
+
+class Clock:
+    """Stands still but for what work adds; writes down what happens."""
+
+    def __init__(self) -> None:
+        self.now, self.log = 0.0, []
+
+    def work(self, name: str, seconds: float):
+        def do() -> None:
+            self.now += seconds
+            self.log.append(name)
+
+        return do
+
+    def watch(self) -> Stopwatch:
+        return Stopwatch(lambda: self.now, lambda: self.log.append("wait"))
+
+
+def test_work_takes_turns_and_the_first_turn_does_not_count() -> None:
+    clock = Clock()
+    first = iter([9.0, 1.0, 2.0])
+    works = [lambda: clock.work("a", next(first))(), clock.work("b", 0.5)]
+    assert in_turns(works, 2, clock.watch()) == [[1.0, 2.0], [0.5, 0.5]]
+    assert [name for name in clock.log if name != "wait"] == ["a", "b"] * 3
+
+
+def test_the_clock_is_read_when_the_device_has_finished() -> None:
+    clock = Clock()
+    in_turns([clock.work("a", 1.0)], 1, clock.watch())
+    assert clock.log == ["wait", "a", "wait"] * 2
+
+
+def test_what_is_not_asked_for_is_not_done() -> None:
+    clock = Clock()
+    assert in_turns([clock.work("a", 1.0)], 0, clock.watch()) == [[]]
+    assert in_turns([], 5, clock.watch()) == []
+    assert clock.log == []
+
+
+def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_server() -> None:
+    record = arm_record(OTHER, 3, [6.0, 9.0], [0.25])
+    assert record == {
+        "algorithm": "qffl",
+        "hyperparameters": "q=1.0",
+        "models": 3,
+        "seconds": {
+            "train_seconds_per_round": [6.0, 9.0],
+            "train_seconds_per_model": [2.0, 3.0],
+            "inference_seconds": [0.25],
+        },
+    }
+    assert set(arm_record(ARM, 1, [], [0.25])["seconds"]) == {*INFERENCE}
+    assert set(arm_record(ARM, 1, [1.0], [])["seconds"]) == {*TRAINING}
+
+
+@pytest.mark.parametrize("clients", [1, 10])
+def test_every_timed_metric_is_a_number_of_the_clients_vectors(clients) -> None:
+    works = metric_works(clients)
+    assert set(works) == {*EVALUATING}
+    values = {name: work() for name, work in works.items()}
+    assert all(isinstance(value, float) and value >= 0 for value in values.values())
+    if clients == 1:  # one client is as far from itself as from anybody
+        assert values["metric_seconds_faa"] == values["metric_seconds_accuracy_parity"] == 0
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs the command on prepared images of three clients; None names no file."""
+    draw = np.random.default_rng(0)
+    images = draw.integers(0, 256, (36, 1, 4, 4), dtype=np.uint8)
+    write(tmp_path / "data.safetensors", assemble("toy", 3, "made", images, draw.integers(0, 3, 36), mean=0.5))
+    rows = [(row, row % 3, (row // 3) % 3) for row in range(36)]
+    table = pa.table(dict(zip(("row", "client", "part"), map(list, zip(*rows, strict=True)), strict=True)))
+    pq.write_table(table, tmp_path / "partition.parquet")
+
+    def run(files: bool = True, **changes):
+        spec = SPEC | changes
+        paths = {"data": tmp_path / "data.safetensors", "partition": tmp_path / "partition.parquet"} if files else {}
+        arguments = [text for key, path in paths.items() for text in (f"--{key}", str(path))]
+        out = tmp_path / "timed" / "toy.json"
+        timing.main(["--spec", json.dumps(spec), *arguments, "--out", str(out), "--device", "cpu"])
+        return out
+
+    return run
+
+
+def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
+    record = json.loads(job().read_text())
+    assert record["spec"] == SPEC and record["fingerprint"] == fingerprint(SPEC)
+    assert (record["device"], record["threads"]) == ("cpu", 1)
+    assert record["processor"] and record["host"] and record["versions"]["torch"]
+    assert [(arm["algorithm"], arm["hyperparameters"], arm["models"]) for arm in record["arms"]] == [
+        ("fedavg", "", 1),
+        ("qffl", "q=1.0", 1),
+    ]
+    for arm in record["arms"]:
+        lengths = {name: len(seconds) for name, seconds in arm["seconds"].items()}
+        assert lengths == {"train_seconds_per_round": 3, "train_seconds_per_model": 3, "inference_seconds": 2}
+        assert all(second > 0 for seconds in arm["seconds"].values() for second in seconds)
+    assert {name: len(seconds) for name, seconds in record["metrics"].items()} == dict.fromkeys(EVALUATING, 4)
+
+
+def test_tables_read_what_was_written(job) -> None:
+    found = timed(job())
+    assert found.machine.endswith(", 1 thread")
+    assert len(found.of("qffl", (("q", 1.0),), "inference_seconds")) == 2
+    assert len(found.of("anything", (), "metric_seconds_faa")) == 4  # whichever algorithm the numbers come from
+    assert found.of("qffl", (), "inference_seconds") == []
+
+
+def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
+    seen = []
+    step = timing.Simulation.step
+
+    def watched(self) -> None:
+        seen.append(self.spec["algorithm"])
+        step(self)
+
+    monkeypatch.setattr(timing.Simulation, "step", watched)
+    job()
+    assert seen == ["fedavg", "qffl"] * 4  # one round warms up
+
+
+def test_a_server_of_several_models(job) -> None:
+    focus = ARM | {"algorithm": "focus", "arm": "M=2", "shown": "M=2", "hyperparameters": {"M": 2}}
+    (arm,) = json.loads(job(arms=[focus]).read_text())["arms"]
+    assert arm["models"] == 2
+    halves = [seconds / 2 for seconds in arm["seconds"]["train_seconds_per_round"]]
+    assert arm["seconds"]["train_seconds_per_model"] == halves
+
+
+def test_metrics_alone_need_no_data(job) -> None:
+    record = json.loads(job(files=False, arms=[], rounds=0, inferences=0).read_text())
+    assert record["arms"] == [] and set(record["metrics"]) == {*EVALUATING}
+
+
+def test_arms_need_data(job) -> None:
+    with pytest.raises(FairflError, match="toy: arms are timed on data: name them with --data and --partition"):
+        job(files=False)
+
+
+def test_a_backend_that_cannot_run_the_model_is_one_line(job, monkeypatch) -> None:
+    monkeypatch.setattr(timing, "Simulation", lambda *_: (_ for _ in ()).throw(ValueError("backend stacked cannot")))
+    with pytest.raises(FairflError, match="toy: backend stacked cannot"):
+        job()
+
+
+@pytest.mark.parametrize("text", ["{", '{"arms": []}'])
+def test_a_damaged_record_is_named(tmp_path, text) -> None:
+    (tmp_path / "s.json").write_text(text)
+    with pytest.raises(FairflError, match=r"s\.json: damaged"):
+        timed(tmp_path / "s.json")

@@ -1,0 +1,321 @@
+"""The command fairfl.jobs.train: its files, resume, what it reads and what it refuses."""
+
+import json
+import math
+import signal
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+from fairfl.data.interface import assemble
+from fairfl.jobs import train
+from fairfl.jobs.prepare import write
+from fairfl.runtime import cli
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+from fairfl.simulation import clients as federation
+from fairfl.simulation.simulation import Simulation
+
+FILES = ["metrics.parquet", "model.safetensors", "summary.json"]
+CNN = {"name": "cnn", "channels": [2], "kernel": 3, "padding": 1, "hidden": 3}
+EAGLE = {"algorithm": "eagle", "hyperparameters": {"lambda": 1.0, "norm": "l2_k"}}
+SPEC = {  # as fairfl.workflow.job_specs.train makes it
+    "setting": "toy",
+    "model": {"name": "logistic_regression", "init": "zeros"},
+    "loss": "cross_entropy",
+    "clients_per_round": 3,
+    "rounds": 5,
+    "local_epochs": 1,
+    "batch_size": None,
+    "learning_rate": 0.2,
+    "precision": "fp32",
+    "evaluate_every": 2,
+    "optimizer": "sgd",
+    "weight_decay": 0.0,
+    "lr_decay": None,
+    "modifiers": {},
+    "evaluated_parts": ["train", "validation", "test"],
+    "keep": "model",
+    "algorithm": "fedavg",
+    "arm": "default",
+    "hyperparameters": {"weighting": "size"},
+    "seed": 1,
+    "code": {},
+}
+
+
+class Job:
+    """Prepared images of three classes dealt to three clients, and the command on them."""
+
+    def __init__(self, folder):
+        self.folder, self.out = folder, folder / "out"
+        draw = np.random.default_rng(0)
+        images = draw.integers(0, 256, (36, 1, 4, 4), dtype=np.uint8)
+        write(folder / "data.safetensors", assemble("toy", 3, "made", images, draw.integers(0, 3, 36), mean=0.5))
+        self.deal([(row, row % 3, (row // 3) % 3) for row in range(36)])
+
+    def deal(self, rows):
+        table = pa.table(dict(zip(("row", "client", "part"), map(list, zip(*rows, strict=True)), strict=True)))
+        pq.write_table(table, self.folder / "partition.parquet")
+
+    def optima(self, validation, test=0.5, name="optima"):
+        folder = self.folder / name
+        folder.mkdir()
+        for k, value in enumerate(validation):
+            (folder / f"client{k}.json").write_text(json.dumps({"loss_validation": value, "loss_test": test}))
+        return ["--optima", str(folder)]
+
+    def arguments(self, *more, **changes):
+        paths = {"data": "data.safetensors", "partition": "partition.parquet"}
+        files = [text for key, name in paths.items() for text in (f"--{key}", str(self.folder / name))]
+        return ["--spec", json.dumps(SPEC | changes), *files, "--out", str(self.out), "--device", "cpu", *more]
+
+    def run(self, *more, **changes):
+        train.main(self.arguments(*more, **changes))
+        return json.loads((self.out / "summary.json").read_text(), parse_constant=pytest.fail)
+
+    def metrics(self):
+        return pq.read_table(self.out / "metrics.parquet").to_pydict()
+
+    def kept(self):
+        return load_file(self.out / "model.safetensors")
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job(tmp_path)
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.fixture
+def kill(monkeypatch):
+    """Run a job that dies when it comes to `round`, with a checkpoint after every round before."""
+
+    def until(job, round, **changes):
+        step = Simulation.step
+
+        def mortal(self):
+            if self.round == round:
+                raise Killed
+            step(self)
+
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(Simulation, "step", mortal)
+            patch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)
+            job.run("--checkpoint-seconds", "0", **changes)
+
+    return until
+
+
+def test_a_run_leaves_its_three_files_and_no_other(job):
+    job.run("--checkpoint-seconds", "0")
+    assert sorted(path.name for path in job.out.iterdir()) == FILES
+
+
+def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
+    job.run()
+    schema = pq.read_schema(job.out / "metrics.parquet")
+    parts = ("train", "validation", "test")
+    names = ("loss", "accuracy", "recall", "samples")
+    assert schema.names == ["round", "client", *(f"{name}_{part}" for part in parts for name in names)]
+    for name in schema.names[2:]:
+        assert schema.field(name).type == (pa.int64() if name.startswith("samples") else pa.float64())
+    metrics = job.metrics()
+    assert metrics["round"] == [0] * 3 + [2] * 3 + [4] * 3 + [5] * 3
+    assert metrics["client"] == [0, 1, 2] * 4
+
+
+def test_metrics_begin_with_the_initial_and_end_with_the_final_model(job):
+    job.run()
+    metrics, theta = job.metrics(), job.kept()["theta"]
+    clients = federation.load(job.folder / "data.safetensors", job.folder / "partition.parquet", torch.device("cpu"))
+    for name, part in clients.parts.items():
+        assert metrics[f"loss_{name}"][:3] == pytest.approx([math.log(3)] * 3, rel=1e-6)
+        for k in range(3):
+            x, y = part.of(k)
+            outputs = F.linear(x.flatten(1), theta[:48].view(3, 16), theta[48:])
+            assert metrics[f"loss_{name}"][-3 + k] == pytest.approx(F.cross_entropy(outputs, y).item(), rel=1e-5)
+            right = (outputs.argmax(1) == y).double()
+            recalls = [right[y == c].mean().item() for c in y.unique()]
+            assert metrics[f"accuracy_{name}"][-3 + k] == pytest.approx(right.mean().item())
+            assert metrics[f"recall_{name}"][-3 + k] == pytest.approx(sum(recalls) / len(recalls))
+
+
+@pytest.mark.parametrize(
+    ("keep", "names"), [("nothing", set()), ("model", {"theta"}), ("path", {"theta", "path", "path_rounds"})]
+)
+def test_the_model_is_kept_as_far_as_the_setting_says(job, keep, names):
+    job.run(keep=keep)
+    assert set(job.kept()) == names
+
+
+def test_the_path_has_the_model_of_every_evaluated_round(job):
+    job.run(keep="path")
+    kept = job.kept()
+    assert kept["path"].shape == (4, 51) and kept["path_rounds"].tolist() == [0, 2, 4, 5]
+    assert not kept["path"][0].any() and torch.equal(kept["path"][-1], kept["theta"])
+
+
+def test_the_summary_says_what_was_run_and_how(job):
+    summary = job.run()
+    assert summary["spec"] == SPEC and summary["fingerprint"] == fingerprint(SPEC)
+    assert (summary["device"], summary["backend"], summary["parameters"]) == ("cpu", "stacked", 51)
+    assert (summary["diverged"], summary["dropped_reports"]) == (False, 0)
+    assert 0 < summary["training_seconds"] <= summary["seconds"]
+    assert {"host", "machine", "peak_memory_mib"} < set(summary) and {"torch", "numpy"} < set(summary["versions"])
+
+
+def test_the_same_spec_gives_the_same_bytes(job):
+    made = []
+    for name in ("a", "b"):
+        job.out = job.folder / name
+        job.run()
+        made.append([(job.out / file).read_bytes() for file in FILES[:2]])
+    assert made[0] == made[1]
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes(job, kill, monkeypatch):
+    job.out = job.folder / "whole"
+    job.run(keep="path", clients_per_round=2)
+    whole = [(job.out / name).read_bytes() for name in FILES[:2]]
+    job.out = job.folder / "killed"
+    kill(job, 3, keep="path", clients_per_round=2)
+    assert [path.name for path in job.out.iterdir()] == ["checkpoint.pt"]
+    rounds, step = [], Simulation.step
+    monkeypatch.setattr(Simulation, "step", lambda self: (rounds.append(self.round), step(self)))
+    job.run(keep="path", clients_per_round=2)
+    assert rounds == [3, 4]
+    assert [(job.out / name).read_bytes() for name in FILES[:2]] == whole
+    assert sorted(path.name for path in job.out.iterdir()) == FILES
+
+
+def test_a_checkpoint_of_another_spec_is_not_used(job, kill, capsys):
+    kill(job, 3)
+    job.run(learning_rate=0.3)
+    assert "belongs to another spec or code version: starting from round 0" in capsys.readouterr().out
+    resumed = job.kept()["theta"]
+    job.out = job.folder / "fresh"
+    job.run(learning_rate=0.3)
+    assert torch.equal(job.kept()["theta"], resumed)
+
+
+def test_optima_are_read_only_if_the_algorithm_needs_them(job):
+    nowhere = ["--optima", str(job.folder / "nowhere")]
+    job.run(*nowhere)
+    with pytest.raises(FileNotFoundError) as caught:
+        job.run(*nowhere, **EAGLE)
+    assert str(caught.value.filename).endswith("nowhere/client0.json")
+
+
+def test_training_uses_the_optima_on_validation_data(job):
+    thetas = []
+    rising, falling = [0.1, 0.5, 0.9], [0.9, 0.5, 0.1]
+    for number, (validation, test) in enumerate([(rising, 0.5), (rising, 0.7), (falling, 0.5)]):
+        job.run(*job.optima(validation, test, f"optima{number}"), **EAGLE)
+        thetas.append(job.kept()["theta"])
+    assert torch.equal(thetas[0], thetas[1])
+    assert not torch.allclose(thetas[0], thetas[2])
+
+
+def test_a_client_whose_optimum_diverged_is_left_out_and_counted(job):
+    summary = job.run(*job.optima([0.1, None, 0.9]), **EAGLE)
+    assert (summary["dropped_reports"], summary["diverged"]) == (5, False)
+
+
+def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
+    def load(*files):
+        clients = federation_load(*files)
+        train = clients.parts["train"]
+        train.inputs[train.offsets[1]] = torch.nan  # a training sample of client 1
+        return clients
+
+    federation_load = federation.load
+    monkeypatch.setattr(federation, "load", load)
+    summary = job.run()
+    assert (summary["diverged"], summary["dropped_reports"]) == (True, 5)
+    assert np.isnan(job.metrics()["loss_train"]).tolist() == [False, True, False] * 4
+    assert torch.isfinite(job.kept()["theta"]).all()
+
+
+def test_cnn_runs_sequentially_and_dense_models_as_asked(job):
+    assert job.run(model=CNN, rounds=1)["backend"] == "sequential"
+    assert job.run("--backend", "sequential", rounds=1)["backend"] == "sequential"
+    assert job.run("--backend", "stacked", rounds=1)["backend"] == "stacked"
+
+
+REFUSED = [
+    (["--backend", "stacked"], {"model": CNN}, "toy: backend stacked cannot run model cnn; use auto or sequential"),
+    ([], {"model": CNN | {"channels": [2, 2, 2]}}, "toy: cnn with 3 blocks is too deep for images of shape [1, 4, 4]"),
+    ([], {"loss": "logistic"}, "toy: loss logistic is for 2 classes, the data have 3"),
+    (["--data", "gone.safetensors"], {}, "gone.safetensors"),
+    (["--partition", "gone.parquet"], {}, "gone.parquet"),
+    (["--optima", "gone"], EAGLE, "gone/client0.json: No such file or directory"),
+    (["--device", "cuda"], {}, "config.yaml: device: 'cuda' is asked for, but torch finds no GPU"),
+]
+
+
+@pytest.mark.parametrize(("more", "changes", "words"), REFUSED, ids=lambda v: v[:30] if isinstance(v, str) else "")
+def test_a_refused_run_says_why_in_one_line_and_leaves_nothing(job, monkeypatch, capsys, more, changes, words):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["train", *job.arguments(*more, **changes)])
+    with pytest.raises(SystemExit) as stopped:
+        cli.run(train.main)
+    captured = capsys.readouterr()
+    assert stopped.value.code == 1 and captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith("error: ") and words in line
+    assert not job.out.exists()
+
+
+def test_a_run_that_fails_keeps_the_results_of_the_one_before(job):
+    job.run()
+    before = {path.name: path.read_bytes() for path in job.out.iterdir()}
+    with pytest.raises(FairflError):
+        job.run(loss="logistic")
+    assert {path.name: path.read_bytes() for path in job.out.iterdir()} == before
+
+
+def test_a_table_that_cannot_be_written_leaves_no_part_of_it(job, monkeypatch):
+    def half(table, path):
+        path.write_bytes(b"PAR1")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(train.pq, "write_table", half)
+    with pytest.raises(OSError, match="disk full"):
+        job.run()
+    assert list(job.out.iterdir()) == []
+
+
+# -- memberships, and runs that come after others --------------------------------------------------------------
+def test_a_mixture_is_written_down_and_a_later_run_starts_from_it(job):
+    focus = job.run(algorithm="focus", hyperparameters={"M": 2})
+    pi = np.array(focus["memberships"])
+    assert pi.shape == (3, 2) and np.allclose(pi.sum(1), 1) and "clusters" not in focus
+    assert "memberships" not in job.run(), "FedAvg deploys one model"
+
+    earlier = job.folder / "earlier.json"
+    earlier.write_text(json.dumps({"memberships": [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]}))
+    hard = job.run("--after", str(earlier), algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
+    assert hard["memberships"] == [[0, 1], [1, 0], [0, 1]]
+
+
+def test_without_the_run_before_it_says_so(job):
+    """An empty --after is what a rule passes where there is none."""
+    with pytest.raises(FairflError, match="needs the memberships"):
+        job.run("--after", algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
+
+
+def test_true_clusters_are_passed_on(job):
+    path = job.folder / "partition.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"clusters": "[0, 0, 1]"}), path)
+    assert job.run()["clusters"] == [0, 0, 1]

@@ -1,0 +1,102 @@
+"""The description of an artifact: which rows, which columns, where its numbers come from, what is refused."""
+
+import pytest
+from pydantic import ValidationError
+
+from fairfl.experiments.paper import Artifact
+
+TABLE = {
+    "kind": "table",
+    "title": "T",
+    "caption": "",
+    "settings": ["a", "b"],
+    "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}, "setting": "b"}],
+    "columns": ["accuracy_mean", "hp_q"],
+}
+
+
+def table(**given) -> Artifact:
+    return Artifact(**{**TABLE, **given})
+
+
+def test_rows_of_a_setting() -> None:
+    assert [row.algorithm for row in table().rows_in("a")] == ["fedavg"]
+    assert [row.algorithm for row in table().rows_in("b")] == ["fedavg", "qffl"]
+
+
+def test_columns_of_an_algorithm() -> None:
+    one = table(columns_of={"fedavg": ["accuracy_mean"]})
+    assert (one.columns_for("fedavg", "a"), one.columns_for("qffl", "a")) == (
+        ["accuracy_mean"],
+        ["accuracy_mean", "hp_q"],
+    )
+
+
+def test_columns_of_a_setting() -> None:
+    three = ["accuracy_mean", "hp_q", "loss_mean"]
+    one = table(columns=three, columns_of={"fedavg": ["accuracy_mean", "loss_mean"]}, columns_in={"b": ["loss_mean"]})
+    assert one.columns_for("fedavg", "a") == ["accuracy_mean", "loss_mean"]
+    assert one.columns_for("fedavg", "b") == ["loss_mean"]  # both must allow it
+    assert one.columns_for("qffl", "a") == three
+    unordered = table(columns=three, columns_in={"a": ["loss_mean", "accuracy_mean"]})
+    assert unordered.columns_for("qffl", "a") == ["accuracy_mean", "loss_mean"]  # print order is that of the columns
+
+
+@pytest.mark.parametrize(
+    ("columns", "origins", "needs"),
+    [
+        (["accuracy_mean"], ("tidy",), ("tidy",)),
+        (["hp_q", "learning_rate"], ("tuned",), ("tuned", "reported")),
+        (["accuracy_mean", "num_clients"], ("tidy", "statistics"), ("tidy", "statistics", "reported")),
+        (["inference_seconds"], ("timed",), ("timed",)),
+        (["accuracy_mean", "inference_seconds"], ("tidy", "timed"), ("tidy", "timed")),
+        (["config_rounds", "num_clients"], ("setting", "statistics"), ("statistics", "reported")),
+    ],
+)
+def test_where_numbers_come_from(columns, origins, needs) -> None:
+    assert (table(columns=columns).origins, table(columns=columns).needs) == (origins, needs)
+
+
+def test_an_artifact_without_columns_shows_runs() -> None:
+    figure = Artifact(kind="figure", title="F", caption="", settings=["a"], rows=TABLE["rows"][:1], plot="gap_boxes")
+    assert figure.origins == ("tidy",)
+
+
+def test_counts_need_no_rows() -> None:
+    assert table(rows=[], columns=["num_clients", "samples_train"]).rows == []
+
+
+def test_what_settings_say_and_the_cost_of_metrics_need_no_rows() -> None:
+    assert table(rows=[], columns=["num_clients", "config_rounds", "metric_seconds_faa"]).of_settings
+    assert not table(columns=["num_clients", "inference_seconds"]).of_settings
+
+
+def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
+    assert table(layout="arms_by_setting").layout == "arms_by_setting"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rows": []}, "a table needs rows, unless all of its columns count"),
+        ({"settings": []}, "a table needs settings and columns"),
+        ({"settings": ["a"]}, "row 1: setting 'b' is not one of the artifact's settings"),
+        ({"columns_of": {"qfl": ["hp_q"]}}, "columns_of: no row has algorithm 'qfl'; did you mean 'qffl'"),
+        ({"columns_of": {"qffl": ["hp_p"]}}, "columns_of.qffl: 'hp_p' is no column; did you mean 'hp_q'"),
+        ({"layout": "settings_by_arm"}, "layout settings_by_arm has one metric per cell; name that of fedavg"),
+        ({"layout": "arms_by_setting", "rows": [], "columns": ["num_clients"]}, "layout arms_by_setting needs rows"),
+        ({"layout": "arms_by_settings"}, "layout"),
+        ({"layout": "metrics_by_arm", "rows": [], "columns": ["num_clients"]}, "layout metrics_by_arm needs rows"),
+        ({"layout": "metrics_by_setting"}, "layout metrics_by_setting has one row per setting, b has 2"),
+        ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
+        ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),
+        (
+            {"rows": [], "columns": ["num_clients", "inference_seconds"]},
+            "a table needs rows, unless all of its columns",
+        ),
+        ({"rules": [2]}, r"rules: \[2\] for rows 0 to 1"),
+    ],
+)
+def test_what_cannot_be_printed_is_refused(given, message) -> None:
+    with pytest.raises(ValidationError, match=message):
+        table(**given)

@@ -1,0 +1,315 @@
+"""The claim language: what parses, what it means, and that no text does anything else than raise ClaimError."""
+
+import math
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fairfl.experiments.paper import Row
+from fairfl.reporting.arms import arm
+from fairfl.reporting.claims.evaluation import evaluate
+from fairfl.reporting.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
+from fairfl.reporting.values import Cell, Values
+
+NUMBERS = {
+    ("fedavg", ""): {"gap": 0.3, "acc": 0.687},
+    ("qffl", "q=1.0"): {"gap": 0.2, "acc": 0.68},
+    ("qffl", "q=5"): {"gap": 0.25, "acc": 0.67},
+    ("eagle", "lambda=0.1"): {"gap": 0.15, "acc": 0.69},
+    ("eagle", "lambda=2.0"): {"gap": 0.1, "acc": 0.675},
+    ("eagle", "lambda=10"): {"gap": 0.1004, "acc": 0.66},
+}
+ROWS = [Row(algorithm=name, hyperparameters=dict(arm(text))) for name, text in NUMBERS]
+
+
+def table(setting: str = "s", skip_empty: bool = False, **changed: float | None) -> Values:
+    """NUMBERS in one setting; `changed` replaces gaps by algorithm name and first value: eagle_2=None."""
+    cells = {}
+    for (name, text), metrics in NUMBERS.items():
+        for metric, value in metrics.items():
+            cells[setting, name, arm(text), metric] = Cell(value)
+        label = "_".join([name, *(f"{value:g}".replace(".", "") for _, value in arm(text))])
+        if label in changed:
+            cells[setting, name, arm(text), "gap"] = Cell(changed[label])
+    return Values(cells, skip_empty)
+
+
+def judged(text: str, values: Values | None = None, rows=ROWS, digits: int = 3):
+    return evaluate(parse(text, "c"), values or table(), "s", rows, lambda metric: digits)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("gap(eagle, lambda=2.0) < gap(fedavg)", "holds"),
+        ("gap(eagle, lambda=2) < gap(fedavg)", "holds"),
+        ("gap(fedavg) < gap(eagle, lambda=2.0)", "fails"),
+        ("gap(fedavg) >= 0.3", "holds"),
+        ("gap(fedavg) > 0.3", "fails"),
+        ("gap(fedavg) <= .3e0", "holds"),
+        ("1 - 2 - 3 == -4", "holds"),
+        ("2 + 3 * 4 == 14", "holds"),
+        ("(2 + 3) * 4 == 20", "holds"),
+        ("12 / 3 / 2 == 2", "holds"),
+        ("-(2 - 5) == 3", "holds"),
+        ("2 - -2 == 4", "holds"),
+        ("-2 * -3 == 6", "holds"),
+        ("abs(1 - 3) == 2", "holds"),
+        ("min(3, 1, 2) + max(3, 1, 2) == 4", "holds"),
+        ("abs(acc(fedavg) - acc(eagle, lambda=2.0)) <= 0.012", "holds"),  # 0.01200000000000001 in floats
+        ("100*(gap(fedavg)/gap(qffl, q=1)-1) >= 50", "holds"),
+        ("min_over(gap, eagle) < min_over(gap, !eagle)", "holds"),
+        ("max_over(gap, *) == gap(fedavg)", "holds"),
+        ("min_over(gap, !qffl) == 0.1", "holds"),
+        ("argmin gap == eagle(lambda=2)", "holds"),
+        ("argmin gap == qffl(q=1)", "fails"),
+        ("argmax gap == fedavg", "holds"),
+        ("argmax gap == fedavg()", "holds"),
+        ("monotone(acc, eagle, lambda, down)", "holds"),
+        ("monotone(acc, eagle, lambda, up)", "fails"),
+        ("monotone(gap, qffl, q, up)", "holds"),
+        ("gap(fedavg) != gap(qffl, q=1)", "holds"),
+        ("gap(fedavg) != 0.3", "fails"),
+        ("sqrt(acc(fedavg) * acc(fedavg)) == acc(fedavg)", "holds"),
+        ("atan_deg(1) == 45", "holds"),
+        ("acc(fedavg) > acc(qffl, q=1) * 1.01", "holds"),
+        ("acc(fedavg) > acc(qffl, q=1) * 1.03", "fails"),
+        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.04", "holds"),
+        ("max_over(acc, eagle) - min_over(acc, eagle) < 0.02", "fails"),
+        ("min_over(gap, !eagle, !qffl) == gap(fedavg)", "holds"),
+        ("max_over(gap, !fedavg, !qffl) == gap(eagle, lambda=0.1)", "holds"),
+        ("max_over(gap, eagle, lambda=2) == 0.1", "holds"),
+        ("min_over(gap, *, q=5) == 0.25", "holds"),
+        ("max_over(gap, !fedavg, !eagle, q=1) == 0.2", "holds"),
+        ("undominated eagle(lambda=2): acc up, gap down", "holds"),
+        ("undominated eagle(lambda=10): acc up, gap down", "fails"),
+        ("undominated fedavg: gap up", "holds"),
+    ],
+)
+def test_claims(text, status) -> None:
+    judgement = judged(text)
+    assert judgement.status == status
+    assert judgement.left is not None and judgement.right is not None and judgement.reason
+
+
+def test_tree() -> None:
+    assert parse("gap(eagle, lambda=1.0)@s.a0.1 - 1 < min_over(gap, !eagle)", "c") == Comparison(
+        Binary("-", CellOf("gap", "eagle", (("lambda", 1.0),), "s.a0.1"), 1.0),
+        "<",
+        Group("min", "gap", None, ("eagle",), (), None),
+    )
+    assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", "a", (("k", "v"), ("l", -0.002)))
+
+
+def test_keys_of_modifiers_have_a_dot() -> None:
+    parameters = {"q": 1, "dp.sigma": 2, "lsr": True}
+    rows = [Row(algorithm="qffl", hyperparameters=parameters | {"dp.sigma": sigma}) for sigma in (2, 5)]
+    values = Values({("s", "qffl", arm(row.hyperparameters), "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
+    assert judged("acc(qffl, q=1, dp.sigma=2, lsr=true) == 0.9", values, rows).status == "holds"
+    assert judged("monotone(acc, qffl, dp.sigma, down)", values, rows).status == "holds"
+    assert judged("max_over(acc, !fedavg, dp.sigma=5) == 0.4", values, rows).status == "holds"
+    assert judged("argmax acc == qffl(q=1, dp.sigma=2, lsr=true)", values, rows).status == "holds"
+    assert judged("monotone(acc, qffl, dp.sigma, down, lsr=true)@s", values, rows).status == "holds"
+
+
+def test_dominance_names_the_better_row_and_forgives_ties() -> None:
+    assert "dominated by eagle(lambda=2)" in judged("undominated eagle(lambda=10): acc up, gap down").reason
+    values = table(fedavg=0.1)  # as good as eagle(lambda=2) in gap, better in acc
+    assert judged("undominated eagle(lambda=2): acc up, gap down", values).reason == "dominated by fedavg"
+    same = Values({**values.cells, ("s", "fedavg", (), "acc"): Cell(0.675)})
+    assert judged("undominated eagle(lambda=2): acc up, gap down", same).status == "holds"
+
+
+def test_dominance_needs_numbers() -> None:
+    assert "no value for gap of afl" in judged("undominated afl: gap up").reason
+    assert judged("undominated fedavg: gap down", table(eagle_2=None)).status == "undecidable"
+    assert judged("undominated eagle(lambda=10): gap down", table(eagle_2=None, skip_empty=True)).status == "holds"
+    alone = judged("undominated fedavg: gap down", rows=ROWS[:1])
+    assert (alone.status, "no row to hold fedavg against" in alone.reason) == ("undecidable", True)
+    elsewhere = Values({**table().cells, **table("t.0", fedavg=0.01).cells})
+    assert judged("undominated fedavg: gap down @t.0", elsewhere).status == "holds"
+
+
+def test_a_name_may_stand_for_an_arm() -> None:
+    statement = parse("cv(row) == sqrt(var(row)@t) / abs(-acc(row)) + cv(fedavg) * max_over(cv, *)", "c")
+    meant = "cv(q, a=1) == sqrt(var(q, a=1)@t) / abs(-acc(q, a=1)) + cv(fedavg) * max_over(cv, *)"
+    assert bound(statement, "row", "q", arm("a=1")) == parse(meant, "c")
+
+
+def test_equalities_and_argopt_accept_ties_at_the_printed_precision_only() -> None:
+    assert judged("argmin gap == eagle(lambda=10)", digits=3).status == "holds"
+    assert judged("argmin gap == eagle(lambda=10)", digits=4).status == "fails"
+    assert judged("gap(eagle, lambda=2) == gap(eagle, lambda=10)", digits=3).status == "holds"
+    assert judged("gap(eagle, lambda=2) == gap(eagle, lambda=10)", digits=4).status == "fails"
+    assert judged("gap(eagle, lambda=10) <= gap(eagle, lambda=2)", digits=3).status == "fails"
+    assert judged("1.0001 == 1", digits=0).status == "fails"  # no metric, no printed precision
+
+
+def test_trend_is_taken_along_the_number_not_the_order_of_rows() -> None:
+    judgement = judged("monotone(gap, eagle, lambda, down)", rows=ROWS[::-1])
+    assert (judgement.status, judgement.left, judgement.right) == ("fails", 0.1, 0.1004)
+    assert "lambda=2 to 10" in judgement.reason
+
+
+def test_trend_with_a_fixed_parameter() -> None:
+    rows = [Row(algorithm="f", hyperparameters={"a": a, "t": t}) for a in (1, 2) for t in (0, 1)]
+    values = Values({("s", "f", arm(row.hyperparameters), "m"): Cell(float(n)) for n, row in enumerate(rows)})
+    assert judged("monotone(m, f, t, up, a=1)", values, rows).status == "holds"
+    assert "other hyper-parameters change" in judged("monotone(m, f, t, up)", values, rows).reason
+
+
+def test_rows_of_another_setting_take_no_part() -> None:
+    rows = [*ROWS, Row(algorithm="afl", setting="t.0"), Row(algorithm="fedprox", setting="s")]
+    values = Values({**table().cells, ("t.0", "afl", (), "gap"): Cell(0.0), ("s", "fedprox", (), "gap"): Cell(0.5)})
+    assert judged("min_over(gap, *) == 0.1", values, rows).status == "holds"
+    assert judged("argmax gap == fedprox", values, rows).status == "holds"
+    assert judged("min_over(gap, afl)@t.0 == 0", values, rows).status == "holds"
+    assert "no row for fedprox" in judged("min_over(gap, fedprox)@t.0 < 1", values, rows).reason
+    assert "no row afl" in judged("argmin gap == afl", values, rows).reason
+
+
+def test_another_setting() -> None:
+    values = Values({**table().cells, **table("t.0", fedavg=9.0).cells})
+    assert judged("gap(fedavg)@t.0 - 1 > gap(fedavg)", values).left == 8
+    assert judged("max_over(gap, *)@t.0 == 9", values).status == "holds"
+    assert judged("monotone(gap, qffl, q, up)@t.0", values).status == "holds"
+    no_setting = evaluate(parse("gap(fedavg) > 0", "c"), values, None, ROWS)
+    assert (no_setting.status, "no setting" in no_setting.reason) == ("undecidable", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("gap(fedprox) < 1", "no value for gap of fedprox in s"),
+        ("gap(eagle) < 1", "no value for gap of eagle in s"),
+        ("gap(eagle, lambda=7) < 1", "no value for gap of eagle(lambda=7) in s"),
+        ("loss(fedavg) < 1", "no value for loss of fedavg in s"),
+        ("gap(fedavg)@z < 1", "in z"),
+        ("1 / (gap(fedavg) - gap(fedavg)) < 1", "division by zero"),
+        ("1e308 * 10 < 1", "range of numbers"),
+        ("1e999 - 1e999 < 1", "range of numbers"),
+        ("min_over(gap, fedprox) < 1", "no row for fedprox"),
+        ("argmin gap == eagle(lambda=7)", "no row eagle(lambda=7)"),
+        ("monotone(gap, fedavg, q, up)", "no value"),
+        ("monotone(loss, eagle, lambda, up)", "no value for loss"),
+        ("sqrt(0 - 1) < 1", "root of a negative number"),
+        ("min_over(gap, eagle, lambda=7) < 1", "no row for eagle(lambda=7)"),
+        ("min_over(gap, !eagle, !qffl, !fedavg) < 1", "no row for !eagle, !qffl, !fedavg"),
+    ],
+)
+def test_what_cannot_be_decided_says_why(text, reason) -> None:
+    judgement = judged(text)
+    assert (judgement.status, judgement.left, judgement.right) == ("undecidable", None, None)
+    assert reason in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("gap(fedavg) < gap(qffl, q=1)", "holds"),  # 0.3 rounds, and never
+        ("gap(qffl, q=1) <= gap(fedavg)", "fails"),
+        ("gap(qffl, q=1) < gap(qffl, q=5)", "fails"),  # both never
+        ("gap(qffl, q=1) <= gap(qffl, q=5)", "holds"),
+        ("gap(qffl, q=1) == gap(qffl, q=5)", "holds"),
+        ("gap(qffl, q=1) == gap(fedavg)", "fails"),
+        ("max_over(gap, *) > 1e300", "holds"),
+        ("min_over(gap, !eagle) == gap(fedavg)", "holds"),
+        ("gap(qffl, q=1) / gap(fedavg) > 10", "holds"),
+        ("abs(gap(fedavg) - gap(qffl, q=1)) > 10", "holds"),
+        ("gap(qffl, q=1) - gap(qffl, q=5) < 1", "undecidable"),
+        ("gap(qffl, q=1) / gap(qffl, q=5) < 1", "undecidable"),
+        ("argmax gap == qffl(q=5)", "holds"),
+        ("argmin gap == qffl(q=5)", "fails"),
+        ("monotone(gap, qffl, q, up)", "holds"),
+    ],
+)
+def test_a_target_that_was_never_reached_takes_longer_than_any_other(text, status) -> None:
+    judgement = judged(text, table(qffl_1=math.inf, qffl_5=math.inf))
+    assert judgement.status == status
+    assert (status == "undecidable") == (judgement.left is None)
+
+
+@pytest.mark.parametrize("text", ["min_over(gap, *) < 1", "argmin gap == fedavg", "monotone(gap, eagle, lambda, down)"])
+def test_empty_cells_stop_our_groups_but_not_the_papers(text) -> None:
+    assert judged(text, table(eagle_2=None)).status == "undecidable"
+    assert judged(text, table(eagle_2=None, skip_empty=True)).status != "undecidable"
+
+
+def test_empty_cell_named_directly_is_never_skipped() -> None:
+    assert judged("gap(eagle, lambda=2) < 1", table(eagle_2=None, skip_empty=True)).status == "undecidable"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "column 1: found the end"),
+        ("gap(fedavg)", "column 12: found the end, expected .*one of < <= > >= =="),
+        ("gap(fedavg) < ", "expected .* a number"),
+        ("gap(fedavg) = 1", "column 13: found '='"),
+        ("gap(fedavg) < 1 < 2", "column 17: found '<'"),
+        ("gap(fedavg, q) < 1", r"column 14: found '\)', expected '='"),
+        ("gap(fedavg, q=1, q=2) < 1", "column 18: found 'q' again"),
+        ("gap(fedavg) ! 1", "column 13: found '!'"),
+        ("gap(dp.sigma) < 1", "column 7: found '.'"),
+        ("min_over(gap, !eagle, fedavg) < 1", r"column 29: found '\)', expected '='"),
+        ("undominated eagle", "column 18: found the end"),
+        ("undominated eagle: gap", "expected up or down"),
+        ("argmin gap < fedavg", "column 12: found '<', expected '=='"),
+        ("monotone(gap, eagle, lambda, sideways)", "found 'sideways', expected up or down"),
+        ("abs(1, 2) < 1", "column 6: found ','"),
+        ("min_over(gap, !) < 1", "column 16"),
+        ("gap(fedavg)@ < 1", "expected a setting"),
+        ("__import__('os').system('true') < 1", 'column 12: found "\'"'),
+        ("-" * 500 + "1 < 2", "nested more than 100 deep"),
+        ("(" * 5000, "found the end"),
+    ],
+)
+def test_syntax_errors_name_claim_column_and_expectation(text, message) -> None:
+    with pytest.raises(ClaimError, match=f"claim t8_x: .*{message}"):
+        parse(text, "t8_x")
+
+
+def test_many_parentheses_are_not_deep() -> None:
+    assert judged("(" * 3000 + "1" + ")" * 3000 + " == 1").status == "holds"
+
+
+_PIECES = [
+    "gap", "acc", "eagle", "fedavg", "lambda", "q", "up", "down", "min", "max", "abs", "min_over", "max_over", "argmin",
+    "argmax", "monotone", "undominated", "sqrt", "atan_deg", "!=", "dp.sigma", ":", "(", ")", ",", "=", "==", "<", "<=",
+    ">", ">=", "!", "*", "+", "-", "/", "@", ".", "1", "2.0", "1e400", "0", "s", "t.0", "\n", "é", "'", "__import__",
+]  # fmt: skip
+_SALAD = st.lists(st.sampled_from(_PIECES), max_size=25)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(st.text(max_size=60), _SALAD.map(" ".join), _SALAD.map("".join)))
+@example("gap(fedavg)<1")
+def test_any_text_is_judged_or_refused(text) -> None:
+    try:
+        statement = parse(text, "c")
+    except ClaimError as error:
+        assert str(error).startswith("claim c: ")
+        return
+    judgement = evaluate(statement, table(), "s", ROWS)
+    assert judgement.status in ("holds", "fails", "undecidable")
+    assert all(side is None or math.isfinite(side) for side in (judgement.left, judgement.right))
+
+
+_NUMBER = st.floats(0, 1e6, allow_nan=False).map(repr)
+_FORMULA = st.recursive(
+    _NUMBER,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        inner.map(lambda text: f"-{text}"),
+        inner.map(lambda text: f"abs({text})"),
+    ),
+    max_leaves=12,
+)
+
+
+@given(_FORMULA)
+def test_arithmetic_is_pythons(formula) -> None:
+    wanted = eval(formula, {"__builtins__": {}, "abs": abs})
+    judgement = judged(f"{formula} <= 0")
+    assert judgement.left == wanted if math.isfinite(wanted) else judgement.status == "undecidable"

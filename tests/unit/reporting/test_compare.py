@@ -1,0 +1,475 @@
+"""The comparison: every cell beside its reported number, with the right verdict and the same bytes each time."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from fairfl.experiments.workload import load_workload
+from fairfl.jobs.comparison import Line, joint_spread, lines, main, verdict
+from fairfl.reporting.units import half_unit
+from fairfl.reporting.values import Cell
+from fairfl.runtime.errors import FairflError
+from tests.unit.reporting.demo import SETTING
+
+PAPER = {
+    "paper": "demo",
+    "title": "A demo",
+    "citation": "Nobody.",
+    "arxiv": "0000.00000",
+    "metrics": {
+        "loss": {"name": "loss", "meaning": "mean loss", "unit": "nats", "direction": "down", "digits": 2},
+        "acc": {"name": "accuracy", "meaning": "mean accuracy", "unit": "percent", "direction": "up", "digits": 1},
+    },
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "grid": {"q": [1, 2]}, "sources": {"q": "paper table 1"}},
+    },
+    "settings": {name: SETTING for name in ("same", "shorter", "other_data", "both", "fewer_seeds")},
+    "artifacts": {
+        "table1": {
+            "kind": "table",
+            "title": "Table 1",
+            "caption": "Numbers",
+            "settings": ["same", "shorter", "other_data", "both", "fewer_seeds"],
+            "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}],
+            "columns": ["loss", "acc"],
+        },
+        "figure1": {"kind": "figure", "title": "F", "caption": "f", "plot": "curves", "settings": ["same"], "rows": []},
+    },
+}
+SCALE = {
+    "scale": "tiny",
+    "description": "Small.",
+    "patches": [
+        {"match": ["shorter", "both"], "set": {"rounds": 10}, "why": "time"},
+        {"match": ["other_data", "both"], "set": {"data": {"name": "digits"}}, "why": "no files"},
+        {"match": ["fewer_seeds"], "set": {"seeds": [0]}, "why": "time"},
+    ],
+}
+TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def build(
+    root: Path,
+    reported: str = "",
+    artifacts: dict | None = None,
+    metrics: dict | None = None,
+    settings: dict | None = None,
+    **config,
+):
+    """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
+    (root / "papers/reported/demo").mkdir(parents=True)
+    (root / "scales").mkdir()
+    more = {key: PAPER[key] | (given or {}) for key, given in (("metrics", metrics), ("settings", settings))}
+    paper = {**PAPER, **more, "artifacts": artifacts or PAPER["artifacts"]}
+    (root / "papers/demo.yaml").write_text(json.dumps(paper))
+    (root / "scales/tiny.yaml").write_text(json.dumps(SCALE))
+    if reported:
+        (root / "papers/reported/demo/table1.csv").write_text(REPORTED + reported)
+    (root / "results/tidy").mkdir(parents=True)
+    for setting in PAPER["settings"]:
+        text = TIDY
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+            for seed, loss in ((0, 1.0), (1, 1.2)):
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},f{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{loss},nats,d,10,{run}\n"
+                text += f"{setting},{algorithm},{arm},{seed},acc,0.5,fraction,d,10,{run}\n"
+        (root / f"results/tidy/{setting}.csv").write_text(text)
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
+
+
+def one(rows: list[Line], setting: str, algorithm: str = "fedavg", metric: str = "loss") -> Line:
+    (found,) = [r for r in rows if (r.setting, r.algorithm, r.metric) == (setting, algorithm, metric)]
+    return found
+
+
+def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None:
+    rows = lines(build(tmp_path), tmp_path, tmp_path / "results")
+    keys = [(row.setting, row.algorithm, row.metric) for row in rows]
+    assert keys == [
+        (setting, algorithm, metric)
+        for setting in PAPER["settings"]
+        for algorithm in ("fedavg", "qffl")
+        for metric in ("loss", "acc")
+    ]
+    assert {row.verdict for row in rows} == {"not reported"}
+    assert {row.artifact for row in rows} == {"demo_table1"}
+
+
+def test_numbers_units_and_provenance(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    line = one(rows, "same")
+    assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
+    assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
+    assert line.difference == "-0.2"
+    assert float(line.difference_over_spread) == pytest.approx(-0.2 / math.hypot(0.2, 0.1))
+    assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
+    assert (line.fingerprints, line.data, line.changed_by_scale) == ("f0;f1", "synthetic_gaussian", "")
+    percent = one(rows, "same", metric="acc")
+    assert (percent.ours, percent.unit) == ("50", "percent")
+
+
+@pytest.mark.parametrize(
+    ("setting", "wanted"),
+    [
+        ("same", "agrees"),
+        ("fewer_seeds", "agrees"),
+        ("shorter", "not comparable: scale"),
+        ("other_data", "not comparable: stand-in"),
+        ("both", "not comparable: stand-in and scale"),
+    ],
+)
+def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> None:
+    rows = lines(build(tmp_path, f"table1,{setting},fedavg,,loss,1.1,,,nats,\n"), tmp_path, tmp_path / "results")
+    line = one(rows, setting)
+    assert line.verdict == wanted
+    assert ("digits (stand-in for synthetic_gaussian)" in line.data) == (setting in ("other_data", "both"))
+    assert ("rounds: 100 -> 10" in line.changed_by_scale) == (setting in ("shorter", "both"))
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [("1.3", "agrees"), ("0.9", "agrees"), ("1.31", "differs"), ("0.89", "differs")]
+)
+def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
+    rows = lines(build(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n"), tmp_path, tmp_path / "results")
+    assert one(rows, "same").verdict == wanted  # ours 1.1 +- 0.1, limit 2 x 0.1
+
+
+def test_limit_comes_from_config(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n", verdict={"agree_within": 1.9})
+    assert one(lines(workload, tmp_path, tmp_path / "results"), "same").verdict == "differs"
+
+
+def test_spread_is_at_least_half_a_printed_unit() -> None:
+    assert joint_spread(None, None, 0.005) == 0.005
+    assert joint_spread(0.0, 0.0, 0.5) == 0.5
+    assert joint_spread(3.0, 4.0, 0.0005) == 5.0
+
+
+def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
+    assert half_unit(2.6e-4, "", 2) == pytest.approx(5e-6)
+    assert half_unit(3, "", 2) == pytest.approx(0.05)
+    assert half_unit(0.0, "", 2) == half_unit(7.0, "nats", 2) == 0.005
+
+
+def test_order_of_verdicts() -> None:
+    number, empty = Cell(1.0), Cell(None, note="illegible")
+    bad = Cell(None, seeds=2, diverged=1)
+    assert verdict(None, None, None, None) == "not reported"
+    assert verdict(empty, number, None, None) == "not reported"
+    assert verdict(number, None, "not comparable: scale", None) == "not run"
+    assert verdict(number, bad, "not comparable: scale", None) == "diverged"
+    assert verdict(number, number, None, 1.0) == "agrees"
+    assert verdict(number, number, None, 1.1) == "differs"
+
+
+def test_a_run_that_diverged_agrees_with_a_paper_that_says_so() -> None:
+    number, bad, said = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
+    assert verdict(said, bad, None, None) == "agrees"
+    assert verdict(said, number, None, None) == "differs"
+    assert verdict(said, bad, "not comparable: scale", None) == "not comparable: scale"
+    assert verdict(said, None, None, None) == "not run"
+    assert verdict(number, bad, None, None) == "diverged"
+
+
+def test_divergence_on_both_sides_is_said(tmp_path) -> None:
+    reported = "table1,same,fedavg,,loss,,,,nats,diverged\ntable1,same,qffl,q=1,loss,,,,nats,diverged after round 3\n"
+    workload = build(tmp_path, reported)
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    both, only = one(rows, "same"), one(rows, "same", "qffl")
+    assert (both.verdict, both.reported_note, both.note) == ("agrees", "diverged", "1 of 2 seeds diverged")
+    assert (only.verdict, only.reported_note, only.ours) == ("differs", "diverged after round 3", "1.1")
+
+
+# -- rows of one setting, choices, counts -----------------------------------------------------
+MORE = {
+    "learning_rate": {"name": "rate", "meaning": "", "unit": "", "digits": 2},
+    "hp_q": {"name": "q", "meaning": "", "unit": "", "digits": 2},
+    "num_clients": {"name": "clients", "meaning": "", "unit": "count", "digits": 0},
+    "samples_train": {"name": "train", "meaning": "", "unit": "count", "digits": 0},
+}
+TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["same", "fewer_seeds"]}
+
+
+def test_a_row_of_one_setting_has_no_line_in_another(tmp_path) -> None:
+    rows = [{"algorithm": "fedavg", "setting": "same"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
+    workload = build(tmp_path, artifacts={"table1": {**TABLE, "rows": rows, "columns": ["loss"]}})
+    found = [(line.setting, line.algorithm) for line in lines(workload, tmp_path, tmp_path / "results")]
+    assert found == [("same", "fedavg"), ("same", "qffl"), ("fewer_seeds", "qffl")]
+
+
+def choose(root: Path, setting: str, algorithm: str, rate: float, value: float | None = 0.5, **hyperparameters) -> None:
+    path = root / f"results/tuned/{setting}/{algorithm}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {"setting": setting, "algorithm": algorithm, "learning_rate": rate, "batch_size": 64}
+    path.write_text(json.dumps({**record, "hyperparameters": hyperparameters, "value": value, "points": []}))
+
+
+def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
+    table = {
+        **TABLE,
+        "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}],
+        "columns": ["learning_rate", "hp_q"],
+        "columns_of": {"fedavg": ["learning_rate"]},
+    }
+    printed = [
+        ("same,fedavg,,learning_rate,0.01", ""),
+        ("same,qffl,q=3,learning_rate,0.01", ""),
+        ("same,qffl,,hp_q,1", ""),
+    ]
+    reported = "".join(f"table1,{text},,,,{note}\n" for text, note in printed)
+    workload = build(tmp_path, reported, {"table1": table}, MORE)
+    choose(tmp_path, "same", "fedavg", 0.01)
+    choose(tmp_path, "same", "qffl", 0.02, q=1, order="loss")
+    choose(tmp_path, "fewer_seeds", "fedavg", 0.01, value=None)
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    verdicts = {(row.setting, row.algorithm, row.metric): (row.ours, row.verdict, row.note) for row in rows}
+    assert verdicts == {
+        ("same", "fedavg", "learning_rate"): ("0.01", "agrees", ""),
+        ("same", "qffl", "learning_rate"): ("0.02", "differs", ""),
+        ("same", "qffl", "hp_q"): ("1", "agrees", ""),
+        ("fewer_seeds", "fedavg", "learning_rate"): ("", "not reported", "every point of the grid diverged"),
+        ("fewer_seeds", "qffl", "learning_rate"): ("", "not reported", "nothing was tuned for qffl"),
+        ("fewer_seeds", "qffl", "hp_q"): ("", "not reported", "nothing was tuned for qffl"),
+    }
+    assert one(rows, "same", "qffl", "hp_q").runs == "tuned/same/qffl.json"
+
+
+def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
+    reported = "".join(
+        f"table1,same,,,{metric},{n},,,count,\n" for metric, n in (("num_clients", 2), ("samples_train", 10))
+    )
+    table = {**TABLE, "columns": ["num_clients", "samples_train"]}
+    workload = build(tmp_path, reported, {"table1": table}, MORE)
+    path = tmp_path / "results/partitions/same/seed0.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        'client,part,samples,label_0,data,remarks\n0,train,3,3,d,""\n0,validation,1,1,d,""\n0,test,1,1,d,""\n'
+        '1,train,5,5,d,"a, b"\n1,validation,0,0,d,""\n1,test,2,2,d,""\n'
+    )
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    found = [(row.setting, row.algorithm, row.metric, row.ours, row.verdict) for row in rows]
+    assert found == [
+        ("same", "", "num_clients", "2", "agrees"),
+        ("same", "", "samples_train", "8", "differs"),
+        ("fewer_seeds", "", "num_clients", "", "not reported"),
+        ("fewer_seeds", "", "samples_train", "", "not reported"),
+    ]
+    assert (rows[0].runs, rows[3].note) == ("partitions/same/seed0.csv", "no partition was counted")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("tuned/same/fedavg.json", "{}", "fedavg.json: damaged"),
+        ("partitions/same/seed0.csv", "client,part\n0,train\n", "seed0.csv: not the statistics of a partition"),
+        (
+            "partitions/same/seed0.csv",
+            "client,part,samples\n0,train,x\n",
+            "seed0.csv: not the statistics of a partition",
+        ),
+    ],
+)
+def test_damaged_choices_and_counts_are_named(tmp_path, name, text, message) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["learning_rate", "num_clients"]}
+    workload = build(tmp_path, "", {"table1": table}, MORE)
+    path = tmp_path / "results" / name
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(FairflError, match=message):
+        lines(workload, tmp_path, tmp_path / "results")
+
+
+def test_restricted_config_leaves_not_run(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,qffl,q=1,loss,1.3,,,nats,\n", algorithms=["fedavg"])
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "qffl" not in line))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", "qffl")
+    assert (line.verdict, line.ours, line.seeds, line.difference) == ("not run", "", 0, "")
+    assert line.note == "no run of qffl(q=1) measured this"
+
+
+def test_diverged_run_is_named(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n")
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same")
+    assert (line.verdict, line.ours, line.note) == ("diverged", "", "1 of 2 seeds diverged")
+
+
+def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
+    workload = build(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    assert (rows[-1].hyperparameters, rows[-1].reported, rows[-1].verdict) == ("q=7.0", "1.3", "not run")
+    assert len(rows) == 21
+
+
+def test_unknown_name_in_a_reported_file(tmp_path) -> None:
+    workload = build(tmp_path, "table1,sane,fedavg,,loss,1.3,,,nats,\n")
+    with pytest.raises(FairflError, match=r"table1\.csv, line 2: setting: unknown 'sane'; did you mean 'same'"):
+        lines(workload, tmp_path, tmp_path / "results")
+
+
+def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
+    build(tmp_path, 'table1,same,fedavg,,loss,1.3,,,nats,"a, quoted note"\n')
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    outs = [tmp_path / "a/comparison.csv", tmp_path / "b.csv"]
+    for out in outs:
+        main(["--config", config, "--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)])
+    first, second = (out.read_bytes() for out in outs)
+    assert first == second
+    assert b"\r" not in first
+    rows = list(csv.reader(io.StringIO(first.decode())))
+    assert ",".join(rows[0]) == (
+        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,difference,"
+        "difference_over_spread,verdict,provenance,note,reported_note,contradiction,data,changed_by_scale,runs,"
+        "fingerprints"
+    )
+    assert len(rows) == 21
+
+
+def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
+    row = {"algorithm": "qffl", "hyperparameters": {"q": 1.0}, "provenance": "recalled", "note": "from version 1"}
+    table = {**PAPER["artifacts"]["table1"], "rows": [{"algorithm": "fedavg"}, row]}
+    other = {**table, "settings": ["same"], "rows": []}
+    printed = "table1,same,qffl,q=1,loss,1.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
+    workload = build(tmp_path, printed, {"table1": table, "figure1": {**other, "kind": "figure", "plot": "curves"}})
+    (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,1.5,,,nats,\n")
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    own = {
+        row.hyperparameters: row
+        for row in rows
+        if (row.artifact, row.setting, row.metric) == ("demo_table1", "same", "loss")
+    }
+    fedavg, qffl, leftover = own[""], own["q=1.0"], own["q=3.0"]
+    assert (fedavg.provenance, fedavg.note, fedavg.contradiction) == ("paper", "", "")
+    assert (qffl.provenance, qffl.note, qffl.reported_note) == ("recalled", "from version 1", "equal to table 7")
+    assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 1.50", "1.3", "agrees")
+    assert (leftover.provenance, leftover.note) == ("", "no run of qffl(q=3) measured this")
+    assert rows[-1].artifact == "demo_figure1" and rows[-1].contradiction == "table1: 1.30 ± 0.10"
+
+
+def test_config_must_be_json(tmp_path) -> None:
+    with pytest.raises(FairflError, match="--config: not valid JSON"):
+        main(["--config", "{", "--results", str(tmp_path), "--out", str(tmp_path / "x")])
+
+
+# -- rounds without end, seconds, what settings say --------------------------------------------
+REACH = {"reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}}
+
+
+def reaches(root: Path, setting: str, *values: str) -> None:
+    text = "".join(f"{setting},fedavg,,{seed},reach,{v},rounds,d,10,r{seed},f\n" for seed, v in enumerate(values))
+    (root / f"results/tidy/{setting}.csv").write_text(TIDY + text)
+
+
+@pytest.mark.parametrize(
+    ("reported", "ours", "shown", "wanted", "difference"),
+    [
+        ("inf", ("inf", "inf"), "inf", "agrees", ""),
+        ("29", ("inf", "inf"), "inf", "differs", ""),
+        ("inf", ("29", "29"), "29", "differs", ""),
+        ("inf", ("29", "inf"), "inf", "agrees", ""),
+        ("29", ("29", "29"), "29", "agrees", "0"),
+        ("inf", ("29", "nan"), "", "diverged", ""),
+    ],
+)
+def test_targets_that_were_not_reached(tmp_path, reported, ours, shown, wanted, difference) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
+    workload = build(tmp_path, f"table1,same,fedavg,,reach,{reported},,,rounds,\n", {"table1": table}, REACH)
+    reaches(tmp_path, "same", *ours)
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    assert (line.reported, line.ours, line.verdict, line.difference) == (reported, shown, wanted, difference)
+
+
+def test_the_note_counts_the_seeds_that_did_not_reach_the_target(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
+    workload = build(tmp_path, "", {"table1": table}, REACH)
+    reaches(tmp_path, "same", "29", "inf", "inf")
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    assert (line.note, line.ours_std, line.seeds) == ("not reached by 2 of 3 seeds", "", 3)
+
+
+SECONDS = {
+    name: {"name": name, "meaning": "", "unit": "seconds", "direction": "down", "digits": 3}
+    for name in ("inference_seconds", "metric_seconds_faa")
+}
+
+
+def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}], "columns": [*SECONDS]}
+    table["settings"] = ["timed"]
+    reported = (
+        "table1,timed,fedavg,,inference_seconds,0.12,,,seconds,\ntable1,timed,,,metric_seconds_faa,6e-06,,,seconds,\n"
+    )
+    workload = build(tmp_path, reported, {"table1": table}, SECONDS, {"timed": {**SETTING, "timing": {}}})
+    path = tmp_path / "results/timed/timed.json"
+    path.parent.mkdir()
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
+    record = {"arms": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
+    path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    mine = one(rows, "timed", metric="inference_seconds")
+    assert (mine.ours, mine.ours_std, mine.seeds) == ("0.12", "0.02", 2)
+    assert mine.verdict == "not comparable: hardware"  # though the numbers are equal, and the scale is the paper's
+    assert (mine.note, mine.runs, mine.fingerprints) == ("measured on AMD EPYC, 2 threads", "timed/timed.json", "abc")
+    cost = one(rows, "timed", metric="metric_seconds_faa")
+    assert (cost.ours, cost.reported, cost.verdict) == ("6e-06", "6e-06", "not comparable: hardware")
+    other = one(rows, "timed", "qffl", "inference_seconds")
+    assert (other.verdict, other.note) == ("not reported", "nothing was timed")
+    path.unlink()
+    rows = lines(workload, tmp_path, tmp_path / "results")
+    assert one(rows, "timed", metric="inference_seconds").verdict == "not run"
+
+
+SAID = {
+    name: {"name": name, "meaning": "", "unit": "", "digits": 4}
+    for name in ("config_rounds", "config_batch_size", "config_clusters")
+}
+
+
+def test_what_settings_say_is_compared(tmp_path) -> None:
+    reported = "".join(
+        f"table1,{setting},,,{metric},{value},,,,\n"
+        for setting in ("same", "shorter")
+        for metric, value in (("config_rounds", 100), ("config_batch_size", 6000), ("config_clusters", 3))
+    )
+    table = {**TABLE, "settings": ["same", "shorter"], "columns": [*SAID]}
+    rows = lines(build(tmp_path, reported, {"table1": table}, SAID), tmp_path, tmp_path / "results")
+    found = [(row.setting, row.metric, row.ours, row.verdict) for row in rows]
+    assert found == [
+        ("same", "config_rounds", "100", "agrees"),
+        ("same", "config_batch_size", "inf", "differs"),  # a full batch is not one of 6000
+        ("same", "config_clusters", "", "not run"),
+        ("shorter", "config_rounds", "10", "not comparable: scale"),
+        ("shorter", "config_batch_size", "inf", "not comparable: scale"),
+        ("shorter", "config_clusters", "", "not run"),
+    ]
+    assert rows[2].note == "the setting does not say"
+
+
+def test_columns_that_a_setting_does_not_have_have_no_line(tmp_path) -> None:
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["loss", "acc"], "columns_in": {"same": ["acc"]}}
+    rows = lines(build(tmp_path, artifacts={"table1": table}), tmp_path, tmp_path / "results")
+    assert [(row.setting, row.metric) for row in rows] == [
+        ("same", "acc"), ("fewer_seeds", "loss"), ("fewer_seeds", "acc"),
+    ]  # fmt: skip
+
+
+def test_numbers_in_different_units_are_not_compared(tmp_path) -> None:
+    loss = {"loss": {**PAPER["metrics"]["loss"], "other_units": ["mse"]}}
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.1,,,mse,\n", metrics=loss)
+    with pytest.raises(FairflError, match="demo_table1: loss in same: measured in 'nats', reported in 'mse'"):
+        lines(workload, tmp_path, tmp_path / "results")
+    path = tmp_path / "results/tidy/same.csv"
+    path.write_text(path.read_text().replace(",nats,", ",mse,"))
+    line = one(lines(workload, tmp_path, tmp_path / "results"), "same")
+    assert (line.verdict, line.unit) == ("agrees", "mse")

@@ -1,0 +1,164 @@
+"""What a paper's numbers say against each other: printed twice, or not following from one another."""
+
+import math
+
+import pytest
+
+from fairfl.experiments.paper import Paper
+from fairfl.reporting.arms import arm
+from fairfl.reporting.claims.contradictions import contradictions
+from fairfl.reporting.claims.grammar import ClaimError
+from fairfl.reporting.values import Cell, Values
+from tests.unit.reporting import demo
+
+METRICS = {
+    "acc": {"name": "accuracy", "meaning": "", "unit": "percent", "digits": 2},
+    "var": {"name": "variance", "meaning": "", "unit": "percent2", "digits": 2},
+    "cv": {"name": "CV", "meaning": "", "unit": "fraction", "digits": 4},
+    "gain": {"name": "gain", "meaning": "", "unit": "percent", "digits": 1},
+}
+CV = {"id": "cv", "expr": "cv(row) == sqrt(var(row)) / acc(row)", "text": "CV of the printed numbers"}
+
+
+def paper(*consistency) -> dict[str, Paper]:
+    table = {"kind": "table", "title": "T", "caption": "", "settings": ["s.1", "t"], "columns": list(METRICS)}
+    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1}}]
+    found = Paper(
+        paper="p",
+        title="",
+        citation="",
+        arxiv="",
+        metrics=METRICS,
+        algorithms={name: {"title": name} for name in ("fedavg", "qffl")},
+        settings={"s.1": demo.SETTING, "t": demo.SETTING},
+        artifacts={f"table{n}": {**table, "rows": rows} for n in (1, 2, 3)},
+        consistency=list(consistency),
+    )
+    return {"p": found}
+
+
+def values(**numbers) -> Values:
+    """FedAvg's numbers in setting s.1; a pair is (mean, spread)."""
+    pairs = {metric: own if isinstance(own, tuple) else (own, None) for metric, own in numbers.items()}
+    return Values(
+        {("s.1", "fedavg", (), metric): Cell(*own, unit=METRICS[metric]["unit"]) for metric, own in pairs.items()}
+    )
+
+
+def said(papers, **tables) -> dict[tuple[str, str], list[str]]:
+    found = contradictions(papers, {f"p_{name}": table for name, table in tables.items()})
+    return {(name, key[3]): texts for (name, key), texts in found.items()}
+
+
+def test_numbers_that_are_printed_twice_name_each_other() -> None:
+    high = values(acc=(33.39, 0.22))
+    assert said(paper(), table1=values(acc=(31.98, 0.3)), table2=high, table3=high) == {
+        ("p_table1", "acc"): ["table2, table3: 33.39 ± 0.22"],
+        ("p_table2", "acc"): ["table1: 31.98 ± 0.30"],
+        ("p_table3", "acc"): ["table1: 31.98 ± 0.30"],
+    }
+
+
+def test_another_spread_is_a_contradiction_rounding_and_gaps_are_none() -> None:
+    one = values(acc=(31.98, 0.3))
+    assert said(paper(), table1=one, table2=values(acc=(31.98, 0.5))) == {
+        ("p_table1", "acc"): ["table2: 31.98 ± 0.50"],
+        ("p_table2", "acc"): ["table1: 31.98 ± 0.30"],
+    }
+    for other in ((31.9849, 0.3), (31.98, None), (None, 0.5)):
+        assert said(paper(), table1=one, table2=values(acc=other)) == {}
+    elsewhere = Values({("t", "fedavg", (), "acc"): Cell(9.0, unit="percent")})
+    assert said(paper(), table1=one, table2=elsewhere) == {}
+
+
+def test_other_papers_do_not_take_part() -> None:
+    tables = {"p_table1": values(acc=1.0), "pp_table1": values(acc=2.0)}
+    assert contradictions(paper() | {"pp": paper()["p"]}, tables) == {}
+
+
+def test_a_number_that_does_not_follow_from_those_of_other_tables() -> None:
+    source = values(acc=(50.0, 1.0), var=(25.0, 3.0))  # 5 / 50
+    assert said(paper(CV), table1=source, table2=values(cv=0.1)) == {}
+    assert said(paper(CV), table1=source, table2=values(cv=0.10004)) == {}  # half a unit of the last digit
+    assert said(paper(CV), table1=source, table2=values(cv=0.1124)) == {
+        ("p_table2", "cv"): ["0.1000 expected: CV of the printed numbers"]
+    }
+    assert said(paper(CV | {"within": 0.2}), table1=source, table2=values(cv=0.1124)) == {}
+    assert said(paper(CV | {"text": ""}), table1=source, table2=values(cv=0.2)) == {
+        ("p_table2", "cv"): [f"0.1000 expected: {CV['expr']}"]
+    }
+
+
+def test_the_tables_own_numbers_come_first_and_missing_ones_say_nothing() -> None:
+    table = values(acc=50.0, var=25.0, cv=0.1)
+    assert set(said(paper(CV), table1=table, table2=values(acc=10.0, cv=0.1))) == {
+        ("p_table1", "acc"), ("p_table2", "acc"), ("p_table2", "cv"),
+    }  # fmt: skip
+    assert said(paper(CV), table1=values(cv=0.3, acc=1.0)) == {}
+
+
+def test_a_relation_may_name_another_row_and_a_setting() -> None:
+    gain = {"id": "gain", "expr": "gain(row) == 100 * (1 - cv(row) / cv(fedavg))", "within": 0.02}
+    cells = dict(values(cv=0.2).cells)
+    for setting in ("s.1", "t"):
+        cells[setting, "fedavg", (), "cv"] = Cell(0.2, unit="fraction")
+        cells[setting, "qffl", arm("q=1"), "cv"] = Cell(0.15, unit="fraction")
+        cells[setting, "qffl", arm("q=1.0"), "gain"] = Cell(21.8, unit="percent")
+    found = contradictions(paper(gain), {"p_table1": Values(cells)})
+    text = "25.0 expected: gain(row) == 100 * (1 - cv(row) / cv(fedavg))"
+    assert found == {("p_table1", (setting, "qffl", arm("q=1"), "gain")): [text] for setting in ("s.1", "t")}
+    (key,) = contradictions(paper(gain | {"setting": "t"}), {"p_table1": Values(cells)})
+    assert key[1][0] == "t"
+
+
+def test_two_numbers_that_should_differ_are_both_marked() -> None:
+    twin = {"id": "twin", "expr": "var(fedavg)@s.1 != var(qffl, q=1)@s.1", "text": "a copy"}
+    cells = {**values(var=58.19).cells, ("s.1", "qffl", arm("q=1"), "var"): Cell(58.19, unit="percent2")}
+    found = contradictions(paper(twin), {"p_table1": Values(cells), "p_table2": values(var=58.19)})
+    keys = [(name, key[1]) for name, key in found]
+    assert sorted(keys) == [("p_table1", "fedavg"), ("p_table1", "qffl"), ("p_table2", "fedavg")]
+    assert {text for texts in found.values() for text in texts} == {"a copy"}
+    assert said(paper(twin), table1=values(var=58.19)) == {}  # nothing to hold it against
+    cells["s.1", "qffl", arm("q=1"), "var"] = Cell(58.2, unit="percent2")
+    assert contradictions(paper(twin), {"p_table1": Values(cells)}) == {}
+
+
+@pytest.mark.parametrize(
+    ("relation", "worst", "broken"), [("<=", 50.004, False), ("<=", 50.1, True), ("<", 49.0, False)]
+)
+def test_inequalities_forgive_rounding(relation, worst, broken) -> None:
+    order = {"id": "order", "expr": f"gain(row) {relation} acc(row)", "text": "no more than the mean"}
+    wanted = {("p_table1", metric): ["no more than the mean"] for metric in ("gain", "acc")} if broken else {}
+    assert said(paper(order), table1=values(gain=worst, acc=50.0)) == wanted
+
+
+def test_numbers_without_end_do_not_contradict() -> None:
+    assert said(paper(), table1=values(acc=math.inf), table2=values(acc=math.inf)) == {}
+    assert said(paper(CV), table1=values(acc=math.inf, var=1.0, cv=math.inf)) == {}
+
+
+@pytest.mark.parametrize(
+    ("relation", "message"),
+    [
+        ({"expr": "cv(row) =="}, "papers/p.yaml: consistency: claim x: column 11: found the end"),
+        ({"expr": "argmax cv == fedavg"}, "claim x: a trend or an optimum; expected a comparison"),
+        ({"expr": "cv(fedavg) == cv(row)"}, "the left side must be one number of `row`"),
+        ({"expr": "cv(row) == cv(fedavg)@s.2"}, "no setting 's.2'; did you mean 's.1'"),
+        ({"expr": "cv(fedavg) == 1"}, "no setting for cv; name one with @ or `setting`"),
+    ],
+)
+def test_relations_that_make_no_sense_are_refused(relation, message) -> None:
+    with pytest.raises(ClaimError, match=message.replace("(", r"\(")):
+        contradictions(paper({"id": "x", **relation}), {"p_table1": values(cv=1.0)})
+
+
+@pytest.mark.parametrize(
+    ("relations", "message"),
+    [
+        ([CV, CV], "two relations share an id"),
+        ([CV | {"setting": "u"}], "consistency.cv: unknown setting 'u'"),
+    ],
+)
+def test_papers_with_such_relations_are_refused(relations, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        paper(*relations)

@@ -1,0 +1,208 @@
+"""Claims are judged on our numbers and on the papers' own, and say what the judgement rests on."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from fairfl.experiments.paper import Artifact
+from fairfl.experiments.workload import load_paper, load_workload
+from fairfl.jobs.claims import lines, main, setting_of, settings_of
+from fairfl.reporting.claims.evaluation import evaluate
+from fairfl.reporting.claims.grammar import ClaimError, parse
+from fairfl.reporting.values import MEASURED_KINDS, Cell, Values, digits_of, pooled, read_reported
+from tests.unit.reporting import demo
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTING = demo.SETTING | {"seeds": [0]}
+TABLE = {
+    "kind": "table",
+    "title": "Table 1",
+    "caption": "Numbers",
+    "settings": ["full"],
+    "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}],
+    "columns": ["loss"],
+}
+
+
+def build(root: Path, *claims: dict, reported: str = ""):
+    """fedavg has loss 1, q-FFL 2, in both settings; 'short' is cut by the scale."""
+    figure = {**TABLE, "kind": "figure", "title": "Figure 1", "plot": "curves", "settings": ["full", "short"]}
+    paper = {
+        "paper": "demo",
+        "title": "A demo",
+        "citation": "Nobody.",
+        "arxiv": "0000.00000",
+        "metrics": {"loss": {"name": "loss", "meaning": "mean", "unit": "nats", "digits": 0}},
+        "algorithms": {"fedavg": {"title": "FedAvg"}, "qffl": {"title": "q-FFL"}},
+        "settings": {"full": SETTING, "short": SETTING},
+        "artifacts": {"table1": TABLE, "figure1": {**figure, "claims": list(claims)}},
+    }
+    patch = {"match": ["short"], "set": {"rounds": 10, "data": {"name": "digits"}}, "why": "time"}
+    (root / "papers/reported/demo").mkdir(parents=True)
+    (root / "scales").mkdir()
+    (root / "results/tidy").mkdir(parents=True)
+    (root / "papers/demo.yaml").write_text(json.dumps(paper))
+    (root / "scales/tiny.yaml").write_text(json.dumps({"scale": "tiny", "description": "", "patches": [patch]}))
+    if reported:
+        header = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        (root / "papers/reported/demo/table1.csv").write_text(header + reported)
+    for name in ("full", "short"):
+        (root / f"results/tidy/{name}.csv").write_text(
+            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            f"{name},fedavg,,0,loss,1.0,nats,d,5,r,f\n{name},qffl,q=1.0,0,loss,2.0,nats,d,5,r,f\n"
+        )
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
+
+
+def claim(expr: str, setting: str | None = "full", reference: str = "untestable") -> dict:
+    return {"id": "c1", "setting": setting, "expr": expr, "text": "words", "reference": reference}
+
+
+def test_both_sides_are_judged(tmp_path) -> None:
+    reported = "table1,full,fedavg,,loss,5,,,nats,\ntable1,full,qffl,q=1,loss,4,,,nats,\n"
+    workload = build(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="fails"), reported=reported)
+    (line,) = lines(workload, tmp_path, tmp_path / "results")
+    assert (line.here, line.left, line.right) == ("holds", "1", "2")
+    # The figure has no reported file: the table of the same paper answers for it.
+    assert (line.reported, line.reported_expected, line.basis) == ("fails", "fails", "paper scale")
+
+
+def test_without_reported_numbers_a_claim_is_untestable(tmp_path) -> None:
+    (line,) = lines(build(tmp_path, claim("loss(fedavg) < 3")), tmp_path, tmp_path / "results")
+    assert (line.here, line.reported) == ("holds", "untestable")
+
+
+def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
+    build(tmp_path)
+    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "projected_gradients"}
+    claims = [
+        claim("cosine_c(projected) > cosine_c(plain)", None),
+        claim("cosine_c(projected) < 0", None) | {"id": "c2"},
+    ]
+    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
+    paper["artifacts"]["figure0"] = {**drawing, "claims": claims}
+    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]})
+    assert {line.here for line in lines(workload, tmp_path, tmp_path / "results")} == {"undecidable"}
+    path = tmp_path / "results/demo/figure0.csv"
+    path.parent.mkdir()
+    path.write_text(
+        "artifact,algorithm,metric,value,vector,x,y\nd,,,nan,g_a,3,0\nd,plain,cosine_c,-0.5,,nan,nan\n"
+        "d,projected,cosine_c,0.25,,nan,nan\n"
+    )
+    first, second = lines(workload, tmp_path, tmp_path / "results")
+    assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
+    assert (second.here, second.reported) == ("fails", "untestable")
+
+
+def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
+    build(tmp_path)
+    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "separators", "settings": ["full"]}
+    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
+    paper["artifacts"]["figure0"] = {
+        **drawing,
+        "rows": [{"algorithm": "fedavg"}],
+        "claims": [claim("loss(fedavg) < 3")],
+    }
+    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
+    path = tmp_path / "results/demo/figure0.csv"
+    path.parent.mkdir()
+    path.write_text("panel,setting,client\ndata,full,0\n")
+    (line,) = lines(load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), tmp_path, tmp_path / "results")
+    assert (line.here, line.left) == ("holds", "1")
+
+
+def test_printed_digits_decide_ties(tmp_path) -> None:
+    (line,) = lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
+    assert line.here == "holds"  # the paper prints no digit after the point
+
+
+def test_basis_names_data_and_number_of_changes(tmp_path) -> None:
+    workload = build(tmp_path, claim("loss(fedavg) == loss(fedavg)@short"))
+    (line,) = lines(workload, tmp_path, tmp_path / "results")
+    assert line.basis.startswith("paper scale; digits (stand-in for synthetic_gaussian), ")
+    assert line.basis.endswith(" changes")
+
+
+def test_claim_without_setting_needs_one(tmp_path) -> None:
+    (line,) = lines(build(tmp_path, claim("loss(fedavg) < 3", setting=None)), tmp_path, tmp_path / "results")
+    assert (line.here, line.setting, line.left) == ("undecidable", "", "")
+    assert "names no setting" in line.reason
+    (line,) = lines(build(tmp_path / "b", claim("loss(fedavg)@short < 3", None)), tmp_path, tmp_path / "b/results")
+    assert line.here == "holds"
+
+
+def test_missing_run_is_undecidable_and_named(tmp_path) -> None:
+    (line,) = lines(build(tmp_path, claim("loss(qffl, q=7) < 3")), tmp_path, tmp_path / "results")
+    assert (line.here, line.reason) == ("undecidable", "no value for loss of qffl(q=7) in full")
+
+
+@pytest.mark.parametrize(
+    ("expr", "message"),
+    [
+        ("loss(fedavg) <", r"papers/demo\.yaml: demo_figure1: claim c1: column 15: found the end, expected"),
+        ("loss(fedavg)@fill < 1", "claim c1: no setting 'fill'; did you mean 'full'"),
+    ],
+)
+def test_bad_claim_stops_with_its_place(tmp_path, expr, message) -> None:
+    with pytest.raises(ClaimError, match=message):
+        lines(build(tmp_path, claim(expr)), tmp_path, tmp_path / "results")
+
+
+def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:
+    key = ("s", "fedavg", (), "loss")
+    tables = {
+        name: Values({key: Cell(value)}) for name, value in (("p_table1", 1.0), ("p_table2", 2.0), ("q_table1", 3.0))
+    }
+    assert pooled("p", "p_table2", tables).cells[key].mean == 2.0
+    assert pooled("p", "p_figure1", tables).cells[key].mean == 1.0
+
+
+def test_settings_of_a_claim() -> None:
+    assert settings_of(parse("m(a)@y.0 < max_over(m, *)@x", "c"), "s") == ["x", "y.0"]
+    assert settings_of(parse("argmin m == a", "c"), "s") == ["s"]
+    assert settings_of(parse("1 < 2", "c"), None) == []
+    bare = Artifact(**{**TABLE, "claims": [claim("1 < 2", None)]})
+    assert setting_of(bare.claims[0], "p_table1", bare) == "full"
+
+
+def test_command(tmp_path) -> None:
+    build(tmp_path, claim("loss(fedavg) < 3"))
+    out = tmp_path / "claims.csv"
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    main(["--config", config, "--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)])
+    with out.open(newline="") as handle:
+        (row,) = csv.DictReader(handle)
+    assert ",".join(row) == (
+        "paper,artifact,claim,setting,text,expr,here,left,right,reason,reported,reported_expected,basis"
+    )
+    assert (row["paper"], row["artifact"], row["claim"], row["here"]) == ("demo", "demo_figure1", "c1", "holds")
+
+
+# -- the papers themselves --------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "claims"), [("eagle", 73), ("fedfv", 30), ("focus", 93), ("fedeba", 158), ("vred", 32)]
+)
+def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, claims: int) -> None:
+    paper = load_paper(ROOT / f"papers/{name}.yaml")
+    digits = digits_of(paper.metrics)
+    tables = {
+        f"{name}_{key}": read_reported(ROOT / f"papers/reported/{name}/{key}.csv", paper, key)
+        for key, artifact in paper.artifacts.items()
+        if artifact.kind in MEASURED_KINDS
+    }
+    wrong, count = [], 0
+    for key, artifact in paper.artifacts.items():
+        values = pooled(name, f"{name}_{key}", tables)
+        for one in artifact.claims:
+            judged = evaluate(
+                parse(one.expr, one.id), values, setting_of(one, f"{name}_{key}", artifact), artifact.rows, digits
+            )
+            status = "untestable" if judged.status == "undecidable" else judged.status
+            count += 1
+            if status != one.reference:
+                wrong.append((key, one.id, status, one.reference, judged.reason))
+    assert not wrong
+    assert count == claims

@@ -1,0 +1,170 @@
+"""How values are known: words of sources, of rows, of algorithms' files; and every value that a paper's runs use."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from fairfl.experiments.paper import Row
+from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
+from fairfl.experiments.workload import load_workload
+from fairfl.reporting import sources
+from fairfl.reporting.marks import MARKS, SURE, Known, legend, marks, used_lines
+from fairfl.workflow import job_specs
+from tests.unit.reporting import demo
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("paper table 1", "paper"),
+        ("public code FedFV", "paper"),
+        ("confirmed by FedFV's table 2", "confirmed"),
+        ("inferred from monotone columns", "inferred"),
+        ("recalled from an earlier version", "recalled"),
+        ("not stated: chosen because it is usual", "assumed"),
+    ],
+)
+def test_a_source_begins_with_how_a_value_is_known(source, word) -> None:
+    assert sources.kind(source) == word
+    assert word in SURE
+
+
+def test_every_kind_of_source_has_a_word() -> None:
+    assert {sources.kind(f"{word} x") for word in SOURCE_KINDS} == set(SURE)
+
+
+def test_marks_stand_in_one_order_and_only_what_is_used_is_explained() -> None:
+    assert marks(["reconstructed", "assumed", "paper"]) == "ᵃ*"
+    assert marks(["paper"]) == marks([]) == ""
+    assert len({*MARKS.values()}) == len(MARKS)
+    assert legend(["assumed", "assumed", "paper"]) == ["ᵃ hyper-parameters not known, assumed."]
+    assert [text[0] for text in legend(MARKS)] == list(MARKS.values())
+    assert legend(["paper", ""]) == []
+
+
+def setting(**given: str) -> Setting:
+    return Setting(**demo.SETTING | {"sources": demo.SETTING["sources"] | given})
+
+
+def test_settings_say_what_was_lost_and_then_all_that_is_not_the_papers() -> None:
+    known = {"batch_size": "recalled from v1", "loss": "not stated: chosen because", "rounds": "inferred from figure 3"}
+    count = len(SOURCED)
+    text = sources.unprinted(setting(**known, seeds="public code"))
+    assert text == (
+        f"3 of the setting's {count} values are not printed in the paper: "
+        "rounds (inferred); batch_size (recalled); loss (assumed)"
+    )
+    assert sources.unprinted(setting(loss="not stated: chosen because")) == ""  # left open, not lost
+    assert sources.unprinted(setting()) == ""
+
+
+def test_rows_of_reconstructed_algorithms(monkeypatch) -> None:
+    row = Row(algorithm="fedavg", provenance="recalled", note="v1")
+    assert sources.known(row) == Known("recalled", False, "v1")
+    monkeypatch.setattr(sources, "declaration", lambda kind, name: SimpleNamespace(RECONSTRUCTED=name == "fedavg"))
+    assert sources.known(row).words == ("recalled", "reconstructed")
+    assert sources.known(Row(algorithm="afl")).words == ("paper",)
+
+
+TABLE = {"kind": "table", "title": "T", "caption": "", "settings": ["a", "b"], "columns": ["accuracy_mean"]}
+QFFL = {"algorithm": "qffl"}
+PAPER = {
+    "paper": "demo", "title": "", "citation": "", "arxiv": "",
+    "metrics": {
+        "accuracy_mean": {"name": "acc", "meaning": "", "unit": "fraction"},
+        "learning_rate": {"name": "lr", "meaning": "", "unit": ""},
+    },
+    "algorithms": {
+        "qffl": {"title": "q-FFL"},
+        "fedprox": {"title": "FedProx", "defaults": {"mu": 0.1}, "sources": {"mu": "recalled from v1"}},
+        "fedavg": {"title": "FedAvg"},
+    },
+    "settings": {
+        "a": demo.SETTING,
+        "b": demo.SETTING | {
+            "hyperparameters": {"qffl": {"epsilon": 2.0}},
+            "sources": demo.SETTING["sources"] | {"hyperparameters.qffl": "inferred from the rates"},
+        },
+    },
+    "artifacts": {
+        "table1": {**TABLE, "rows": [
+            {**QFFL, "hyperparameters": {"q": 10.0}, "provenance": "recalled", "note": "from v1"},
+            {**QFFL, "hyperparameters": {"q": 0.5}, "provenance": "assumed", "note": "a default", "setting": "a"},
+            {"algorithm": "fedprox"}, {"algorithm": "fedavg"},
+        ]},
+        "table2": {**TABLE, "settings": ["a"], "rows": [
+            {**QFFL, "hyperparameters": {"q": 10}, "provenance": "confirmed", "note": "equal numbers"},
+        ]},
+        "table4": {**TABLE, "settings": ["a"], "columns": ["learning_rate"],
+                   "rows": [{**QFFL, "hyperparameters": {"q": 99.0}}]},
+        "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def workload(tmp_path):
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "scales").mkdir()
+    (tmp_path / "papers/demo.yaml").write_text(json.dumps(PAPER))
+    (tmp_path / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": ""}))
+    return lambda **given: load_workload(tmp_path, {"scale": "paper", "papers": ["demo"], **given})
+
+
+def used(workload) -> dict[tuple[str, str, str], dict]:
+    records = sources.used_values(workload, "demo")
+    return {(r["algorithm"], r["hyperparameter"], str(r["value"])): r for r in records}
+
+
+def test_every_value_in_use_has_the_surest_provenance_of_its_rows(workload) -> None:
+    found = used(workload())
+    ten = found["qffl", "q", "10.0"]
+    assert (ten["provenance"], ten["note"], ten["artifacts"]) == ("confirmed", "equal numbers", ["table1", "table2"])
+    half = found["qffl", "q", "0.5"]
+    assert (half["provenance"], half["note"], half["artifacts"]) == ("assumed", "a default", ["table1"])
+    mu = found["fedprox", "mu", "0.1"]
+    assert (mu["provenance"], mu["note"], mu["title"]) == ("recalled", "recalled from v1", "FedProx")
+    assert not [key for key in found if key[0] == "fedavg" or key[2] == "99.0"]  # nothing named, nothing run
+
+
+def test_a_value_of_the_setting_has_its_source_and_a_default_of_the_file_is_assumed(workload) -> None:
+    found = {key[2]: record for key, record in used(workload()).items() if key[1] == "epsilon"}
+    assert found.pop("2.0")["provenance"] == "inferred"
+    (default,) = found.values()  # setting a
+    assert (default["provenance"], default["artifacts"]) == ("assumed", ["table1", "table2"])
+
+
+def test_values_stand_by_size_below_their_algorithm_whatever_was_selected(workload) -> None:
+    everything = sources.used_values(workload(), "demo")
+    assert [r["value"] for r in everything if r["hyperparameter"] == "q"] == [0.5, 10.0]
+    assert list(dict.fromkeys(r["algorithm"] for r in everything)) == ["qffl", "fedprox"]
+    assert sources.used_values(workload(artifacts=["demo_table6"]), "demo") == everything
+
+
+def test_lines_of_the_table() -> None:
+    base = {"algorithm": "x", "title": "X", "hyperparameter": "q"}
+    values = [{**base, "value": 1, "provenance": "paper"}, {**base, "value": True, "provenance": "recalled"}]
+    values += [
+        {**base, "value": None, "provenance": "assumed"},
+        {**base, "algorithm": "y", "value": 1, "provenance": "paper"},
+    ]
+    assert used_lines(values) == [("X", "q", ["1", "trueʳ", "noneᵃ"]), ("X", "q", ["1"])]
+
+
+def test_a_job_knows_what_it_must_say(workload) -> None:
+    table, grid = (job_specs.artifact(workload(), f"demo_{name}") for name in ("table1", "table6"))
+    assert [row["provenance"] for row in table["artifact"]["rows"]] == ["recalled", "assumed", "paper", "paper"]
+    assert (table["reconstructed"], "used" in table) == ([], False)
+    assert "(inferred)" in table["settings"]["b"]["unprinted"] and table["settings"]["a"]["unprinted"] == ""
+    assert grid["used"] == sources.used_values(workload(), "demo")
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "table", "settings": ["a"]}, {"header": ["a"]}])
+def test_only_a_static_table_without_header_takes_what_is_used(wrong) -> None:
+    from fairfl.experiments.paper import Artifact
+
+    with pytest.raises(ValueError, match="content: used is a static table that makes its own header"):
+        Artifact(
+            **PAPER["artifacts"]["table6"] | wrong | ({"columns": ["x"], "rows": [QFFL]} if "kind" in wrong else {})
+        )

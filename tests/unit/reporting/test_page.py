@@ -1,0 +1,566 @@
+"""The page: everything is on it, nothing hostile gets through, nothing is loaded from elsewhere, it fits a phone."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from fairfl.experiments.workload import load_workload
+from fairfl.jobs import claims, comparison
+from fairfl.jobs.page import main
+from fairfl.reporting.page import page
+from fairfl.reporting.page.numbers import plain
+from fairfl.reporting.page.page import render, substitutions
+from fairfl.runtime.errors import FairflError
+from tests.unit.reporting import demo
+
+HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(1)>'
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+LONG = f"not stated: chosen because {'of time ' * 20}"
+SETTING = demo.SETTING | {"rounds": 1000, "sources": demo.SETTING["sources"] | {"rounds": LONG}}
+ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
+CLAIMS = [
+    {"id": "c1", "expr": "loss(fedavg) < loss(qffl, q=1)", "text": "FedAvg wins"},
+    {"id": "c2", "expr": "loss(fedavg) < 0", "text": HOSTILE},
+]
+FIGURE = {"kind": "figure", "title": "Figure", "plot": "curves", "settings": ["demo_full"]}
+ARTIFACTS = {
+    "table1": {
+        "kind": "table",
+        "title": "Table 1",
+        "caption": HOSTILE,
+        "settings": ["demo_full", "demo_short_with_a_rather_long_name_for_a_setting_a0.1"],
+        "rows": ROWS,
+        "columns": ["loss", "acc"],
+        "rules": [1],
+        "claims": [{**claim, "setting": "demo_full", "reference": "holds"} for claim in CLAIMS],
+    },
+    "figure1": {**FIGURE, "caption": 'Curves "of" $\\alpha$'},
+    "figure2": {**FIGURE, "caption": "Not there"},
+    "table3": {
+        "kind": "static_table",
+        "title": "Table 3",
+        "caption": "Words",
+        "header": ["a", "b"],
+        "rules": [0],
+        "content": [["$\\lambda$", HOSTILE]],
+    },
+}
+PAPER = {
+    "paper": "demo",
+    "title": f"A demo {HOSTILE}",
+    "citation": "Nobody.",
+    "arxiv": "0000.00000",
+    "metrics": {
+        "loss": {"name": "$\\max_k L_k$", "meaning": "largest", "unit": "nats", "direction": "down", "digits": 2},
+        "acc": {"name": "accuracy", "meaning": "mean", "unit": "percent", "direction": "up", "digits": 1},
+    },
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "grid": {"q": [1, 2]}, "sources": {"q": "paper table 1"}},
+    },
+    "settings": {name: SETTING for name in ARTIFACTS["table1"]["settings"]},
+    "artifacts": ARTIFACTS,
+}
+PATCH = {"match": ["demo_short*"], "set": {"rounds": 10, "data": {"name": "digits"}, "seeds": [0]}, "why": "time"}
+
+
+class Elements(HTMLParser):
+    """Start tags with attributes and text; complains about tags that do not match."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.text += " "
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open and self.open[-1] == tag, f"</{tag}> closes {self.open[-3:]}"
+        self.open.pop()
+        self.text += " "
+
+    def handle_data(self, data) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def values(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
+
+
+def build(root: Path, patches: tuple = (PATCH,)):
+    """A workload with comparison, claims and most of its files; figure2 is missing."""
+    (root / "papers/reported/demo").mkdir(parents=True)
+    (root / "scales").mkdir()
+    results = root / "results/tiny"
+    (results / "tidy").mkdir(parents=True)
+    (results / "demo").mkdir()
+    (results / "runs/demo_full/fedavg/default/seed0").mkdir(parents=True)
+    (root / "papers/demo.yaml").write_text(json.dumps(PAPER))
+    scale = {"scale": "tiny", "description": "Small.", "patches": list(patches)}
+    (root / "scales/tiny.yaml").write_text(json.dumps(scale))
+    (root / "papers/reported/demo/table1.csv").write_text(
+        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        "table1,demo_full,fedavg,,loss,1.1,0.1,std,nats,\ntable1,demo_full,qffl,q=1,loss,9,0.1,std,nats,\n"
+    )
+    for setting in PAPER["settings"]:
+        text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+            for seed in (0, 1):
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},print{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
+        (results / f"tidy/{setting}.csv").write_text(text)
+    for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
+        (results / "demo" / name).write_bytes(b"x")
+    workload = load_workload(root, {"scale": "tiny", "papers": ["demo"]})
+    compared = comparison.csv_text(comparison.lines(workload, root, results), comparison.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, root, results), claims.Line))
+    return workload, results
+
+
+@pytest.fixture
+def page(tmp_path) -> Elements:
+    workload, results = build(tmp_path)
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_every_artifact_has_its_anchor_and_ids_are_unique(page) -> None:
+    ids = page.values("id")
+    assert {f"demo_{key}" for key in ARTIFACTS} <= set(ids)
+    assert len(set(ids)) == len(ids)
+
+
+def test_links_within_the_page_lead_somewhere(page) -> None:
+    inner = {link[1:] for link in page.values("href") if link.startswith("#")}
+    assert inner <= set(page.values("id"))
+    assert {"demo_table1", "setting-demo_full"} <= inner
+
+
+def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(page, tmp_path) -> None:
+    assert not page.all("script")
+    loads = page.values("src") + [a["href"] for a in page.all("link")] + page.values("srcset")
+    assert not [url for url in loads if re.match(r"(https?:)?//", url)]
+    css = (Path(page.__file__).parent / "page.css").read_text()
+    assert "url(" not in css and "@import" not in css
+
+
+def test_hostile_text_stays_text(page) -> None:
+    assert HOSTILE in page.text
+    assert not [a for _, a in page.tags if "onerror" in a]
+    assert all(a.get("src") != "x" for a in page.all("img"))
+
+
+def test_figures_tables_and_what_is_missing(page) -> None:
+    assert [(a["src"], a["alt"], a["loading"]) for a in page.all("img")] == [
+        ("demo/figure1.png", 'Curves "of" α', "lazy")
+    ]
+    links = page.values("href")
+    for name in ("table1.csv", "table1.md", "table1.tex", "figure1.pdf", "figure1.csv"):
+        assert f"demo/{name}" in links
+    assert "Not built: demo/figure2.pdf, demo/figure2.png, demo/figure2.csv" in page.text
+    assert "Not built: demo/table3.md, demo/table3.tex" in page.text
+
+
+def test_numbers_stand_side_by_side_with_verdict_words(page) -> None:
+    text = " ".join(page.text.split())
+    assert "max_k L_k" in text and "nats, lower is better" in text
+    assert "ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees +0.0 joint spreads" in text
+    assert "paper 9.00 ± 0.10 ✗ differs -55.9 joint spreads" in text
+    assert "not reported" in text
+    assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
+
+
+def test_claims_and_what_the_papers_own_numbers_say(page) -> None:
+    text = " ".join(page.text.split())
+    assert "FedAvg wins loss(fedavg) < loss(qffl, q=1)" in text
+    # c2 is said to hold on the reported numbers, where 1.1 < 0 is false.
+    assert "1 claim comes out differently on the paper's own numbers" in text
+    assert "expected: holds" in text
+
+
+def test_every_number_leads_to_its_runs_and_fingerprints(page) -> None:
+    text = page.text
+    for seed in (0, 1):
+        assert f"demo_full/fedavg/default/seed{seed}" in text
+        assert f"print{seed}" in text
+    assert "runs/demo_full/fedavg/default/seed0" in page.values("href")
+    assert "runs/demo_full/fedavg/default/seed1" not in page.values("href")  # no such folder, no dead link
+
+
+def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:
+    text = " ".join(page.text.split())
+    assert "Read this first: not everything here is as in the paper" in text
+    assert "digits stands in for synthetic_gaussian (1 of 2 settings)" in text
+    assert "10 instead of 1,000 (1 of 2 settings)" in text
+    assert "1 instead of 2 (1 of 2 settings)" in text
+    assert "As in the paper demo_full." in text
+
+
+def test_without_substitution_the_page_says_so(tmp_path) -> None:
+    workload, results = build(tmp_path, patches=())
+    assert substitutions(workload) == []
+    text = Elements(render(workload, results, results / "index.html")).text
+    assert "Nothing was substituted" in text and "Read this first" not in text
+
+
+def test_settings_list_value_here_value_of_the_paper_and_source(page) -> None:
+    text = " ".join(page.text.split())
+    assert "rounds 10 changed 1000 not stated: chosen because of time" in text
+    assert "learning_rate 0.1 0.1 paper section 4" in text
+    assert "q 1.0 1, 2 paper table 1" in text
+
+
+def test_same_inputs_same_bytes(tmp_path) -> None:
+    build(tmp_path)
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    results, texts = tmp_path / "results/tiny", []
+    for name in ("index.html", "again.html"):
+        out = results / name
+        main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", str(out)])
+        texts.append(out.read_bytes())
+    assert texts[0] == texts[1]
+
+
+def test_links_are_relative_to_the_page(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    text = render(workload, results, tmp_path / "elsewhere" / "page.html")
+    assert "../results/tiny/demo/figure1.png" in Elements(text).all("img")[0]["src"]
+
+
+def test_missing_comparison_names_the_command(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    (results / "comparison.csv").unlink()
+    with pytest.raises(FairflError, match=r"comparison\.csv: no such file; write it with .*jobs\.comparison"):
+        render(workload, results, results / "index.html")
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        ("$\\max_k r_k(\\theta)$", "max_k r_k(θ)"),
+        ("$V(r_k)$ in \\%", "V(r_k) in %"),
+        ("$\\mathrm{nats}^2$", "nats²"),
+        ("a < b & c", "a < b & c"),
+    ],
+)
+def test_latex_becomes_readable(latex, text) -> None:
+    assert plain(latex) == text
+
+
+# -- several papers, other layouts --------------------------------------------------------------
+COUNT = {"name": "clients", "meaning": "", "unit": "count", "digits": 0}
+SECOND = {
+    **PAPER,
+    "paper": "second",
+    "title": "Another paper",
+    "metrics": {
+        "loss": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
+        "learning_rate": {"name": "rate", "meaning": "", "unit": "", "digits": 2},
+        "num_clients": COUNT,
+    },
+    "settings": {"x_cifar": SETTING, "x_text": SETTING},
+    "artifacts": {
+        key: {"kind": "table", "title": title, "caption": "c", "settings": ["x_cifar", "x_text"], **more}
+        for key, title, more in (
+            ("table2", "T2", {"columns": ["num_clients"]}),
+            (
+                "table4",
+                "T4",
+                {"columns": ["loss"], "layout": "settings_by_arm", "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}]},
+            ),
+            (
+                "table5",
+                "T5",
+                {"columns": ["learning_rate"], "layout": "arms_by_setting", "rows": [{"algorithm": "qffl"}]},
+            ),
+        )
+    },
+}
+
+
+@pytest.fixture
+def two(tmp_path) -> Elements:
+    """The page of two papers; the second has numbers in other layouts, one run that diverged, one reported as such."""
+    build(tmp_path, patches=())
+    results = tmp_path / "results/tiny"
+    (tmp_path / "papers/second.yaml").write_text(json.dumps(SECOND))
+    (tmp_path / "papers/reported/second").mkdir()
+    (tmp_path / "papers/reported/second/table4.csv").write_text(
+        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        "table4,x_cifar,fedavg,,loss,1.1,0.1,std,nats,\ntable4,x_text,fedavg,,loss,,,,nats,diverged\n"
+    )
+    for setting, last in (("x_cifar", "1.2"), ("x_text", "")):
+        (results / f"tidy/{setting}.csv").write_text(
+            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            + "".join(
+                f"{setting},fedavg,,{seed},loss,{value},nats,d,10,r{seed},f\n" for seed, value in ((0, 1), (1, last))
+            )
+        )
+    (results / "tuned/x_text").mkdir(parents=True)
+    record = {"setting": "x_text", "algorithm": "qffl", "learning_rate": 0.00026, "batch_size": 1, "value": 1}
+    (results / "tuned/x_text/qffl.json").write_text(json.dumps(record | {"hyperparameters": {}}))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo", "second"]})
+    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, tmp_path, results), claims.Line))
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def part(page: Elements, start: str, end: str) -> str:
+    text = " ".join(page.text.split())
+    return text[text.index(start) : text.index(end, text.index(start))]
+
+
+def test_papers_are_reached_from_one_bar_and_counted_one_by_one(two) -> None:
+    assert {"paper-demo", "paper-second"} <= set(two.values("id"))
+    bar = [a["href"] for a in two.all("a")][2:5]
+    assert bar == ["#top", "#paper-demo", "#paper-second"] and "papers" in two.values("class")
+    assert "Artifacts 0 of 3 built Numbers beside the paper's 2 of" in part(two, "Another paper Nobody", "T2 T4")
+    assert {"Summary", "Summary of demo", "Summary of second"} <= set(two.values("aria-label"))
+
+
+def test_one_paper_needs_no_bar(page) -> None:
+    assert "papers" not in page.values("class") and "Summary of demo" not in page.values("aria-label")
+
+
+def test_links_lead_somewhere_with_two_papers(two) -> None:
+    assert {link[1:] for link in two.values("href") if link.startswith("#")} <= set(two.values("id"))
+
+
+def test_lines_may_be_settings(two) -> None:
+    shown = part(two, "mean loss: ours, mean", "Provenance")
+    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Setting", "FedAvg", "Q", "q=1.0", "x_cifar"]
+    assert "x_cifar ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees" in shown
+    assert "x_text ours diverged paper diverged ✓ agrees" in shown
+
+
+def test_lines_may_be_arms_and_columns_settings(two) -> None:
+    shown = part(two, "rate: ours, mean", "Provenance")
+    assert "Algorithm x_cifar x_text q-FFL ours none paper none" in shown
+    assert "ours 0.00026 paper none – not reported" in shown
+
+
+def test_counts_have_settings_as_lines(two) -> None:
+    shown = part(two, "clients: ours, mean", "Provenance")
+    assert "Setting clients count x_cifar ours none" in shown
+
+
+RECALLED = {
+    **PAPER,
+    "algorithms": {
+        "fedavg": {"title": "FedAvg"},
+        "qffl": {"title": "q-FFL", "defaults": {"L": 2.0}, "sources": {"L": "recalled from version 1"}},
+    },
+    "consistency": [{"id": "acc", "expr": "acc(row) == 2 * loss(row)", "within": 0.01, "text": "twice <the> loss"}],
+    "artifacts": {
+        "table1": {
+            **ARTIFACTS["table1"],
+            "claims": [],
+            "rows": [ROWS[0], {**ROWS[1], "provenance": "assumed", "note": "the default"}],
+        },
+        "table2": {
+            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": "arms_by_setting",
+            "columns": ["loss"],
+        },
+        "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def recalled(tmp_path, monkeypatch) -> Elements:
+    """A paper with an assumed row, notes on its numbers, and numbers that contradict each other."""
+    monkeypatch.setitem(globals(), "PAPER", RECALLED)
+    workload, results = build(tmp_path)
+    head = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+    for name, text in {
+        "table1": "fedavg,,loss,1.1,0.1,std,nats,legible\ntable1,demo_full,fedavg,,acc,50,,,percent,legible\n"
+        "table1,demo_full,qffl,q=1,loss,,,,nats,a <hole>\ntable1,demo_full,qffl,q=1,acc,,,,percent,diverged\n",
+        "table2": "fedavg,,loss,1.4,0.1,std,nats,\n",
+    }.items():
+        (tmp_path / f"papers/reported/demo/{name}.csv").write_text(f"{head}{name},demo_full,{text}")
+    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    (results / "comparison.csv").write_text(compared)
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
+    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
+    assert "q-FFL ᵃ q=1.0 ours 1.10 ± 0.10 paper none [2] – not reported" in shown and "FedAvg ours" in shown
+    assert "paper 1.10 ± 0.10 [1] ✓ agrees" in shown and "paper 50.0 [1] " in shown
+    assert "paper diverged ○ not run" in shown  # said in the cell
+    assert shown.count("ᵃ hyper-parameters not known, assumed.") == 1 and "ʳ" not in shown
+    assert shown.index("assumed.") < shown.index("legible a <hole>")
+    assert "a <hole>; the default" in recalled.values("title")
+
+
+def test_contradictions_stand_in_the_cell_and_in_a_list(recalled) -> None:
+    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
+    assert "⚡ contradiction: table2: 1.40 ± 0.10" in shown
+    assert "⚡ contradiction: 2.2 expected: twice <the> loss" in shown
+    listed = part(recalled, "Where the numbers of demo contradict each other", "Settings of demo")
+    assert "3 numbers as the paper prints them" in listed
+    assert "demo_table1 fedavg demo_full max_k L_k 1.10 ± 0.10 table2: 1.40 ± 0.10" in listed
+    assert "demo_table1 fedavg demo_full accuracy 50.0 2.2 expected: twice <the> loss" in listed
+    assert "demo_table2 fedavg demo_full max_k L_k 1.40 ± 0.10 table1: 1.10 ± 0.10" in listed
+    links = [link for link in recalled.values("href") if link.startswith("#")]
+    assert "#contradictions-demo" in links and {link[1:] for link in links} <= set(recalled.values("id"))
+
+
+def test_hyper_parameters_in_use_are_a_table(recalled) -> None:
+    shown = part(recalled, "Grids", "Where the numbers of demo")
+    assert "Algorithm Hyper-parameter Values in use q-FFL L 2.0ʳ q-FFL q 1.0ᵃ" in shown
+    assert "ʳ value lost in the paper, recalled from an earlier version, not checked. ᵃ value not known" in shown
+
+
+def test_nothing_is_said_where_all_is_the_papers(page) -> None:
+    assert not {"mark", "against"} & set(page.values("class")) and not page.all("ol") and not page.all("sup")
+    assert "contradict" not in page.text
+
+
+FOCUS = {
+    **PAPER,
+    "paper": "third",
+    "title": "A third paper",
+    "metrics": {
+        "loss": {"name": "Avg Loss", "meaning": "", "unit": "nats", "other_units": ["mse"], "direction": "down"},
+        "reach": {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0},
+        "inference_seconds": {"name": "inference", "meaning": "", "unit": "seconds", "direction": "down", "digits": 2},
+        "config_batch_size": {"name": "batch size", "meaning": "", "unit": "", "digits": 4},
+    },
+    "algorithms": {"focus": {"title": "FOCUS"}, "fedavg": {"title": "FedAvg"}},
+    "settings": {"z_toy": SETTING, "z_image": SETTING | {"timing": {}}},
+    "artifacts": {
+        key: {"kind": "table", "title": title, "caption": "c", "settings": ["z_toy", "z_image"], **more}
+        for key, title, more in (
+            ("table1", "F1", {"columns": ["loss", "reach"], "layout": "metrics_by_arm"}),
+            ("table8", "F8", {"columns": ["loss", "reach"], "layout": "arms_by_setting"}),
+            ("table12", "F12", {"settings": ["z_image"], "columns": ["inference_seconds"]}),
+            ("table2", "F2", {"columns": ["config_batch_size"], "layout": "metrics_by_setting", "rows": []}),
+        )
+    },
+}
+for _artifact in FOCUS["artifacts"].values():
+    _rows = [
+        {"algorithm": "focus", "hyperparameters": {"M": models}, "setting": setting, "title": "Focus"}
+        for models, setting in ((2, "z_toy"), (3, "z_image"))
+        if setting in _artifact["settings"]
+    ]
+    _artifact.setdefault("rows", [*_rows, {"algorithm": "fedavg"}])
+
+
+@pytest.fixture
+def focus(tmp_path) -> Elements:
+    """A paper with metrics as lines; the scale has fewer rounds, FedAvg never reaches the target."""
+    build(tmp_path, patches=({"match": ["z_*"], "set": {"rounds": 40}, "why": "time"},))
+    results = tmp_path / "results/tiny"
+    (tmp_path / "papers/third.yaml").write_text(json.dumps(FOCUS))
+    (tmp_path / "papers/reported/third").mkdir()
+    header = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+    (tmp_path / "papers/reported/third/table1.csv").write_text(f"{header}table1,z_image,fedavg,,reach,inf,,,rounds,\n")
+    (tmp_path / "papers/reported/third/table12.csv").write_text(
+        f"{header}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
+    )
+    for setting, arm, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
+        numbers = [("focus", arm, "loss", 0.25, unit), ("focus", arm, "reach", 9, "rounds")]
+        numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
+        (results / f"tidy/{setting}.csv").write_text(
+            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
+        )
+    (results / "timed").mkdir()
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
+    record = {"arms": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
+    (results / "timed/z_image.json").write_text(json.dumps(record))
+    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["third"]})
+    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    (results / "comparison.csv").write_text(compared)
+    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, tmp_path, results), claims.Line))
+    return Elements(render(workload, results, results / "index.html"))
+
+
+def test_lines_may_be_metrics(focus) -> None:
+    shown = part(focus, "F1 c", "F8")
+    toy, image = (shown[shown.index(f"{name}: ours, mean") :] for name in ("z_toy", "z_image"))
+    assert toy.split("paper's", 1)[1].split("ours")[0].split() == [
+        "Metric", "Focus", "M=2", "FedAvg", "Avg", "Loss", "nats", "or", "mse,", "lower", "is", "better",
+    ]  # fmt: skip
+    assert "Avg Loss nats or mse, lower is better ours 0.250 paper none – not reported ours 0.500" in toy
+    assert "Metric Focus M=3 FedAvg" in image
+
+
+def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> None:
+    assert "ours > 40 paper > 1000 ≠ other scale" in part(focus, "F1 c", "F8")
+    assert any("not reached by 1 of 1 seeds" in title for title in focus.values("title"))
+
+
+def test_lines_of_several_metrics_are_tables_where_rows_share_their_title(focus) -> None:
+    shown = part(focus, "F8 c", "F12")
+    assert "Avg Loss: ours, mean" in shown and "70%: ours, mean" in shown
+    reach = shown[shown.index("70%: ours, mean") :]
+    assert "Algorithm z_toy z_image Focus ours 9 paper none – not reported ours 9 paper none" in reach
+    assert "M=" not in reach.split("Provenance")[0]
+
+
+def test_seconds_are_over_repetitions_on_other_hardware(focus) -> None:
+    shown = part(focus, "F12 c", "F2 c")
+    assert "ours, mean ± standard deviation over repetitions" in shown
+    assert "ours 0.012 ± 0.001 paper 0.12 ≠ other hardware" in shown
+    assert "measured on EPYC, 1 thread" in focus.values("title") and "timed/z_image.json" in focus.values("href")
+
+
+def test_columns_may_be_settings_and_lines_metrics(focus) -> None:
+    assert "Metric z_toy z_image batch size ours full paper none" in part(focus, "F2 c", "Provenance")
+
+
+# -- in a browser -----------------------------------------------------------------------------
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def browse(profile: Path, *arguments: str) -> str:
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--allow-file-access-from-files", f"--user-data-dir={profile}", *arguments,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on PATH")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:
+    workload, results = build(tmp_path)
+    text = render(workload, results, results / "index.html")
+    # Everything unfolded is the widest that the page gets.
+    (results / "open.html").write_text(text.replace("<details", "<details open"))
+    # A window cannot be narrower than 500 pixels; a frame can.
+    (results / "frame.html").write_text(
+        f'<!doctype html><body style="margin:0"><iframe src="open.html" style="border:0;width:{width}px;height:900px" '
+        "onload=\"const w = this.contentWindow; document.title = w.innerWidth + ' ' + "
+        'w.document.documentElement.scrollWidth"></iframe>'
+    )
+    url = (results / "frame.html").as_uri()
+    size = f"--window-size={width + 200},900"
+    shot = tmp_path / "page.png"
+    browse(tmp_path / "shot", size, f"--screenshot={shot}", url)
+    assert shot.stat().st_size > 10_000
+    measured = re.search(r"<title>(\d+) (\d+)</title>", browse(tmp_path / "dom", size, "--dump-dom", url))
+    assert measured, "the page did not load in the frame"
+    inner, scroll = map(int, measured.groups())
+    assert inner == width
+    assert scroll <= inner

@@ -1,0 +1,567 @@
+"""Every plot, drawn from small generated results: the CSV says what was put in, the files are valid and stable."""
+
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from fairfl.experiments.declaration import declaration, names
+from fairfl.jobs import figure
+from fairfl.reporting import measured, style
+from fairfl.reporting.inputs import Inputs
+from fairfl.reporting.plots.separators import line_in_frame
+from fairfl.reporting.plots.weight_paths import mean_loss
+from fairfl.runtime.errors import FairflError
+from tests.unit.reporting import demo
+
+SETTING = "toy"
+ROWS = [
+    {"algorithm": "afl", "hyperparameters": {}},
+    {"algorithm": "qffl", "hyperparameters": {"q": 5.0}},
+    {"algorithm": "eagle", "hyperparameters": {"lambda": 2.0}},
+    {"algorithm": "fedavg", "hyperparameters": {}},
+]
+TITLES = {"afl": "AFL", "qffl": "q-FFL", "eagle": "EAGLE", "fedavg": "FedAvg", "local_only": "Local training"}
+PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
+METRIC_PLOTS = [
+    "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
+    "projected_gradients", "pseudo_code",
+]  # fmt: skip
+ARM = ("setting", "algorithm", "hyperparameters", "seed")
+SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
+
+
+VECTORS = {"a": [3.0, 0.0], "b": [-1.06, 1.06], "c": [-0.57, -0.82]}
+
+
+def arm(row):
+    return ",".join(f"{key}={value}" for key, value in sorted(row["hyperparameters"].items()))
+
+
+def samples(rng):
+    """Three clients with 40 samples each, two classes, ever less separable, the last one rotated."""
+    features, labels = [], []
+    for client, distance in enumerate((2.0, 1.0, 0.5)):
+        label = np.arange(40) % 2
+        own = rng.normal(size=(40, 2)) + distance * (2 * label - 1)[:, None]
+        angle = np.pi / 4 if client == 2 else 0.0
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        features.append(own @ turn.T)
+        labels.append(label)
+    return np.concatenate(features).astype(np.float32), np.concatenate(labels)
+
+
+def descend(features, labels, client, weights, seed):
+    """Path [rounds, 3] of gradient descent on a weighted mean of the clients' logistic losses."""
+    rng = np.random.default_rng(seed)
+    theta, path = rng.normal(scale=0.3, size=3), []
+    inputs = np.c_[features, np.ones(len(features))]
+    sign = 2.0 * labels - 1
+    importance = np.asarray(weights)[client] / 40
+    for _ in range(ROUNDS):
+        path.append(theta)
+        slope = -sign / (1 + np.exp(sign * (inputs @ theta)))
+        theta = theta - 0.5 * (importance * slope) @ inputs
+    return np.array(path)
+
+
+WEIGHTS = {"afl": (0, 0.2, 0.8), "qffl": (0.05, 0.25, 0.7), "eagle": (0.5, 0.3, 0.2), "fedavg": (1 / 3, 1 / 3, 1 / 3)}
+
+
+def round_lines(features, labels, client, row, seed, path):
+    sign = 2.0 * labels - 1
+    inputs = np.c_[features, np.ones(len(features))]
+    for at, theta in enumerate(path):
+        losses = np.logaddexp(0, -sign * (inputs @ theta))
+        for k, floor in enumerate((0.05, 0.3, 0.55)):
+            loss = losses[client == k].mean()
+            yield (SETTING, row["algorithm"], arm(row), seed, at, k, loss, loss - floor)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Files of a finished toy setting, and of a second one that only has local optima."""
+    folder = tmp_path_factory.mktemp("results")
+    features, labels = samples(np.random.default_rng(0))
+    client = np.repeat(np.arange(CLIENTS), 40)
+    part = np.tile(np.repeat([0, 1, 2], [24, 8, 8]), CLIENTS)
+    save_file({"inputs": features, "labels": labels}, folder / "data.safetensors")
+    order = np.random.default_rng(1).permutation(len(labels))
+    pd.DataFrame({"row": order, "client": client[order], "part": part[order]}).to_parquet(folder / "deal.parquet")
+    rounds, tidy, models = [], [], {}
+    for row in ROWS:
+        for seed in SEEDS:
+            path = descend(features, labels, client, WEIGHTS[row["algorithm"]], seed)
+            lines = list(round_lines(features, labels, client, row, seed, path))
+            rounds += lines
+            run = f"{SETTING}/{row['algorithm']}/{arm(row) or 'default'}/seed{seed}"
+            for *_, at, k, loss, gap in lines:
+                if at == ROUNDS - 1:
+                    common = (SETTING, row["algorithm"], arm(row), seed)
+                    tail = ("nats", "blobs", ROUNDS, run, "f" * 16)
+                    tidy += [(*common, f"loss_client_{k}", loss, *tail), (*common, f"gap_client_{k}", gap, *tail)]
+            if seed == SEEDS[0]:
+                models[run] = str(folder / f"{row['algorithm']}.safetensors")
+                tensors = {"theta": path[-1], "path": path, "path_rounds": np.arange(ROUNDS)}
+                save_file({k: v.astype(np.float32 if v.dtype.kind == "f" else np.int64) for k, v in tensors.items()},
+                          models[run])  # fmt: skip
+    for setting, low, high in ((SETTING, 0.1, 1.4), ("near_iid", 0.6, 0.8)):
+        for seed in SEEDS:
+            for metric, value in (("local_loss_min", low), ("local_loss_max", high)):
+                value += seed / 1000
+                line = (setting, "local_only", "", seed, metric, value, "nats", "blobs", 0, f"{setting}/l/seed{seed}")
+                tidy.append((*line, "f" * 16))
+    columns = [
+        "setting",
+        "algorithm",
+        "hyperparameters",
+        "seed",
+        "metric",
+        "value",
+        "unit",
+        "data",
+        "rounds",
+        "run",
+        "fingerprint",
+    ]
+    pd.DataFrame(tidy, columns=columns).to_csv(folder / "tidy.csv", index=False)
+    columns = [*ARM, "round", "client", "loss_train", "gap_validation"]
+    pd.DataFrame(rounds, columns=columns).to_parquet(folder / "rounds.parquet")
+    return {
+        "tidy": {SETTING: str(folder / "tidy.csv")},
+        "rounds": {SETTING: str(folder / "rounds.parquet")},
+        "data": {SETTING: str(folder / "data.safetensors")},
+        "partition": {SETTING: str(folder / "deal.parquet")},
+        "model": models,
+    }
+
+
+def spec_of(results, plot, options=None, rows=None):
+    rows = ROWS if rows is None else rows
+    settings = [SETTING]
+    if plot == "optima_range":
+        settings, rows = [SETTING, "near_iid"], [{"algorithm": "local_only", "hyperparameters": {}}]
+        options = options or {"labels": {SETTING: "α = 0.1", "near_iid": "α = 2000"}, "x_label": "Dirichlet α"}
+    return {
+        "paper": "eagle",
+        "id": "figure9",
+        "artifact": demo.artifact(
+            kind="figure", title="Figure 9", caption="A toy", settings=settings, rows=rows, plot=plot,
+            options=options or {},
+        ),
+        "metrics": {},
+        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
+        "scale": "quick",
+        "settings": {
+            name: {"data": "blobs (stand-in for emnist)", "rounds": ROUNDS, "seeds": 2, "changed": []}
+            for name in settings
+        },
+        "code": {},
+        "files": results,
+    }  # fmt: skip
+
+
+def drawn(spec):
+    pdf, png, text = figure.build(spec)
+    return pdf, png, pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "nan"])
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(results, plot):
+    spec = spec_of(results, plot)
+    pdf, png, text = figure.build(spec)
+    assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
+    assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
+    assert b"CreationDate" not in pdf and b"/Type3" not in pdf
+    assert (pdf, png, text) == figure.build(spec)
+    frame = pd.read_csv(io.StringIO(text))
+    assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
+    assert set(frame["artifact"]) == {"eagle_figure9"}
+
+
+@pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
+def test_declaration_can_be_read_without_importing_matplotlib(plot):
+    declared = declaration("reporting/plots", plot)
+    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported"}
+    given = {
+        "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
+        "metric_sweep": {"key": "tau"},
+        "one_step": {"start": 0, "step": 0.25},
+        "metric_scatter": {"x": "a", "y": "b"},
+        "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]},
+        "pseudo_code": {"title": "a", "lines": "b"},
+    }
+    declared.Config(**given.get(plot, {}))
+
+
+def test_all_plots_are_tested():
+    assert sorted(names("reporting/plots")) == sorted([*PLOTS, *METRIC_PLOTS])
+
+
+def test_gap_boxes_shows_every_client_of_every_seed(results):
+    *_, frame = drawn(spec_of(results, "gap_boxes"))
+    tidy = pd.read_csv(results["tidy"][SETTING], keep_default_na=False)
+    wanted = tidy[tidy["metric"].str.startswith("gap_client")]
+    keys = ["algorithm", "seed", "metric"]
+    assert len(frame) == len(wanted) == len(ROWS) * len(SEEDS) * CLIENTS
+    merged = frame.merge(wanted, on=keys, validate="1:1")
+    assert (merged["value_x"] == merged["value_y"]).all()
+
+
+def test_client_curves_is_mean_and_range_over_seeds(results):
+    *_, frame = drawn(spec_of(results, "client_curves"))
+    rounds = pd.read_parquet(results["rounds"][SETTING])
+    line = frame[(frame["algorithm"] == "afl") & (frame["quantity"] == "gap_validation")]
+    line = line[(line["client"] == 2) & (line["round"] == 7)].iloc[0]
+    own = rounds[(rounds["algorithm"] == "afl") & (rounds["client"] == 2) & (rounds["round"] == 7)]["gap_validation"]
+    assert line["mean"] == pytest.approx(own.mean(), rel=1e-14)
+    assert (line["low"], line["high"], line["seeds"]) == (own.min(), own.max(), 2)
+    assert len(frame) == 2 * len(ROWS) * CLIENTS * ROUNDS
+
+
+def test_client_curves_options(results):
+    options = {"gap_part": "none", "band": "std", "log_x": True, "share_y": False}
+    *_, frame = drawn(spec_of(results, "client_curves", options, ROWS[:2]))
+    assert set(frame["quantity"]) == {"loss_train"}
+    assert np.allclose(frame["high"] - frame["mean"], frame["mean"] - frame["low"])
+
+
+def test_optima_range_has_points_and_means(results):
+    *_, frame = drawn(spec_of(results, "optima_range"))
+    own = frame[(frame["setting"] == "near_iid") & (frame["metric"] == "local_loss_max")]
+    assert own["value"].tolist() == pytest.approx([0.8, 0.842, 0.821])
+    assert own["kind"].tolist() == ["seed", "seed", "mean"]
+    assert set(frame["label"]) == {"α = 0.1", "α = 2000"}
+
+
+def test_client_scatter_shows_every_sample_with_its_owner(results):
+    options = {"separators": [[1, 1], [1, 1], [0, 1]]}
+    *_, frame = drawn(spec_of(results, "client_scatter", options, rows=[]))
+    features, labels = samples(np.random.default_rng(0))
+    shown = frame[frame["kind"] == "sample"]
+    assert len(shown) == len(labels)
+    for client in range(CLIENTS):
+        own = shown[shown["client"] == client]
+        mine = slice(40 * client, 40 * client + 40)
+        assert sorted(own["x"]) == sorted(features[mine, 0].astype(float))
+        assert own["class"].sum() == labels[mine].sum()
+    flat = frame[(frame["kind"] == "separator") & (frame["client"] == 2)]
+    assert flat["y"].tolist() == [0, 0]
+    *_, frame = drawn(spec_of(results, "client_scatter", {"part": "train", "overlay": False}, rows=[]))
+    assert set(frame["kind"]) == {"sample"} and len(frame) == 24 * CLIENTS
+
+
+def test_separators_lines_lie_on_the_decision_boundary(results):
+    *_, frame = drawn(spec_of(results, "separators"))
+    features, labels = samples(np.random.default_rng(0))
+    client = np.repeat(np.arange(CLIENTS), 40)
+    for row in ROWS:
+        w1, w2, b = descend(features, labels, client, WEIGHTS[row["algorithm"]], SEEDS[0])[-1]
+        ends = frame[(frame["panel"] == "line") & (frame["algorithm"] == row["algorithm"])]
+        assert len(ends) == 2
+        assert np.allclose(w1 * ends["x"] + w2 * ends["y"] + b, 0, atol=1e-5)
+    tidy = pd.read_csv(results["tidy"][SETTING])
+    values = tidy[(tidy["algorithm"] == "eagle") & (tidy["metric"] == "gap_client_1")]["value"]
+    bar = frame[(frame["panel"] == "gap") & (frame["algorithm"] == "eagle") & (frame["client"] == 1)].iloc[0]
+    assert (bar["value"], bar["std"]) == pytest.approx((values.mean(), values.std(ddof=0)))
+    assert (frame["panel"] == "data").sum() == 24 * CLIENTS
+
+
+def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
+    *_, frame = drawn(spec_of(results, "weight_paths", {"grid": 11}))
+    features, labels = samples(np.random.default_rng(0))
+    client = np.repeat(np.arange(CLIENTS), 40)
+    path = descend(features, labels, client, WEIGHTS["eagle"], SEEDS[0])
+    own = frame[(frame["panel"] == "path") & (frame["algorithm"] == "eagle")]
+    assert np.allclose(own[["w1", "w2"]], path[:, :2], atol=1e-6)
+    assert own["round"].tolist() == list(range(ROUNDS))
+    bias = descend(features, labels, client, WEIGHTS["fedavg"], SEEDS[0])[-1][2]
+    train = np.tile(np.repeat([True, False], [24, 16]), CLIENTS)
+    contour = frame[frame["panel"] == "contour"]
+    assert len(contour) == 11 * 11
+    point = contour.iloc[37]
+    margin = (2 * labels - 1) * (features @ np.array([point["w1"], point["w2"]]) + bias)
+    assert point["loss"] == pytest.approx(np.logaddexp(0, -margin[train]).mean(), rel=1e-5)
+
+
+def test_mean_loss_counts_every_client_alike():
+    from fairfl.reporting.inputs import Samples
+
+    features = np.array([[1.0, 0.0]] * 3 + [[-1.0, 0.0]])
+    data = Samples(features, np.array([1, 1, 1, 1]), np.array([0, 0, 0, 1]), np.zeros(4))
+    with pytest.raises(FairflError, match="two classes"):
+        mean_loss(data, np.zeros(1), np.zeros(1), 0.0)
+    data = Samples(features, np.array([1, 1, 1, 0]), np.array([0, 0, 0, 1]), np.zeros(4))
+    losses = mean_loss(data, np.array([0.0, 1.0]), np.array([0.0]), 1.0)
+    expected = [(np.log1p(np.exp(-1)) + np.log1p(np.exp(1))) / 2, (np.log1p(np.exp(-2)) + np.log(2)) / 2]
+    assert losses[:, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("theta", "ends"),
+    [
+        ([1, 0, -1], [[1, 0], [1, 4]]),
+        ([0, 1, -2], [[0, 2], [4, 2]]),
+        ([1, -1, 0], [[0, 0], [4, 4]]),
+        ([1, 1, 9], None),
+        ([0, 0, 1], None),
+    ],
+)
+def test_line_in_frame(theta, ends):
+    found = line_in_frame(np.array(theta, dtype=float), (0, 4), (0, 4))
+    assert found is None if ends is None else found.tolist() == ends
+
+
+def test_a_diverged_run_is_remarked_upon_and_never_averaged_away(results, tmp_path):
+    tidy = pd.read_csv(results["tidy"][SETTING], keep_default_na=False)
+    tidy["value"] = tidy["value"].where((tidy["algorithm"] != "afl") | (tidy["seed"] != 42), np.nan)
+    tidy.to_csv(tmp_path / "tidy.csv", index=False)
+    *_, frame = drawn(spec_of(results | {"tidy": {SETTING: str(tmp_path / "tidy.csv")}}, "gap_boxes"))
+    assert frame["value"].isna().sum() == CLIENTS
+    rounds = pd.read_parquet(results["rounds"][SETTING])
+    bad = (rounds["algorithm"] == "afl") & (rounds["seed"] == 42) & (rounds["round"] > 20)
+    rounds.loc[bad, "loss_train"] = np.nan
+    rounds.to_parquet(tmp_path / "rounds.parquet")
+    *_, frame = drawn(spec_of(results | {"rounds": {SETTING: str(tmp_path / "rounds.parquet")}}, "client_curves"))
+    own = frame[(frame["algorithm"] == "afl") & (frame["quantity"] == "loss_train")]
+    assert (own["mean"].isna() == (own["round"] > 20)).all()
+
+
+def test_equal_under_another_hash_seed(results, tmp_path):
+    """Python's string hashing is random per process; no byte may depend on it."""
+    spec = json.dumps(spec_of(results, "gap_boxes"))
+    contents = []
+    for seed in ("1", "2"):
+        files = [tmp_path / f"{seed}.{kind}" for kind in ("pdf", "png", "csv")]
+        arguments = [f"--{path.suffix[1:]}={path}" for path in files]
+        environment = os.environ | {"PYTHONHASHSEED": seed}
+        command = [sys.executable, "-m", "fairfl.jobs.figure", "--spec", spec, *arguments]
+        subprocess.run(command, check=True, env=environment)
+        contents.append([path.read_bytes() for path in files])
+    assert contents[0] == contents[1]
+
+
+# -- metrics over the clients -----------------------------------------------------------------
+ROUND = [0, 50, 100]
+DESCRIBED = {
+    "accuracy_mean": {"name": "mean accuracy", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
+    "accuracy_worst10": {"name": "worst 10%", "meaning": "", "unit": "percent", "direction": "up", "digits": 2},
+    "loss_mean": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
+}
+COLUMNS = {"metric_curves": ["accuracy_mean"], "metric_scatter": ["accuracy_mean", "accuracy_worst10"]}
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def metric_spec(plot, folder, settings=(SETTING,), rows=None, changed=(), columns=None, **options):
+    columns = columns or COLUMNS[plot]
+    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}] if rows is None else rows
+    return {
+        "paper": "fedfv",
+        "id": "figure2",
+        "artifact": demo.artifact(
+            kind="figure", title="Figure 2", caption="", settings=list(settings), rows=rows, plot=plot,
+            columns=columns, options=options,
+        ),
+        "metrics": {name: DESCRIBED[name] for name in columns},
+        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
+        "scale": "paper",
+        "settings": {name: {"data": "d", "rounds": 100, "seeds": 2, "changed": list(changed)} for name in settings},
+        "code": {},
+        "files": {
+            "rounds": {SETTING: str(folder / "rounds.parquet")},
+            "tidy": {name: str(folder / f"{name}.csv") for name in settings},
+            "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture
+def accuracies(tmp_path):
+    """Ten clients, the last one without samples, at three rounds with two seeds; the paper's curve and its table."""
+    lines = []
+    for algorithm, hyper, shift in (("fedavg", "", 0.0), ("qffl", "q=5.0", 0.1)):
+        for seed in (0, 1):
+            for at in ROUND:
+                for k in range(10):
+                    value = np.nan if k == 9 else shift + at / 250 + k / 50 + seed / 20
+                    lines.append((SETTING, algorithm, hyper, seed, at, k, 1.0 if k < 9 else np.nan, value, value))
+    columns = [*ARM, "round", "client", "loss_test", "accuracy_test", "recall_test"]
+    frame = pd.DataFrame(lines, columns=columns).assign(samples_test=lambda own: (own["client"] < 9) * 5)
+    frame.to_parquet(tmp_path / "rounds.parquet")
+    curve = "".join(
+        f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{10 + at},1,std,percent,"round={at}; from logs"\n'
+        for at in (100, 0)
+    )
+    (tmp_path / "figure2.csv").write_text(REPORTED + curve)
+    (tmp_path / "table6.csv").write_text(
+        f"{REPORTED}table6,{SETTING},fedavg,,accuracy_mean,40,,,percent,\n"
+        f"table6,{SETTING},fedavg,,accuracy_worst10,20,,,percent,\n"
+        f"table6,{SETTING},qffl,q=5,accuracy_mean,,,,percent,illegible\n"
+    )
+    head = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    text = "".join(
+        f"{SETTING},{a},{h},{seed},{metric},{value + seed / 10},fraction,d,9,r,f\n"
+        for a, h, base in (("fedavg", "", 0.3), ("qffl", "q=5.0", 0.4))
+        for seed in (0, 1)
+        for metric, value in (("accuracy_mean", base), ("accuracy_worst10", base - 0.2))
+    )
+    (tmp_path / f"{SETTING}.csv").write_text(head + text)
+    return tmp_path
+
+
+def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(accuracies):
+    *_, frame = drawn(metric_spec("metric_curves", accuracies))
+    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
+    assert ours.index.tolist() == ROUND and set(ours["metric"]) == {"accuracy_mean"}
+    # Mean over the nine clients that have samples: 0.1 + 0.4 + 4/50, seeds 0.05 apart, in percent.
+    assert ours.loc[100, ["mean", "low", "high"]].tolist() == pytest.approx([60.5, 58, 63])
+    assert ours.loc[100, "seeds"] == 2
+    paper = frame[frame["kind"] == "paper"]
+    assert paper[["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
+
+
+def test_the_papers_curve_is_not_drawn_beside_another_experiment(accuracies):
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["rounds: 2000 -> 100"]))
+    assert set(frame["kind"]) == {"ours"}
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["seeds: [0] -> [0, 1]"]))
+    assert set(frame["kind"]) == {"ours", "paper"}
+
+
+def test_metric_curves_end_where_a_seed_diverges(accuracies):
+    rounds = pd.read_parquet(accuracies / "rounds.parquet")
+    bad = (rounds["algorithm"] == "qffl") & (rounds["seed"] == 1) & (rounds["round"] == 100) & (rounds["client"] == 3)
+    rounds.loc[bad, "loss_test"] = np.nan  # its accuracy is still a number
+    rounds.to_parquet(accuracies / "rounds.parquet")
+    *_, frame = drawn(metric_spec("metric_curves", accuracies, band="std"))
+    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
+    assert ours["mean"].isna().tolist() == [False, False, True]
+    assert ours.loc[50, ["low", "high"]].tolist() == pytest.approx([38, 43])
+
+
+def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
+    spec = metric_spec("metric_curves", accuracies)
+    spec["artifact"]["columns"] = ["accuracy_gain"]
+    spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
+    with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
+        figure.build(spec)
+
+
+def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies):
+    columns = ["accuracy_mean", "loss_mean"]
+    options = {"log": ["loss_mean"], "y_labels": {"accuracy_mean": "accuracy"}}
+    spec = metric_spec("metric_curves", accuracies, columns=columns, **options)
+    plot = importlib.import_module("fairfl.reporting.plots.metric_curves")
+    with style.applied():
+        drawing, frame = plot.draw(Inputs(spec), plot.Config(**options))
+        _, alone = plot.draw(Inputs(metric_spec("metric_curves", accuracies)), plot.Config())
+    left, right = drawing.axes
+    assert (left.get_ylabel(), left.get_yscale()) == ("accuracy", "linear")
+    assert (right.get_ylabel(), right.get_yscale()) == ("mean loss (nats)", "log")
+    (legend,) = drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg", "q-FFL q = 5.0", "the paper's"]
+    pd.testing.assert_frame_equal(frame[frame["metric"] == "accuracy_mean"], alone)
+    losses = frame[frame["metric"] == "loss_mean"]
+    assert set(losses["kind"]) == {"ours"} and losses["mean"].tolist() == [1.0] * 6
+
+
+def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
+    with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
+        figure.build(metric_spec("metric_curves", accuracies, log=["accuracy_men"]))
+    with pytest.raises(FairflError, match="options.part: the runs have no evaluation on 'validation'"):
+        figure.build(metric_spec("metric_curves", accuracies, part="validation"))
+
+
+def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
+    *_, frame = drawn(metric_spec("metric_scatter", accuracies, x="accuracy_worst10", y="accuracy_mean"))
+    ours = frame[frame["kind"] == "ours"].set_index("algorithm")
+    assert ours.loc["fedavg", ["x", "x_std", "y", "y_std", "seeds"]].tolist() == pytest.approx([15, 5, 35, 5, 2])
+    paper = frame[frame["kind"] == "paper"]
+    assert paper[["algorithm", "x", "y"]].to_numpy().tolist() == [["fedavg", 20, 40]]  # q-FFL's mean is illegible
+
+
+def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
+    rows = [
+        {"algorithm": "fedavg"},
+        {"algorithm": "qffl", "hyperparameters": {"q": 5.0}, "setting": SETTING},
+        {"algorithm": "afl", "setting": "other"},
+    ]
+    text = (accuracies / f"{SETTING}.csv").read_text()
+    (accuracies / "other.csv").write_text(text.replace(f"{SETTING},", "other,").replace(",0.3,", ",nan,"))
+    options = {"x": "accuracy_worst10", "y": "accuracy_mean", "labels": {"other": "Other"}}
+    spec = metric_spec("metric_scatter", accuracies, (SETTING, "other"), rows, ["rounds: 9 -> 1"], **options)
+    *_, frame = drawn(spec)
+    assert frame[["setting", "algorithm"]].to_numpy().tolist() == [[SETTING, "fedavg"], [SETTING, "qffl"]]
+    inputs = Inputs(spec)
+    plot = importlib.import_module("fairfl.reporting.plots.metric_scatter")
+    with style.applied():
+        plot.draw(inputs, plot.Config(**options))
+    assert inputs.remarks[:2] == ["Not run: AFL.", "Diverged, not drawn: FedAvg (Other)."]
+
+
+def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
+    with pytest.raises(
+        FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"
+    ):
+        figure.build(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean"))
+
+
+@pytest.mark.parametrize("plot", ["metric_curves", "metric_scatter"])
+def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
+    options = {"x": "accuracy_worst10", "y": "accuracy_mean"} if plot == "metric_scatter" else {}
+    spec = metric_spec(plot, accuracies, **options)
+    assert figure.build(spec) == figure.build(spec)
+
+
+# -- an illustration --------------------------------------------------------------------------
+def gradients_spec(vectors=VECTORS, losses=(0.5, 1.0, 1.5)):
+    options = {"vectors": vectors, "losses": list(losses)}
+    drawing = demo.artifact(
+        kind="illustration", title="Figure 1", caption="", plot="projected_gradients", options=options
+    )
+    empty = {"metrics": {}, "algorithms": {}, "settings": {}, "code": {}, "files": {}}
+    return {"paper": "fedfv", "id": "figure1", "artifact": drawing, "scale": "quick", **empty}
+
+
+def test_projected_gradients_are_those_of_algorithm_2():
+    *_, frame = drawn(gradients_spec())
+    vectors = frame[frame["vector"].notna()].set_index(["algorithm", "vector"])[["x", "y"]]
+    h = vectors.xs("h_b", level="vector").iloc[0].to_numpy()
+    g = {name: np.array(value) for name, value in VECTORS.items()}
+    expected = g["b"] - (g["b"] @ g["a"]) / (g["a"] @ g["a"]) * g["a"]
+    expected -= min(expected @ g["c"], 0) / (g["c"] @ g["c"]) * g["c"]
+    assert h == pytest.approx(expected)
+    plain, projected = (vectors.loc[(way, "average")].to_numpy() for way in ("plain", "projected"))
+    assert plain == pytest.approx(np.mean(list(g.values()), axis=0))
+    assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
+
+
+def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
+    *_, text = figure.build(gradients_spec())
+    (tmp_path / "figure1.csv").write_text(text)
+    cosines = measured.drawn(tmp_path / "figure1.csv")
+    assert set(cosines) == {(way, f"cosine_{name}") for way in ("plain", "projected", "equal_say") for name in VECTORS}
+    assert cosines["projected", "cosine_c"] > 0 > cosines["plain", "cosine_c"]
+    g = np.array(VECTORS["c"])
+    mean = np.mean(list(VECTORS.values()), axis=0)
+    assert cosines["plain", "cosine_c"] == pytest.approx(mean @ g / np.linalg.norm(mean) / np.linalg.norm(g))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "losses", "message"),
+    [
+        ({"a": [1.0, 0.0], "b": [0.5, 0.5]}, (1, 2), "a and b are not in conflict"),
+        ({"a": [1.0, 0.0], "b": [-2.0, 0.1]}, (1, 2), "a is not longer than b"),
+        ({"a": [1.0, 0.0], "b": [-0.5, 0.1]}, (1,), "losses: 1 numbers for 2 vectors"),
+        ({"a": [1.0, 0.0], "b": [-0.5]}, (1, 2), "options.vectors.b"),
+    ],
+)
+def test_vectors_that_illustrate_nothing_are_refused(vectors, losses, message):
+    with pytest.raises(FairflError, match=message):
+        figure.build(gradients_spec(vectors, losses))

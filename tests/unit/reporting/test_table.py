@@ -1,0 +1,867 @@
+"""Tables from hand-made numbers: the exact text of all three files."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairfl.jobs.table import results_table, static_table, table
+from fairfl.reporting.markup import latex, latex_table, markdown
+from fairfl.reporting.units import fixed
+from fairfl.runtime.errors import FairflError
+from tests.unit.reporting import demo
+
+METRICS = {
+    "gap_max": {"name": r"$\max_k r_k(\theta)$", "meaning": "", "unit": "nats", "direction": "down", "digits": 3},
+    "accuracy_mean": {"name": "accuracy", "meaning": "", "unit": "fraction", "direction": "up", "digits": 2},
+}
+# algorithm, hyper-parameters, seed -> gap_max, accuracy_mean
+NUMBERS = {
+    ("afl", "", 0): (0.25, 0.5),
+    ("afl", "", 1): (0.35, 0.75),
+    ("fedavg", "", 0): (-0.0001, 0.625),
+    ("fedavg", "", 1): (-0.0003, 0.625),
+    ("qffl", "q=1.0", 0): (float("nan"), 0.1),
+    ("qffl", "q=1.0", 1): (0.1, 0.2),
+    ("eagle", "lambda=0.1", 0): (-0.4, 0.25),
+}
+ROWS = [("afl", {}), ("fedavg", {}), ("qffl", {"q": 1.0}), ("qffl", {"q": 3.0}), ("eagle", {"lambda": 0.1})]
+
+
+def tidy(path, numbers=NUMBERS, setting="emnist_a0.1"):
+    text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    for (algorithm, hyper, seed), values in numbers.items():
+        for metric, unit, value in zip(METRICS, ("nats", "fraction"), values, strict=True):
+            run = f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}"
+            text += f"{setting},{algorithm},{hyper},{seed},{metric},{value},{unit},digits,40,{run},abc\n"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.fixture
+def spec(tmp_path):
+    facts = {"data": "digits (stand-in for emnist)", "rounds": 40, "seeds": 2, "changed": ["rounds: 10000 -> 40"]}
+    return {
+        "paper": "eagle",
+        "id": "table1",
+        "artifact": demo.artifact(
+            kind="table", title=r"Table 1: Dir($\alpha = 0.1$), L*_k & 50% of all", caption="",
+            settings=["emnist_a0.1"], rows=[{"algorithm": a, "hyperparameters": h} for a, h in ROWS],
+            columns=list(METRICS), rules=[4],
+        ),
+        "metrics": METRICS,
+        "algorithms": {"afl": "AFL", "fedavg": "FedAvg", "qffl": "q-FFL", "eagle": "EAGLE"},
+        "scale": "quick",
+        "settings": {"emnist_a0.1": facts},
+        "code": {},
+        "files": {"tidy": {"emnist_a0.1": tidy(tmp_path / "tidy.csv")}},
+    }  # fmt: skip
+
+
+CSV = """\
+artifact,setting,algorithm,hyperparameters,metric,unit,mean,std,seeds,data,runs,provenance,note
+eagle_table1,emnist_a0.1,afl,,gap_max,nats,0.3,0.05,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1,paper,
+eagle_table1,emnist_a0.1,afl,,accuracy_mean,fraction,0.625,0.125,2,digits (stand-in for emnist),R/afl/default/seed0 R/afl/default/seed1,paper,
+eagle_table1,emnist_a0.1,fedavg,,gap_max,nats,-0.0002,0.0001,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1,paper,
+eagle_table1,emnist_a0.1,fedavg,,accuracy_mean,fraction,0.625,0,2,digits (stand-in for emnist),R/fedavg/default/seed0 R/fedavg/default/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=1.0,gap_max,nats,nan,,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=1.0,accuracy_mean,fraction,0.15,0.05,2,digits (stand-in for emnist),R/qffl/q=1.0/seed0 R/qffl/q=1.0/seed1,paper,
+eagle_table1,emnist_a0.1,qffl,q=3.0,gap_max,nats,,,0,digits (stand-in for emnist),,paper,
+eagle_table1,emnist_a0.1,qffl,q=3.0,accuracy_mean,fraction,,,0,digits (stand-in for emnist),,paper,
+eagle_table1,emnist_a0.1,eagle,lambda=0.1,gap_max,nats,-0.4,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
+eagle_table1,emnist_a0.1,eagle,lambda=0.1,accuracy_mean,fraction,0.25,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
+""".replace("R/", "emnist_a0.1/")  # noqa: E501
+
+MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.**
+
+| Algorithm | $\max_k r_k(\theta)$ ↓ | accuracy ↑ |
+| :--- | ---: | ---: |
+| AFL | 0.300 (± 0.050) | **0.62** (± 0.12) |
+| FedAvg | 0.000 (± 0.000) | **0.62** (± 0.00) |
+| q-FFL q = 1.0 | diverged | 0.15 (± 0.05) |
+| q-FFL q = 3.0 | – | – |
+| EAGLE λ = 0.1 | **-0.400** | 0.25 |
+
+Scale: quick. Made from a stand-in: digits for emnist. Data: digits (stand-in for emnist); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. – Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
+"""  # noqa: E501
+
+TEX = r"""\begin{table}[htbp]
+\centering\small
+\caption{Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all (eagle)}
+\label{tab:eagle-table1}
+\begin{tabular}{lrr}
+\toprule
+Algorithm & $\max_k r_k(\theta)$ $\downarrow$ & accuracy $\uparrow$ \\
+\midrule
+AFL & 0.300 ($\pm$ 0.050) & \textbf{0.62} ($\pm$ 0.12) \\
+FedAvg & 0.000 ($\pm$ 0.000) & \textbf{0.62} ($\pm$ 0.00) \\
+q-FFL $q = 1.0$ & diverged & 0.15 ($\pm$ 0.05) \\
+q-FFL $q = 3.0$ & -- & -- \\
+\midrule
+EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
+\bottomrule
+\end{tabular}
+\par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for emnist. Data: digits (stand-in for emnist); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. -- Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
+\end{table}
+"""  # noqa: E501
+
+
+def assert_compiles(tex):
+    """Braces, dollars and environments are balanced; nothing outside ASCII and Latin letters is left."""
+    bare = re.sub(r"\\[\\{}$&%#_]", "", tex)
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0 and bare.count("$") % 2 == 0
+    open_environments = []
+    for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", tex):
+        if what == "begin":
+            open_environments.append(name)
+        else:
+            assert open_environments.pop() == name
+    assert not open_environments
+    outside_math = re.sub(r"\$[^$]*\$", "", bare)
+    outside_math = re.sub(r"\\label\{[^}]*\}", "", outside_math)
+    assert not set(outside_math) & set("_^#%")
+    assert tex.isascii()
+    columns = len(re.search(r"\\begin\{tabular\}\{([lrc]+|[lrc]*p\{[^}]*\}+)\}", tex)[1].split("p")[0])
+    columns += "p{" in tex
+    for line in re.findall(r"^(.*) \\\\$", tex, re.M):
+        assert len(re.findall(r"(?<!\\)&", line)) == columns - 1
+
+
+def test_csv_markdown_and_latex_to_the_letter(spec):
+    csv, md, tex = results_table(spec)
+    assert csv == CSV
+    assert md == MD
+    assert tex == TEX
+    assert_compiles(tex)
+
+
+def test_one_seed_has_no_spread(spec, tmp_path):
+    one = {key: values for key, values in NUMBERS.items() if key[2] == 0}
+    spec["files"]["tidy"]["emnist_a0.1"] = tidy(tmp_path / "one.csv", one)
+    spec["settings"]["emnist_a0.1"]["seeds"] = 1
+    csv, md, tex = results_table(spec)
+    assert "±" not in md and r"\pm" not in tex
+    assert "1 seed." in md and "Fewer seeds" not in md
+    assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
+
+
+def test_paper_data_is_not_called_a_stand_in(spec):
+    spec["settings"]["emnist_a0.1"] |= {"data": "emnist", "changed": []}
+    spec["scale"] = "paper"
+    for text in results_table(spec):
+        assert "stand-in" not in text and "Changed" not in text
+
+
+def test_the_note_says_where_the_data_came_from(spec):
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},source", *(f'{line},"A, lossy copy"' for line in lines)]) + "\n")
+    _, md, _ = results_table(spec)
+    assert "Source: A, lossy copy." in md and md.count("lossy") == 1
+
+
+def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
+    other = {("afl", "", 0): (0.9, 0.1), ("fedavg", "", 0): (0.8, 0.2)}
+    spec["artifact"] |= {
+        "settings": ["emnist_a0.1", "iid"],
+        "rows": spec["artifact"]["rows"][:2],
+        "rules": [],
+        "options": {"labels": {"emnist_a0.1": "$\\alpha = 0.1$"}},
+    }
+    spec["settings"]["iid"] = {"data": "emnist", "rounds": 7, "seeds": 1, "changed": []}
+    spec["files"]["tidy"]["iid"] = tidy(tmp_path / "other.csv", other, "iid")
+    csv, md, tex = results_table(spec)
+    assert "| iid | FedAvg | **0.800** | **0.20** |" in md
+    assert "| $\\alpha = 0.1$ | FedAvg | **0.000** (± 0.000) | **0.62** (± 0.00) |" in md
+    assert "$\\alpha = 0.1$: Data: digits (stand-in for emnist); 40 rounds; 2 seeds." in md
+    assert "iid: Data: emnist; 7 rounds; 1 seed." in md
+    assert csv.count("\neagle_table1,iid,") == 4
+    assert "\\midrule\niid & AFL" in tex
+    assert_compiles(tex)
+
+
+def test_units_are_those_of_the_paper(spec):
+    spec["metrics"] = METRICS | {"accuracy_mean": METRICS["accuracy_mean"] | {"unit": "percent", "digits": 1}}
+    csv, md, _ = results_table(spec)
+    assert "**62.5** (± 12.5)" in md
+    assert ",accuracy_mean,percent,62.5,12.5,2," in csv
+
+
+def test_metric_without_a_value_is_not_called_a_missing_run(spec):
+    spec["artifact"]["columns"] = ["gap_max", "gap_min"]
+    spec["metrics"] = METRICS | {"gap_min": METRICS["gap_max"] | {"name": "min"}}
+    _, md, _ = results_table(spec)
+    assert "– No value: gap_min of AFL, gap_min of FedAvg" in md
+
+
+def test_seed_that_stands_twice(spec, tmp_path):
+    path = tmp_path / "tidy.csv"
+    path.write_text(path.read_text() + path.read_text().split("\n")[1] + "\n")
+    with pytest.raises(FairflError, match="emnist_a0.1: AFL: metric gap_max stands twice for one seed"):
+        results_table(spec)
+
+
+def test_metric_without_direction_has_no_best(spec):
+    spec["metrics"] = {name: metric | {"direction": None} for name, metric in METRICS.items()}
+    _, md, tex = results_table(spec)
+    assert "**-0" not in md and "textbf" not in tex and "↓" not in md and "arrow" not in tex
+
+
+# -- other layouts ----------------------------------------------------------------------------
+ORDERS = [("fedfv", {"order": order}) for order in ("loss", "random")]
+
+
+@pytest.fixture
+def orders(spec, tmp_path):
+    """Gaps of two projection orders on two data sets."""
+    numbers = {("fedfv", f"order={order}", seed): (base + seed / 10, 0.5) for (order, base) in
+               (("loss", 0.1), ("random", 0.3)) for seed in (0, 1)}  # fmt: skip
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 4", caption="Orders", settings=["cifar", "fmnist"], columns=["gap_max"],
+        rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
+        layout="settings_by_arm", options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
+    )  # fmt: skip
+    spec["algorithms"] = {"fedfv": "FedFV"}
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 2, "changed": []} for name in ("cifar", "fmnist")}
+    halves = {key: values for key, values in numbers.items() if key[1] == "order=loss"}
+    spec["files"]["tidy"] = {
+        "cifar": tidy(tmp_path / "c.csv", numbers, "cifar"),
+        "fmnist": tidy(tmp_path / "f.csv", halves, "fmnist"),
+    }
+    return spec
+
+
+def test_lines_may_be_settings_and_columns_arms(orders):
+    csv, md, tex = results_table(orders)
+    assert "| Setting | loss | random |\n| :--- | ---: | ---: |\n" in md
+    assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
+    assert "| Fashion-MNIST | 0.150 (± 0.050) | – |\n" in md
+    assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "– Not run: random (Fashion-MNIST)." in md
+    assert "Setting & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
+    assert_compiles(tex)
+    assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
+
+
+def test_lines_may_be_arms_and_columns_settings(orders):
+    orders["artifact"] |= {"layout": "arms_by_setting", "rules": [1]}
+    csv, md, tex = results_table(orders)
+    assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
+    assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
+    assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
+    assert_compiles(tex)
+    orders["artifact"]["layout"] = "settings_by_arm"
+    assert results_table(orders)[0] == csv  # numbers do not depend on the layout
+
+
+def test_rows_that_look_alike_are_refused(orders):
+    for row in orders["artifact"]["rows"]:
+        row["title"] = "FedFV"
+    with pytest.raises(FairflError, match="two rows are called 'FedFV'; give them a `title` each"):
+        results_table(orders)
+
+
+def test_rows_of_one_setting_stand_only_there(orders):
+    orders["artifact"] |= {"layout": "arms", "rules": []}
+    orders["artifact"]["rows"][0]["setting"] = "cifar"
+    orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
+    csv, md, tex = results_table(orders)
+    assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | – |\n" in md
+    assert len(csv.splitlines()) == 3
+    assert "\\midrule\nFashion-MNIST & FedFV order = random & --" in tex
+
+
+CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
+CHOSEN |= {f"hp_{name}": {**CHOSEN["learning_rate"], "name": name} for name in ("q", "beta")}
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def choice(path, algorithm, rate, value=0.5, **hyperparameters):
+    record = {"setting": "cifar", "algorithm": algorithm, "learning_rate": rate, "batch_size": 64, "value": value}
+    path.write_text(json.dumps(record | {"hyperparameters": hyperparameters}))
+    return str(path)
+
+
+@pytest.fixture
+def chosen(spec, tmp_path):
+    """Best hyper-parameters of three algorithms; one was not tuned on CIFAR-100, one diverged there."""
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 5", caption="Best", settings=["cifar", "cifar100"], columns=["hp_q", "hp_beta"],
+        rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
+        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="arms_by_setting",
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = CHOSEN, {"qffl": "q-FFL", "vred": "VRed", "semi_vred": "Semi-VRed"}
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("cifar", "cifar100")}
+    (tmp_path / "table5.csv").write_text(
+        f"{REPORTED}table5,cifar,qffl,q=0.1,hp_q,0.1,,,,\ntable5,cifar,vred,,hp_beta,1e-4,,,,\n"
+    )
+    spec["files"] = {
+        "tuned": {
+            "cifar/qffl": choice(tmp_path / "q.json", "qffl", 0.005, q=0.1),
+            "cifar/vred": choice(tmp_path / "v.json", "vred", 0.01, beta=0.00026, order="loss"),
+            "cifar/semi_vred": choice(tmp_path / "s.json", "semi_vred", 0.01, beta=1),
+            "cifar100/qffl": choice(tmp_path / "d.json", "qffl", 0.01, value=None, q=1),
+        },
+        "reported": {"table5": str(tmp_path / "table5.csv")},
+    }
+    return spec
+
+
+def test_choices_stand_beside_the_papers(chosen):
+    csv, md, tex = results_table(chosen)
+    assert "| q-FFL | 0.1 (paper: 0.1) | diverged |\n" in md
+    assert "| VRed | 0.00026 (paper: 0.0001) | – |\n| Semi-VRed | 1 | – |\n" in md
+    assert "– Not tuned: VRed (cifar100), Semi-VRed (cifar100)." in md and "Fewer seeds" not in md
+    assert "Diverged (at every point of the grid): q-FFL (cifar100)." in md
+    assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred,paper,\n" in csv
+    assert "VRed & 0.00026 (paper: 0.0001) & --" in tex
+    assert_compiles(tex)
+
+
+def test_choices_without_the_papers_numbers(chosen):
+    chosen["files"]["reported"] = {}
+    assert "| q-FFL | 0.1 | diverged |\n" in results_table(chosen)[1]
+
+
+@pytest.fixture
+def counted(spec, tmp_path):
+    """Two data sets with words between the counts."""
+    metric = {"meaning": "", "unit": "count", "direction": None, "digits": 0}
+    spec["metrics"] = {name: {**metric, "name": name} for name in ("num_clients", "samples_test")}
+    words = [{"title": "Model", "after": "num_clients", "texts": {"a": "ResNet_18", "b": "LSTM"}}]
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="Data", settings=["a", "b"], columns=["num_clients", "samples_test"],
+        options={"labels": {"a": "CIFAR-10"}, "words": words},
+    )  # fmt: skip
+    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("a", "b")}
+    head = "client,part,samples,data,remarks\n"
+    (tmp_path / "a.csv").write_text(head + "".join(f"{k},{p},7,d,\n" for k in (0, 1) for p in ("train", "test")))
+    (tmp_path / "b.csv").write_text(f"{head}0,train,5,d,\n0,test,25041,d,\n")
+    (tmp_path / "r.csv").write_text(f"{REPORTED}table2,a,,,samples_test,10555,,,count,\n")
+    spec["files"] = {
+        "statistics": {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")},
+        "reported": {"table2": str(tmp_path / "r.csv")},
+    }
+    return spec
+
+
+def test_counts_belong_to_settings_and_words_stand_between_them(counted):
+    csv, md, tex = results_table(counted)
+    assert md.splitlines()[2:6] == [
+        "| Setting | num_clients | Model | samples_test |",
+        "| :--- | ---: | ---: | ---: |",
+        "| CIFAR-10 | 2 | ResNet_18 | 14 (paper: 10555) |",
+        "| b | 1 | LSTM | 25041 |",
+    ]
+    assert "\\begin{tabular}{lrlr}" in tex and "CIFAR-10 & 2 & ResNet\\_18 & 14 (paper: 10555) \\\\\nb & 1" in tex
+    assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a,,\n" in csv
+    assert_compiles(tex)
+
+
+def test_words_need_a_column_before_them(counted):
+    counted["artifact"]["options"]["words"][0]["after"] = "samples_tests"
+    with pytest.raises(FairflError, match="options.words: no column 'samples_tests'; did you mean 'samples_test'"):
+        results_table(counted)
+
+
+def test_words_have_no_place_in_other_layouts(orders):
+    orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
+    with pytest.raises(FairflError, match="layout settings_by_arm has no place for words; use layout arms"):
+        results_table(orders)
+
+
+STATIC = {
+    "paper": "eagle", "id": "table3", "metrics": {}, "algorithms": {}, "scale": "quick", "settings": {}, "code": {},
+    "artifact": demo.artifact(
+        kind="static_table", title="Table 3", caption="Notation", rules=[2], header=["Symbol", "Meaning"],
+        content=[
+            ["$w_k$", "weight of client k, 100% & more"],
+            ["$|S|$", "size_of a|b {set}"],
+            ["λ", "trade-off ≥ 0, a price of $5"],
+        ],
+    ),
+}  # fmt: skip
+
+
+def test_static_table(spec):
+    csv, md, tex = static_table(STATIC)
+    assert csv.splitlines()[:2] == ["Symbol,Meaning", '$w_k$,"weight of client k, 100% & more"']
+    assert md == (
+        "**Table 3.**\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
+        "| $w_k$ | weight of client k, 100% & more |\n| $\\vert S\\vert $ | size_of a\\|b {set} |\n"
+        "| λ | trade-off ≥ 0, a price of $5 |\n"
+    )
+    assert "$w_k$ & weight of client k, 100\\% \\& more \\\\\n$|S|$ & size\\_of a$|$b \\{set\\} \\\\" in tex
+    assert "\\midrule\n$\\lambda$ & trade-off $\\ge$ 0, a price of \\$5 \\\\\n" in tex
+    assert_compiles(tex)
+
+
+def test_bracket_at_the_start_of_a_line_is_no_argument():
+    assert "\n{}[0, 1] & x \\\\\n" in latex_table(["a", "b"], [["[0, 1]", "x"]], set(), "ll")
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a_b^c~d\\e", r"a\_b\textasciicircum{}c\textasciitilde{}d\textbackslash{}e"),
+        ("µ ± 1 – x²", r"$\mu$ $\pm$ 1 -- x$^{2}$"),
+        ("90° τ₀ x¹²", r"90$^{\circ}$ $\tau$$_{0}$ x$^{1}$$^{2}$"),
+        ("q = 0.5 ᵃⁱ*", r"q = 0.5 \textsuperscript{a}\textsuperscript{i}*"),
+        ("Müller $λ_k$", r"Müller $\lambda _k$"),
+        ("$5 and 7%", r"\$5 and 7\%"),
+        ("two\n  lines", "two lines"),
+    ],
+)
+def test_latex(text, escaped):
+    assert latex(text) == escaped
+
+
+def test_latex_refuses_what_it_cannot_write():
+    with pytest.raises(FairflError, match=r"U\+6F22"):
+        latex("漢")
+
+
+def test_markdown():
+    assert markdown("a*b|c<d `e` $x|y*z$") == r"a\*b\|c\<d \`e\` $x\vert y*z$"
+
+
+@pytest.mark.parametrize(("value", "text"), [(-0.0004, "0.000"), (0.0005, "0.001"), (-1.5, "-1.500")])
+def test_fixed(value, text):
+    assert fixed(value, 3) == text
+
+
+def test_command_line(spec, tmp_path):
+    files = {kind: tmp_path / "out" / f"table1.{kind}" for kind in ("csv", "md", "tex")}
+    command = [sys.executable, "-c", "import sys; from fairfl.runtime import cli; from fairfl.jobs.table import main; "
+               "cli.run(main); assert 'matplotlib' not in sys.modules"]  # fmt: skip
+    arguments = [f"--{kind}={path}" for kind, path in files.items()]
+    subprocess.run([*command, "--spec", json.dumps(spec), *arguments], check=True)
+    assert [files[kind].read_text() for kind in ("csv", "md", "tex")] == [CSV, MD, TEX]
+    done = subprocess.run([*command, "--spec", "{", *arguments], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("error: --spec: not valid JSON")
+
+
+# -- metrics as lines -------------------------------------------------------------------------
+LAYOUTS = {
+    "accuracy_mean": {"name": "Avg Acc", "meaning": "", "unit": "fraction", "direction": "up", "digits": 2},
+    "loss_mean": {
+        "name": "Avg Loss", "meaning": "", "unit": "nats", "other_units": ["mse"], "direction": "down", "digits": 2,
+    },
+    "loss_parity": {"name": "Parity", "meaning": "", "unit": "mse", "direction": "down", "digits": 2},
+}  # fmt: skip
+
+
+def lines_of_tidy(path, setting, numbers, unit="nats"):
+    """A tidy file: algorithm, hyper-parameters, metric, value of each line, one value for each seed."""
+    units = {"accuracy_mean": "fraction", "loss_mean": unit, "loss_parity": "mse"}
+    text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    for algorithm, hyper, metric, *values in numbers:
+        for seed, value in enumerate(values):
+            run = f"{setting}/{algorithm}/{hyper or 'default'}/seed{seed}"
+            own = units.get(metric, "rounds")
+            text += f"{setting},{algorithm},{hyper},{seed},{metric},{value},{own},{setting},40,{run},abc\n"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.fixture
+def grouped(spec, tmp_path):
+    """FOCUS with another number of models, FedAvg and, on images only, AFL, in a regression and in a classification."""
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 1", caption="All", settings=["toy", "mnist"], columns=list(LAYOUTS),
+        columns_in={"toy": ["loss_mean", "loss_parity"], "mnist": ["accuracy_mean", "loss_mean"]},
+        rows=[
+            {"algorithm": "focus", "hyperparameters": {"M": 2}, "setting": "toy", "title": "FOCUS"},
+            {"algorithm": "focus", "hyperparameters": {"M": 3}, "setting": "mnist", "title": "FOCUS"},
+            {"algorithm": "fedavg"},
+            {"algorithm": "afl", "setting": "mnist"},
+        ],
+        layout="metrics_by_arm", options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = LAYOUTS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
+    spec["settings"] = {name: {"data": name, "rounds": 40, "seeds": 1, "changed": []} for name in ("toy", "mnist")}
+    toy = [("focus", "M=2", "loss_mean", 0.25), ("fedavg", "", "loss_mean", 0.5)]
+    toy += [("focus", "M=2", "loss_parity", 0.5), ("fedavg", "", "loss_parity", 0.5)]
+    mnist = [("focus", "M=3", "accuracy_mean", 0.75), ("fedavg", "", "accuracy_mean", 0.5)]
+    mnist += [("focus", "M=3", "loss_mean", 0.5), ("fedavg", "", "loss_mean", 0.25), ("afl", "", "loss_mean", "nan")]
+    spec["files"]["tidy"] = {
+        "toy": lines_of_tidy(tmp_path / "toy.csv", "toy", toy, "mse"),
+        "mnist": lines_of_tidy(tmp_path / "mnist.csv", "mnist", mnist),
+    }
+    return spec
+
+
+def test_lines_may_be_metrics_and_columns_arms(grouped):
+    csv, md, tex = results_table(grouped)
+    assert md.splitlines()[2:8] == [
+        "| Setting | Metric | FOCUS | FedAvg | AFL |",
+        "| :--- | :--- | ---: | ---: | ---: |",
+        "| Synthetic | Avg Loss ↓ | **0.25** | 0.50 |  |",
+        "| Synthetic | Parity ↓ | **0.50** | **0.50** |  |",
+        "| MNIST | Avg Acc ↑ | **0.75** | 0.50 | – |",
+        "| MNIST | Avg Loss ↓ | 0.50 | **0.25** | diverged |",
+    ]
+    assert "– No value: accuracy_mean of AFL (MNIST)." in md and "Cells:" not in md
+    assert "\\begin{tabular}{llrrr}" in tex and "\\\\\n\\midrule\nMNIST & Avg Acc $\\uparrow$ & \\textbf{0.75}" in tex
+    assert_compiles(tex)
+    assert csv.splitlines()[1] == "eagle_table1,toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,paper,"
+    assert ",mnist,focus,M=3,loss_mean,nats,0.5," in csv
+    assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
+
+
+def test_one_setting_is_not_named_at_every_line(grouped):
+    grouped["artifact"] |= {"settings": ["mnist"]}
+    _, md, tex = results_table(grouped)
+    assert "| Metric | FOCUS | FedAvg | AFL |\n" in md and "| Avg Acc ↑ | **0.75** | 0.50 | – |\n" in md
+    assert "\\begin{tabular}{lrrr}" in tex
+
+
+def test_a_unit_that_the_metric_does_not_have_is_refused(grouped):
+    grouped["metrics"] = LAYOUTS | {"loss_mean": LAYOUTS["loss_mean"] | {"other_units": []}}
+    with pytest.raises(FairflError, match="metric loss_mean: measured in 'mse', the paper prints 'nats'"):
+        results_table(grouped)
+
+
+def test_rows_of_one_setting_may_not_be_called_alike(grouped):
+    grouped["artifact"]["rows"][2]["title"] = "FOCUS"
+    with pytest.raises(FairflError, match="two rows are called 'FOCUS'; give them a `title` each"):
+        results_table(grouped)
+
+
+def test_arms_may_be_grouped_by_metric(grouped):
+    grouped["artifact"] |= {"layout": "arms_by_setting", "rules": [3]}
+    csv, md, tex = results_table(grouped)
+    assert md.splitlines()[2:13] == [
+        "| Metric | Algorithm | Synthetic | MNIST |",
+        "| :--- | :--- | ---: | ---: |",
+        "| Avg Acc ↑ | FOCUS |  | **0.75** |",
+        "| Avg Acc ↑ | FedAvg |  | 0.50 |",
+        "| Avg Acc ↑ | AFL |  | – |",
+        "| Avg Loss ↓ | FOCUS | **0.25** | 0.50 |",
+        "| Avg Loss ↓ | FedAvg | 0.50 | **0.25** |",
+        "| Avg Loss ↓ | AFL |  | diverged |",
+        "| Parity ↓ | FOCUS | **0.50** |  |",
+        "| Parity ↓ | FedAvg | **0.50** |  |",
+        "",
+    ]
+    assert (
+        tex.count("\\midrule") == 1 + 2 + 2
+    )  # below the head, above two of three metrics, above AFL where it has cells
+    assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
+    assert_compiles(tex)
+    grouped["artifact"]["layout"] = "metrics_by_arm"
+    assert results_table(grouped)[0] == csv  # numbers do not depend on the layout
+
+
+def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
+    grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
+    csv, md, _ = results_table(grouped)
+    assert "AFL" not in md and ",afl," not in csv
+
+
+# -- what does not stand in the paper -----------------------------------------------------------
+UNPRINTED = "2 of the setting's 17 values are not printed in the paper: rounds (recalled); loss (assumed)"
+
+
+def test_rows_that_are_not_the_papers_words_carry_marks(spec):
+    rows = spec["artifact"]["rows"]
+    rows[2] |= {"provenance": "recalled", "note": "from version 1"}
+    rows[4] |= {"provenance": "assumed"}
+    spec |= {"reconstructed": ["afl", "eagle"]}
+    csv, md, tex = results_table(spec)
+    assert "| AFL \\* | 0.300" in md and "| FedAvg | 0.000" in md
+    assert (
+        "| q-FFL q = 1.0 ʳ | diverged" in md
+        and "| q-FFL q = 3.0 | –" in md
+        and "| EAGLE λ = 0.1 ᵃ\\* | **-0.400**" in md
+    )
+    assert "AFL * & 0.300" in tex and "q-FFL $q = 1.0$ \\textsuperscript{r} & diverged" in tex
+    assert "EAGLE $\\lambda = 0.1$ \\textsuperscript{a}* & \\textbf" in tex
+    legend = md.splitlines()[-1].partition(" Scale:")[0]
+    assert legend == (
+        "ʳ hyper-parameters lost in the paper, recalled from an earlier version, not checked. "
+        "ᵃ hyper-parameters not known, assumed. \\* algorithm reconstructed: its formulas could not be read."
+    )
+    assert "\\textsuperscript{r} hyper-parameters lost" in tex and "ᶜ" not in md and "ⁱ" not in md
+    assert_compiles(tex)
+    told = {line.split(",")[2]: line.rsplit(",", 2)[1:] for line in csv.splitlines()[1:] if "q=3" not in line}
+    assert told["qffl"] == ["recalled", "from version 1"] and told["fedavg"] == ["paper", ""]
+    assert csv.count('"assumed, reconstructed",\n') == 2 and csv.count('"paper, reconstructed",\n') == 2
+
+
+def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_them(grouped):
+    for name in ("toy", "mnist"):
+        grouped["settings"][name]["unprinted"] = UNPRINTED
+    csv, md, tex = results_table(grouped)
+    assert md.count(UNPRINTED) == 1 and f" {UNPRINTED}. " in md and "Synthetic, MNIST: 2 of" not in md
+    assert csv.count(f",paper,{UNPRINTED}\n") == len(csv.splitlines()) - 1
+    assert_compiles(tex)
+    grouped["settings"]["toy"]["unprinted"] = ""
+    csv, md, _ = results_table(grouped)
+    assert f" MNIST: {UNPRINTED}. " in md
+    assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
+
+
+@pytest.mark.parametrize("layout", ["metrics_by_arm", "arms_by_setting"])
+def test_rows_that_share_a_place_share_its_marks(grouped, layout):
+    grouped["artifact"]["layout"] = layout
+    grouped["artifact"]["rows"][0]["provenance"] = "inferred"
+    grouped["artifact"]["rows"][1]["provenance"] = "assumed"
+    csv, md, tex = results_table(grouped)
+    assert "| FOCUS ⁱᵃ |" in md and "FOCUS \\textsuperscript{i}\\textsuperscript{a} &" in tex
+    assert ",toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,inferred," in csv
+    assert ",mnist,focus,M=3,loss_mean,nats,0.5,,1,mnist,mnist/focus/M=3/seed0,assumed," in csv
+    assert_compiles(tex)
+
+
+def test_rows_of_two_settings_keep_their_own_marks(grouped):
+    grouped["artifact"] |= {"layout": "arms"}
+    grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
+    _, md, _ = results_table(grouped)
+    assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
+
+
+def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
+    row = clocked["artifact"]["rows"][0] | {"provenance": "assumed"}
+    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": [row]}
+    _, md, tex = results_table(clocked)
+    assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
+    assert "ᵃ hyper-parameters not known, assumed. Scale:" in md
+
+
+def test_notes_on_the_papers_numbers_are_numbered_below(chosen, tmp_path):
+    path = tmp_path / "table5.csv"
+    path.write_text(
+        path.read_text().replace("hp_q,0.1,,,,", "hp_q,0.1,,,,not in the grid").replace("1e-4,,,,", "1e-4,,,,A typo.")
+    )
+    _, md, tex = results_table(chosen)
+    assert "| 0.1 (paper: 0.1 [1]) |" in md and "0.00026 (paper: 0.0001 [2])" in md
+    assert md.splitlines()[-1].startswith("[1] not in the grid. [2] A typo. Scale: quick.")
+    assert "0.1 (paper: 0.1 [1])" in tex
+    assert_compiles(tex)
+
+
+def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, tmp_path):
+    spec["metrics"] = {
+        "accuracy_std": {"name": "std", "meaning": "", "unit": "percent", "direction": "down", "digits": 2},
+        "accuracy_var": {"name": "var", "meaning": "", "unit": "percent2", "direction": "down", "digits": 2},
+        "comm_extra_cost": {"name": "extra", "meaning": "", "unit": "MB", "direction": "down", "digits": 1},
+        "angle_deg": {"name": "angle", "meaning": "", "unit": "degree", "direction": "down", "digits": 2},
+    }
+    units = {"accuracy_std": "fraction", "accuracy_var": "fraction^2", "comm_extra_cost": "MB", "angle_deg": "degree"}
+    numbers = {"accuracy_std": 0.1724, "accuracy_var": 0.001962, "comm_extra_cost": 30.44, "angle_deg": 8.7}
+    head = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+    for name in ("a", "b"):
+        lines = (
+            f"{name},afl,,0,{m},{v},{units[m]},d,40,r,abc\n"
+            for m, v in numbers.items()
+            if m[:4] != "comm" or name == "a"
+        )
+        (tmp_path / f"{name}.csv").write_text(head + "".join(lines))
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="", settings=["a", "b"], columns=list(units),
+        rows=[{"algorithm": "afl"}],
+        columns_in={"a": ["accuracy_std", "comm_extra_cost", "angle_deg"], "b": ["accuracy_var", "comm_extra_cost"]},
+    )  # fmt: skip
+    spec["settings"] = {name: {"data": "d", "rounds": 40, "seeds": 1, "changed": []} for name in ("a", "b")}
+    spec["files"]["tidy"] = {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")}
+    csv, md, tex = results_table(spec)
+    assert "| a | AFL | 17.24 |  | 30.4 | 8.70 |\n| b | AFL |  | 19.62 | – |  |\n" in md
+    assert "– No value: comm_extra_cost of AFL (b)." in md and "iverged" not in md
+    assert ",b,afl,,accuracy_var,percent2,19.62," in csv
+    assert_compiles(tex)
+
+
+USED = {
+    "paper": "eagle", "id": "table6", "metrics": {}, "algorithms": {}, "scale": "quick", "settings": {}, "code": {},
+    "artifact": demo.artifact(kind="static_table", title="Table 6", caption="Grids", content="used"),
+    "used": [
+        {"algorithm": a, "title": t, "hyperparameter": h, "value": v, "provenance": p, "note": n, "artifacts": w}
+        for a, t, h, v, p, n, w in (
+            ("qffl", "q-FFL", "q", 0.1, "confirmed", "equal, elsewhere", ["table7", "table9"]),
+            ("qffl", "q-FFL", "q", 10.0, "paper", "", ["table7"]),
+            ("afl", "AFL", "eta_lambda", 0.5, "assumed", "", ["table7"]),
+            ("afl", "AFL", "order", "loss_first", "assumed", "", ["table7"]),
+        )
+    ],
+}  # fmt: skip
+
+
+def test_hyper_parameters_in_use():
+    csv, md, tex = table(USED)
+    assert csv.splitlines()[:2] == [
+        "artifact,algorithm,hyperparameter,value,provenance,note,artifacts",
+        'eagle_table6,qffl,q,0.1,confirmed,"equal, elsewhere",table7 table9',
+    ]
+    assert len(csv.splitlines()) == 5
+    assert md.splitlines()[2:] == [
+        "| Algorithm | Hyper-parameter | Values in use |",
+        "| :--- | :--- | :--- |",
+        "| q-FFL | q | 0.1ᶜ, 10.0 |",
+        "| AFL | η_λ | 0.5ᵃ |",
+        "| AFL | order | loss_firstᵃ |",
+        "",
+        "ᶜ value lost in the paper, confirmed by equal numbers elsewhere. ᵃ value not known, assumed.",
+    ]
+    assert "q-FFL & $q$ & 0.1\\textsuperscript{c}, 10.0 \\\\\n\\midrule\nAFL & $\\eta_{\\lambda}$ & 0.5" in tex
+    assert tex.count("\\midrule") == 2
+    assert_compiles(tex)
+
+
+def test_every_kind_of_table_has_its_builder(spec):
+    assert table(spec) == results_table(spec) and table(STATIC) == static_table(STATIC)
+
+
+# -- targets that were not reached --------------------------------------------------------------
+@pytest.fixture
+def reach(spec, tmp_path):
+    """Rounds to an accuracy: all seeds of FOCUS reach it, one of q-FFL, none of AFL; one of FedAvg diverged."""
+    metric = {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}
+    spec["metrics"] = {"rounds_to_accuracy70": metric}
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 10", caption="Rounds", settings=["mnist"], columns=["rounds_to_accuracy70"],
+        rows=[{"algorithm": name} for name in ("focus", "qffl", "afl", "fedavg")],
+    )  # fmt: skip
+    spec["algorithms"] = {"focus": "FOCUS", "qffl": "q-FFL", "afl": "AFL", "fedavg": "FedAvg"}
+    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": []}}
+    values = {"focus": (9, 11, 10), "qffl": (28, "inf", "inf"), "afl": ("inf",) * 3, "fedavg": (10, "nan", "inf")}
+    numbers = [(name, "", "rounds_to_accuracy70", *own) for name, own in values.items()]
+    spec["files"] = {"tidy": {"mnist": lines_of_tidy(tmp_path / "reach.csv", "mnist", numbers)}}
+    return spec
+
+
+def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(reach):
+    csv, md, tex = results_table(reach)
+    assert md.splitlines()[4:8] == [
+        "| FOCUS | **10** (± 1) |",
+        "| q-FFL | > 300 (2 of 3 seeds) |",
+        "| AFL | > 300 |",
+        "| FedAvg | diverged |",
+    ]
+    assert "> n: not reached in n rounds." in md
+    assert "Diverged (a seed ended without a finite value): FedAvg." in md
+    assert "AFL & $>$ 300 \\\\" in tex
+    assert_compiles(tex)
+    cells = [line.split(",")[6:9] for line in csv.splitlines()[1:]]
+    assert cells == [["10", "0.816496581", "3"], ["inf", "", "3"], ["inf", "", "3"], ["nan", "", "3"]]
+
+
+def test_nobody_is_best_where_nobody_reaches_the_target(reach):
+    reach["artifact"]["rows"] = [{**row, "setting": None} for row in reach["artifact"]["rows"][1:3]]
+    assert "**" not in results_table(reach)[1].split("\n\n")[1]
+
+
+def test_infinite_losses_are_no_targets(reach):
+    path = Path(reach["files"]["tidy"]["mnist"])
+    path.write_text(path.read_text().replace("rounds,mnist", "nats,mnist"))
+    reach["metrics"]["rounds_to_accuracy70"]["unit"] = "nats"
+    assert "| AFL | diverged |" in results_table(reach)[1]
+
+
+# -- what was timed, what settings say ----------------------------------------------------------
+SECONDS = {
+    name: {"name": title, "meaning": "", "unit": "seconds", "direction": "down", "digits": 3}
+    for name, title in (
+        ("train_seconds_per_round", "training"), ("inference_seconds", "inference"), ("metric_seconds_faa", "FAA"),
+    )
+}  # fmt: skip
+
+
+def record(path, arms=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
+    """What fairfl.jobs.timing writes."""
+    arms = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in arms]
+    machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
+    path.write_text(json.dumps({"arms": arms, "metrics": metrics or {}, **machine}))
+    return str(path)
+
+
+@pytest.fixture
+def clocked(spec, tmp_path):
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 12", caption="Seconds", settings=["mnist"],
+        columns=["train_seconds_per_round", "inference_seconds"],
+        rows=[{"algorithm": "focus", "hyperparameters": {"M": 3}}, {"algorithm": "fedavg"}, {"algorithm": "afl"}],
+    )  # fmt: skip
+    spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
+    changed = ["timing.rounds: 20 -> 2"]
+    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
+    arms = [
+        ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
+        ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
+    ]
+    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", arms)}}
+    return spec
+
+
+def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clocked):
+    csv, md, tex = results_table(clocked)
+    assert md.splitlines()[4:7] == [
+        "| FOCUS M = 3 | 6.5 (± 0.5) | 0.00028 (± 0) |",
+        "| FedAvg | **2** (± 0) | **0.00012** (± 0) |",
+        "| AFL | – | – |",
+    ]
+    assert md.splitlines()[-1] == (
+        "Scale: quick. Data: mnist. Changed by the scale: timing. – Not timed: AFL. "
+        "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
+    )
+    assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv
+    assert_compiles(tex)
+
+
+def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
+    clocked["artifact"] |= {
+        "layout": "metrics_by_setting", "settings": ["mnist", "more"], "columns": ["metric_seconds_faa"],
+        "rows": [clocked["artifact"]["rows"][0]],
+    }  # fmt: skip
+    clocked["settings"]["more"] = clocked["settings"]["mnist"]
+    clocked["files"]["timed"] = {
+        "mnist": record(tmp_path / "a.json", metrics={"metric_seconds_faa": [4e-6, 6e-6]}),
+        "more": record(tmp_path / "b.json", (), {"metric_seconds_faa": [4.5e-5]}, "NVIDIA H200", "cuda"),
+    }
+    _, md, _ = results_table(clocked)
+    assert "| Metric | mnist | more |\n| :--- | ---: | ---: |\n| FAA ↓ | 5e-06 (± 1e-06) | 4.5e-05 |\n" in md
+    assert "mnist: Measured on AMD EPYC, 1 thread: 2 repetitions of FAA." in md
+    assert "more: Measured on NVIDIA H200: 1 repetition of FAA." in md
+    clocked["artifact"]["rows"] = []  # the cost of a metric belongs to the setting
+    assert results_table(clocked)[1] == md
+
+
+def test_a_row_that_stands_at_no_line_is_named_below(clocked):
+    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": clocked["artifact"]["rows"][:1]}
+    _, md, tex = results_table(clocked)
+    assert "| Metric | mnist |\n| :--- | ---: |\n| training ↓ | 6.5 (± 0.5) |\n| inference ↓ | 0.00028 (± 0) |\n" in md
+    assert "Numbers of: FOCUS M = 3." in md
+    assert_compiles(tex)
+
+
+SAID = {
+    name: {"name": name, "meaning": "", "unit": "", "direction": None, "digits": 3}
+    for name in ("config_batch_size", "config_learning_rate", "config_clusters")
+}
+
+
+def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
+    spec["artifact"] = demo.artifact(
+        kind="table", title="Table 2", caption="Settings", settings=["mnist", "text"], columns=list(SAID)
+    )
+    spec["metrics"] = SAID
+    says = {"config_batch_size": None, "config_learning_rate": 5e-5, "config_clusters": 2}
+    facts = {"data": "mnist", "rounds": 3, "seeds": 1, "changed": []}
+    spec["settings"] = {
+        "mnist": {**facts, "says": says},
+        "text": {**facts, "says": {"config_batch_size": 512, "config_learning_rate": 0.1}},
+    }
+    (tmp_path / "r.csv").write_text(f"{REPORTED}table1,mnist,,,config_batch_size,6000,,,,\n")
+    spec["files"] = {"reported": {"table1": str(tmp_path / "r.csv")}}
+    csv, md, tex = results_table(spec)
+    assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
+    assert "– No value: config_clusters of text." in md and "Not tuned" not in md
+    assert ",mnist,,,config_batch_size,,inf,,1," in csv
+    assert_compiles(tex)

@@ -1,0 +1,309 @@
+"""Values: hyper-parameters compare as numbers, seeds become mean and spread, bad files are named."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairfl.experiments.paper import Metric, Paper
+from fairfl.metrics.configuration import configured
+from fairfl.reporting.arms import arm, arm_text, spelled
+from fairfl.reporting.units import endless, factor, half_unit, printed
+from fairfl.reporting.values import Cell, Values, expanded, number_text, read_reported, read_tidy
+from fairfl.runtime.errors import FairflError
+
+HEADER = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+
+
+def tidy(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "s.csv"
+    path.write_text(HEADER + "".join(f"{line}\n" for line in lines))
+    return path
+
+
+def paper() -> Paper:
+    metrics = {"loss": Metric(name="loss", meaning="", unit="nats", digits=2)}
+    return Paper.model_construct(metrics=metrics, settings={"s": None}, algorithms={"fedavg": None})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("q=1", "q=1.0"),
+        ("alpha=0.1,tau=10", "tau=10.0;alpha=.1"),
+        ({"q": 1}, "q=1e0"),
+        ({"lsr": True}, "lsr=1"),
+        ({"order": "loss"}, "order=loss"),
+        ({}, ""),
+        ("", " "),
+    ],
+)
+def test_hyperparameters_match_as_numbers_in_any_order(one, other) -> None:
+    assert arm(one) == arm(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("q=1", "q=2"), ("q=1", "r=1"), ("order=loss", "order=no"), ("q=1", "")])
+def test_other_hyperparameters_do_not_match(one, other) -> None:
+    assert arm(one) != arm(other)
+
+
+@pytest.mark.parametrize("text", ["q", "=1", "q=", "q=1,q=1"])
+def test_broken_hyperparameters_are_named(text) -> None:
+    with pytest.raises(FairflError, match="hyperparameters"):
+        arm(text)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False, allow_infinity=False)))
+def test_spelled_text_reads_back(hyperparameters) -> None:
+    assert arm(spelled(hyperparameters)) == arm(hyperparameters)
+
+
+def test_arm_text() -> None:
+    assert arm_text("eagle", arm("lambda=1.0")) == "eagle(lambda=1)"
+    assert arm_text("fedavg", ()) == "fedavg"
+
+
+def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
+    path = tidy(tmp_path, "s,a,q=1.0,0,loss,1.0,nats,d,5,r0,f0", "s,a,q=1.0,1,loss,3.0,nats,d,5,r1,f1")
+    cell = read_tidy([path]).find("s", "a", arm("q=1"), "loss")
+    assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
+    assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
+def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
+    path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")
+    values = read_tidy([path])
+    cell = values.find("s", "a", (), "loss")
+    assert (cell.mean, cell.std, cell.seeds, cell.diverged) == (None, None, 2, 1)
+    assert values.missing("s", "a", (), "loss") == "loss of a in s: 1 of 2 seeds diverged"
+
+
+def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
+    assert not read_tidy([tmp_path / "none.csv"]).cells
+
+
+def test_units_are_those_of_the_paper(tmp_path) -> None:
+    path = tidy(tmp_path, "s,a,,0,acc,0.25,fraction,d,5,r,f")
+    cell = read_tidy([path], lambda setting, metric, unit: "percent").find("s", "a", (), "acc")
+    assert (cell.mean, cell.unit) == (25.0, "percent")
+    with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
+        read_tidy([path], lambda setting, metric, unit: "nats")
+    assert factor("", "nats") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("s,a,,0,loss,many,nats,d,5,r,f", r"line 2: value: 'many' is not a number"),
+        ("s,a,q,0,loss,1,nats,d,5,r,f", r"line 2: hyperparameters 'q'"),
+        ("s,a,,0,loss", r"line 2: expected 11 cells"),
+        ("s,a,,0,loss,1,nats,d,5,r,f\ns,a,,0,loss,1,nats,d,5,r,f", r"line 3: seed '0' of loss stands twice"),
+    ],
+)
+def test_bad_line_is_named(tmp_path, line, message) -> None:
+    with pytest.raises(FairflError, match=message):
+        read_tidy([tidy(tmp_path, line)])
+
+
+def test_missing_column_is_named(tmp_path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text(HEADER.replace("metric", "metrc"))
+    with pytest.raises(FairflError, match="no column 'metric'; did you mean 'metrc'"):
+        read_tidy([path])
+
+
+def test_reported_numbers_and_empty_cells(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
+    values = read_reported(path, paper(), "t")
+    assert values.skip_empty
+    cell = values.find("s", "fedavg", (), "loss")
+    assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
+    assert values.find("s", "fedavg", arm("q=2"), "loss").mean is None
+    assert read_reported(tmp_path / "none.csv", paper(), "t").cells == {}
+
+
+def test_points_of_a_reported_curve_are_not_final_values(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "".join(f"t,s,fedavg,,loss_curve,1,,,nats,round={n}; read off\n" for n in (0, 100)))
+    assert read_reported(path, paper(), "t").cells == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("u,s,fedavg,,loss,1,,,nats,", "artifact: 'u' is not 't'"),
+        ("t,z,fedavg,,loss,1,,,nats,", "setting: unknown 'z'"),
+        ("t,s,fedavk,,loss,1,,,nats,", "algorithm: unknown 'fedavk'; did you mean 'fedavg'"),
+        ("t,s,fedavg,,los,1,,,nats,", "metric: unknown 'los'; did you mean 'loss'"),
+        ("t,s,fedavg,,loss,1,,,percent,", "unit 'percent' cannot be shown as 'nats'"),
+    ],
+)
+def test_unknown_names_in_reported_files(tmp_path, line, message) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}{line}\n")
+    with pytest.raises(FairflError, match=f"t.csv, line 2: {message}"):
+        read_reported(path, paper(), "t")
+
+
+def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None:
+    path = tidy(tmp_path, *(f"s,a,,0,gap_client_{k},1,nats,d,5,r,f" for k in (10, 2, 0)))
+    values = read_tidy([path])
+    assert expanded("gap_client_k", (values, "s")) == ["gap_client_0", "gap_client_2", "gap_client_10"]
+    assert expanded("gap_client_k", (Values(), "s")) == ["gap_client_k"]
+    assert expanded("gap_max", (values, "s")) == ["gap_max"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1 + 0.2, "0.3"), (-0.0, "0"), (None, ""), (math.nan, ""), (1 / 3, "0.333333333"), (1e-7, "1e-07")],
+)
+def test_number_text_is_stable(value, text) -> None:
+    assert number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "digits", "text"),
+    [
+        (0.00026, "", 2, "0.00026"),
+        (6e-5, "", 2, "6e-05"),
+        (0.2, "", 2, "0.2"),
+        (3.0, "", 2, "3"),
+        (12.345, "percent", 2, "12.35"),
+        (-0.001, "percent", 2, "0.00"),
+        (24959.0, "count", 0, "24959"),
+    ],
+)
+def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, text) -> None:
+    assert printed(value, unit, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "wanted", "expected"),
+    [("fraction", "percent", 100), ("fraction^2", "percent2", 1e4), ("percent2", "fraction^2", 1e-4),
+     ("percent", "percent_points", 1), ("nats", "nats", 1), ("nats", "", 1)],
+)  # fmt: skip
+def test_factors_between_units(unit, wanted, expected) -> None:
+    assert factor(unit, wanted) == expected
+
+
+def test_a_variance_is_not_shown_in_the_unit_of_its_root() -> None:
+    with pytest.raises(FairflError, match=r"unit 'fraction\^2' cannot be shown as 'percent'"):
+        factor("fraction^2", "percent")
+
+
+def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(REPORTED + "t,s,fedavg,,loss,,,,nats,diverged\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
+    values = read_reported(path, paper(), "t")
+    assert values.find("s", "fedavg", (), "loss").diverged == 1
+    assert values.find("s", "fedavg", arm("q=2"), "loss").diverged == 0
+    assert values.missing("s", "fedavg", (), "loss") == "loss of fedavg in s: diverged"
+
+
+def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
+    cells = {("s", "qffl", (), "hp_q"): Cell(1.0), ("s", "", (), "num_clients"): Cell(3.0)}
+    values = Values(cells)
+    assert values.find("s", "qffl", arm("q=5"), "hp_q").mean == 1
+    assert values.find("s", "qffl", arm("q=5"), "num_clients").mean == 3
+    assert values.find("s", "afl", (), "hp_q") is None
+    assert values.missing("t", "", (), "num_clients") == "no value for num_clients in t"
+
+
+def test_reported_counts_name_no_algorithm(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,,,num_clients,50,,,count,\n")
+    described = Metric(name="clients", meaning="", unit="count", digits=0)
+    known = paper().model_copy(update={"metrics": {"num_clients": described, "loss": described}})
+    assert read_reported(path, known, "t").find("s", "", (), "num_clients").mean == 50
+    path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
+    with pytest.raises(FairflError, match="algorithm: unknown ''"):
+        read_reported(path, known, "t")
+
+
+# -- targets that were not reached --------------------------------------------------------------
+def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
+    lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
+    cell = read_tidy([tidy(tmp_path, *lines)]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.std, cell.seeds, cell.censored, cell.diverged) == (math.inf, None, 3, 2, 0)
+    cell = read_tidy([tidy(tmp_path, *lines[:1])]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.std, cell.censored) == (3.0, 0.0, 0)
+
+
+@pytest.mark.parametrize("bad", ["", "nan", "-inf"])
+def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> None:
+    path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
+    cell = read_tidy([path]).find("s", "a", (), "reach")
+    assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
+
+
+def test_reported_rounds_may_be_infinite(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,fedavg,,reach,inf,,,rounds,\nt,s,fedavg,,loss,inf,,,nats,\n")
+    described = {"reach": Metric(name="reach", meaning="", unit="rounds", digits=0), **paper().metrics}
+    values = read_reported(path, paper().model_copy(update={"metrics": described}), "t")
+    assert values.find("s", "fedavg", (), "reach").mean == math.inf
+    assert values.find("s", "fedavg", (), "loss").mean is None
+
+
+# -- units that a metric has in other settings --------------------------------------------------
+def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
+    described = Metric(name="loss", meaning="", unit="nats", other_units=["mse"])
+    assert [described.shown_in(unit) for unit in ("nats", "mse", "", "percent")] == ["nats", "mse", "nats", "nats"]
+    path = tmp_path / "t.csv"
+    path.write_text(f"{REPORTED}t,s,fedavg,,loss,0.01,,,mse,\n")
+    values = read_reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
+    cell = values.find("s", "fedavg", (), "loss")
+    assert (cell.mean, cell.unit) == (0.01, "mse")
+    with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
+        factor("mse", "nats")
+
+
+# -- what is timed and what settings say --------------------------------------------------------
+def test_seconds_of_training_belong_to_an_arm_and_those_of_a_metric_to_the_setting() -> None:
+    cells = {("s", "qffl", arm("q=5"), "inference_seconds"): Cell(1.0), ("s", "", (), "metric_seconds_faa"): Cell(2.0)}
+    values = Values({**cells, ("s", "", (), "config_rounds"): Cell(3.0)})
+    assert values.find("s", "qffl", arm("q=5.0"), "inference_seconds").mean == 1
+    assert values.find("s", "qffl", (), "inference_seconds") is None
+    assert values.find("s", "focus", arm("M=3"), "metric_seconds_faa").mean == 2
+    assert values.find("s", "", (), "config_rounds").mean == 3
+
+
+def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> None:
+    metric = Metric(name="FAA", meaning="", unit="seconds", digits=3)
+    known = paper().model_copy(update={"metrics": {"metric_seconds_faa": metric}})
+    path = tmp_path / "t.csv"
+    for name, arm_ in (("", ""), ("fedavg", "M=3")):
+        path.write_text(f"{REPORTED}t,s,{name},{arm_},metric_seconds_faa,6.09e-06,,,seconds,\n")
+        assert read_reported(path, known, "t").find("s", "", (), "metric_seconds_faa").mean == 6.09e-6
+
+
+def test_configuration_of_a_setting() -> None:
+    setting = {"batch_size": None, "learning_rate": 5e-5, "local_epochs": 2, "rounds": 3, "surrogate": None}
+    assert configured(setting) == {
+        "config_batch_size": math.inf, "config_learning_rate": 5e-5, "config_local_epochs": 2, "config_rounds": 3,
+    }  # fmt: skip
+    more = configured(setting | {"batch_size": 512, "surrogate": {"clusters": 2}})
+    assert (more["config_batch_size"], more["config_clusters"]) == (512, 2)
+
+
+@pytest.mark.parametrize(("value", "text"), [(math.inf, "inf"), (-math.inf, "-inf")])
+def test_infinite_numbers_are_written_as_such(value, text) -> None:
+    assert number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"), [(4.7e-05, 3, "4.7e-05"), (6.5931, 3, "6.59"), (0.2812, 2, "0.28"), (0.0, 3, "0")]
+)
+def test_seconds_print_significant_digits(value, digits, text) -> None:
+    assert printed(value, "seconds", digits) == text
+    assert half_unit(6.59, "seconds", 3) == pytest.approx(0.005)
+
+
+def test_words_for_infinity() -> None:
+    assert endless("rounds_to_accuracy90", 300) == "> 300"
+    assert endless("config_batch_size", 300) == "full"

@@ -1,0 +1,382 @@
+"""The choice of a GPU, on a machine whose GPUs are made up: real processes, real locks, no CUDA."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from fairfl.experiments.config import Config
+from fairfl.runtime import cluster, gpu_slots
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow import environment
+
+# A job: takes a GPU, says what CUDA would see, computes until it is told to end.
+JOB = """
+import os, sys
+from pathlib import Path
+from fairfl.runtime import cli, gpu_slots
+gpu_slots.NODES = Path({nodes!r})
+def main(argv):
+    gpu_slots.take(alone="alone" in sys.argv)
+    print("sees", os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
+    {rest}
+    sys.stdin.read()
+cli.run(main)
+"""
+
+
+@pytest.fixture
+def nodes(tmp_path):
+    """The folder of device nodes; empty."""
+    folder = tmp_path / "dev"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def locks(tmp_path):
+    """The folder in which the one with the locks is made."""
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch, nodes, locks):
+    """No GPU, none chosen, no cluster job, and locks of this test's own."""
+    for name in (gpu_slots.VISIBLE, gpu_slots.LIMIT, *cluster.VARIABLES):
+        monkeypatch.setenv(name, "")  # so that what a test sets is undone
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TMPDIR", str(locks))
+    monkeypatch.setattr(gpu_slots.tempfile, "tempdir", None)
+    monkeypatch.setattr(gpu_slots, "NODES", nodes)
+    monkeypatch.setattr(gpu_slots, "_held", None)
+
+
+class Job:
+    """A process that takes a GPU."""
+
+    def __init__(self, gpus: str | None, limit: int | None, *arguments: str, rest: str = "pass") -> None:
+        said = {gpu_slots.VISIBLE: gpus, gpu_slots.LIMIT: limit}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", JOB.format(nodes=str(gpu_slots.NODES), rest=rest), *arguments],
+            env=os.environ | {name: str(value) for name, value in said.items() if value is not None},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,  # so that select() sees all that can be read
+        )
+
+    def line(self) -> str:
+        """Its next line; a job that says nothing for a minute fails the test."""
+        assert select.select([self.process.stdout], [], [], 60)[0], "the job is silent"
+        return self.process.stdout.readline().decode().strip()
+
+    def gpu(self) -> str:
+        """What it sees at last."""
+        while not (found := self.line()).startswith("sees "):
+            assert found, "the job has ended"
+        return found.removeprefix("sees ")
+
+    def end(self, number: int = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def job():
+    """Starts jobs, which end with the test."""
+    started = []
+
+    def start(gpus="0,1,2", limit=None, *arguments, **options):
+        started.append(Job(gpus, limit, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+        one.process.stdin.close()
+        one.process.stdout.close()
+
+
+def make(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).touch()
+
+
+# --- which GPUs there are
+
+
+def test_all_gpus_are_counted_by_their_device_nodes(nodes, job):
+    make(nodes, "nvidia0", "nvidia1", "nvidia10", "nvidiactl", "nvidia-uvm", "null")
+    assert gpu_slots.visible() == ["0", "1", "2"]
+    assert [job(gpus=None).gpu() for _ in range(4)] == ["0", "1", "2", "0"]
+
+
+def test_a_container_numbers_the_gpus_that_it_has_from_zero(nodes):
+    make(nodes, "nvidia2", "nvidia3")
+    assert gpu_slots.visible() == ["0", "1"]
+
+
+def test_no_node_is_no_gpu():
+    assert gpu_slots.visible() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("1,0", ["1", "0"]),
+        (" 2 , 1 ", ["2", "1"]),
+        ("GPU-8932f937-d72c,GPU-1", ["GPU-8932f937-d72c", "GPU-1"]),
+        ("MIG-GPU-1a2b/1/0,MIG-77", ["MIG-GPU-1a2b/1/0", "MIG-77"]),
+        ("", []),
+        ("-1", []),
+        ("NoDevFiles", []),
+        ("1,-1,2", ["1"]),
+    ],
+)
+def test_cuda_visible_devices_is_read_as_cuda_reads_it(monkeypatch, nodes, said, names):
+    monkeypatch.setenv(gpu_slots.VISIBLE, said)
+    assert gpu_slots.visible() == names
+    make(nodes, "nvidia0", "nvidia1", "nvidia2")
+    assert gpu_slots.visible() == names
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("none", "'none' is no index"),
+        ("0;1", "'0;1' is no index"),
+        ("gpu-1", "'gpu-1' is no index"),
+        ("0,1,0", "'0' is listed twice in '0,1,0'"),
+        ("0,2", "'2': the last GPU of this machine is 1"),
+    ],
+)
+def test_names_that_cuda_would_silently_drop_are_errors(monkeypatch, nodes, said, message):
+    make(nodes, "nvidia0", "nvidia1")
+    monkeypatch.setenv(gpu_slots.VISIBLE, said)
+    with pytest.raises(FairflError, match=f"^CUDA_VISIBLE_DEVICES: {message}"):
+        gpu_slots.visible()
+
+
+# --- who gets which
+
+
+def test_jobs_spread_evenly(job):
+    jobs = [job(gpus="0,1,2") for _ in range(7)]
+    assert sorted(Counter(one.gpu() for one in jobs).values()) == [2, 2, 3]
+
+
+def test_the_first_of_equally_busy_gpus_is_taken(job):
+    assert [job(gpus="GPU-b,MIG-GPU-a/1/0").gpu() for _ in range(3)] == ["GPU-b", "MIG-GPU-a/1/0", "GPU-b"]
+
+
+def test_the_log_says_which_gpu_it_is(job):
+    assert job(gpus="0,1").line() == "on GPU 0 of 0, 1"
+    assert job(gpus="5").line() == "on GPU 5"
+
+
+def test_no_gpu_gets_more_jobs_than_may_share_one(job):
+    jobs = [job(gpus="0,1", limit=2) for _ in range(5)]
+    lines = [one.line() for one in jobs]
+    waits = "waiting for GPU 0, 1: each is full (runs_per_gpu: 2) or being timed"
+    assert Counter(lines) == {"on GPU 0 of 0, 1": 2, "on GPU 1 of 0, 1": 2, waits: 1}
+    last = jobs[lines.index(waits)]
+    freed = next(one for one, line in zip(jobs, lines, strict=True) if "GPU 1 of" in line)
+    freed.process.stdin.close()
+    assert last.gpu() == "1"
+
+
+def test_one_process_at_a_time_looks_and_chooses(monkeypatch):
+    """Two that look at the same moment would take each other's look for a job."""
+    count, seen = gpu_slots._jobs, []
+
+    def spied(folder, name):
+        seen.append(gpu_slots._free(folder / "choosing"))
+        return count(folder, name)
+
+    monkeypatch.setattr(gpu_slots, "_jobs", spied)
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
+    gpu_slots.take()
+    gpu_slots._let_go()
+    assert seen == [False, False]
+
+
+def test_a_killed_job_frees_its_slot_at_once(job):
+    first, second = job(gpus="0,1", limit=1), job(gpus="0,1", limit=1)
+    gone = {one.gpu(): one for one in (first, second)}["1"]
+    assert gone.end(signal.SIGKILL) == -signal.SIGKILL
+    assert job(gpus="0,1", limit=1).line() == "on GPU 1 of 0, 1"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_wait(job, number, code):
+    job(gpus="0", limit=1).gpu()
+    waiting = job(gpus="0", limit=1)
+    assert waiting.line().startswith("waiting")
+    assert waiting.end(number) == code
+
+
+def test_a_limit_of_one_workflow_counts_the_jobs_of_another(job):
+    assert [job(gpus="0").gpu() for _ in range(2)] == ["0", "0"]
+    assert job(gpus="0", limit=2).line().startswith("waiting")
+    assert job(gpus="0", limit=3).gpu() == "0"
+
+
+def test_what_a_job_starts_does_not_keep_its_slot(job):
+    children = "import subprocess; subprocess.Popen(['sleep', '60']); os.fork() or __import__('time').sleep(60)"
+    parent = job(gpus="0", limit=1, rest=f"os.setsid(); {children}; print('ready', flush=True)")
+    parent.gpu()
+    try:
+        assert parent.line() == "ready"
+        parent.end(signal.SIGKILL)
+        assert job(gpus="0", limit=1).line() == "on GPU 0"
+    finally:
+        os.killpg(parent.process.pid, signal.SIGKILL)
+
+
+# --- alone on a GPU
+
+
+def test_a_job_that_is_alone_waits_for_an_empty_gpu_and_keeps_it_empty(job):
+    first, second = job(gpus="0,1"), job(gpus="0,1")
+    assert {first.gpu(), second.gpu()} == {"0", "1"}
+    timed = job("0,1", None, "alone")
+    assert timed.line() == "waiting for the other runs on GPU 0 to end"
+    assert [job(gpus="0,1").gpu() for _ in range(2)] == ["1", "1"]
+    for one in (first, second):
+        one.end()
+    assert timed.gpu() == "0"
+    assert job(gpus="0,1").gpu() == "1"
+
+
+def test_all_wait_if_every_gpu_is_timed_on(job):
+    timed = job("0", None, "alone")
+    assert timed.gpu() == "0"
+    later, other = job("0", None), job("0", None, "alone")
+    assert later.line() == other.line() == "waiting for GPU 0: each is being timed"
+    other.end()
+    timed.end()
+    assert later.gpu() == "0"
+
+
+# --- nothing to choose
+
+
+def test_without_gpus_nothing_is_done(monkeypatch, nodes, locks):
+    assert gpu_slots.take() is None
+    assert gpu_slots.VISIBLE not in os.environ and not list(locks.iterdir())
+    make(nodes, "nvidia0")
+    monkeypatch.setenv(gpu_slots.VISIBLE, "")
+    assert gpu_slots.take() is None
+    assert os.environ[gpu_slots.VISIBLE] == "" and not list(locks.iterdir())
+
+
+@pytest.mark.parametrize("variable", cluster.VARIABLES)
+def test_the_gpu_that_a_scheduler_gave_to_a_job_is_its_own(job, monkeypatch, nodes, locks, variable):
+    """Under its cgroup every job of a node may call its GPU 0."""
+    monkeypatch.setenv(variable, "7")
+    assert [job(gpus="0", limit=1).line() for _ in range(2)] == ["sees 0", "sees 0"]
+    make(nodes, "nvidia0", "nvidia1")
+    assert gpu_slots.take() is None and gpu_slots.VISIBLE not in os.environ
+    assert not list(locks.iterdir())
+
+
+def test_a_workflow_inside_of_one_cluster_job_shares_the_gpus_of_that_job(job, monkeypatch):
+    for number in ("7[1].host/a", "8"):  # equal names, other GPUs
+        monkeypatch.setenv("SLURM_JOB_ID", number)
+        assert [job(gpus="0,1", limit=1).gpu() for _ in range(2)] == ["0", "1"]
+
+
+def test_a_process_chooses_once(monkeypatch):
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
+    assert gpu_slots.take() == "0" and os.environ[gpu_slots.VISIBLE] == "0"
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
+    assert gpu_slots.take() is None
+    gpu_slots._let_go()
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "2.5", "two", ""])
+def test_a_bad_number_of_runs_names_the_variable_and_the_key(monkeypatch, said):
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
+    monkeypatch.setenv(gpu_slots.LIMIT, said)
+    with pytest.raises(FairflError, match=f"FAIRFL_RUNS_PER_GPU: {said!r} .*runs_per_gpu in config.yaml"):
+        gpu_slots.take()
+
+
+def test_the_folder_is_the_users_own(monkeypatch, locks):
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0")
+    folder = locks / f"fairfl-gpus-{os.geteuid()}"
+    elsewhere = locks / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    folder.symlink_to(elsewhere)
+    refused = re.escape(f"{folder}: is not a folder that only this user can use")
+    with pytest.raises(FairflError, match=refused):
+        gpu_slots.take()
+    folder.unlink()
+    folder.mkdir()
+    folder.chmod(0o770)
+    with pytest.raises(FairflError, match=refused):
+        gpu_slots.take()
+    folder.rmdir()
+    gpu_slots.take()
+    gpu_slots._let_go()
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_somebody_else_is_refused(monkeypatch, locks):
+    monkeypatch.setenv(gpu_slots.VISIBLE, "0")
+    uid = os.geteuid() + 1
+    (locks / f"fairfl-gpus-{uid}").mkdir(mode=0o700)
+    monkeypatch.setattr(gpu_slots.os, "geteuid", lambda: uid)
+    with pytest.raises(FairflError, match="remove it or set TMPDIR"):
+        gpu_slots.take()
+
+
+# --- what the workflow tells its jobs
+
+
+@pytest.fixture
+def config():
+    """A config.yaml with these keys."""
+    return lambda **keys: Config(scale="quick", papers=["eagle"], **keys)
+
+
+def test_the_key_reaches_the_jobs(monkeypatch, tmp_path, config):
+    for name in ("FAIRFL_DATA_FOLDER", "PATH", "PYTHONPATH"):
+        monkeypatch.setenv(name, "before")
+    for name in ("MMAP_THRESHOLD", "TRIM_THRESHOLD", "TOP_PAD"):
+        monkeypatch.setenv(f"MALLOC_{name}_", "0")
+    environment.prepare(tmp_path, config(runs_per_gpu="3"))
+    assert os.environ[gpu_slots.LIMIT] == "3" and gpu_slots._limit() == 3
+    environment.prepare(tmp_path, config())
+    assert gpu_slots.LIMIT not in os.environ and gpu_slots._limit() == float("inf")
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "two"])
+def test_a_bad_number_of_runs_in_config_yaml_names_the_key(config, value):
+    with pytest.raises(ValidationError, match="runs_per_gpu"):
+        config(runs_per_gpu=value)
+
+
+@pytest.mark.parametrize(
+    ("device", "said", "gpus"), [("auto", "0", 1), ("auto", "", 0), ("cpu", "0", 0), ("cuda", "", 1)]
+)
+def test_jobs_count_as_gpu_jobs_where_they_may_meet_one(monkeypatch, config, device, said, gpus):
+    monkeypatch.setenv(gpu_slots.VISIBLE, said)
+    assert environment.gpus_per_job(config(device=device)) == gpus
+
+
+def test_choosing_costs_no_torch():
+    code = "import sys, fairfl.runtime.gpu_slots, fairfl.runtime.cluster; print({'torch', 'numpy', 'subprocess'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,131 @@
+"""The frame of a job: its record, what it may read, who owns it."""
+
+import argparse
+import json
+import os
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from fairfl.runtime import atomic, job, ownership, records
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+
+SPEC = {"setting": "toy", "rounds": 3}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def options(name="b", inputs=None, spec=SPEC, record=True):
+    parser = argparse.ArgumentParser()
+    job.arguments(parser)
+    command = ["--spec", json.dumps(spec), "--inputs", json.dumps(records.nested(inputs or {}))]
+    return parser.parse_args([*command, *(["--record", f"results/records/{name}.json"] if record else [])])
+
+
+def run(name="b", inputs=None, spec=SPEC, text="result", **more):
+    """A job that writes one file."""
+    args = options(name, inputs, spec)
+    with job.leaving(args, Path(f"{name}.csv"), **more) as key:
+        atomic.write_text(f"{name}.csv", text)
+    return key
+
+
+def test_a_record_says_what_was_made_from_what():
+    run("a", spec={"who": "a"})
+    a = fingerprint({"who": "a"})
+    run("b", {"results/records/a.json": a})
+    record = records.read("results/records/b.json")
+    assert record["spec"] == SPEC and record["fingerprint"] == fingerprint(SPEC)
+    assert record["inputs"] == {"results/records/a.json": [a, records.left(records.read("results/records/a.json"))]}
+    assert record["outputs"] == {"b.csv": [6, records.content(Path("b.csv"))]} and record["versions"] == {}
+    run("c", torch=True)
+    assert records.read("results/records/c.json")["versions"] == {"torch": version("torch")}
+    assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
+
+
+def test_without_a_record_nothing_is_left():
+    with job.leaving(options(record=False), Path("b.csv")):
+        atomic.write_text("b.csv", "x")
+    assert os.listdir() == ["b.csv"]
+
+
+def test_a_job_that_fails_leaves_no_record():
+    with pytest.raises(FairflError, match="why"), job.leaving(options(), Path("b.csv")):
+        raise FairflError("why")
+    assert os.listdir("results/records") == []
+
+
+def test_results_of_another_spec_are_refused_by_name():
+    Path("runs/x/eagle").mkdir(parents=True)
+    run("runs/x/eagle/seed0", spec={"rounds": 9})
+    inputs = {"results/records/runs/x/eagle/seed0.json": fingerprint({"rounds": 10})}
+    words = r"^runs/x/eagle/seed0: its results were made from another spec \(\w+\) than today's \(\w+\); mixing them is"
+    with pytest.raises(FairflError, match=words):
+        run("tidy", inputs)
+    assert not Path("tidy.csv").exists() and not Path("results/records/tidy.json").exists()
+
+
+@pytest.mark.parametrize("damage", [None, "{", '{"spec": {}}'])
+def test_results_without_a_record_are_refused_by_name(damage):
+    if damage:
+        Path("results/records").mkdir(parents=True)
+        Path("results/records/a.json").write_text(damage)
+    with pytest.raises(FairflError, match="a: has no record"):
+        run("b", {"results/records/a.json": "0"})
+
+
+def test_what_was_taken_over_cannot_be_finished():
+    with pytest.raises(ownership.Taken), job.leaving(options(), Path("b.csv")):
+        run("b", text="the new owner's")
+        atomic.write_text("b.csv", "the orphan's")
+    assert Path("b.csv").read_text() == "the new owner's" and records.read("results/records/b.json")
+
+
+def test_the_key_for_checkpoints_follows_spec_inputs_and_torch():
+    keys = [run("b"), run("b"), run("b", spec=SPEC | {"rounds": 4}), run("b", torch=True)]
+    run("a", text="one")
+    read = {"results/records/a.json": fingerprint(SPEC)}
+    keys.append(run("b", read))
+    run("a", text="two")
+    keys.append(run("b", read))
+    assert keys[0] == keys[1] and len(set(keys)) == 5
+
+
+def test_inputs_of_the_future_are_brought_to_the_present():
+    run("a")
+    os.utime("a.csv", (2**32, 2**32))
+    run("b", {"results/records/a.json": fingerprint(SPEC)})
+    assert os.stat("a.csv").st_mtime <= time.time()
+
+
+@pytest.mark.parametrize("spec", ["{", "[]", "3", "null"])
+def test_a_spec_that_is_no_object_is_refused(spec):
+    args = argparse.Namespace(spec=spec)
+    with pytest.raises(FairflError, match="--spec"):
+        job.spec_of(args)
+
+
+# -- contents -------------------------------------------------------------------------------------
+def test_content_of_json_leaves_out_how_and_where_it_was_made():
+    one = {"loss": 1.0, "seconds": 3, "host": "a", "files": [{"name": "x", "sha256": "1", "source": "mirror"}]}
+    Path("one.json").write_text(json.dumps(one))
+    found = {"name": "x", "sha256": "1", "source": "upstream", "path": "y"}
+    other = one | {"seconds": 4, "host": "b", "files": [found]}
+    Path("other.json").write_text(json.dumps(other, indent=2))
+    assert records.content(Path("one.json")) == records.content(Path("other.json"))
+    for changed in (one | {"loss": 2.0}, one | {"files": [{"name": "x", "sha256": "2"}]}):
+        Path("changed.json").write_text(json.dumps(changed))
+        assert records.content(Path("changed.json")) != records.content(Path("one.json"))
+
+
+def test_trees_of_paths_there_and_back():
+    paths = {"results/a/b.json": "1", "results/a/c=0.1,d.json": "2", "x.json": "3"}
+    assert records.flat(records.nested(paths)) == paths
+    assert records.nested({"a/b": "1", "a/c": "2"}) == {"a": {"b": "1", "c": "2"}}

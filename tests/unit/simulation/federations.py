@@ -1,0 +1,67 @@
+"""Clients and run specs made in memory, float64."""
+
+import torch
+import torch.nn.functional as F
+
+from fairfl.simulation.clients import Clients, Part
+
+
+def clients_of(samples, classes, validation=None):
+    """Clients from lists of (inputs, label) per client; the same samples serve as test part."""
+
+    def part(lists):
+        inputs = torch.tensor([x for own in lists for x, _ in own], dtype=torch.float64)
+        labels = torch.tensor([y for own in lists for _, y in own])
+        return Part(inputs, labels, torch.tensor([len(own) for own in lists]))
+
+    train = part(samples)
+    held_out = part(validation or samples)
+    return Clients({"train": train, "validation": held_out, "test": train}, classes, tuple(train.inputs.shape[1:]))
+
+
+def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0):
+    """Random images; client k has counts[k] samples in every part."""
+    draw = torch.Generator().manual_seed(seed)
+    parts = {}
+    for name in ("train", "validation", "test"):
+        inputs = torch.randn(sum(counts), *shape, generator=draw, dtype=torch.float64)
+        labels = torch.randint(classes, (sum(counts),), generator=draw)
+        parts[name] = Part(inputs, labels, torch.tensor(counts))
+    return Clients(parts, classes, shape)
+
+
+def spec_of(**changes):
+    """A run spec as fairfl.workflow.job_specs.train makes it."""
+    spec = {
+        "setting": "toy",
+        "model": {"name": "logistic_regression", "init": "pytorch"},
+        "loss": "cross_entropy",
+        "clients_per_round": 3,
+        "rounds": 6,
+        "local_epochs": 1,
+        "batch_size": None,
+        "learning_rate": 0.1,
+        "optimizer": "sgd",
+        "weight_decay": 0.0,
+        "lr_decay": None,
+        "modifiers": {},
+        "evaluated_parts": ["train", "validation", "test"],
+        "evaluate_every": 2,
+        "keep": "nothing",
+        "precision": "fp32",
+        "algorithm": "fedavg",
+        "hyperparameters": {"weighting": "size"},
+        "seed": 1,
+    }
+    return spec | changes
+
+
+def gradient(run, w, client, rows=slice(None)):
+    """Gradient at w [15] of the mean loss of a client's training samples, or of some, by autograd.
+
+    Of the logistic regression of `spec_of` on images of four pixels in three classes.
+    """
+    w = w.clone().requires_grad_()
+    inputs, labels = run.clients.parts["train"].of(client)
+    outputs = F.linear(inputs.flatten(1)[rows], w[:12].view(3, 4), w[12:])
+    return torch.autograd.grad(F.cross_entropy(outputs, labels[rows]), w)[0]

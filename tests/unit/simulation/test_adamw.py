@@ -1,0 +1,108 @@
+"""AdamW as local optimizer: torch's own steps, new moments in each round, the plan's terms in the gradient."""
+
+import copy
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from fairfl.algorithms.interface import Plan
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import image_clients, spec_of
+
+CPU = torch.device("cpu")
+MODELS = {
+    "mlp": {"name": "mlp", "hidden": [5]},
+    "cnn": {"name": "cnn", "channels": [2], "kernel": 3, "padding": 1, "hidden": 4},
+}
+
+
+def simulation(model="mlp", counts=(7,), **changes):
+    spec = {"optimizer": "adamw", "weight_decay": 0.1, "local_epochs": 3, "learning_rate": 0.05, "batch_size": None}
+    clients = image_clients(list(counts), shape=(1, 4, 4))
+    spec |= {"clients_per_round": len(counts), "model": MODELS[model], "rounds": 2}
+    return Simulation(spec_of(**spec | changes), clients, None, CPU)
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+def trained(run, plan, rounds=1):
+    """Client 0 after so many rounds of its own, by the backend."""
+    x = run.x
+    for number in range(rounds):
+        work, start = run.work([0], plan)
+        x = start[0] - run.backend.train(work, run.local, number).delta[0]
+        run.x = x
+    return x
+
+
+def torchs(run, rounds=1, prox=0.0, slope=None):
+    """The same with torch.optim.AdamW and autograd."""
+    inputs, labels = run.clients.parts["train"].of(0)
+    flat = run.x.clone()
+    model = copy.deepcopy(run.backend.model)
+    for _ in range(rounds):
+        anchor = flat.clone()
+        owned = flat_parameters.bind(model, flat)
+        optimizer = torch.optim.AdamW(owned, lr=0.05, weight_decay=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            (loss if slope is None else slope(loss)).backward()
+            start = 0
+            for p in owned:
+                p.grad += prox * (p.detach() - anchor[start : start + p.numel()].view_as(p))
+                start += p.numel()
+            optimizer.step()
+    return flat
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_steps_are_those_of_torch(model):
+    run = simulation(model)
+    expected = torchs(run)
+    close(trained(run, Plan()), expected)
+
+
+def test_moments_begin_anew_in_each_round():
+    run = simulation()
+    expected = torchs(run, rounds=2)
+    close(trained(run, Plan(), rounds=2), expected)
+
+
+def test_proximal_term_and_slope_belong_to_the_gradient():
+    run = simulation()
+    expected = torchs(run, prox=0.7, slope=lambda loss: loss**3 / 3)
+    close(trained(run, Plan(prox=0.7, slope=partial(torch.pow, exponent=2.0))), expected)
+
+
+def test_frozen_layers_do_not_even_decay():
+    run = simulation()
+    first = run.x.clone()
+    x = trained(run, Plan(frozen=2))
+    hidden = 16 * 5 + 5
+    assert torch.equal(x[:hidden], first[:hidden]) and (x[hidden:] != first[hidden:]).all()
+
+
+def test_momentum_is_refused():
+    run = simulation()
+    work, _ = run.work([0], Plan(momentum=0.5))
+    with pytest.raises(ValueError, match="momentum, which optimizer adamw"):
+        run.backend.train(work, run.local, 0)
+
+
+def test_the_stacked_backend_says_that_it_cannot():
+    clients = image_clients([4], shape=(1, 4, 4))
+    spec = spec_of(optimizer="adamw", clients_per_round=1, model=MODELS["mlp"])
+    with pytest.raises(ValueError, match="backend stacked cannot run optimizer adamw"):
+        Simulation(spec, clients, None, CPU, "stacked")
+
+
+def test_a_federation_learns():
+    run = simulation(counts=(20, 30, 10), rounds=6)
+    history = run.run().history
+    assert history[-1]["loss_train"].mean() < 0.8 * history[0]["loss_train"].mean()

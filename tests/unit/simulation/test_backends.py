@@ -1,0 +1,483 @@
+"""Both backends: hand-computed steps, equality with each other and with torch.optim, unequal sizes, short batches."""
+
+import copy
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.backends import stacked as stacked_module
+from fairfl.simulation.backends.dense_kernels import supports
+from fairfl.simulation.backends.interface import LocalTraining, Work, order
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.backends.sequential import Sequential
+from fairfl.simulation.backends.stacked import Stacked
+from fairfl.simulation.evaluation import client_losses
+from fairfl.simulation.losses import LOSSES
+from tests.unit.simulation.federations import clients_of, image_clients, spec_of
+
+CPU = torch.device("cpu")
+
+
+def both(spec, clients):
+    stacked, x = make_backend(spec, clients, "stacked", CPU)
+    sequential, y = make_backend(spec, clients, "sequential", CPU)
+    assert isinstance(stacked, Stacked) and isinstance(sequential, Sequential)
+    assert torch.equal(x, y)
+    return stacked, sequential, x
+
+
+def local(epochs=1, batch_size=None):
+    return LocalTraining(epochs, batch_size, seed=3)
+
+
+def propfair(loss):
+    """phi'(l) for phi(l) = -log(1 - l / 4); 1/4 from a loss of 3.8 on."""
+    return torch.where(loss < 3.8, 1 / (4 - loss), 0.25)
+
+
+def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None):
+    """One model per client at rate 0.1 times `scale`, pulled to x by `prox`."""
+    anchor = x.expand(len(clients), -1)
+    return Work(
+        clients=list(clients),
+        start=anchor if start is None else start,
+        rate=0.1 * torch.tensor(scale or [1.0] * len(clients), dtype=torch.float64),
+        prox=None if prox is None else torch.tensor(prox, dtype=torch.float64),
+        anchor=None if prox is None else anchor,
+        momentum=momentum,
+        slope=slope,
+    )
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_one_step_of_a_linear_model_by_hand():
+    """Logistic loss, one sample (1, 2) with label 1, zeros: gradient -1/2 (1, 2, 1)."""
+    clients = clients_of([[([1.0, 2.0], 1)]], classes=2)
+    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
+    for backend in both(spec, clients)[:2]:
+        delta = backend.train(work(torch.zeros(3, dtype=torch.float64), [0]), local(), 0).delta
+        close(delta, 0.1 * torch.tensor([[-0.5, -1.0, -0.5]], dtype=torch.float64))
+
+
+def test_a_proximal_step_by_hand():
+    """Zero inputs and labels in balance: no gradient on the weights, so a step is y <- y - eta mu (y - x)."""
+    clients = clients_of([[([0.0, 0.0], 1), ([0.0, 0.0], 0)]], classes=2)
+    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
+    x = torch.tensor([1.0, -2.0, 0.0], dtype=torch.float64)
+    start = torch.tensor([[3.0, -2.0, 0.0]], dtype=torch.float64)
+    for backend in both(spec, clients)[:2]:
+        delta = backend.train(work(x, [0], prox=[0.5], start=start), local(epochs=2), 0).delta
+        # 3 -> 1 + 2 (1 - 0.05)^2 = 2.805
+        close(delta, torch.tensor([[0.195, 0.0, 0.0]], dtype=torch.float64))
+
+
+def test_momentum_by_hand():
+    """The pull of the proximal term alone, as above: v <- v / 2 + (y - 1) / 2, y <- y - v / 10, on y = 3.
+
+    v = 1, 1.45, 1.6025 and y = 2.9, 2.755, 2.59475.
+    """
+    clients = clients_of([[([0.0, 0.0], 1), ([0.0, 0.0], 0)]], classes=2)
+    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
+    x = torch.tensor([1.0, -2.0, 0.0], dtype=torch.float64)
+    chosen = work(x, [0], prox=[0.5], start=torch.tensor([[3.0, -2.0, 0.0]]).double(), momentum=0.5)
+    for backend in both(spec, clients)[:2]:
+        for epochs, moved in ((1, 0.1), (2, 0.245), (3, 0.40525)):
+            delta = backend.train(chosen, local(epochs), 0).delta
+            close(delta, torch.tensor([[moved, 0.0, 0.0]], dtype=torch.float64))
+
+
+def test_a_slope_by_hand():
+    """Logistic loss at zeros is log 2: the gradient -1/2 (1, 2, 1) is multiplied by 1 / (4 - log 2)."""
+    clients = clients_of([[([1.0, 2.0], 1)]], classes=2)
+    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
+    for backend in both(spec, clients)[:2]:
+        delta = backend.train(work(torch.zeros(3).double(), [0], slope=propfair), local(), 0).delta
+        close(delta, -0.05 / (4 - math.log(2)) * torch.tensor([[1.0, 2.0, 1.0]], dtype=torch.float64))
+
+
+class Reference:
+    """Clients that train with torch.optim.SGD on an ordinary model, one after the other, in float64."""
+
+    def __init__(self, backend, clients, loss="cross_entropy"):
+        self.backend, self.loss = backend, LOSSES[loss].value
+        self.part = clients.parts["train"]
+
+    def delta(self, chosen, training, round, objective):
+        """Updates [e, P]; `objective(l)` is what is descended for a batch loss of l."""
+        return torch.stack([self._one(chosen, i, training, round, objective) for i in range(len(chosen.clients))])
+
+    def _one(self, chosen, place, training, round, objective):
+        model, flat = copy.deepcopy(self.backend.model), chosen.start[place].clone()
+        own = flat_parameters.bind(model, flat)
+        model.train()
+        client, rate = chosen.clients[place], float(chosen.rate[place])
+        optimizer = torch.optim.SGD(own, lr=0.1, momentum=chosen.momentum)
+        inputs, labels = self.part.of(client)
+        for epoch in range(training.epochs):
+            for rows in order(len(labels), training, round, client, epoch).split(training.batch(len(labels))):
+                with torch.enable_grad():
+                    total = objective(self.loss(model(inputs[rows]), labels[rows]).mean())
+                    if chosen.prox is not None:
+                        anchor = copy.deepcopy(model)
+                        anchors = flat_parameters.bind(anchor, chosen.anchor[place].clone())
+                        distance = sum((p - a.detach()).square().sum() for p, a in zip(own, anchors, strict=True))
+                        total = total + chosen.prox[place] / 2 * distance
+                    optimizer.zero_grad()
+                    (total * (rate / 0.1)).backward()
+                optimizer.step()
+        return chosen.start[place] - flat
+
+
+OBJECTIVES = {
+    "loss": (None, lambda loss: loss),
+    "propfair": (propfair, lambda loss: -torch.log(1 - loss / 4)),
+    "power": (lambda loss: 3 * loss**2, lambda loss: loss**3),
+    "tilted": (torch.exp, torch.exp),
+}
+
+
+PROX = [0.7, 0.0, 2.0]
+DENSE = [("mlp", *case) for case in itertools.product(OBJECTIVES, (0.0, 0.9), (None, PROX), (None, 4))]
+BY_HAND_AND_BY_AUTOGRAD = [("cnn", "power", 0.9, None, 4), ("cnn", "propfair", 0.9, PROX, None)]
+
+
+@pytest.mark.parametrize(("model", "objective", "momentum", "prox", "batch_size"), DENSE + BY_HAND_AND_BY_AUTOGRAD)
+def test_clients_walk_as_with_an_optimizer_of_torch(model, objective, momentum, prox, batch_size):
+    """Three epochs that share the momentum, short last batches, unequal sizes, a rate of each client's own."""
+    shape = {"mlp": {"hidden": [5, 4]}, "cnn": {"channels": [2, 3], "padding": 1, "hidden": 4}}[model]
+    spec, clients = spec_of(model={"name": model, **shape}), image_clients([3, 9, 14], shape=(1, 4, 4))
+    slope, phi = OBJECTIVES[objective]
+    reference, x = make_backend(spec, clients, "sequential", CPU)
+    chosen = work(x, [0, 1, 2], scale=[1.0, 2.0, 0.5], prox=prox, momentum=momentum, slope=slope)
+    expected = Reference(reference, clients).delta(chosen, local(3, batch_size), 5, phi)
+    assert expected.abs().amax(1).min() > 1e-3
+    for name in ("sequential", "stacked") if model == "mlp" else ("sequential",):
+        backend = make_backend(spec, clients, name, CPU)[0]
+        close(backend.train(chosen, local(3, batch_size), 5).delta, expected)
+
+
+@pytest.mark.parametrize("name", ["stacked", "sequential"])
+def test_momentum_of_a_single_step_is_none(name):
+    """To the bit, and no buffer is made."""
+    clients = image_clients([3, 9, 14])
+    backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, name, CPU)
+    plain, heavy = (backend.train(work(x, [0, 1, 2], momentum=m), local(), 0).delta for m in (0.0, 0.9))
+    assert torch.equal(plain, heavy)
+    assert "leader" not in vars(backend)
+    assert not any(block.shape.heavy for block in getattr(backend, "blocks", {}).values())
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+@pytest.mark.parametrize("batch_size", [None, 4, 100])
+def test_a_slope_is_told_the_mean_losses_of_the_batches(kind, batch_size):
+    """Of real samples only: clients are padded to the largest one, or beyond it as for a GPU."""
+    clients = image_clients([3, 9, 14])
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [5]}), clients)
+    stacked.kind = kind
+    told = {}
+
+    def slope(loss):
+        assert loss.dtype == torch.float64 and loss.dim() == 1
+        told.setdefault(backend, []).extend(loss[~loss.isnan()].tolist())
+        return torch.ones_like(loss)
+
+    for backend in (stacked, sequential):
+        backend.train(work(x, [2, 1, 0], slope=slope, momentum=0.5), local(2, batch_size), 0)
+    a, b = (torch.tensor(sorted(losses), dtype=torch.float64) for losses in told.values())
+    close(a, b)
+    assert len(a) == {None: 6, 4: 2 * (4 + 3 + 1), 100: 6}[batch_size]
+    if batch_size != 4:
+        first = client_losses(sequential.forward, LOSSES["cross_entropy"], x, clients.parts["train"])
+        close(torch.tensor(told[sequential][::2], dtype=torch.float64), first.flip(0))
+
+
+@pytest.mark.parametrize(
+    "model", [{"name": "logistic_regression", "init": "pytorch"}, {"name": "mlp", "hidden": [5, 4]}]
+)
+@pytest.mark.parametrize("batch_size", [None, 1, 4, 7, 100])
+@pytest.mark.parametrize(
+    "local_term",
+    [
+        {},
+        {"prox": [0.7, 0.0, 2.0]},
+        {"scale": [1.0, -0.5, 2.0]},
+        {"prox": [0.7] * 3, "scale": [1, 0, 3]},
+        {"momentum": 0.6, "slope": propfair, "prox": [0.7, 0.0, 2.0], "scale": [1.0, 0.0, -0.5]},
+    ],
+)
+def test_backends_agree(model, batch_size, local_term):
+    """float64, clients of 3, 9 and 14 samples, three epochs, short last batches."""
+    clients = image_clients([3, 9, 14])
+    stacked, sequential, x = both(spec_of(model=model), clients)
+    chosen = work(x, [0, 1, 2], **local_term)
+    a = stacked.train(chosen, local(3, batch_size), 5).delta
+    close(a, sequential.train(chosen, local(3, batch_size), 5).delta)
+    assert a.abs().max() > 0
+
+
+@given(
+    counts=st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    batch_size=st.one_of(st.none(), st.integers(1, 13)),
+    epochs=st.integers(1, 3),
+    models=st.integers(1, 2),
+    block=st.sampled_from([1, 2, 100]),
+    alone=st.sampled_from([0, 100, 10**9]),
+    pulled=st.booleans(),
+    momentum=st.sampled_from([0.0, 0.5, 0.9]),
+    slope=st.sampled_from([None, propfair]),
+    seed=st.integers(0, 3),
+)
+def test_any_federation_gives_equal_updates_in_both_backends(
+    counts, batch_size, epochs, models, block, alone, pulled, momentum, slope, seed
+):
+    """Unequal sizes, blocks of any size, several models per client, all that a step can have."""
+    clients = image_clients(counts, seed=seed)
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [3]}), clients)
+    ids = list(range(len(counts))) * models
+    start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start, momentum=momentum, slope=slope)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stacked_module, "BLOCK_BYTES", block * x.numel() * 8)
+        patch.setattr(stacked_module, "PADDING", 0)
+        patch.setattr(stacked_module, "ALONE_BYTES", alone)
+        a = stacked.train(chosen, local(epochs, batch_size), 2).delta
+    close(a, sequential.train(chosen, local(epochs, batch_size), 2).delta)
+
+
+@pytest.mark.parametrize("batch_size", [None, 1, 4, 100])
+@pytest.mark.parametrize("local_term", [{}, {"momentum": 0.8, "slope": propfair}])
+def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size, local_term):
+    """All clients in one block, its width rounded up so that few graphs serve all rounds."""
+    clients = image_clients([3, 9, 0, 14])
+    stacked, sequential, x = both(spec_of(model={"name": "mlp", "hidden": [5]}), clients)
+    stacked.kind = "cuda"
+    for ids in ([0, 1, 2, 3], [1, 3], [0, 2]):
+        a = stacked.train(work(x, ids, **local_term), local(2, batch_size), 5)
+        close(a.delta, sequential.train(work(x, ids, **local_term), local(2, batch_size), 5).delta)
+    assert all(block.shape.models in (2, 4) for block in stacked.blocks.values())
+
+
+@pytest.mark.parametrize(("epochs", "local_term"), [(1, {}), (2, {}), (2, {"momentum": 0.9, "prox": [1.0] * 3})])
+def test_a_kept_block_holds_nothing_of_the_round(epochs, local_term):
+    """Its views would keep the updates of every client alive, for as long as the block is kept."""
+    clients = image_clients([3, 9, 14])
+    backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, "stacked", CPU)
+    delta = backend.train(work(x, [0, 1, 2], **local_term), local(epochs), 0).delta
+    storages = {delta.untyped_storage().data_ptr(), x.untyped_storage().data_ptr()}
+    (block,) = backend.blocks.values()
+    for layer in block.chain.dense:
+        held = [value for value in vars(layer).values() if isinstance(value, torch.Tensor)]
+        held += [*layer.parameters, *layer.anchors, *layer.leaders]
+        assert held and layer.into is None
+        assert not storages & {tensor.untyped_storage().data_ptr() for tensor in held}
+    assert block.chain.begun == []
+
+
+def test_kept_blocks_are_bounded_by_their_memory(monkeypatch):
+    clients = image_clients([3, 9, 14])
+    backend, x = make_backend(spec_of(), clients, "stacked", CPU)
+    monkeypatch.setattr(stacked_module, "KEPT_BYTES", {"cpu": 0})
+    for ids in ([0], [1], [0, 1], [2]):
+        backend.train(work(x, ids), local(1, 2), 0)
+        assert len(backend.blocks) == 1
+
+
+ALL_AT_ONCE = {"momentum": 0.7, "slope": propfair, "prox": [0.2] * 6}
+
+
+@pytest.mark.parametrize("local_term", [{}, {"momentum": 0.7}, {"slope": propfair}, ALL_AT_ONCE])
+@pytest.mark.parametrize("batch_size", [None, 4])
+def test_dropout_draws_the_same_masks_in_both_backends(batch_size, local_term):
+    clients = image_clients([3, 9, 14])
+    torch.manual_seed(0)
+    layers = [
+        nn.Flatten(),
+        nn.Linear(4, 6),
+        nn.ReLU(),
+        nn.Dropout(0.4),
+        nn.Linear(6, 5),
+        nn.Dropout(0.2),
+        nn.Linear(5, 3),
+    ]
+    model = nn.Sequential(*layers).double()
+    part = clients.parts["train"]
+    stacked, sequential = Stacked(model, "cross_entropy", part), Sequential(model, "cross_entropy", part)
+    x = sequential.flat.clone()
+    before = torch.random.get_rng_state()
+    twice = work(x, [0, 1, 2, 0, 1, 2], start=torch.stack([x, x, x, -x, -x, -x]), **local_term)
+    a = stacked.train(twice, local(2, batch_size), 5).delta
+    b = sequential.train(twice, local(2, batch_size), 5).delta
+    close(a, b)
+    assert torch.equal(before, torch.random.get_rng_state())
+    next_round = stacked.train(twice, local(2, batch_size), 6).delta
+    assert not torch.allclose(a, next_round), "masks change by round"
+    inputs = part.inputs[:5]
+    close(stacked.forward(x, inputs), sequential.forward(x, inputs))
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "logistic"])
+def test_the_first_full_batch_tells_the_losses_at_the_start(loss):
+    clients = image_clients([3, 0, 9, 14], classes=2)
+    for backend in both(spec_of(model={"name": "mlp", "hidden": [4]}, loss=loss), clients)[:2]:
+        x = make_backend(spec_of(model={"name": "mlp", "hidden": [4]}, loss=loss), clients, "auto", CPU)[1]
+        trained = backend.train(work(x, [0, 1, 2, 3], scale=[1, 1, 0, 2]), local(2), 0, losses=True)
+        expected = client_losses(backend.forward, LOSSES[loss], x, clients.parts["train"])
+        torch.testing.assert_close(trained.loss, expected, rtol=1e-12, atol=0, equal_nan=True)
+        assert backend.train(work(x, [0, 2]), local(2), 0).loss is None
+
+
+def test_a_large_first_loss_stays_finite():
+    """-log of an underflown probability would be infinite."""
+    clients = clients_of([[([1000.0, 0.0], 0), ([1000.0, 0.0], 1)]], classes=2)
+    for backend in both(spec_of(), clients)[:2]:
+        x = torch.tensor([1.0, 0.0, -1.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+        close(backend.train(work(x, [0]), local(), 0, losses=True).loss, torch.tensor([1000.0]).double())
+
+
+def test_dropout_and_unknown_layers_count_as_stochastic():
+    part = image_clients([3]).parts["train"]
+
+    class Unknown(nn.Identity):
+        pass
+
+    plain, dense = [nn.Flatten(), nn.Linear(4, 3)], [nn.Flatten(), nn.Dropout(0.1), nn.Linear(4, 3)]
+    for layers, expected in ((plain, False), (dense, True), ([*plain, Unknown()], True)):
+        model = nn.Sequential(*layers).double()
+        assert Sequential(model, "cross_entropy", part).stochastic is expected
+    with_dropout = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Dropout(0.1), nn.Linear(3, 3)).double()
+    assert Stacked(with_dropout, "cross_entropy", part).stochastic
+    assert not Stacked(nn.Sequential(*plain).double(), "cross_entropy", part).stochastic
+
+
+def test_calls_do_not_depend_on_each_other():
+    """Buffers are kept between calls; what they held must not matter."""
+    clients = image_clients([3, 9, 14])
+    spec = spec_of(model={"name": "mlp", "hidden": [5]})
+    calls = [
+        ([0, 1, 2], None, {}),
+        ([2, 0], 4, {"momentum": 0.9}),
+        ([1], 4, {}),
+        ([0, 1, 2], 4, {}),
+        ([2, 0], 4, {"momentum": 0.5}),
+        ([2, 0], None, {"slope": propfair}),
+        ([2, 0], None, {}),
+        ([2, 0], None, {"slope": torch.ones_like}),
+        ([0, 1], None, {"momentum": 0.9, "slope": propfair}),
+        ([0, 1], None, {"momentum": 0.9, "slope": propfair}),
+        ([0, 1, 2], None, {}),
+    ]
+    for name in ("stacked", "sequential"):
+        kept, x = make_backend(spec, clients, name, CPU)
+        for ids, batch_size, local_term in calls:
+            fresh = make_backend(spec, clients, name, CPU)[0]
+            chosen = work(x, ids, **local_term)
+            a, b = (backend.train(chosen, local(2, batch_size), 1).delta for backend in (kept, fresh))
+            assert torch.equal(a, b)
+
+
+def test_a_sampled_round_trains_the_sampled_clients_only():
+    clients = image_clients([3, 9, 14])
+    for backend in both(spec_of(), clients)[:2]:
+        x = make_backend(spec_of(), clients, "auto", CPU)[1]
+        every = backend.train(work(x, [0, 1, 2]), local(), 0).delta
+        close(backend.train(work(x, [2, 0]), local(), 0).delta, every[[2, 0]])
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("slope", [None, propfair, torch.rsqrt, torch.log])
+def test_a_client_without_samples_stands_still(momentum, slope):
+    """Whatever the slope says of a loss that does not exist."""
+    clients = image_clients([3, 0, 5])
+    for backend in both(spec_of(), clients)[:2]:
+        x = torch.ones(4 * 3 + 3, dtype=torch.float64)
+        chosen = work(x, [0, 1, 2], prox=[1.0] * 3, momentum=momentum, slope=slope)
+        delta = backend.train(chosen, local(2, 2), 0).delta
+        assert not delta[1].any() and delta[0].any() and delta[2].any()
+        assert delta.isfinite().all()
+
+
+def test_training_does_not_touch_the_received_model():
+    clients = image_clients([3, 9])
+    for backend in both(spec_of(), clients)[:2]:
+        x = torch.ones(4 * 3 + 3, dtype=torch.float64)
+        backend.train(work(x, [0, 1]), local(), 0)
+        assert torch.equal(x, torch.ones_like(x))
+
+
+@pytest.mark.parametrize(
+    "local_term", [{}, {"slope": propfair}, {"slope": propfair, "momentum": 0.9, "prox": [0.5, 0.5]}, {"momentum": 0.9}]
+)
+def test_full_batch_gradient_does_not_depend_on_the_chunk(monkeypatch, local_term):
+    clients = image_clients([30, 41], shape=(1, 8, 8))
+    spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
+    backend, x = make_backend(spec, clients, "auto", CPU)
+    assert isinstance(backend, Sequential)
+    whole = backend.train(work(x, [0, 1], **local_term), local(2), 0).delta
+    monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 7)
+    pieces = backend.train(work(x, [0, 1], **local_term), local(2), 0).delta
+    torch.testing.assert_close(pieces, whole, rtol=1e-9, atol=1e-12)
+
+
+def test_a_convolution_takes_the_step_of_plain_autograd():
+    """Flat parameters are stored channels last; the step must be that of the ordinary model."""
+    clients = image_clients([5], shape=(2, 6, 6))
+    spec = spec_of(model={"name": "cnn", "channels": [2, 3], "padding": 1, "hidden": 4})
+    backend, x = make_backend(spec, clients, "sequential", CPU)
+    from fairfl import models
+
+    plain = models.build(spec["model"], clients.shape, 3).double()
+    flat_parameters.bind(plain, x.clone())
+    images, labels = clients.parts["train"].of(0)
+    nn.functional.cross_entropy(plain(images), labels).backward()
+    with torch.no_grad():
+        for parameter in plain.parameters():
+            parameter -= 0.1 * parameter.grad
+    close(x - backend.train(work(x, [0]), local(), 0).delta[0], flat_parameters.flatten(plain))
+
+
+def test_bf16_products_stay_near_float32():
+    for model in ({"name": "mlp", "hidden": [16]}, {"name": "cnn", "channels": [4], "padding": 1, "hidden": 8}):
+        clients = image_clients([40, 25], shape=(1, 4, 4))
+        for part in clients.parts.values():
+            object.__setattr__(part, "inputs", part.inputs.float())
+        ids, exact = [0, 1], None
+        for precision in ("fp32", "bf16"):
+            backend, x = make_backend(spec_of(model=model, precision=precision), clients, "auto", CPU)
+            delta = backend.train(work(x, ids), local(2, 16), 0).delta
+            assert delta.dtype == torch.float32
+            exact = delta if exact is None else exact
+        difference = (delta - exact).norm() / exact.norm()
+        assert 1e-5 < difference < 0.05, "bf16 has 8 bits"
+
+
+def test_stacked_supports_dense_chains_only():
+    assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU(), nn.Dropout(0.1), nn.Linear(2, 2)))
+    assert supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 1, bias=False)))
+    assert not supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
+    assert not supports(nn.Sequential(nn.Conv2d(1, 1, 1)))
+    assert not supports(nn.Linear(2, 2))
+
+
+def test_asking_for_stacked_convolutions_says_so():
+    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
+    with pytest.raises(ValueError, match="stacked cannot run model cnn"):
+        make_backend(spec, image_clients([3], shape=(1, 4, 4)), "stacked", CPU)
+
+
+def test_initial_model_depends_on_the_seed_alone():
+    clients = image_clients([3])
+    first = make_backend(spec_of(seed=1), clients, "auto", CPU)[1]
+    torch.manual_seed(99)
+    again = make_backend(spec_of(seed=1), clients, "auto", CPU)[1]
+    other = make_backend(spec_of(seed=2), clients, "auto", CPU)[1]
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)

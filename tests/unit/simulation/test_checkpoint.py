@@ -1,0 +1,181 @@
+"""Checkpoints: what they cost, and files that are not what they should be."""
+
+import pickle
+
+import pytest
+import torch
+
+from fairfl.runtime import atomic
+from fairfl.simulation import checkpoint as module
+from fairfl.simulation.checkpoint import SHARE, Checkpoint
+
+STATE = {"x": torch.arange(1000.0), "round": 3, "history": [{"loss": torch.ones(2)}]}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "checkpoint.pt"
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes when the test says so."""
+
+    class Clock:
+        now = 1000.0
+
+        def monotonic(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+# -- when -------------------------------------------------------------------------------------------
+def test_a_save_is_due_after_the_interval(path, clock):
+    checkpoint = Checkpoint(path, "id", 60)
+    clock.now += 59.9
+    assert not checkpoint.due()
+    clock.now += 0.1
+    assert checkpoint.due()
+    checkpoint.save(STATE)
+    assert not checkpoint.due()
+    clock.now += 60
+    assert checkpoint.due()
+
+
+def test_what_saves_cost_is_a_small_share_of_the_time(path, clock, monkeypatch):
+    """A round takes 0.5 s; to collect the state 1 s, to write it 3 s."""
+    save = torch.save
+
+    def slow(*arguments):
+        clock.now += 3
+        save(*arguments)
+
+    monkeypatch.setattr(torch, "save", slow)
+    checkpoint, saved = Checkpoint(path, "id", 60), []
+    while clock.now < 1000 + 3600:
+        clock.now += 0.5
+        if checkpoint.due():
+            clock.now += 1
+            checkpoint.save(STATE)
+            saved.append(clock.now - 1000)
+    assert saved[:3] == [64, 64 + 204, 64 + 2 * 204]  # 4 s / 0.02 = 200 s
+    assert 4 * len(saved) / 3600 < SHARE + 4 / 3600  # the first one's cost is not known before
+
+
+def test_a_save_that_was_slow_once_does_not_count_for_ever(path, clock, monkeypatch):
+    checkpoint = Checkpoint(path, "id", 60)
+    with monkeypatch.context() as patch:
+        save = torch.save
+        patch.setattr(torch, "save", lambda *arguments: (setattr(clock, "now", clock.now + 9), save(*arguments)))
+        checkpoint.due()
+        checkpoint.save(STATE)
+    clock.now += 9 / SHARE
+    assert checkpoint.due()
+    checkpoint.save(STATE)
+    clock.now += 60
+    assert checkpoint.due()
+
+
+# -- what -------------------------------------------------------------------------------------------
+def test_what_was_saved_is_restored_and_removed_at_the_end(path):
+    checkpoint = Checkpoint(path, "id", 0)
+    checkpoint.save({"x": torch.zeros(1)})
+    checkpoint.save(STATE)
+    assert names(path.parent) == ["checkpoint.pt"]
+    found = Checkpoint(path, "id", 0).restore()
+    assert torch.equal(found["x"], STATE["x"]) and found["round"] == 3
+    assert torch.equal(found["history"][0]["loss"], torch.ones(2))
+    checkpoint.remove()
+    checkpoint.remove()
+    assert names(path.parent) == []
+
+
+def test_none_is_not_worth_a_word(path, capsys):
+    assert Checkpoint(path, "id", 0).restore() is None
+    assert capsys.readouterr().out == ""
+
+
+def starts_anew(path, capsys, reason):
+    assert Checkpoint(path, "id", 0).restore() is None
+    assert capsys.readouterr().out == f"checkpoint checkpoint.pt {reason}: starting from round 0\n"
+    assert names(path.parent) == []
+
+
+@pytest.mark.parametrize("length", [0, 1, 0.01, 0.5, 0.99, -22, -1])
+def test_a_truncated_file(path, capsys, length):
+    Checkpoint(path, "id", 0).save(STATE)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(length * len(whole)) if 0 < length < 1 else length])
+    starts_anew(path, capsys, "cannot be read (BadZipFile)")
+
+
+def test_a_flipped_bit_in_a_tensor(path, capsys):
+    """Nothing else would notice it: torch.load does not."""
+    Checkpoint(path, "id", 0).save(STATE)
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(torch.arange(1000.0).numpy().tobytes()) + 1234] ^= 1
+    path.write_bytes(damaged)
+    assert not torch.equal(torch.load(path, weights_only=True)["state"]["x"], STATE["x"])
+    starts_anew(path, capsys, "is damaged")
+
+
+@pytest.mark.parametrize(
+    ("saved", "reason"),
+    [
+        ({"fingerprint": "another", "state": {}}, "belongs to another spec or code version"),
+        ({"fingerprint": 7, "state": {}}, "belongs to another spec or code version"),
+        ({"state": {}}, "belongs to another spec or code version"),
+        ({"fingerprint": "id", "state": [1]}, "holds no state"),
+        ({"fingerprint": "id"}, "holds no state"),
+        ({}, "holds no state"),
+        ([1, 2], "holds no state"),
+        (None, "holds no state"),
+        (torch.zeros(3), "holds no state"),
+    ],
+)
+def test_a_file_of_torch_that_is_not_this_runs(path, capsys, saved, reason):
+    torch.save(saved, path)
+    starts_anew(path, capsys, reason)
+
+
+@pytest.mark.parametrize("content", [b"not a checkpoint", pickle.dumps({"fingerprint": "id"}), b"\0" * 5000])
+def test_a_file_of_somebody_else(path, capsys, content):
+    path.write_bytes(content)
+    starts_anew(path, capsys, "cannot be read (BadZipFile)")
+
+
+class Evil:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_nothing_in_it_may_run(path, capsys):
+    torch.save({"fingerprint": "id", "state": Evil(path.with_name("ran"))}, path)
+    starts_anew(path, capsys, "cannot be read (UnpicklingError)")
+
+
+# -- who --------------------------------------------------------------------------------------------
+def test_only_the_owner_saves_and_deletes(path):
+    class Taken(Exception):
+        pass
+
+    def refuse():
+        raise Taken
+
+    Checkpoint(path, "id", 0).save(STATE)
+    before = path.read_bytes()
+    with atomic.permitted_by(refuse):
+        for action in (lambda c: c.save({}), lambda c: c.remove(), lambda c: Checkpoint(path, "other", 0).restore()):
+            with pytest.raises(Taken):
+                action(Checkpoint(path, "id", 0))
+    assert path.read_bytes() == before and names(path.parent) == ["checkpoint.pt"]

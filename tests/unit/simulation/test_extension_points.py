@@ -1,0 +1,637 @@
+"""What an algorithm may ask of the engine, on small algorithms that exist only here.
+
+Proximal terms (FedProx), several models on the server (clustered), a personal model per client (Ditto), momentum and
+slopes of local steps, losses and accuracies before and after training. The same engine loop runs them all; none has a
+case of its own in it.
+"""
+
+import dataclasses
+from functools import partial
+from types import ModuleType
+
+import pytest
+import torch
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.experiments.base import Strict
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.seeds import seed_of
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import image_clients, spec_of
+
+CPU = torch.device("cpu")
+NOTHING = {"weighting": "uniform"}
+
+
+def register(monkeypatch, name, **functions):
+    """An algorithm module of this test, found by name like any other."""
+    module = ModuleType(f"fairfl.algorithms.{name}")
+    defaults = {"NEEDS": (), "ROUNDS": True, "Config": type("Config", (Strict,), {}), "aggregate": uniform}
+    module.__dict__.update(defaults | functions)
+    monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
+    assert algorithms.load(name) is module
+
+
+def uniform(state: State, reports: Reports, config):
+    return Aggregate(torch.ones_like(reports.samples) / reports.samples.numel()), state
+
+
+def simulation(algorithm, hyperparameters=None, counts=(4, 6, 9), backend="auto", **changes):
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters or {}, **{"local_epochs": 2} | changes)
+    return Simulation(spec, image_clients(list(counts)), None, CPU, backend)
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
+
+
+# -- FedProx: y <- y - eta (grad F_k(y) + mu (y - x)) ------------------------------------------------------
+def fedprox(mu):
+    return lambda state, received, config: Plan(prox=mu)
+
+
+@BOTH
+def test_prox_of_zero_is_fedavg_and_a_strong_one_holds_clients_back(monkeypatch, backend):
+    plain = simulation("fedavg", NOTHING, backend=backend).run().x
+    moved = {}
+    for mu in (0.0, 1.0, 9.0):
+        register(monkeypatch, "toy", plan=fedprox(mu))
+        run = simulation("toy", backend=backend, batch_size=2)
+        start = run.x
+        run.step()
+        moved[mu] = (run.x - start).norm()
+    assert moved[0.0] > moved[1.0] > moved[9.0]
+    register(monkeypatch, "toy", plan=fedprox(0.0))
+    close(simulation("toy", backend=backend).run().x, plain)
+
+
+def test_prox_does_not_change_the_first_local_step(monkeypatch):
+    register(monkeypatch, "toy", plan=fedprox(3.0))
+    close(simulation("toy", local_epochs=1).run().x, simulation("fedavg", NOTHING, local_epochs=1).run().x)
+
+
+# -- several models on the server (clustered federated learning) --------------------------------------------
+def clusters(count, membership):
+    """`count` models; client k belongs to model c with weight membership[k, c]."""
+
+    def aggregate(state, reports, config):
+        w = membership[reports.clients].T
+        return Aggregate(w / w.sum(1, keepdim=True)), state
+
+    return {
+        "NEEDS": ("loss_received", "loss_after"),
+        "models": lambda config: count,
+        "aggregate": aggregate,
+        "deploy": lambda state, x, config: Deployed(x, membership),
+    }
+
+
+@BOTH
+def test_each_model_is_trained_by_its_own_clients(monkeypatch, backend):
+    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership))
+    run = simulation("toy", backend=backend)
+    first = run.x.clone()
+    assert first.shape == (2, 15) and not torch.equal(first[0], first[1]), "models start apart"
+    run.step()
+    # Client 0 alone moves model 0: the same step as when it is a federation of one.
+    work, _ = run.work([0], Plan(start=first[0].expand(1, 1, -1)))
+    alone = run.backend.train(work, run.local, 0).delta[0]
+    close(run.x[0], first[0] - alone)
+    work, _ = run.work([1, 2], Plan(start=first[1].expand(1, 2, -1)))
+    close(run.x[1], first[1] - run.backend.train(work, run.local, 0).delta.mean(0))
+
+
+def test_losses_have_one_row_per_model(monkeypatch):
+    seen = []
+
+    def plan(state, received: Received, config):
+        seen.append(received)
+        return Plan()
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports)
+        return Aggregate(torch.ones(2, 3, dtype=torch.float64) / 3), state
+
+    both = clusters(2, torch.full((3, 2), 0.5, dtype=torch.float64))
+    register(monkeypatch, "toy", **both | {"plan": plan, "aggregate": aggregate})
+    run = simulation("toy")
+    first = run.x.clone()
+    run.step()
+    received, reports = seen
+    assert received.loss_received.shape == (2, 3) and reports.delta.shape == (2, 3, 15)
+    assert reports.loss_after.shape == (2, 3)
+    assert (reports.loss_after < reports.loss_received).all(), "local training lowers the training loss"
+    for c in range(2):
+        run.x = first[c]
+        close(run.losses("train", [0, 1, 2]), received.loss_received[c])
+
+
+def test_one_cluster_is_fedavg(monkeypatch):
+    everyone = torch.ones(3, 1, dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(1, everyone))
+    plain, one = simulation("fedavg", NOTHING).run(), simulation("toy").run()
+    close(one.x, plain.x.unsqueeze(0))
+    for row, other in zip(plain.history, one.history, strict=True):
+        close(row["loss_test"], other["loss_test"])
+        assert torch.equal(row["accuracy_test"], other["accuracy_test"])
+
+
+def test_a_mixture_is_evaluated_by_mixed_probabilities(monkeypatch):
+    membership = torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership))
+    run = simulation("toy")
+    measured = run.evaluated("test")
+    for k in range(3):
+        inputs, labels = run.clients.parts["test"].of(k)
+        p = sum(membership[k, c] * run.backend.forward(run.x[c], inputs).softmax(-1) for c in range(2))
+        close(measured.loss[k], -p.gather(1, labels[:, None]).log().mean())
+        assert measured.hits[k].sum() == (p.argmax(1) == labels).sum()
+
+
+# -- a personal model per client (Ditto) --------------------------------------------------------------------
+def ditto(strength):
+    """v_k <- v_k - eta (grad F_k(v_k) + lambda (v_k - x)) beside plain FedAvg."""
+
+    def init(federation: Federation, config):
+        return {"v": federation.x.expand(federation.clients, -1).clone()}
+
+    def plan(state, received: Received, config):
+        own = state["v"][received.clients]
+        start = torch.stack([received.x.expand_as(own), own])
+        return Plan(start=start, prox=torch.tensor([0.0, strength]))
+
+    def aggregate(state, reports: Reports, config):
+        m = reports.samples.numel()
+        w = torch.stack([torch.full((m,), 1 / m), torch.zeros(m)]).double()
+        v = state["v"].index_add(0, reports.clients, -reports.delta[1])
+        return Aggregate(w), {"v": v}
+
+    return {
+        "init": init,
+        "plan": plan,
+        "aggregate": aggregate,
+        "deploy": lambda state, x, config: Deployed(state["v"]),
+    }
+
+
+@BOTH
+@pytest.mark.parametrize("strength", [0.0, 1.0])
+def test_the_global_model_of_ditto_is_fedavg_for_every_lambda(monkeypatch, backend, strength):
+    register(monkeypatch, "toy", **ditto(strength))
+    changes = {"batch_size": 3, "clients_per_round": 2, "backend": backend}
+    close(simulation("toy", **changes).run().x, simulation("fedavg", NOTHING, **changes).run().x)
+
+
+@BOTH
+def test_personal_models_without_pull_are_local_training(monkeypatch, backend):
+    register(monkeypatch, "toy", **ditto(0.0))
+    run = simulation("toy", backend=backend, rounds=3)
+    alone = [run.x.clone() for _ in range(3)]
+    run.run()
+    for number in range(3):
+        for k in range(3):
+            work, _ = run.work([k], Plan(start=alone[k].expand(1, 1, -1)))
+            alone[k] = alone[k] - run.backend.train(work, run.local, number).delta[0]
+    close(run.state["v"], torch.stack(alone))
+
+
+def test_a_client_that_is_not_sampled_keeps_its_personal_model(monkeypatch):
+    register(monkeypatch, "toy", **ditto(0.5))
+    run = simulation("toy", clients_per_round=1)
+    (sampled,) = run.sampled()
+    before = run.state["v"].clone()
+    run.step()
+    changed = (run.state["v"] != before).any(1)
+    assert changed.tolist() == [k == sampled for k in range(3)]
+
+
+def test_every_client_is_evaluated_with_its_own_model(monkeypatch):
+    register(monkeypatch, "toy", **ditto(0.1))
+    run = simulation("toy")
+    run.step()
+    measured = run.evaluated("test")
+    for k in range(3):
+        inputs, labels = run.clients.parts["test"].of(k)
+        outputs = run.backend.forward(run.state["v"][k], inputs)
+        close(measured.loss[k], torch.nn.functional.cross_entropy(outputs, labels))
+        assert measured.hits[k].sum() == (outputs.argmax(1) == labels).sum()
+
+
+def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
+    register(monkeypatch, "toy", **ditto(0.5))
+    whole = simulation("toy", clients_per_round=2)
+    whole.run()
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    simulation("toy", clients_per_round=2).run(checkpoint)  # leaves the state before the last round
+    resumed = simulation("toy", clients_per_round=2)
+    resumed.run(checkpoint)
+    assert torch.equal(resumed.x, whole.x) and torch.equal(resumed.state["v"], whole.state["v"])
+
+
+# -- one model of its own per client ----------------------------------------------------------------------
+@BOTH
+def test_a_client_may_train_one_of_the_servers_models_only(monkeypatch, backend):
+    """Cheaper than training all: the update of client k serves the model that has a weight for it."""
+    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": ()})
+    everything = simulation("toy", backend=backend, batch_size=3).run().x
+    trained = []
+
+    def plan(state, received: Received, config):
+        trained.append(len(received.clients))
+        return Plan(start=received.x[membership[received.clients].argmax(1)])
+
+    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": (), "plan": plan})
+    run = simulation("toy", backend=backend, batch_size=3)
+    close(run.run().x, everything)
+    assert trained == [3] * 6
+
+
+def test_reports_give_the_trained_models(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports)
+        return Aggregate(), state
+
+    own = torch.randn(3, 15, dtype=torch.float64)
+    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(start=own), aggregate=aggregate)
+    run = simulation("toy")
+    first = run.x
+    run.step()
+    (reports,) = seen
+    assert reports.trained.shape == (3, 15) and reports.buffers is None
+    close(reports.trained, own - reports.delta)
+    assert reports.delta.abs().sum(1).min() > 0
+    assert torch.equal(run.x, first), "without weights the server's model stays"
+
+
+def test_a_server_may_make_its_model_anew(monkeypatch):
+    def aggregate(state, reports: Reports, config):
+        return Aggregate(model=reports.trained.amax(0)), state
+
+    seen = []
+    register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[1]), aggregate(*given))[1])
+    run = simulation("toy")
+    run.step()
+    assert torch.equal(run.x, seen[0].trained.amax(0))
+
+
+# -- phases, frozen layers, another architecture -------------------------------------------------------------
+MLP = {"name": "mlp", "hidden": [5]}
+
+
+def test_phases_are_exchanges_of_one_round_with_the_same_clients(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append((reports.round, reports.phase, tuple(reports.clients.tolist()), reports.seed))
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", aggregate=aggregate, phases=lambda federation, config: len(federation.shapes) // 2)
+    run, drawn = simulation("toy", model=MLP, clients_per_round=2), []
+    for _ in range(2):
+        drawn.append(tuple(run.sampled()))
+        run.step()
+    assert [(number, phase) for number, phase, _, _ in seen] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [clients for _, _, clients, _ in seen] == [drawn[0], drawn[0], drawn[1], drawn[1]]
+    assert len({seed for *_, seed in seen}) == 4, "the server draws anew in each phase"
+    assert run.round == 2
+
+
+def test_two_phases_are_two_rounds_of_training(monkeypatch):
+    """Full batches: the same samples, whatever the round."""
+    register(monkeypatch, "toy", phases=lambda federation, config: 2)
+    twice = simulation("toy", rounds=3).run()
+    close(twice.x, simulation("fedavg", NOTHING, rounds=6).run().x)
+    assert [int(row["round"]) for row in twice.history] == [0, 2, 3]
+
+
+@BOTH
+@pytest.mark.parametrize("batch_size", [None, 2])
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backend, batch_size, momentum):
+    """With the first layer frozen the second is a linear model of the hidden units."""
+    plan = Plan(frozen=2, epochs=3, momentum=momentum)
+    register(monkeypatch, "toy", plan=lambda state, received, config: plan)
+    run = simulation("toy", backend=backend, model=MLP, batch_size=batch_size)
+    first = run.x.clone()
+    hidden = 4 * 5 + 5
+    run.step()
+    assert torch.equal(run.x[:hidden], first[:hidden])
+
+    def reads(part):
+        units = torch.nn.functional.linear(part.inputs.flatten(1), first[:20].view(5, 4), first[20:25]).relu()
+        return dataclasses.replace(part, inputs=units)
+
+    clients = run.clients
+    clients = dataclasses.replace(clients, parts={k: reads(v) for k, v in clients.parts.items()}, shape=(5,))
+    linear = Plan(epochs=3, momentum=momentum)
+    register(monkeypatch, "toy", plan=lambda state, received, config: linear)
+    alone = Simulation(spec_of(algorithm="toy", hyperparameters={}, batch_size=batch_size), clients, None, CPU)
+    alone.x = first[hidden:].clone()
+    alone.step()
+    close(run.x[hidden:], alone.x)
+
+
+def test_a_plan_may_set_the_epochs(monkeypatch):
+    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(epochs=4))
+    close(simulation("toy").run().x, simulation("fedavg", NOTHING, local_epochs=4).run().x)
+
+
+def test_an_algorithm_may_ask_for_another_model(monkeypatch):
+    known = []
+
+    def init(federation: Federation, config):
+        known.append(federation)
+        return {}
+
+    def wider(model, clients, config):
+        return {**model, "hidden": [width * clients for width in model["hidden"]]}
+
+    register(monkeypatch, "toy", init=init, architecture=wider)
+    run = simulation("toy", model=MLP)
+    (federation,) = known
+    assert federation.shapes == ((15, 4), (15,), (3, 15), (3,))
+    assert federation.model == MLP and federation.parameters == run.x.numel() == 15 * 4 + 15 + 45 + 3
+    assert federation.labels.tolist() == [
+        torch.bincount(run.clients.parts["train"].of(k)[1], minlength=3).tolist() for k in range(3)
+    ]
+
+
+# -- momentum and slope -------------------------------------------------------------------------------------
+def power(loss, q):
+    """phi'(l) for phi(l) = l^(q+1) / (q+1)."""
+    return loss**q
+
+
+def walked(run, k, start, momentum, q):
+    """Two full-batch steps of client k of a linear model, by autograd."""
+    inputs, labels = run.clients.parts["train"].of(k)
+    y, v = start.clone().requires_grad_(), 0
+    for _ in range(2):
+        with torch.enable_grad():
+            outputs = inputs.flatten(1) @ y[:12].view(3, 4).T + y[12:]
+            objective = torch.nn.functional.cross_entropy(outputs, labels) ** (q + 1) / (q + 1)
+        v = momentum * v + torch.autograd.grad(objective, y)[0]
+        y = (y - 0.1 * v).detach().requires_grad_()
+    return y.detach()
+
+
+@BOTH
+def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
+    """Another plan in each round. A slope that is written anew is one object as long as it is the same."""
+    plans, q = [(0.9, 2), (0.9, 2), (0.0, 1), (0.5, 0)], {q: float(q) for q in range(3)}
+
+    def plan(state, received: Received, config):
+        momentum, exponent = plans[received.round]
+        return Plan(momentum=momentum, slope=partial(power, q=q[exponent]))
+
+    register(monkeypatch, "toy", plan=plan)
+    run, slopes = simulation("toy", backend=backend), []
+    for momentum, exponent in plans:
+        expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
+        run.step()
+        close(run.x, expected)
+        slopes.append(run.slope)
+    assert slopes[0] is slopes[1] and len(set(map(id, slopes))) == 3
+
+
+@BOTH
+def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, backend):
+    """Models of the server, and beside each a start of the client's own."""
+    own = {"plan": lambda state, received, config: Plan(momentum=0.9, slope=partial(power, q=2.0))}
+    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+    register(monkeypatch, "toy", **clusters(2, membership) | own)
+    run = simulation("toy", backend=backend)
+    first = run.x
+    run.step()
+    close(run.x[0], walked(run, 0, first[0], 0.9, 2))
+    close(run.x[1], (walked(run, 1, first[1], 0.9, 2) + walked(run, 2, first[1], 0.9, 2)) / 2)
+
+
+@pytest.mark.parametrize("stop", [1, 2, 4])
+def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(monkeypatch, tmp_path, stop):
+    plan = partial(Plan, momentum=0.9, slope=partial(power, q=1.0))
+    register(monkeypatch, "toy", plan=lambda state, received, config: plan())
+    changes = {"batch_size": 4, "clients_per_round": 2, "model": {"name": "mlp", "hidden": [5]}}
+    whole = simulation("toy", **changes)
+    whole.run()
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    stopped = simulation("toy", **changes)
+    while stopped.round < stop:
+        stopped.step()
+    checkpoint.save(stopped._saved())
+    resumed = simulation("toy", **changes)
+    resumed.run(checkpoint)
+    assert torch.equal(resumed.x, whole.x)
+
+
+def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):
+    seen = []
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports.loss_received)
+        return uniform(state, reports, config)
+
+    plan = Plan(slope=partial(power, q=2.0))
+    toy = {"NEEDS": ("loss_received",), "aggregate": aggregate, "plan": lambda state, received, config: plan}
+    register(monkeypatch, "toy", **toy)
+    run = simulation("toy")
+    expected = run.losses("train", [0, 1, 2])
+    run.step()
+    close(seen[0], expected)
+
+
+# -- losses and accuracies on training data ------------------------------------------------------------------
+ALL = ("loss_received", "accuracy_received", "loss_after", "accuracy_after")
+
+
+def recorder(numbers, seen, **functions):
+    """An algorithm that needs these numbers and keeps its reports in `seen`."""
+
+    def aggregate(state, reports: Reports, config):
+        seen.append(reports)
+        weights = torch.ones(reports.delta.shape[:-1], dtype=torch.float64) / reports.samples.numel()
+        return Aggregate(weights), state
+
+    return {"NEEDS": numbers, "aggregate": aggregate} | functions
+
+
+def measured(run, x, k):
+    """Loss and accuracy of a linear model on the training samples of client k, by hand."""
+    inputs, labels = run.clients.parts["train"].of(k)
+    outputs = inputs.flatten(1) @ x[:12].view(3, 4).T + x[12:]
+    right = sum(int(row.argmax() == label) for row, label in zip(outputs, labels, strict=True))
+    return torch.nn.functional.cross_entropy(outputs, labels), torch.tensor(right / len(labels), dtype=torch.float64)
+
+
+@BOTH
+@pytest.mark.parametrize("ids", [[0, 1, 2], [2, 0], [1]])
+@pytest.mark.parametrize("models", [None, 2])
+def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids, models):
+    seen = []
+    register(monkeypatch, "toy", **recorder(ALL, seen, models=lambda config: models))
+    run = simulation("toy", backend=backend, learning_rate=2.0)
+    monkeypatch.setattr(run, "sampled", lambda: ids)
+    received = run.x.view(-1, 15)
+    run.step()
+    (reports,) = seen
+    numbers = {name: getattr(reports, name) for name in ALL}
+    assert {tuple(value.shape) for value in numbers.values()} == {(len(ids),) if models is None else (2, len(ids))}
+    assert {value.dtype for value in numbers.values()} == {torch.float64}
+    changed = False
+    for model, x in enumerate(received):
+        delta = reports.delta.view(-1, len(ids), 15)[model]
+        row = {name: value.view(-1, len(ids))[model] for name, value in numbers.items()}
+        for place, k in enumerate(ids):
+            for when, y in (("received", x), ("after", x - delta[place])):
+                loss, accuracy = measured(run, y, k)
+                close(row[f"loss_{when}"][place], loss)
+                close(row[f"accuracy_{when}"][place], accuracy)
+            changed |= bool(row["accuracy_after"][place] != row["accuracy_received"][place])
+    assert changed, "local training changes some accuracy"
+
+
+@pytest.mark.parametrize("needs", [(name,) for name in ALL] + [("loss_after", "accuracy_after"), ALL, ()])
+def test_numbers_are_measured_only_if_asked_for_and_both_in_one_pass(monkeypatch, needs):
+    """Small batches, so that the first local step tells nothing."""
+    seen, passes = [], []
+    register(monkeypatch, "toy", **recorder(needs, seen))
+    run = simulation("toy", batch_size=2)
+    forward = run.backend.forward
+    monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (passes.append(len(inputs)), forward(x, inputs))[1])
+    run.step()
+    (reports,) = seen
+    assert {name for name in ALL if getattr(reports, name) is not None} == set(needs)
+    before, after = (any(name.endswith(when) for name in needs) for when in ("received", "after"))
+    assert passes == [19] * before + [4, 6, 9] * after
+
+
+def test_the_configuration_says_what_is_needed(monkeypatch):
+    class Config(Strict):
+        accuracy: bool
+
+    def needs(config):
+        return ("accuracy_after",) if config.accuracy else ("val_best",)
+
+    for accuracy in (True, False):
+        seen = []
+        register(monkeypatch, "toy", **recorder(("accuracy_after", "val_best"), seen, Config=Config, needs=needs))
+        run = simulation("toy", {"accuracy": accuracy})
+        run.best = torch.ones(3, dtype=torch.float64)
+        run.step()
+        assert (seen[0].accuracy_after is not None, seen[0].val_best is None) == (accuracy, accuracy)
+
+
+def test_the_first_step_does_not_tell_the_loss_where_the_accuracy_asks_for_a_pass_anyway(monkeypatch):
+    seen = []
+    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_received"), seen))
+    run = simulation("toy")
+    assert not run.first_step_tells([0, 1, 2])
+    expected = run.losses("train", [0, 1, 2])
+    run.step()
+    assert torch.equal(seen[0].loss_received, expected)
+    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_after"), seen))
+    assert simulation("toy").first_step_tells([0, 1, 2])
+
+
+def test_a_client_without_training_samples_has_no_accuracy_and_is_left_out(monkeypatch):
+    seen = []
+    register(monkeypatch, "toy", **recorder(("accuracy_received", "accuracy_after"), seen))
+    run = simulation("toy", counts=(4, 0, 9))
+    run.step()
+    assert seen[0].clients.tolist() == [0, 2] and run.result.dropped == 1
+    assert seen[0].accuracy_received.shape == seen[0].accuracy_after.shape == (2,)
+    close(seen[0].accuracy_after[1], measured(run, seen[0].x - seen[0].delta[1], 2)[1])
+
+
+# -- what an algorithm knows -------------------------------------------------------------------------------
+def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
+    seen, planned = [], []
+
+    def plan(state, received: Received, config):
+        planned.append((received.round, received.seed))
+        return Plan()
+
+    register(monkeypatch, "toy", **recorder((), seen, plan=plan))
+    simulation("toy", rounds=3, seed=7).run()
+    assert planned == [(reports.round, reports.seed) for reports in seen]
+    assert planned == [(t, seed_of(7, "server", t)) for t in range(3)]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_an_algorithm_knows_how_many_clients_a_round_has(monkeypatch, m):
+    told = []
+
+    def init(federation: Federation, config):
+        told.append(dataclasses.asdict(federation))
+        return {}
+
+    register(monkeypatch, "toy", init=init)
+    simulation("toy", clients_per_round=m)
+    assert told[0]["clients_per_round"] == m and told[0]["samples"].tolist() == [4.0, 6.0, 9.0]
+
+
+# -- only what is asked for --------------------------------------------------------------------------------
+def test_losses_are_measured_on_the_sampled_clients_only(monkeypatch):
+    counted = []
+    run = simulation("qffl", {"q": 1.0}, counts=[3] * 50, clients_per_round=4, batch_size=2)
+    forward = run.backend.forward
+    monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (counted.append(len(inputs)), forward(x, inputs))[1])
+    run.step()
+    assert counted == [4 * 3]
+
+
+@BOTH
+def test_full_batches_give_the_received_loss_without_a_forward_pass(monkeypatch, backend):
+    """And the run is the same as with one."""
+    run = simulation("qffl", {"q": 1.0}, backend=backend)
+    slow = simulation("qffl", {"q": 1.0}, backend=backend)
+    monkeypatch.setattr(slow, "first_step_tells", lambda ids: False)
+    forward = run.backend.forward
+    monkeypatch.setattr(run.backend, "forward", lambda *_: pytest.fail("a forward pass"))
+    run.step()
+    monkeypatch.setattr(run.backend, "forward", forward)
+    slow.step()
+    close(run.x, slow.x)
+    close(run.run().x, slow.run().x)
+
+
+@pytest.mark.parametrize(("changes", "expected"), [({}, True), ({"batch_size": 9}, True), ({"batch_size": 8}, False)])
+def test_the_first_step_tells_the_loss_only_if_it_sees_all_samples(changes, expected):
+    assert simulation("qffl", {"q": 1.0}, **changes).first_step_tells([0, 2]) is expected
+
+
+def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
+    seen = []
+
+    def plan(state, received: Received, config):
+        seen.append(received.loss_received)
+        return Plan()
+
+    register(monkeypatch, "toy", NEEDS=("loss_received",), plan=plan)
+    simulation("toy").step()
+    assert seen[0] is not None
+
+
+def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):
+    register(monkeypatch, "toy", **ditto(0.5))
+    run = simulation("toy")
+    train = run.backend.train
+
+    def broken(work, local, round, losses):
+        trained = train(work, local, round)
+        trained.delta[4, 0] = float("nan")  # the personal model of client 1
+        return trained
+
+    monkeypatch.setattr(run.backend, "train", broken)
+    before = run.state["v"].clone()
+    run.step()
+    assert run.result.dropped == 1
+    assert torch.equal(run.state["v"][1], before[1]) and not torch.equal(run.state["v"][0], before[0])

@@ -1,0 +1,134 @@
+"""Loading of prepared data and partitions: order, scaling, single clients, empty parts."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from fairfl.data.interface import assemble
+from fairfl.jobs.prepare import write
+from fairfl.runtime.errors import FairflError
+from fairfl.simulation.clients import PARTS, load
+
+CPU = torch.device("cpu")
+# (row of the data, client, part): shuffled, row 5 unused, client 1 without validation samples.
+DEALT = [(7, 1, 0), (0, 0, 0), (9, 2, 2), (3, 0, 1), (8, 2, 0), (1, 1, 0), (6, 0, 2), (2, 0, 0), (4, 2, 1)]
+
+
+def partition(path, dealt=DEALT):
+    row, client, part = zip(*dealt, strict=True)
+    columns = {"row": pa.array(row, pa.int64()), "client": pa.array(client, pa.int32())}
+    pq.write_table(pa.table({**columns, "part": pa.array(part, pa.int8())}), path)
+    return path
+
+
+@pytest.fixture
+def features(tmp_path):
+    """Ten samples whose inputs and labels tell the row: (row, -row), row % 5."""
+    rows = np.arange(10)
+    inputs = np.stack([rows, -rows], axis=1).astype(np.float32)
+    write(tmp_path / "data.safetensors", assemble("toy", 5, "made", inputs, rows % 5))
+    return tmp_path / "data.safetensors", partition(tmp_path / "dealt.parquet")
+
+
+def rows_of(part, client):
+    inputs, labels = part.of(client)
+    rows = inputs[:, 0].long()
+    assert torch.equal(inputs[:, 1].long(), -rows) and torch.equal(labels, rows % 5)
+    return rows.tolist()
+
+
+def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_partition(features):
+    clients = load(*features, CPU)
+    assert (clients.count, clients.classes, clients.shape) == (3, 5, (2,))
+    owned = {name: [rows_of(clients.parts[name], k) for k in range(3)] for name in PARTS}
+    assert owned == {
+        "train": [[0, 2], [7, 1], [8]],
+        "validation": [[3], [], [4]],
+        "test": [[6], [], [9]],
+    }
+    assert clients.parts["train"].inputs[:, 0].tolist() == [0, 2, 7, 1, 8]
+    assert clients.parts["train"].offsets == [0, 2, 4, 5]
+
+
+def test_a_client_without_samples_in_a_part_has_an_empty_slice(features):
+    part = load(*features, CPU).parts["test"]
+    assert part.counts.tolist() == [1, 0, 1]
+    inputs, labels = part.of(1)
+    assert inputs.shape == (0, 2) and labels.shape == (0,)
+
+
+@pytest.mark.parametrize("client", [0, 1, 2])
+def test_a_single_client_is_the_same_as_in_the_whole(features, client):
+    whole, alone = load(*features, CPU), load(*features, CPU, only=client)
+    assert (alone.count, alone.classes, alone.shape) == (1, whole.classes, whole.shape)
+    for name in PARTS:
+        expected, found = whole.parts[name].of(client), alone.parts[name].of(0)
+        assert all(torch.equal(a, b) for a, b in zip(expected, found, strict=True))
+        assert alone.parts[name].counts.tolist() == [len(expected[1])]
+
+
+def test_a_part_that_nobody_has_is_empty(features, tmp_path):
+    path = partition(tmp_path / "train only.parquet", [(row, client, 0) for row, client, _ in DEALT])
+    parts = load(features[0], path, CPU).parts
+    assert parts["validation"].counts.tolist() == parts["test"].counts.tolist() == [0, 0, 0]
+    assert parts["test"].inputs.shape == (0, 2)
+
+
+def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (10, 1, 2, 3), dtype=np.uint8)
+    made = assemble("toy", 5, "made", images, np.arange(10) % 5, mean=0.25, std=0.5)
+    write(tmp_path / "data.safetensors", made)
+    clients = load(tmp_path / "data.safetensors", partition(tmp_path / "p.parquet", [(4, 0, 0), (2, 0, 0)]), CPU)
+    inputs = clients.parts["train"].inputs
+    assert inputs.dtype == torch.float32 and clients.shape == (1, 2, 3)
+    np.testing.assert_allclose(inputs.numpy(), (images[[4, 2]] / 255 - 0.25) / 0.5, rtol=1e-6, atol=1e-6)
+
+
+def test_features_are_not_scaled_and_the_dtype_can_be_chosen(features):
+    assert load(*features, CPU).parts["train"].inputs.dtype == torch.float32
+    inputs = load(*features, CPU, torch.float64).parts["train"].inputs
+    assert inputs.dtype == torch.float64 and inputs[-1].tolist() == [8.0, -8.0]
+
+
+# -- rotated images, true clusters ------------------------------------------------------------------------
+def rotated(tmp_path, shape=(1, 3, 3), clusters="[0, 0, 1]"):
+    images = np.arange(4 * np.prod(shape)).reshape(4, *shape).astype(np.uint8)
+    write(tmp_path / "images.safetensors", assemble("toy", 2, "made", images, np.array([0, 1, 0, 1])))
+    columns = {
+        "row": pa.array([2, 0, 3, 1], pa.int64()),
+        "client": pa.array([0, 1, 1, 2], pa.int32()),
+        "part": pa.array([0, 0, 0, 0], pa.int8()),
+        "turn": pa.array([1, 0, 3, 2], pa.int8()),
+    }
+    table = pa.table(columns).replace_schema_metadata({"clusters": clusters} if clusters else {})
+    pq.write_table(table, tmp_path / "turned.parquet")
+    return images, (tmp_path / "images.safetensors", tmp_path / "turned.parquet")
+
+
+def test_images_are_turned_exactly_and_counter_clockwise(tmp_path):
+    images, files = rotated(tmp_path)
+    train = load(*files, CPU).parts["train"]
+    for place, (row, quarters) in enumerate([(2, 1), (0, 0), (3, 3), (1, 2)]):
+        expected = np.rot90(images[row, 0], quarters) / 255
+        np.testing.assert_allclose(train.inputs[place, 0], expected, rtol=1e-6)
+    assert np.rot90([[1, 2], [3, 4]]).tolist() == [[2, 4], [1, 3]]
+
+
+def test_true_clusters_come_with_the_partition(tmp_path):
+    _, files = rotated(tmp_path)
+    assert load(*files, CPU).clusters == [0, 0, 1]
+    assert load(*files, CPU, only=2).clusters == [1]
+    assert load(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
+
+
+def test_a_single_client_has_its_own_turns(tmp_path):
+    images, files = rotated(tmp_path)
+    alone = load(*files, CPU, only=1).parts["train"].inputs
+    np.testing.assert_allclose(alone[1, 0], np.rot90(images[3, 0], 3) / 255, rtol=1e-6)
+
+
+def test_only_square_images_can_be_turned(tmp_path):
+    with pytest.raises(FairflError, match=r"square images, the samples have shape \[1, 2, 3\]"):
+        load(*rotated(tmp_path, shape=(1, 2, 3))[1], CPU)

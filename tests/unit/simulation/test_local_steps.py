@@ -1,0 +1,287 @@
+"""What a plan adds to local steps, and what clients measure: both backends against loops of two lines on autograd.
+
+Directions that all clients share, forces, single steps, full batches, weight decay, decaying rates; gradients at the
+received model, which samples are right, numbers of steps; models that are only measured; how much is exchanged.
+"""
+
+import pytest
+import torch
+
+from fairfl.algorithms.interface import Aggregate, Plan
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import gradient, image_clients, spec_of
+from tests.unit.simulation.test_extension_points import BOTH, CPU, close, register, simulation, uniform
+
+
+def planned(**given):
+    return lambda state, received, config: Plan(**given)
+
+
+def by_hand(run, step, epochs=2):
+    """FedAvg (uniform) of clients that take `epochs` full-batch steps y <- step(y, k)."""
+    moved = []
+    for k in range(3):
+        y = run.x
+        for _ in range(epochs):
+            y = step(y, k)
+        moved.append(y)
+    return torch.stack(moved).mean(0)
+
+
+D = torch.linspace(-1, 1, 15, dtype=torch.float64)
+
+
+@BOTH
+@pytest.mark.parametrize("mix", [0.3, 1.0])
+def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
+    register(monkeypatch, "toy", plan=planned(mix=mix, direction=D))
+    run = simulation("toy", backend=backend)
+    expected = by_hand(run, lambda y, k: y - 0.1 * ((1 - mix) * gradient(run, y, k) + mix * D))
+    run.step()
+    close(run.x, expected)
+
+
+@BOTH
+def test_a_direction_leaves_clients_alone_whose_epoch_is_over(monkeypatch, backend):
+    """Clients of 4, 6 and 9 samples in batches of 4 take 1, 2 and 3 steps."""
+    register(monkeypatch, "toy", plan=planned(mix=1.0, direction=D))
+    run = simulation("toy", backend=backend, batch_size=4, local_epochs=1)
+    start = run.x
+    run.step()
+    close(run.x, start - 0.1 * D * (1 + 2 + 3) / 3)
+
+
+@BOTH
+def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
+    def slope(losses):
+        return 0.5 + losses
+
+    given = {"mix": 0.4, "direction": D, "prox": 0.7, "momentum": 0.5, "slope": slope}
+    register(monkeypatch, "toy", plan=planned(**given))
+    run = simulation("toy", backend=backend)
+    x = run.x
+
+    def trained(k):
+        inputs, labels = run.clients.parts["train"].of(k)
+        y, v = x, torch.zeros_like(x)
+        for _ in range(2):
+            loss = torch.nn.functional.cross_entropy(inputs.flatten(1) @ y[:12].view(3, 4).T + y[12:], labels)
+            v = 0.5 * v + 0.6 * slope(loss) * gradient(run, y, k) + 0.4 * D + 0.7 * (y - x)
+            y = y - 0.1 * v
+        return y
+
+    expected = torch.stack([trained(k) for k in range(3)]).mean(0)
+    run.step()
+    close(run.x, expected)
+
+
+@BOTH
+def test_no_mix_is_no_direction(monkeypatch, backend):
+    register(monkeypatch, "toy", plan=planned(mix=0.0, direction=D))
+    mixed = simulation("toy", backend=backend).run().x
+    register(monkeypatch, "toy")
+    assert torch.equal(mixed, simulation("toy", backend=backend).run().x)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_a_force_acts_on_the_model_before_the_step(monkeypatch, momentum):
+    pull = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    plan = planned(force=lambda y, place: pull[place] * (y - D), momentum=momentum)
+    register(monkeypatch, "toy", plan=plan, SEQUENTIAL=True)
+    run = simulation("toy")
+    assert type(run.backend).__name__ == "Sequential"
+    x, ends = run.x, []
+    for k in range(3):
+        y, v = x, torch.zeros_like(x)
+        for _ in range(2):
+            v = momentum * v + gradient(run, y, k) + pull[k] * (y - D)
+            y = y - 0.1 * v
+        ends.append(y)
+    run.step()
+    close(run.x, torch.stack(ends).mean(0))
+
+
+def test_an_algorithm_with_forces_cannot_run_stacked(monkeypatch):
+    register(monkeypatch, "toy", SEQUENTIAL=True)
+    with pytest.raises(ValueError, match="backend stacked cannot run algorithm toy; use auto or sequential"):
+        simulation("toy", backend="stacked")
+
+
+def test_a_force_that_was_not_announced_is_refused(monkeypatch):
+    register(monkeypatch, "toy", plan=planned(force=lambda y, place: y))
+    with pytest.raises(ValueError, match="must say SEQUENTIAL = True"):
+        simulation("toy").step()
+
+
+def test_weight_decay_shrinks_the_model_before_the_step(monkeypatch):
+    register(monkeypatch, "toy")
+    run = simulation("toy", weight_decay=0.5)
+    expected = by_hand(run, lambda y, k: y - 0.1 * (gradient(run, y, k) + 0.5 * y))
+    run.step()
+    close(run.x, expected)
+
+
+# -- how many steps ----------------------------------------------------------------------------------------
+@BOTH
+def test_a_single_step_is_the_first_of_the_round(monkeypatch, backend):
+    """Of a batch of 4 where there are more samples: the very batch that a whole round would begin with."""
+    seen = {}
+
+    def kept(state, reports, config):
+        seen["delta"], seen["steps"] = reports.delta, reports.steps
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", plan=planned(single_step=True), aggregate=kept)
+    run = simulation("toy", backend=backend, batch_size=4)
+    x = run.x
+    run.step()
+    for k in range(3):
+        rows = slice(None) if k == 0 else first_batch(run, k)
+        close(seen["delta"][k], 0.1 * gradient(run, x, k, rows))
+    assert seen["steps"].tolist() == [1, 1, 1]
+
+
+def first_batch(run, client):
+    from fairfl.simulation.backends.interface import order
+
+    return order(run.clients.parts["train"].sizes[client], run.local, 0, client, 0)[:4]
+
+
+@BOTH
+def test_full_batches_take_the_place_of_the_settings(monkeypatch, backend):
+    register(monkeypatch, "toy", plan=planned(full_batch=True))
+    run = simulation("toy", backend=backend, batch_size=4)
+    expected = by_hand(run, lambda y, k: y - 0.1 * gradient(run, y, k))
+    run.step()
+    close(run.x, expected)
+
+
+def test_steps_are_counted_per_client(monkeypatch):
+    seen = []
+
+    def kept(state, reports, config):
+        seen.append(reports.steps.tolist())
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", aggregate=kept)
+    simulation("toy", batch_size=4, rounds=1).run()
+    assert seen == [[2, 4, 6]]  # two epochs
+
+
+def test_the_rate_decays_by_rounds(monkeypatch):
+    seen = []
+
+    def plan(state, received, config):
+        seen.append(received.learning_rate)
+        return Plan(single_step=True)
+
+    register(monkeypatch, "toy", plan=plan)
+    run = simulation("toy", lr_decay={"factor": 0.5, "every": 2}, rounds=5)
+    starts = []
+    for _ in range(5):
+        starts.append(run.x)
+        run.step()
+    assert seen == [0.1, 0.1, 0.05, 0.05, 0.025]
+    close(run.x, starts[4] - 0.025 * torch.stack([gradient(run, starts[4], k) for k in range(3)]).mean(0))
+
+
+# -- what clients measure ----------------------------------------------------------------------------------
+@BOTH
+@pytest.mark.parametrize("kind", ["gradient_full", "gradient_batch"])
+def test_gradients_at_the_received_model(monkeypatch, backend, kind):
+    seen = {}
+
+    def plan(state, received, config):
+        seen["plan"] = received.gradient
+        return Plan()
+
+    def kept(state, reports, config):
+        seen["aggregate"] = reports.gradient
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", NEEDS=(kind,), plan=plan, aggregate=kept)
+    run = simulation("toy", backend=backend, batch_size=4)
+    x = run.x
+    run.step()
+    for k in range(3):
+        rows = slice(None) if kind == "gradient_full" or k == 0 else first_batch(run, k)
+        close(seen["plan"][k], gradient(run, x, k, rows))
+    assert seen["aggregate"] is seen["plan"]
+    register(monkeypatch, "toy")
+    plain = simulation("toy", backend=backend, batch_size=4)
+    plain.step()
+    assert torch.equal(run.x, plain.x), "measuring changes nothing"
+
+
+@BOTH
+def test_which_samples_are_right(monkeypatch, backend):
+    seen = {}
+
+    def kept(state, reports, config):
+        seen["reports"] = reports
+        return uniform(state, reports, config)
+
+    register(monkeypatch, "toy", NEEDS=("correct_received", "correct_after", "accuracy_after"), aggregate=kept)
+    run = simulation("toy", backend=backend, clients_per_round=2)
+    run.step()
+    reports = seen["reports"]
+    for place, k in enumerate(reports.clients.tolist()):
+        inputs, labels = run.clients.parts["train"].of(k)
+        for model, correct in ((reports.x, reports.correct_received), (reports.trained[place], reports.correct_after)):
+            guessed = (inputs.flatten(1) @ model[:12].view(3, 4).T + model[12:]).argmax(1)
+            expected = [int(right) for right in guessed == labels]
+            assert correct[place].tolist() == expected + [-1] * (9 - len(expected))
+        right = reports.correct_after[place]
+        close(right.eq(1).sum() / right.ge(0).sum().double(), reports.accuracy_after[place])
+
+
+def test_clients_measure_models_without_training(monkeypatch):
+    candidates = torch.stack([D, -D])
+    seen = {}
+
+    def plan(state, received, config):
+        return Plan(start=candidates[:, None].expand(2, 3, -1), epochs=0)
+
+    def kept(state, reports, config):
+        seen["reports"] = reports
+        return Aggregate(model=candidates[1]), state
+
+    register(monkeypatch, "toy", NEEDS=("loss_after",), plan=plan, aggregate=kept)
+    run = simulation("toy")
+    run.step()
+    assert seen["reports"].delta.eq(0).all() and seen["reports"].loss_after.shape == (2, 3)
+    close(seen["reports"].loss_after[1], run.losses("train", [0, 1, 2]))
+    assert torch.equal(run.x, candidates[1])
+
+
+# -- what is exchanged -------------------------------------------------------------------------------------
+def test_every_number_that_is_sent_counts(monkeypatch):
+    """15 parameters, 3 clients, 6 rounds. FedAvg: a model down and up; then a loss, a gradient up, a direction down."""
+    register(monkeypatch, "toy")
+    run = simulation("toy")
+    run.run()
+    assert run.exchanged.sent == 6 * 3 * 30
+    assert run.measures() == {"comm_cost": 3 * 30 * 4 / 2**20, "comm_extra_cost": 0.0}
+    needs = ("loss_received", "gradient_batch")
+    register(monkeypatch, "toy", NEEDS=needs, plan=planned(mix=0.5, direction=D))
+    run = simulation("toy")
+    run.run()
+    assert run.exchanged.sent == 6 * 3 * (30 + 1 + 15 + 15)
+    register(monkeypatch, "toy", traffic=lambda federation, config: (2, 3))
+    run = simulation("toy")
+    run.run()
+    assert run.exchanged.sent == 6 * 3 * 5
+
+
+def test_what_was_sent_survives_an_interruption(monkeypatch, tmp_path):
+    register(monkeypatch, "toy")
+    spec = spec_of(algorithm="toy", hyperparameters={})
+    checkpoint = Checkpoint(tmp_path / "c.pt", "f", 0.0)
+    first = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
+    for _ in range(4):
+        first.step()
+    checkpoint.save(first._saved())
+    second = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
+    second.run(checkpoint)
+    assert second.exchanged.sent == 6 * 3 * 30

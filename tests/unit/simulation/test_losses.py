@@ -1,0 +1,171 @@
+"""Losses against autograd and worked examples, in float64."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed, predictions
+
+CLOSED = [name for name, loss in LOSSES.items() if isinstance(loss, ClosedForm)]
+LAYOUTS = {
+    "classes first": lambda outputs: outputs.clone(memory_format=torch.contiguous_format),
+    "classes last": lambda outputs: outputs.mT.contiguous().mT,
+}
+
+
+def drawn(models=2, samples=7, classes=5, scale=3.0, seed=0):
+    """Outputs [m, C, n] and labels [m, n]."""
+    draw = torch.Generator().manual_seed(seed)
+    outputs = scale * torch.randn(models, classes, samples, generator=draw, dtype=torch.float64)
+    return outputs, torch.randint(max(2, classes), (models, samples), generator=draw)
+
+
+def labels_of(name, labels):
+    """As the data of a loss have them: classes, or real numbers."""
+    return labels.double() - 0.7 if name == "squared_error" else labels
+
+
+def test_next_word_alone_has_no_closed_form():
+    assert set(LOSSES) - set(CLOSED) == {"next_word"}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", CLOSED)
+def test_gradients_are_those_of_autograd_and_take_the_place_of_the_outputs(name, layout):
+    loss = LOSSES[name]
+    outputs, labels = drawn(classes=outputs_needed(name, 2))
+    labels = labels_of(name, labels)
+    targets = loss.targets(labels, outputs.shape[1], torch.float64)
+    leaf = outputs.clone().requires_grad_()
+    value = loss.value(leaf.mT, labels)
+    (expected,) = torch.autograd.grad(value.sum(), leaf)
+    torch.testing.assert_close(loss.of_targets(outputs, targets), value.detach())
+    given_outputs = LAYOUTS[layout](outputs)
+    found = loss.gradient(given_outputs, targets)
+    assert found.data_ptr() == given_outputs.data_ptr() and found.stride() == given_outputs.stride()
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_one_model_or_several_give_the_same_values(name):
+    outputs, labels = drawn(classes=outputs_needed(name, 2))
+    labels = labels_of(name, labels)
+    each = [LOSSES[name].value(own.mT, y) for own, y in zip(outputs, labels, strict=True)]
+    torch.testing.assert_close(LOSSES[name].value(outputs.mT, labels), torch.stack(each))
+
+
+def test_the_doubled_softmax_by_hand():
+    """z = (2, 1, 0) gives p = (0.665241, 0.244728, 0.090031); -log softmax(p)[0] = ln 4.316446 - 0.665241."""
+    value = LOSSES["softmax_cross_entropy"].value(torch.tensor([[2.0, 1.0, 0.0]]).double(), torch.tensor([0]))
+    assert value.item() == pytest.approx(0.797191, abs=1e-6)
+
+
+def test_the_doubled_softmax_is_the_cross_entropy_of_a_model_that_ends_in_a_softmax():
+    outputs, labels = drawn()
+    plain, doubled = LOSSES["cross_entropy"], LOSSES["softmax_cross_entropy"]
+    torch.testing.assert_close(doubled.value(outputs.mT, labels), plain.value(outputs.softmax(1).mT, labels))
+
+
+@settings(max_examples=50)
+@given(st.integers(2, 30), st.floats(0, 1000), st.integers(0, 100))
+def test_the_doubled_softmax_is_bounded(classes, scale, seed):
+    outputs, labels = drawn(1, 4, classes, scale, seed)
+    value = LOSSES["softmax_cross_entropy"].value(outputs.mT, labels)
+    assert (value >= math.log(1 + (classes - 1) / math.e) - 1e-9).all()
+    assert (value <= math.log(math.e + classes - 1) + 1e-9).all()
+
+
+def test_the_doubled_softmax_reaches_its_bounds():
+    outputs = torch.tensor([[1000.0, 0.0, 0.0]], dtype=torch.float64)
+    best, worst = (LOSSES["softmax_cross_entropy"].value(outputs, torch.tensor([label])).item() for label in (0, 1))
+    assert best == pytest.approx(math.log(1 + 2 / math.e)) and worst == pytest.approx(math.log(math.e + 2))
+
+
+# ---- next word
+
+
+def test_next_word_is_the_mean_over_the_positions_that_are_asked_for():
+    """Sentence 0: all of three; sentence 1: its first two; what the model says of padding is no matter."""
+    draw = torch.Generator().manual_seed(0)
+    outputs = torch.randn(2, 3, 4, generator=draw, dtype=torch.float64)
+    labels = torch.tensor([[1, 0, 3], [2, 2, -1]])
+    logs = outputs.log_softmax(-1)
+    expected = [-(logs[0, 0, 1] + logs[0, 1, 0] + logs[0, 2, 3]) / 3, -(logs[1, 0, 2] + logs[1, 1, 2]) / 2]
+    torch.testing.assert_close(LOSSES["next_word"].value(outputs, labels), torch.stack(expected))
+    outputs[1, 2] = torch.inf
+    torch.testing.assert_close(LOSSES["next_word"].value(outputs, labels), torch.stack(expected))
+
+
+def test_a_sentence_that_asks_for_nothing_is_worth_nothing_and_harms_nobody():
+    outputs = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor([[1, 0, 3], [-1, -1, -1]])
+    value = LOSSES["next_word"].value(outputs, labels)
+    (gradient,) = torch.autograd.grad(value.sum(), outputs)
+    assert value[1] == 0 and not gradient[1].any()
+    assert torch.isfinite(gradient).all() and gradient[0].any()
+
+
+def test_uniform_outputs_cost_the_logarithm_of_the_vocabulary():
+    value = LOSSES["next_word"].value(torch.zeros(2, 3, 10), torch.tensor([[1, 2, 3], [0, -1, -1]]))
+    torch.testing.assert_close(value, torch.full((2,), math.log(10)))
+
+
+# ---- squared error
+
+
+def test_the_squared_error_by_hand():
+    """(2 - 0.5)^2 and (-1 - 1)^2, gradients 2 (2 - 0.5) and 2 (-1 - 1): no factor 1/2. A label of -1 counts too."""
+    loss = LOSSES["squared_error"]
+    outputs, labels = torch.tensor([[2.0], [-1.0], [0.0]]), torch.tensor([0.5, 1.0, -1.0])
+    assert loss.value(outputs, labels).tolist() == [2.25, 4.0, 1.0]
+    targets = loss.targets(labels.unsqueeze(0), 1, torch.float32)
+    assert targets.tolist() == [[[0.5, 1.0, -1.0]]]
+    assert loss.gradient(outputs.T.unsqueeze(0), targets).tolist() == [[[3.0, -4.0, 2.0]]]
+
+
+# ---- mixtures of models
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_mixture_of_one_model_is_that_model(name):
+    (outputs,), (labels,) = drawn(1, 6, outputs_needed(name, 2))
+    outputs, labels = outputs.T, labels_of(name, labels)
+    if name == "next_word":
+        outputs, labels = outputs.view(2, 3, 2), labels.view(2, 3).clone()
+        labels[0, 1:] = -1
+    loss = LOSSES[name]
+    torch.testing.assert_close(loss.of_mixture(loss.mixed(outputs), labels), loss.value(outputs, labels))
+
+
+def test_mixtures_are_of_probabilities_or_of_predicted_numbers_by_hand():
+    """Half of each model: p = (0.8 + 0.2) / 2, and z = (1 + 3) / 2; not the mean of losses or of logits."""
+    logits = torch.tensor([[[math.log(0.8), math.log(0.2)]], [[math.log(0.2), math.log(0.8)]]], dtype=torch.float64)
+    entropy, squared = LOSSES["cross_entropy"], LOSSES["squared_error"]
+    value = entropy.of_mixture(entropy.mixed(logits).mean(0), torch.tensor([0]))
+    assert value.tolist() == pytest.approx([math.log(2)])
+    numbers = torch.tensor([[[1.0]], [[3.0]]])
+    assert squared.of_mixture(squared.mixed(numbers).mean(0), torch.tensor([2.5])).tolist() == [0.25]
+
+
+def test_the_logarithm_of_a_mixture_is_bounded():
+    value = LOSSES["cross_entropy"].of_mixture(torch.tensor([[1.0, 0.0]], dtype=torch.float64), torch.tensor([1]))
+    assert value.item() == pytest.approx(-math.log(1e-12))
+
+
+# ---- outputs
+
+
+def test_width_of_the_last_layer():
+    assert [outputs_needed(name, 2) for name in ("cross_entropy", "softmax_cross_entropy", "logistic")] == [2, 2, 1]
+    assert outputs_needed("next_word", 10_004) == 10_004
+    assert outputs_needed("squared_error", 0) == 1
+    with pytest.raises(ValueError, match="logistic is for 2 classes, the data have 3"):
+        outputs_needed("logistic", 3)
+
+
+def test_predictions_at_every_position():
+    assert predictions(torch.tensor([[[1.0, 2.0], [3.0, 0.0]]])).tolist() == [[1, 0]]
+    assert predictions(torch.tensor([[0.5], [-0.5]])).tolist() == [1, 0]

@@ -1,0 +1,140 @@
+"""Next-word prediction from the text to the accuracies of the clients."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from fairfl import models
+from fairfl.data.interface import assemble
+from fairfl.jobs import partition, prepare
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.clients import PARTS, Clients, Part, load
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import image_clients, spec_of
+
+CPU = torch.device("cpu")
+OPTIONS = {"topics": 3, "sentences": 40, "vocabulary": 60, "length": 12}
+MODEL = {"name": "lstm", "embedding": 8, "hidden": 12, "projection": 8}
+PARTITION = {
+    "data": {"name": "python_text", "stands_in_for": "stackoverflow"},
+    "samples": None,
+    "clients": 3,
+    "partition": {"name": "by_client"},
+    "partition_seed": None,
+    "split": {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored"},
+    "seed": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Prepared text and its partition, written by the commands of the jobs."""
+    folder = tmp_path_factory.mktemp("text")
+    data, dealt = folder / "data.safetensors", folder / "dealt.parquet"
+    prepare.main(["--spec", json.dumps({"name": "python_text", "options": OPTIONS}), "--out", str(data)])
+    paths = {"--data": data, "--out": dealt, "--statistics": folder / "statistics.csv"}
+    partition.main(["--spec", json.dumps(PARTITION), *(str(word) for pair in paths.items() for word in pair)])
+    return data, dealt
+
+
+@pytest.fixture(scope="module")
+def clients(files):
+    return load(*files, CPU)
+
+
+def spec(**changes):
+    return spec_of(model=MODEL, loss="next_word", batch_size=8, learning_rate=1.0, rounds=8, evaluate_every=4) | changes
+
+
+def test_tokens_reach_the_model_as_they_are(files, clients):
+    tensors = load_file(files[0])
+    assert (clients.count, clients.classes, clients.shape, clients.dtype) == (3, 64, (12,), torch.float32)
+    for client in range(3):
+        rows = np.flatnonzero(tensors["client"] == client)
+        for name, own in (("train", rows[:20]), ("test", rows[20:])):
+            inputs, labels = clients.parts[name].of(client)
+            assert not inputs.is_floating_point() and labels.dtype == torch.int64
+            np.testing.assert_array_equal(inputs.numpy(), tensors["inputs"][own])
+            np.testing.assert_array_equal(labels.numpy(), tensors["labels"][own])
+    assert load(*files, CPU, torch.float64).parts["test"].inputs.dtype == clients.parts["test"].inputs.dtype
+
+
+def test_the_loss_falls_and_the_accuracy_is_that_of_a_naive_loop(clients):
+    run = Simulation(spec(), clients, None, CPU)
+    assert type(run.backend).__name__ == "Sequential"
+    result = run.run()
+    losses = torch.stack([row["loss_train"] for row in result.history])
+    assert (losses[-1] < losses[0]).all() and (losses.mean(1).diff() < 0).all()
+    model = models.build(MODEL, clients.shape, clients.classes).eval()
+    with torch.no_grad():
+        torch.nn.utils.vector_to_parameters(result.x, model.parameters())
+        for client in range(3):
+            hits = asked = 0
+            for tokens, labels in zip(*clients.parts["test"].of(client), strict=True):
+                guesses = model(tokens.unsqueeze(0))[0].argmax(1)
+                for guess, label in zip(guesses.tolist(), labels.tolist(), strict=True):
+                    asked += label >= 0
+                    hits += label >= 0 and guess == label
+            assert result.history[-1]["accuracy_test"][client].item() == hits / asked
+            assert asked < clients.parts["test"].of(client)[1].numel()
+    assert result.history[-1]["accuracy_test"].min() > 0.05
+    assert result.history[-1]["accuracy_validation"].isnan().all()
+
+
+def test_the_same_run_twice(clients):
+    a, b = (Simulation(spec(rounds=2), clients, None, CPU).run() for _ in range(2))
+    assert torch.equal(a.x, b.x)
+
+
+# ---- data, model and loss that do not fit
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss": "cross_entropy"}, "loss cross_entropy is for one label per sample, the data have one at each"),
+        ({"model": {"name": "mlp", "hidden": [3]}}, "the model reads images or features .* the data are tokens"),
+        ({"model": {"name": "cnn"}}, "cnn needs images"),
+    ],
+)
+def test_text_with_a_model_or_loss_of_images(clients, changes, message):
+    with pytest.raises(ValueError, match=message):
+        make_backend(spec(**changes), clients, "auto", CPU)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"loss": "next_word"}, "loss next_word is for text with a label at each position"),
+        ({"model": MODEL}, "the model reads tokens .* the data are images or features"),
+    ],
+)
+def test_features_with_a_model_or_loss_of_text(changes, message):
+    with pytest.raises(ValueError, match=message):
+        make_backend(spec_of(**changes), image_clients([3], shape=(4,)), "auto", CPU)
+
+
+def test_a_backend_of_stacked_models_needs_a_loss_in_closed_form(clients):
+    with pytest.raises(ValueError, match="stacked cannot run model lstm"):
+        make_backend(spec(), clients, "stacked", CPU)
+
+
+def test_the_type_of_a_model_is_that_of_the_features():
+    assert image_clients([3]).dtype == torch.float64
+    tokens = Part(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64), torch.tensor([2]))
+    assert Clients(dict.fromkeys(PARTS, tokens), 4, (3,)).dtype == torch.float32
+
+
+def test_one_class_per_text(tmp_path):
+    """Tokens with an ordinary label are for an ordinary loss."""
+    data, dealt = tmp_path / "data.safetensors", tmp_path / "dealt.parquet"
+    prepare.write(data, assemble("toy", 2, "made", np.array([[1, 5], [2, 0]]), np.array([0, 1])))
+    columns = {"row": pa.array([1, 0]), "client": pa.array([0, 0]), "part": pa.array([0, 0])}
+    pq.write_table(pa.table(columns), dealt)
+    part = load(data, dealt, CPU).parts["train"]
+    assert part.inputs.tolist() == [[2, 0], [1, 5]] and part.labels.tolist() == [1, 0]

@@ -1,0 +1,85 @@
+"""Regressions in the engine: FOCUS's synthetic data from the draw to the losses of clients, checks, both backends."""
+
+import math
+
+import pytest
+import torch
+
+from fairfl.data import synthetic_regression
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import clients_of, image_clients, spec_of
+
+CPU = torch.device("cpu")
+MODEL = {"name": "linear_regression", "init": "zeros"}
+
+
+def spec(**changes):
+    return spec_of(**{"model": MODEL, "loss": "squared_error", "clients_per_round": 4, "evaluate_every": 10, **changes})
+
+
+def synthetic(seed=0, **options):
+    """Training and test parts as the data have them, float64; nobody has a validation part."""
+    drawn = synthetic_regression.prepare(None, {"clients": 4, "dimensions": 3, "test_per_client": 400, **options}, seed)
+    inputs, labels, test = (torch.from_numpy(drawn.tensors[name]) for name in ("inputs", "labels", "official_test"))
+
+    def part(rows):
+        return Part(inputs[rows].double(), labels[rows], torch.full((4,), len(labels[rows]) // 4))
+
+    nothing = Part(inputs[:0].double(), labels[:0], torch.zeros(4, dtype=torch.int64))
+    return Clients({"train": part(test == 0), "validation": nothing, "test": part(test == 1)}, 0, inputs.shape[1:])
+
+
+def test_one_step_by_hand():
+    """w = 0 on (x, y) = (2, 1) and (1, -1): mean of 2 (0 - y) x is (-4 + 2) / 2 = -1; w becomes 0.1."""
+    clients = clients_of([[([2.0], 1.0), ([1.0], -1.0)]], 0)
+    simulation = Simulation(spec(clients_per_round=1, rounds=1), clients, None, CPU)
+    simulation.step()
+    torch.testing.assert_close(simulation.x, torch.tensor([0.1], dtype=torch.float64))
+    assert simulation.evaluated("test").loss.item() == pytest.approx((0.8**2 + 1.1**2) / 2)
+
+
+def test_federated_training_ends_between_the_agents():
+    """One model for all is R / K from the normal agents and (K - 1) R / K from the outlier, FOCUS theorem 4.6."""
+    clients = synthetic()
+    result = Simulation(spec(rounds=40, local_epochs=5), clients, None, CPU).run()
+    first, last = result.history[0], result.history[-1]
+    assert (last["loss_test"] < first["loss_test"])[:3].all()
+    expected = [0.01 + (1 / 4) ** 2] * 3 + [0.01 + (3 / 4) ** 2]
+    torch.testing.assert_close(last["loss_test"], torch.tensor(expected, dtype=torch.float64), rtol=0.25, atol=0)
+    for name in ("accuracy", "recall"):
+        assert all(last[f"{name}_{part}"].isnan().all() for part in ("train", "validation", "test"))
+    assert last["loss_validation"].isnan().all()
+
+
+def test_agents_who_do_not_differ_come_near_the_bayes_loss():
+    clients = synthetic(intra_cluster_distance=0.0, outliers=0)
+    result = Simulation(spec(rounds=60, local_epochs=5), clients, None, CPU).run()
+    for loss in result.history[-1]["loss_test"].tolist():
+        assert loss == pytest.approx(0.01, abs=0.01 * 5 * math.sqrt(2 / 400))
+
+
+ALGORITHMS = {"fedavg": {}, "focus": {"M": 2}, "ditto": {"lam": 0.5, "report": "personal"}}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("batch_size", [None, 30])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_stacked_and_sequential_agree(algorithm, batch_size, bias):
+    """FedAvg, several models that are mixed, a proximal term."""
+    changes = {"algorithm": algorithm, "hyperparameters": ALGORITHMS[algorithm], "rounds": 3, "batch_size": batch_size}
+    changes["model"] = {**MODEL, "init": "pytorch", "bias": bias}
+    clients = synthetic()
+    runs = [Simulation(spec(**changes), clients, None, CPU, name).run() for name in ("stacked", "sequential")]
+    torch.testing.assert_close(*(run.x for run in runs))
+    torch.testing.assert_close(*(run.history[-1]["loss_test"] for run in runs))
+
+
+def test_a_regression_needs_its_loss_and_classes_need_theirs():
+    with pytest.raises(ValueError, match="loss squared_error is for a regression, the data have 3 classes"):
+        make_backend(spec(), image_clients([3]), "auto", CPU)
+    with pytest.raises(ValueError, match="cross_entropy is for classes, the data have real numbers .* squared_error"):
+        make_backend(spec(loss="cross_entropy"), synthetic(), "auto", CPU)
+    with pytest.raises(ValueError, match="logistic is for 2 classes, the data have 0"):
+        make_backend(spec(loss="logistic"), synthetic(), "auto", CPU)

@@ -1,0 +1,205 @@
+"""The simulator: reference loop, evaluation, resume, divergence, seeds."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from fairfl.algorithms.interface import Deployed
+from fairfl.metrics.fairness import recall
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.evaluation import client_losses, count, evaluate
+from fairfl.simulation.seeds import generator, seed_of
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import image_clients, spec_of
+
+CPU = torch.device("cpu")
+BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
+ARMS = {
+    "fedavg": {"weighting": "size"},
+    "qffl": {"q": 2.0},
+    "afl": {"eta_lambda": 0.1},
+    "eagle": {"lambda": 1.0, "norm": "l2_k"},
+}
+
+
+def simulation(clients=None, **changes):
+    clients = clients or image_clients([4, 6, 9])
+    return Simulation(spec_of(**changes), clients, BEST, CPU)
+
+
+def test_fedavg_equals_a_plain_loop():
+    clients = image_clients([4, 6, 9])
+    run = simulation(clients, local_epochs=2)
+    weight, bias = run.x[:12].view(3, 4).clone(), run.x[12:].clone()
+    result = run.run()
+    for _ in range(6):
+        models = []
+        for k in range(3):
+            x, y = clients.parts["train"].of(k)
+            w, b = weight.clone().requires_grad_(), bias.clone().requires_grad_()
+            for _ in range(2):
+                gw, gb = torch.autograd.grad(F.cross_entropy(F.linear(x.flatten(1), w, b), y), (w, b))
+                w, b = (w - 0.1 * gw).detach().requires_grad_(), (b - 0.1 * gb).detach().requires_grad_()
+            models.append((w.detach(), b.detach()))
+        shares = [4 / 19, 6 / 19, 9 / 19]
+        weight = sum(s * w for s, (w, _) in zip(shares, models, strict=True))
+        bias = sum(s * b for s, (_, b) in zip(shares, models, strict=True))
+    torch.testing.assert_close(result.x, torch.cat([weight.flatten(), bias]))
+
+
+@pytest.mark.parametrize("batch_size", [None, 3])
+@pytest.mark.parametrize("algorithm", ARMS)
+def test_backends_give_the_same_run(algorithm, batch_size):
+    changes = {"algorithm": algorithm, "hyperparameters": ARMS[algorithm], "batch_size": batch_size}
+    spec, clients = spec_of(**changes), image_clients([4, 6, 9])
+    a = Simulation(spec, clients, BEST, CPU, "stacked").run()
+    b = Simulation(spec, clients, BEST, CPU, "sequential").run()
+    torch.testing.assert_close(a.x, b.x, rtol=1e-9, atol=1e-12)
+
+
+def test_evaluated_rounds():
+    rounds = [int(row["round"]) for row in simulation(rounds=5).run().history]
+    assert rounds == [0, 2, 4, 5]
+
+
+def test_evaluation_against_a_loop_over_clients():
+    clients = image_clients([4, 0, 9])
+    run = simulation(clients)
+    measured = run.evaluated("test")
+    losses = client_losses(run.backend.forward, run.loss, run.x, clients.parts["test"])
+    for k in (0, 2):
+        x, y = clients.parts["test"].of(k)
+        outputs = F.linear(x.flatten(1), run.x[:12].view(3, 4), run.x[12:])
+        assert measured.loss[k] == pytest.approx(F.cross_entropy(outputs, y).item(), rel=1e-12)
+        assert losses[k] == pytest.approx(measured.loss[k].item(), rel=1e-12)
+        right = outputs.argmax(1) == y
+        for c in range(3):
+            assert measured.hits[k, c] == (right & (y == c)).sum()
+            assert count(clients.parts["test"], 3)[k, c] == (y == c).sum()
+    assert torch.isnan(measured.loss[1])
+    assert count(clients.parts["test"], 3)[1].sum() == 0
+
+
+def test_evaluation_does_not_depend_on_the_chunk(monkeypatch):
+    run = simulation()
+    whole = run.evaluated("train")
+    monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 4)
+    pieces = evaluate(run.backend.forward, run.loss, Deployed(run.x[None]), run.clients.parts["train"], 3)
+    torch.testing.assert_close(pieces.loss, whole.loss)
+    assert torch.equal(pieces.hits, whole.hits)
+
+
+def test_recorded_recall_is_the_metric():
+    run = simulation()
+    measured = run.evaluated("test")
+    run.record()
+    run.fetch()
+    row, totals = run.result.history[-1], count(run.clients.parts["test"], 3)
+    assert row["recall_test"].tolist() == recall(measured.hits.numpy(), totals.numpy()).tolist()
+
+
+@pytest.mark.parametrize("algorithm", ARMS)
+@pytest.mark.parametrize("stop", [1, 2, 3, 5])
+def test_resume_is_equal_to_the_bit(tmp_path, monkeypatch, algorithm, stop):
+    monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)  # save after every round
+    changes = {"algorithm": algorithm, "hyperparameters": ARMS[algorithm], "batch_size": 2, "clients_per_round": 2,
+               "keep": "path"}  # fmt: skip
+    if algorithm == "eagle":
+        changes["clients_per_round"] = 3
+    whole = simulation(**changes).run()
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+
+    class Killed(Exception):
+        pass
+
+    class Mortal(Simulation):
+        def step(self):
+            if self.round == stop:
+                raise Killed
+            super().step()
+
+    with pytest.raises(Killed):
+        Mortal(spec_of(**changes), image_clients([4, 6, 9]), BEST, CPU).run(checkpoint)
+    resumed = simulation(**changes)
+    result = resumed.run(checkpoint)
+    assert torch.equal(result.x, whole.x)
+    assert len(result.history) == len(whole.history)
+    for a, b in zip(result.history, whole.history, strict=True):
+        assert all(torch.equal(a[key], b[key]) for key in a)
+    assert all(torch.equal(a, b) for a, b in zip(result.path, whole.path, strict=True))
+
+
+def test_resume_starts_where_it_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    run = simulation(rounds=4)
+    run.run(checkpoint)
+    steps = []
+    again = simulation(rounds=4)
+    monkeypatch.setattr(again, "step", lambda step=again.step: (steps.append(again.round), step()))
+    again.run(checkpoint)
+    assert steps == [3]
+
+
+def test_a_client_that_sends_nan_is_left_out_and_counted():
+    clients = image_clients([4, 6, 9])
+    clients.parts["train"].inputs[5] = float("nan")  # a sample of client 1
+    run = simulation(clients)
+    result = run.run()
+    assert torch.isfinite(result.x).all()
+    assert result.dropped == 6  # one report in each of six rounds
+
+
+def test_nobody_left_keeps_the_model():
+    clients = image_clients([4, 6, 9])
+    clients.parts["train"].inputs[:] = float("inf")
+    run = simulation(clients)
+    before = run.x.clone()
+    assert torch.equal(run.run().x, before)
+
+
+def test_a_model_that_nobody_can_train_has_diverged():
+    # It stays where it was, and its test loss is a number. That must not pass for a result.
+    clients = image_clients([4, 6, 9])
+    clients.parts["train"].inputs[:] = float("inf")
+    first, *others = simulation(clients, evaluate_every=1).run().history
+    assert torch.isfinite(first["loss_test"]).all()
+    assert len(others) == 6 and all(row["loss_test"].isnan().all() for row in others)
+
+
+def test_one_good_report_is_enough_to_go_on():
+    clients = image_clients([4, 6, 9])
+    clients.parts["train"].inputs[4:] = float("inf")
+    assert torch.isfinite(simulation(clients).run().history[-1]["loss_test"]).all()
+
+
+def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
+    draws = []
+    for algorithm in ("fedavg", "qffl"):
+        run = simulation(clients_per_round=2, algorithm=algorithm, hyperparameters=ARMS[algorithm])
+        draws.append([])
+        for run.round in range(20):
+            ids = run.sampled()
+            assert len(set(ids)) == 2 and ids == sorted(ids)
+            draws[-1].append(ids)
+    assert draws[0] == draws[1]
+    assert len({tuple(ids) for ids in draws[0]}) == 3
+
+
+def test_only_needed_losses_are_measured():
+    received = simulation().received([0, 1, 2], 0)
+    assert received.loss_received is None and received.val_received is None and received.val_best is None
+    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).received([2, 0], 0)
+    assert received.loss_received is None
+    assert torch.equal(received.val_best, BEST[[2, 0]])
+
+
+def test_seed_tree():
+    assert seed_of(1, "batches", 2, 3) == seed_of(1, "batches", 2, 3)
+    paths = [(1, "a", 2), (1, "a", 3), (2, "a", 2), (1, "b", 2), (12, "a"), (1, "2a")]
+    assert len({seed_of(*path) for path in paths}) == len(paths)
+    assert 0 <= seed_of("x") < 2**63
+    draws = {torch.randint(2**40, (1,), generator=generator(7, "x", k)).item() for k in range(50)}
+    assert len(draws) == 50

@@ -1,0 +1,166 @@
+"""Batch normalisation: running means and variances lie behind the flat_parameters, averaged by a rule of their own."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Plan
+from fairfl.simulation import flat_parameters
+from fairfl.simulation.aggregation import averaged_away
+from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import image_clients, spec_of
+
+CPU = torch.device("cpu")
+RESNET = {"name": "resnet", "widths": [4], "blocks": [1], "stem": "cifar", "norm": "batch"}
+
+
+def simulation(algorithm="fedavg", counts=(6, 9, 5), **changes):
+    clients = image_clients(list(counts), shape=(1, 4, 4))
+    spec = {"model": RESNET, "batch_size": 4, "local_epochs": 2, "rounds": 3, "hyperparameters": {}}
+    return Simulation(spec_of(algorithm=algorithm, **spec | changes), clients, None, CPU)
+
+
+def buffers(run):
+    return run.x[..., run.parameters :]
+
+
+def close(a, b):
+    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
+
+
+def test_a_model_is_its_parameters_and_then_its_running_statistics():
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(2, 3))
+    model[1].running_mean.copy_(torch.tensor([1.0, 2.0]))
+    model[1].running_var.copy_(torch.tensor([3.0, 4.0]))
+    flat = flat_parameters.flatten(model)
+    assert flat_parameters.count(model) == 20 + 4 + 9 and flat.numel() == 33 + 4
+    assert flat[33:].tolist() == [1, 2, 3, 4]
+    flat_parameters.bind(model, flat)
+    model.train()(torch.randn(5, 1, 3, 3))
+    assert (flat[33:] != torch.tensor([1.0, 2.0, 3.0, 4.0])).all(), "training writes into the flat model"
+    flat[33:] = 7
+    assert model[1].running_mean.tolist() == [7, 7] and model[1].running_var.tolist() == [7, 7]
+
+
+def test_one_client_alone_is_torchs_own_training():
+    run = simulation(counts=(8,), clients_per_round=1, batch_size=None, local_epochs=3)
+    reference = copy.deepcopy(run.backend.model)
+    flat_parameters.bind(reference, run.x.clone())
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
+    inputs, labels = run.clients.parts["train"].of(0)
+    run.step()
+    reference.train()
+    for _ in range(3):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(reference(inputs), labels).backward()
+        optimizer.step()
+    close(run.x, flat_parameters.flatten(reference))
+    measured = run.evaluated("test")
+    reference.eval()
+    inputs, labels = run.clients.parts["test"].of(0)
+    close(measured.loss[0], nn.functional.cross_entropy(reference(inputs), labels))
+    again = run.evaluated("test")
+    assert torch.equal(measured.loss, again.loss), "evaluation changes nothing"
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "qffl", "fedmgda_plus", "fedfv", "afl"])
+def test_buffers_are_averaged_by_samples_whatever_the_weights_are(algorithm):
+    run = simulation(algorithm, hyperparameters={"q": 5.0} if algorithm == "qffl" else {})
+    work, start = run.work([0, 1, 2], Plan())
+    delta = run.backend.train(work, run.local, 0).delta
+    trained = (start - delta)[:, run.parameters :]
+    n = torch.tensor([6.0, 9.0, 5.0], dtype=torch.float64)
+    run.step()
+    close(buffers(run), n / n.sum() @ trained)
+
+
+def test_algorithms_see_parameters_only(monkeypatch):
+    seen = []
+    module = algorithms.load("fedavg")
+    aggregate = module.aggregate
+    monkeypatch.setattr(module, "aggregate", lambda *given: (seen.append(given[1]), aggregate(*given))[1])
+    run = simulation()
+    run.step()
+    (reports,) = seen
+    assert reports.delta.shape == (3, run.parameters) and reports.buffers.shape == (3, run.x.numel() - run.parameters)
+    assert reports.trained.shape == (3, run.x.numel())
+    close(reports.trained[:, run.parameters :], reports.buffers)
+
+
+def test_cluster_models_have_buffers_of_their_own_averaged_by_membership():
+    run = simulation("focus", hyperparameters={"M": 2})
+    assert run.x.shape[0] == 2
+    work, start = run.work([0, 1, 2], Plan())
+    trained = start - run.backend.train(work, run.local, 0).delta.view(start.shape)
+    run.step()
+    pi = run.state["logpi"].exp()
+    for c in range(2):
+        close(buffers(run)[c], pi[:, c] / pi[:, c].sum() @ trained[c, :, run.parameters :])
+
+
+def test_one_cluster_of_equal_clients_is_fedavg():
+    plain = simulation(counts=(6, 6, 6)).run()
+    one = simulation("focus", counts=(6, 6, 6), hyperparameters={"M": 1}).run()
+    close(one.x, plain.x.unsqueeze(0))
+
+
+def test_personal_models_keep_their_own_buffers():
+    run = simulation("ditto", hyperparameters={"report": "personal", "lambda": 0.0}, rounds=2)
+    run.run()
+    alone = simulation("fedavg", counts=(6,), clients_per_round=1, rounds=2)
+    alone.clients.parts["train"].inputs.copy_(run.clients.parts["train"].of(0)[0])
+    alone.clients.parts["train"].labels.copy_(run.clients.parts["train"].of(0)[1])
+    alone.backend.inputs.copy_(run.clients.parts["train"].of(0)[0])
+    alone.run()
+    close(run.state["v"][0], alone.x)
+
+
+def test_proximal_term_and_momentum_leave_running_statistics_alone(monkeypatch):
+    """They follow the batches: the same mean of one batch, whatever pulls at the flat_parameters."""
+    found = []
+    for plan in (Plan(), Plan(prox=5.0), Plan(momentum=0.9)):
+        run = simulation(batch_size=None, local_epochs=1)
+        work, start = run.work([0, 1, 2], plan)
+        found.append((start - run.backend.train(work, run.local, 0).delta)[:, run.parameters :])
+    close(found[1], found[0])
+    close(found[2], found[0])
+    assert (found[0] != start[:, run.parameters :]).all()
+
+
+def test_a_batch_of_one_sample_is_skipped():
+    """It has no variance, and torch refuses it where an image is down to one pixel."""
+    run = simulation(counts=(5, 6, 9))
+    batches = []
+    program = run.backend._program
+    run.backend._program = lambda size, *more: (batches.append(size), program(size, *more))[1]
+    run.step()
+    assert batches == [4] * 2 + [4, 2] * 2 + [4, 4] * 2
+    assert torch.isfinite(run.x).all()
+
+
+def test_a_resumed_run_is_equal_to_the_bit(tmp_path):
+    whole = simulation()
+    whole.run()
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    simulation().run(checkpoint)
+    resumed = simulation()
+    resumed.run(checkpoint)
+    assert torch.equal(resumed.x, whole.x)
+
+
+def test_what_is_taken_from_the_servers_buffers():
+    held, of_clients = torch.tensor([10.0]).double(), torch.tensor([[1.0], [4.0]]).double()
+    n = torch.tensor([1.0, 3.0]).double()
+
+    def left(held, buffers, weights):
+        return held - averaged_away(held, buffers, torch.tensor(weights).double(), n)
+
+    close(left(held, of_clients, [5.0, -9.0]), torch.tensor([3.25]).double())
+    both = torch.stack([of_clients, 100 * of_clients])
+    close(left(held, both, [[0.5, 0.5], [0.0, 0.0]]), torch.tensor([3.25]).double())
+    several = left(held.expand(3, 1), torch.stack([of_clients] * 3), [[1.0, 0.0], [0.25, 0.75], [0.0, 0.0]])
+    close(several, torch.tensor([[1.0], [3.25], [10.0]]).double())

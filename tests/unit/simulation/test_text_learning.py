@@ -1,0 +1,87 @@
+"""Sentiment classification from the generated reviews to the accuracies of the clients, with a small BERT."""
+
+import json
+
+import pytest
+import torch
+
+from fairfl.jobs import partition, prepare
+from fairfl.simulation.clients import load
+from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import spec_of
+
+pytest.importorskip("transformers")
+
+CPU = torch.device("cpu")
+OPTIONS = {"train": [600, 200], "test": [300, 100], "max_tokens": 24}
+MODEL = {
+    "name": "bert",
+    "pretrained": None,
+    "hidden": 32,
+    "layers": 1,
+    "heads": 2,
+    "intermediate": 64,
+    "vocabulary": 256,
+    "positions": 24,
+    "init_std": 0.1,
+    "dropout": 0.0,
+}
+PARTITION = {
+    "data": {"name": "sentiment", "stands_in_for": "yelp_imdb"},
+    "samples": None,
+    "clients": 4,
+    "partition": {"name": "by_domain", "clients": [3, 1]},
+    "partition_seed": None,
+    "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"},
+    "seed": 0,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As in a job: on a busy machine, threads that wait for each other make small steps ten times as slow."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def clients(tmp_path_factory):
+    """Prepared reviews and their partition, written by the commands of the jobs."""
+    folder = tmp_path_factory.mktemp("reviews")
+    data, dealt = folder / "data.safetensors", folder / "dealt.parquet"
+    prepare.main(["--spec", json.dumps({"name": "sentiment", "options": OPTIONS}), "--out", str(data)])
+    paths = {"--data": data, "--out": dealt, "--statistics": folder / "statistics.csv"}
+    partition.main(["--spec", json.dumps(PARTITION), *(str(word) for pair in paths.items() for word in pair)])
+    return load(data, dealt, CPU)
+
+
+def spec(**changes):
+    learning = {"batch_size": 16, "local_epochs": 2, "learning_rate": 5e-3, "optimizer": "adamw", "weight_decay": 0.01}
+    return spec_of(model=MODEL, clients_per_round=4, rounds=5, evaluate_every=5, **learning) | changes
+
+
+def test_every_client_has_reviews_of_one_domain(clients):
+    assert clients.clusters == [0, 0, 0, 1] and clients.shape == (24,) and clients.classes == 2
+    assert clients.parts["train"].sizes == [200] * 4 and clients.parts["test"].sizes == [100] * 4
+    assert clients.parts["validation"].sizes == [0] * 4
+    film = clients.parts["train"].of(3)[0]
+    assert not set(film.flatten().tolist()) - {0} <= set(clients.parts["train"].of(0)[0].flatten().tolist())
+
+
+def test_a_small_bert_learns_sentiment(clients):
+    run = Simulation(spec(), clients, None, CPU)
+    assert type(run.backend).__name__ == "Sequential"
+    first, last = run.run().history
+    assert first["accuracy_test"].mean() < 0.6
+    assert last["accuracy_test"].mean() > 0.8
+    assert (last["loss_train"] < first["loss_train"]).all()
+    assert last["accuracy_validation"].isnan().all()
+
+
+def test_the_same_run_twice_also_with_dropout(clients):
+    dropped = MODEL | {"dropout": 0.1}
+    a, b = (Simulation(spec(model=dropped, rounds=1), clients, None, CPU).run() for _ in range(2))
+    assert torch.equal(a.x, b.x)
+    assert not torch.equal(a.x, Simulation(spec(rounds=1), clients, None, CPU).run().x)

@@ -1,0 +1,292 @@
+"""Which jobs must run and why, on a real workload whose results and records are made by hand."""
+
+import json
+import os
+import random
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+from benchmarks.pretend import finish
+
+from fairfl.experiments.setting import Surrogate
+from fairfl.experiments.workload import load_workload
+from fairfl.runtime import records
+from fairfl.workflow import plan
+from fairfl.workflow.graph import Graph
+from fairfl.workflow.paths import Layout
+from fairfl.workflow.rerun import Rerun
+
+
+def configuration(root, **more):
+    only = {"artifacts": ["eagle_table1", "eagle_figure2"], "algorithms": ["fedavg", "eagle"], "seeds": [0]}
+    return yaml.safe_load((root / "config.yaml").read_text()) | only | {"scale": "quick"} | more
+
+
+class Stored:
+    """All results in the working directory, and names of some jobs."""
+
+    def __init__(self, root):
+        self.root = root
+        self.graph = Graph(Layout(load_workload(root, configuration(root))))
+        runs = {run.id: f"runs/{run.id}" for run in self.graph.workload.runs}
+        self.eagle = next(name for run, name in runs.items() if "/eagle/lambda=1.0/" in run)
+        self.fedavg = next(name for run, name in runs.items() if "/fedavg/" in run)
+        self.setting = self.eagle.split("/")[1]
+        self.partition = f"partitions/{self.setting}/seed0"
+        (self.data,) = self.graph.job(self.partition).inputs
+        self.optima = [name for name in self.graph.job(self.eagle).inputs if name.startswith("optima/")]
+
+    def why(self, name=None, **options):
+        return Rerun(self.graph, **options).verdict(name or self.eagle).reason
+
+    def planned(self, **options):
+        """Names of all jobs that must run."""
+        rerun = Rerun(self.graph, **options)
+        return {job.name for job in self.graph.below(self.graph.everything()) if rerun.verdict(job.name).reason}
+
+    def readers(self, *names):
+        """These jobs and all that depend on them."""
+        found = set(names)
+        for job in self.graph.below(self.graph.everything()):
+            if found.intersection(job.inputs):
+                found.add(job.name)
+        return found
+
+    def output(self, name, which=0):
+        return Path(self.graph.job(name).outputs[which])
+
+    def edit(self, name, change):
+        """Change the record of a job, as if it had been left under another spec."""
+        path = Path(self.graph.record(name))
+        record = json.loads(path.read_text())
+        change(record["spec"])
+        record["fingerprint"] = records.fingerprint(record["spec"])
+        path.write_text(json.dumps(record))
+
+
+@pytest.fixture(scope="module")
+def everything(root, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "papers").symlink_to(root / "papers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        finish(Stored(root).graph)
+    return folder
+
+
+@pytest.fixture
+def stored(root, everything, tmp_path, monkeypatch):
+    shutil.copytree(everything, tmp_path / "copy", symlinks=True)
+    monkeypatch.chdir(tmp_path / "copy")
+    return Stored(root)
+
+
+# -- nothing --------------------------------------------------------------------------------------
+def test_fresh_results_are_up_to_date(stored):
+    *lines, total = plan.lines(stored.graph.workload)
+    runs = stored.graph.workload.runs
+    assert sorted(lines) == sorted(f"keep  runs/{run.id}  up to date" for run in runs)
+    assert len(runs) > 3 and total == f"0 of {len(runs)} runs and 0 other jobs would run at scale quick"
+
+
+def test_times_of_files_do_not_matter(stored):
+    for path in Path("results").rglob("*"):
+        when = random.randrange(2**31)
+        os.utime(path, (when, when))
+    assert stored.planned() == set()
+
+
+def test_without_results_everything_runs(stored):
+    shutil.rmtree("results")
+    assert stored.planned() == {job.name for job in stored.graph.below(stored.graph.everything())}
+    assert stored.why() == "never finished"
+
+
+# -- specs ----------------------------------------------------------------------------------------
+def test_an_edited_module_is_named_and_what_depends_on_the_job_runs(stored):
+    stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.algorithms.eagle": "0"}))
+    assert stored.why() == "edited fairfl.algorithms.eagle"
+    assert stored.planned() == stored.readers(stored.eagle)
+    tidy = f"tidy/{stored.setting}"
+    assert stored.why(tidy) == f"{stored.eagle}, which it reads, runs: edited fairfl.algorithms.eagle"
+    assert tidy in stored.planned() and "page" in stored.planned() and stored.fedavg not in stored.planned()
+
+
+def test_a_new_module_and_one_that_is_gone_are_named(stored):
+    stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.old": spec["code"].pop("fairfl.jobs.train")}))
+    assert stored.why() == "new module fairfl.jobs.train; module gone fairfl.old"
+
+
+def test_a_changed_value_shows_old_and_new(stored):
+    stored.edit(stored.eagle, lambda spec: spec["hyperparameters"].update({"lambda": 3.5}))
+    stored.edit(stored.partition, lambda spec: spec.update(clients=99))
+    assert stored.why() == "hyperparameters.lambda: 3.5 -> 1.0"
+    clients = stored.graph.workload.settings[stored.setting].clients
+    assert stored.why(stored.fedavg) == f"{stored.partition}, which it reads, runs: clients: 99 -> {clients}"
+    assert stored.planned() == stored.readers(stored.partition)
+
+
+def test_swapped_values_are_seen(stored):
+    def swap(spec):
+        spec["rounds"], spec["evaluate_every"] = spec["evaluate_every"], spec["rounds"]
+
+    stored.edit(stored.eagle, swap)
+    assert "rounds: " in stored.why() and "evaluate_every: " in stored.why()
+
+
+def test_what_read_results_of_another_spec_runs_though_the_new_ones_are_there(stored):
+    path = Path(stored.graph.record(stored.eagle))
+    record = json.loads(path.read_text())
+    record["inputs"][stored.graph.record(stored.partition)][0] = "0123456789abcdef"
+    path.write_text(json.dumps(record))
+    assert stored.planned() == stored.readers(stored.eagle)
+    assert stored.why() == f"{stored.partition}, which it reads, is another one now"
+
+
+# -- damage ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["eagle", "fedavg", "partition", "data"])
+@pytest.mark.parametrize("left", [0, 5])
+def test_a_truncated_file_runs_its_job_alone(stored, kind, left):
+    name = getattr(stored, kind)
+    path = stored.output(name, -1)
+    size = path.stat().st_size
+    os.truncate(path, left)
+    assert stored.why(name) == f"{path.name} is damaged ({left} bytes, not {size})"
+    assert stored.planned() == {name}
+
+
+def test_a_missing_file_runs_its_job_alone(stored):
+    stored.output(stored.eagle, 2).unlink()
+    assert stored.planned() == {stored.eagle} and stored.why() == "model.safetensors is missing"
+    stored.output(stored.eagle).unlink()
+    assert stored.planned() == {stored.eagle} and stored.why() == "metrics.parquet is missing"
+
+
+@pytest.mark.parametrize("damage", ["", "{half", "\xff", "[]", "{}", '{"fingerprint": "0", "spec": {}, "inputs": {}}'])
+def test_a_job_whose_record_cannot_be_used_runs_alone(stored, damage):
+    path = Path(stored.graph.record(stored.eagle))
+    path.write_bytes(damage.encode("latin-1"))
+    assert stored.why() == "its record is missing or damaged"
+    assert stored.planned() == {stored.eagle}
+
+
+def test_a_job_that_never_finished_may_have_a_checkpoint(stored):
+    Path(stored.graph.record(stored.eagle)).unlink()
+    stored.output(stored.eagle).unlink()
+    assert stored.why() == "never finished"
+    (stored.output(stored.eagle).parent / "checkpoint.pt").touch()
+    assert stored.why() == "never finished (goes on from its checkpoint)"
+
+
+def test_the_record_of_another_job_is_not_taken(stored):
+    shutil.copy(stored.graph.record(stored.fedavg), stored.graph.record(stored.eagle))
+    assert "algorithm: 'fedavg' -> 'eagle'" in stored.why()
+
+
+def test_a_repair_that_came_out_different_is_followed_by_its_readers(stored):
+    stored.output(stored.eagle).write_text("other numbers")
+    record = records.read(stored.graph.record(stored.eagle))
+    outputs = list(map(Path, stored.graph.job(stored.eagle).outputs))
+    records.write(Path(stored.graph.record(stored.eagle)), record["spec"], record["inputs"], outputs)
+    tidy = f"tidy/{stored.setting}"
+    assert stored.planned() == stored.readers(tidy)
+    assert stored.why(tidy) == f"{stored.eagle}, which it reads, has come out different"
+
+
+# -- reading --------------------------------------------------------------------------------------
+def test_jobs_nearest_above(stored):
+    rerun = Rerun(stored.graph)
+    assert rerun.nearest("page") == []
+    os.truncate(stored.output(stored.data), 1)
+    stored.edit(stored.eagle, lambda spec: spec.update(rounds=0))
+    rerun = Rerun(stored.graph)
+    assert rerun.nearest(stored.eagle) == [stored.data]
+    assert rerun.nearest(f"tidy/{stored.setting}") == [stored.data, stored.eagle]
+
+
+def test_another_selection_of_arms_says_which(stored, root):
+    stored.graph = Graph(Layout(load_workload(root, configuration(root, algorithms=["fedavg"]))))
+    why = stored.why(f"tidy/{stored.setting}")
+    assert "runs: no longer {" in why and "eagle" in why and "fedavg" not in why
+    assert stored.why(stored.fedavg) == ""
+
+
+# -- surrogates -----------------------------------------------------------------------------------
+@pytest.fixture
+def clustered(stored, root):
+    """The same results, of a setting that has two surrogates."""
+    load = load_workload(root, configuration(root))
+    two = {"surrogate": Surrogate(clusters=2)}
+    load.settings[stored.setting] = load.settings[stored.setting].model_copy(update=two)
+    stored.graph = Graph(Layout(load))
+    finish(stored.graph)
+    return [f"surrogates/{stored.setting}/seed0/cluster{c}" for c in range(2)]
+
+
+def test_surrogates_are_planned_beside_the_runs_which_do_not_need_them(stored, clustered):
+    text = plan.lines(stored.graph.workload)
+    runs = len(stored.graph.workload.runs)
+    assert text[-1] == f"0 of {runs} runs and 0 of 2 surrogates and 0 other jobs would run at scale quick"
+    stored.edit(clustered[1], lambda spec: spec["surrogate"].update(every=99))
+    every = stored.graph.workload.settings[stored.setting].local_epochs
+    assert stored.why(clustered[1]) == f"surrogate.every: 99 -> {every}"
+    assert stored.planned() == stored.readers(clustered[1]) and stored.eagle not in stored.planned()
+    assert f"run   {clustered[1]}  surrogate.every: 99 -> {every}" in plan.lines(stored.graph.workload)
+
+
+# -- torch ----------------------------------------------------------------------------------------
+def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
+    for name, torch in ((stored.eagle, "1.0"), (stored.fedavg, "2.0"), (stored.optima[0], "1.0")):
+        path = Path(stored.graph.record(name))
+        path.write_text(path.read_text().replace(f'"torch":"{version("torch")}"', f'"torch":"{torch}"'))
+    said = []
+    assert stored.planned(say=said.append) == set()
+    assert len(said) == 2 and all("other_torch: keep" in line and version("torch") in line for line in said)
+    *_, one, two, total = plan.lines(stored.graph.workload)
+    here = version("torch")
+    assert one == f"note: 2 results were made with torch 1.0, here is {here}: kept (other_torch: keep)"
+    assert two == f"note: 1 results were made with torch 2.0, here is {here}: kept (other_torch: keep)"
+    assert total.startswith("0 of ")
+    assert stored.planned(torch_matters=True) == stored.readers(stored.eagle, stored.fedavg, stored.optima[0])
+    assert stored.why(stored.fedavg, torch_matters=True) == f"torch: 2.0 -> {here}"
+
+
+def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
+    Path(stored.graph.record(stored.eagle)).unlink()
+    stored.output(stored.eagle).unlink()
+    before = sorted(map(str, Path().rglob("*")))
+    plan.main(["--config", json.dumps(configuration(root)), "--root", str(root)])
+    out = capsys.readouterr().out
+    assert f"run   {stored.eagle}  never finished\n" in out
+    assert f"keep  {stored.fedavg}  up to date\n" in out
+    assert sorted(map(str, Path().rglob("*"))) == before
+
+
+# -- raw files ------------------------------------------------------------------------------------
+def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stored, root, monkeypatch):
+    config = configuration(root, artifacts=["eagle_table1"], scale="small")
+    stored.graph = Graph(Layout(load_workload(root, config)))
+    finish(stored.graph)
+    prepare = "data/mnist"
+    raw = Path("data/mnist/images.gz")
+    marker = stored.output(f"{prepare}.fetched")
+    marker.write_text(json.dumps({"dataset": "mnist", "files": [{"path": "mnist/images.gz", "bytes": 3}]}))
+    path = Path(stored.graph.record(f"{prepare}.fetched"))
+    records.write(path, records.read(path)["spec"], {}, [marker])
+    path = Path(stored.graph.record(prepare))
+    fetched = stored.graph.record(f"{prepare}.fetched")
+    record = records.read(path)
+    records.write(path, record["spec"], {fetched: [records.read(fetched)["fingerprint"], records.left(records.read(fetched))]},
+               [stored.output(prepare)])  # fmt: skip
+    assert stored.planned() == set()  # prepared data do without raw files
+    stored.output(prepare).unlink()
+    assert stored.planned() == {prepare, f"{prepare}.fetched"}
+    assert stored.why(f"{prepare}.fetched") == f"{raw} is missing or damaged"
+    raw.parent.mkdir(parents=True)
+    raw.write_text("abc")
+    assert stored.planned() == {prepare}
+    raw.write_text("ab")
+    assert stored.planned() == {prepare, f"{prepare}.fetched"}
