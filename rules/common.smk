@@ -5,7 +5,7 @@ import os
 from fairfl.runtime import ownership
 from fairfl.reporting.claims import preflight
 from fairfl.workflow.rerun import Rerun
-from fairfl.experiments import environment
+from fairfl.workflow import environment
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.paths import Layout
 from fairfl.experiments.workload import load_workload

@@ -24,7 +24,7 @@ from fairfl.data.formats import archives, cifar_batches, idx, pictures, tff
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime.errors import DataError, SourceError
 from tests.bad_input.refusals import names, refused
-from unit.data import tff_files
+from tests.unit.data import tff_files
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 

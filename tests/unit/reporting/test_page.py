@@ -12,7 +12,7 @@ import pytest
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import claims, comparison
 from fairfl.jobs.page import main
-from fairfl.reporting.page import page
+from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.numbers import plain
 from fairfl.reporting.page.page import render, substitutions
 from fairfl.runtime.errors import FairflError
@@ -156,7 +156,7 @@ def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(page, tmp_path) -> 
     assert not page.all("script")
     loads = page.values("src") + [a["href"] for a in page.all("link")] + page.values("srcset")
     assert not [url for url in loads if re.match(r"(https?:)?//", url)]
-    css = (Path(page.__file__).parent / "page.css").read_text()
+    css = (Path(page_module.__file__).parent / "page.css").read_text()
     assert "url(" not in css and "@import" not in css
 
 
