@@ -1,0 +1,120 @@
+"""python -m tests.golden [--write]: hold the CSVs of `make` at quick scale against those that were committed.
+
+On the kind of machine that the committed digests are from, every CSV must be equal to the byte, except columns that hold
+fingerprints and rows that hold seconds measured on the machine. Another processor or torch rounds otherwise, and some
+trainings amplify that: there the numbers need only agree within the tolerances below.
+"""
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+HERE = Path(__file__).parent
+DIGESTS, NUMBERS = HERE / "quick.json", HERE / "quick.csv"
+KEY = ["artifact", "setting", "algorithm", "hyperparameters", "metric", "unit"]
+# Share of all numbers that must lie within RELATIVE of the committed ones, another kind of machine or torch given.
+# Measured with the AVX2 kernels in place of the AVX-512 ones: {measured}
+SHARE, RELATIVE = 0.9, 0.05
+
+
+def machine() -> dict[str, str]:
+    """What the last bits of a number depend on: the processor's family, the kernels that torch chose, torch."""
+    fields = dict.fromkeys(("vendor_id", "cpu family", "model"), "")
+    cpuinfo = Path("/proc/cpuinfo")
+    for line in cpuinfo.read_text().splitlines() if cpuinfo.exists() else ():
+        name, _, value = line.partition(":")
+        if name.strip() in fields:
+            fields[name.strip()] = value.strip()
+    return {
+        "processor": " ".join(fields.values()),
+        "kernels": torch.backends.cpu.get_cpu_capability(),
+        "torch": torch.__version__.partition("+")[0],
+    }
+
+
+def tables(results: Path) -> dict[str, pd.DataFrame]:
+    """All CSVs that a reader of the papers sees, by path below `results`, without what differs between equal runs."""
+    paths = [*sorted(results.glob("*/table*.csv")), *sorted(results.glob("*/figure*.csv"))]
+    paths += [*sorted(results.glob("*/algorithm*.csv")), results / "comparison.csv", results / "claims.csv"]
+    frames = {str(path.relative_to(results)): read(path) for path in paths}
+    timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
+    return {
+        path: frame.drop(columns="fingerprints", errors="ignore")[~in_any(frame, timed)]
+        for path, frame in frames.items()
+    }
+
+
+def read(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def measured_in_seconds(frame: pd.DataFrame) -> set[str]:
+    """Artifacts that print times of this machine."""
+    return set(frame["artifact"][frame["unit"] == "seconds"]) if {"artifact", "unit"} <= set(frame) else set()
+
+
+def in_any(frame: pd.DataFrame, artifacts: set[str]) -> pd.Series:
+    return frame["artifact"].isin(artifacts) if "artifact" in frame else pd.Series(False, index=frame.index)
+
+
+def digest(frame: pd.DataFrame) -> str:
+    """First 16 hex digits of the sha256 of a table as CSV."""
+    return hashlib.sha256(frame.to_csv(index=False, lineterminator="\n").encode()).hexdigest()[:16]
+
+
+def numbers(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every cell of comparison.csv that has a number of ours, one row each."""
+    frame = frames["comparison.csv"]
+    return frame.loc[frame["ours"] != "", [*KEY, "ours"]].drop_duplicates(KEY)
+
+
+def write(results: Path) -> None:
+    frames = tables(results)
+    record = {"machine": machine(), "digests": {path: digest(frame) for path, frame in frames.items()}}
+    DIGESTS.write_text(json.dumps(record, indent=1) + "\n")
+    numbers(frames).to_csv(NUMBERS, index=False, lineterminator="\n")
+
+
+def problems(results: Path) -> list[str]:
+    """Where the results part from the committed ones: a line each, empty if nowhere."""
+    committed, frames = json.loads(DIGESTS.read_text()), tables(results)
+    digests = committed["digests"]
+    missing = [f"{path}: missing" for path in sorted(digests.keys() - frames.keys())]
+    missing += [f"{path}: not among the committed ones" for path in sorted(frames.keys() - digests.keys())]
+    if committed["machine"] == machine():
+        return missing + [
+            f"{path}: differs" for path, frame in frames.items() if path in digests and digest(frame) != digests[path]
+        ]
+    return missing + far_apart(read(NUMBERS), numbers(frames))
+
+
+def far_apart(then: pd.DataFrame, now: pd.DataFrame) -> list[str]:
+    """A line if too few numbers agree; lines for numbers that are there once only."""
+    both = then.merge(now, on=KEY, how="outer", suffixes=("_then", "_now"), indicator=True)
+    lines = [f"{' '.join(row[KEY])}: {row['_merge']}" for _, row in both[both["_merge"] != "both"].iterrows()]
+    old, new = (both.loc[both["_merge"] == "both", f"ours_{side}"].astype(float) for side in ("then", "now"))
+    share = float(np.isclose(new, old, rtol=RELATIVE, atol=1e-6, equal_nan=True).mean())
+    return lines + ([f"only {share:.1%} of the numbers are within {RELATIVE:.0%}"] if share < SHARE else [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="?", type=Path, default=Path("results/quick"))
+    parser.add_argument("--write", action="store_true", help="commit these results instead: say why in the commit")
+    args = parser.parse_args()
+    if args.write:
+        return write(args.results)
+    found = problems(args.results)
+    kind = "to the byte" if json.loads(DIGESTS.read_text())["machine"] == machine() else "within tolerance"
+    print("\n".join(found) or f"{args.results}: equal {kind} to the committed results")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
