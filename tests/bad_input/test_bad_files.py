@@ -18,10 +18,10 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plain import from_json
 from fairfl.jobs.prepare import write
 from fairfl.models import weights
+from fairfl.partition import partition_file
 from fairfl.runtime import result_files, shape, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation import clients as federation
-from fairfl.simulation import partition_file
+from fairfl.simulation.clients import load_clients
 from tests.bad_input.refusals import refused
 
 CPU = torch.device("cpu")
@@ -57,7 +57,7 @@ def files(folder, data=None, said=None, partition=None, metadata=None):
 
 
 def test_the_files_of_these_tests_are_fine(tmp_path):
-    clients = federation.load(*files(tmp_path, metadata={"clusters": "[0, 1]"}), CPU)
+    clients = load_clients(*files(tmp_path, metadata={"clusters": "[0, 1]"}), CPU)
     assert (clients.count, clients.classes, clients.clusters) == (2, 3, [0, 1])
 
 
@@ -103,7 +103,7 @@ DATA = [
 @pytest.mark.parametrize(("data", "words"), DATA, ids=[f"{n}-{words[:40]}" for n, (_, words) in enumerate(DATA)])
 def test_prepared_data(tmp_path, data, words):
     paths = files(tmp_path, data)
-    refused(lambda: federation.load(*paths, CPU), "data.safetensors", words)
+    refused(lambda: load_clients(*paths, CPU), "data.safetensors", words)
 
 
 METADATA = [
@@ -124,7 +124,7 @@ METADATA = [
 @pytest.mark.parametrize(("said", "words"), METADATA, ids=[words[:40] for _, words in METADATA])
 def test_metadata_of_prepared_data(tmp_path, said, words):
     paths = files(tmp_path, said=said)
-    refused(lambda: federation.load(*paths, CPU), "data.safetensors", words)
+    refused(lambda: load_clients(*paths, CPU), "data.safetensors", words)
 
 
 PARTITION = [
@@ -137,7 +137,7 @@ PARTITION = [
     ({"row": changed(ROWS, 3, -1)}, "row is -1 in line 3; expected 0..11"),
     ({"row": changed(ROWS, 3, 2**62)}, "row is 4611686018427387904 in line 3"),
     ({"row": ROWS.astype(np.uint64) + np.uint64(2**64 - 100)}, "row is -100 in line 0"),
-    ({"row": changed(ROWS, 3, 4)}, "row 4 stands twice"),
+    ({"row": changed(ROWS, 3, 4)}, "row 4 is assigned twice"),
     ({"row": ROWS / 2}, "column 'row' is double"),
     ({"row": [str(row) for row in ROWS]}, "column 'row' is string"),
     ({"row": [None, *range(1, 12)]}, "column 'row' is int64 with 1 empty cells"),
@@ -158,7 +158,7 @@ PARTITION = [
 def test_partitions(tmp_path, deal, words):
     paths = files(tmp_path, partition=deal)
     named = "data.safetensors" if words == "labels row" else "deal.parquet"
-    refused(lambda: federation.load(*paths, CPU), named, words)
+    refused(lambda: load_clients(*paths, CPU), named, words)
 
 
 CLUSTERS = ["[0]", "[0, -1]", "[0, true]", "{}", "null", "[[0], 1]", "[" * 10**5, "[0, 1.0]", "x"]
@@ -167,19 +167,19 @@ CLUSTERS = ["[0]", "[0, -1]", "[0, true]", "{}", "null", "[[0], 1]", "[" * 10**5
 @pytest.mark.parametrize("text", CLUSTERS, ids=lambda text: text[:10])
 def test_clusters(tmp_path, text):
     paths = files(tmp_path, metadata={"clusters": text})
-    refused(lambda: federation.load(*paths, CPU), "clusters are not one whole number for each of 2 clients")
+    refused(lambda: load_clients(*paths, CPU), "clusters are not one whole number for each of 2 clients")
 
 
 def test_what_stands_in_the_place_of_a_file(tmp_path):
     data, deal = files(tmp_path)
     folder, gone = tmp_path / "folder", tmp_path / "gone"
     folder.mkdir()
-    refused(lambda: federation.load(folder, deal, CPU), "folder: not a file")
-    refused(lambda: federation.load(data, folder, CPU), "folder: damaged (a folder)")
-    refused(lambda: federation.load(gone, deal, CPU), "gone")
-    refused(lambda: federation.load(data, gone, CPU), "gone")
-    refused(lambda: federation.load(data / "x", deal, CPU), "data.safetensors")
-    refused(lambda: federation.load(data, deal, CPU, only=2), "there is no client 2")
+    refused(lambda: load_clients(folder, deal, CPU), "folder: not a file")
+    refused(lambda: load_clients(data, folder, CPU), "folder: damaged (a folder)")
+    refused(lambda: load_clients(gone, deal, CPU), "gone")
+    refused(lambda: load_clients(data, gone, CPU), "gone")
+    refused(lambda: load_clients(data / "x", deal, CPU), "data.safetensors")
+    refused(lambda: load_clients(data, deal, CPU, only=2), "there is no client 2")
     refused(lambda: partition_file.read(data), "data.safetensors: damaged")
     refused(lambda: prepared.load(deal, "inputs"), "deal.parquet: damaged")
 
@@ -349,6 +349,6 @@ def test_any_damage_of_data_or_partition_is_refused_or_harmless(tmp_path_factory
         content[at] = data.draw(st.integers(0, 255))
     path.write_bytes(content[: data.draw(st.sampled_from([len(content), len(content), len(content) // 2]))])
     try:
-        federation.load(*paths, CPU)
+        load_clients(*paths, CPU)
     except FairflError as error:
         assert "\n" not in str(error)

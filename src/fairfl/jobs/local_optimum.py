@@ -12,15 +12,15 @@ import torch
 from fairfl.algorithms.interface import Deployed
 from fairfl.algorithms.local_only import is_flat
 from fairfl.jobs.training_spec import LEARNT
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
 from fairfl.runtime.shape import COUNT
-from fairfl.simulation import clients as federation
 from fairfl.simulation import device
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
-from fairfl.simulation.clients import PARTS, Clients
+from fairfl.simulation.clients import Clients, load_clients
 from fairfl.simulation.evaluation import client_losses, count, evaluate
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import seed_of
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> None:
     spec = job.spec_of(args, SPEC)
     with job.leaving(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec["precision"])
-        clients = federation.load(args.data, args.partition, chosen, only=spec["client"])
+        clients = load_clients(args.data, args.partition, chosen, only=spec["client"])
         try:
             found = pretrain(spec, clients, chosen)
         except ValueError as error:

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from fairfl.data import prepared
-from fairfl.partition.cut import PARTS, cut
+from fairfl.partition.cut import cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.label_noise import flipped
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.shape import COUNT, SEED, modules

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.surrogate: the loss that stands for the smallest possible one of a true cluster (FOCUS section 6).
+"""python -m fairfl.jobs.surrogate: what stands for the smallest possible loss of a true cluster (FOCUS section 6).
 
 FAA compares excess risks, E_e = L_e(model of agent e) - min_w L_e(w). The minimum is not known, so a model is trained
 centrally on the training data of all agents of e's true cluster. The paper does not say which of its epochs is taken:
@@ -19,16 +19,16 @@ from torch import Tensor
 
 from fairfl.data import prepared
 from fairfl.jobs.training_spec import LEARNT
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
 from fairfl.runtime.shape import COUNT
-from fairfl.simulation import clients as federation
 from fairfl.simulation import device
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.clients import PARTS, Clients, Part
+from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.evaluation import client_losses
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.progress import Progress
@@ -179,7 +179,7 @@ def main(argv: list[str] | None = None) -> None:
     with job.leaving(args, args.out, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec["precision"])
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
-        clients = federation.load(args.data, args.partition, chosen)
+        clients = load_clients(args.data, args.partition, chosen)
         own = members(spec, clients)
         if spec["surrogate"]["method"] == "known":
             found = known(spec, args.data, len(own))

@@ -24,8 +24,8 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import processor
 from fairfl.runtime.manifest import manifest
 from fairfl.runtime.shape import COUNT
-from fairfl.simulation import clients as federation
 from fairfl.simulation import device
+from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
 
 Work = Callable[[], Any]
@@ -128,7 +128,7 @@ def main(argv: list[str] | None = None) -> None:
         if spec["arms"]:
             if args.data is None or args.partition is None:
                 raise FairflError(f"{spec['setting']}: arms are timed on data: name them with --data and --partition")
-            clients = federation.load(args.data, args.partition, chosen)
+            clients = load_clients(args.data, args.partition, chosen)
             try:
                 simulations = [Simulation(arm, clients, None, chosen, args.backend) for arm in spec["arms"]]
             except ValueError as error:

@@ -17,9 +17,9 @@ from fairfl.jobs.training_spec import TRAINED
 from fairfl.runtime import atomic, cli, job, result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
-from fairfl.simulation import clients as federation
 from fairfl.simulation import device
 from fairfl.simulation.checkpoint import Checkpoint
+from fairfl.simulation.clients import Clients, load_clients
 from fairfl.simulation.simulation import Result, Simulation
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
@@ -52,12 +52,12 @@ def memberships(path: Path) -> torch.Tensor:
     return torch.tensor(found, dtype=torch.float64)
 
 
-def source(clients: federation.Clients, model: torch.nn.Module) -> str:
+def source(clients: Clients, model: torch.nn.Module) -> str:
     """Where the data came from, and the model's first values if those are not drawn."""
     return "; ".join(filter(None, [clients.source, getattr(model, "origin", "")]))
 
 
-def diverged(clients: federation.Clients, result: Result) -> bool:
+def diverged(clients: Clients, result: Result) -> bool:
     """True if the final loss of a client that has samples is not finite."""
     final = result.history[-1]
     losses = {name: final[f"loss_{name}"] for name in clients.parts if f"loss_{name}" in final}
@@ -113,7 +113,7 @@ def main(argv: list[str] | None = None) -> None:
     saved = args.out / "checkpoint.pt"
     with job.leaving(args, *outputs, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec["precision"])
-        clients = federation.load(args.data, args.partition, chosen)
+        clients = load_clients(args.data, args.partition, chosen)
         needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
         if needed and args.optima is None:
             raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")

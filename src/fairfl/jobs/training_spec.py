@@ -1,8 +1,8 @@
 """What a job's spec says about local training, as the shapes of fairfl.runtime.shape."""
 
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime.shape import COUNT, SEED, modules
 from fairfl.simulation.losses import LOSSES
-from fairfl.simulation.partition_file import PARTS
 
 PRECISIONS = frozenset({"fp32", "tf32", "bf16"})
 

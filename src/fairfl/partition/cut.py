@@ -6,8 +6,7 @@ import numpy as np
 
 from fairfl.partition.interface import PartitionError, Table
 from fairfl.partition.labels import classes_of
-
-PARTS = ("train", "validation", "test")
+from fairfl.partition.partition_file import PARTS
 
 
 def cut(rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator) -> np.ndarray:

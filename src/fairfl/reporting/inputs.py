@@ -13,6 +13,7 @@ import pandas as pd
 from fairfl.data import prepared
 from fairfl.experiments.strict import nearest
 from fairfl.metrics.origin import owner
+from fairfl.partition.partition_file import read
 from fairfl.reporting import measured
 from fairfl.reporting.arms import arm
 from fairfl.reporting.changes import changed_keys
@@ -20,7 +21,6 @@ from fairfl.reporting.units import factor
 from fairfl.runtime import shape, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.shape import COUNT
-from fairfl.simulation.partition_file import read
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {

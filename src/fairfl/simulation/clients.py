@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.data import prepared
+from fairfl.partition.partition_file import PARTS, read
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.partition_file import PARTS, read
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,11 @@ class Clients:
         if not reads_tokens and not part.inputs.is_floating_point():
             raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
         if hasattr(model, "check"):  # of what it reads, beyond that
-            for own in self.parts.values():
-                model.check(own.inputs)
+            for part in self.parts.values():
+                model.check(part.inputs)
 
 
-def load(
+def load_clients(
     data: Path, partition: Path, device: torch.device, dtype: torch.dtype = torch.float32, only: int | None = None
 ) -> Clients:
     """Read prepared data and a partition; `only` loads a single client (as client 0).
@@ -106,23 +106,23 @@ def load(
     tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
     FairflError if a file is damaged, the two do not belong together, or the client does not exist.
     """
-    tensors, said = prepared.load(data, "inputs", "labels", framework="pt")
+    tensors, metadata = prepared.load(data, "inputs", "labels", framework="pt")
     inputs, labels = tensors["inputs"], tensors["labels"]
     prepared.check_form(str(data), inputs)
     if labels.shape[:1] != inputs.shape[:1]:
-        found = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
-        raise FairflError(f"{data}: has {found}; delete it and run again")
-    classes = prepared.number(data, said, "classes")
+        shapes = f"inputs {list(inputs.shape)} and labels {list(labels.shape)}"
+        raise FairflError(f"{data}: has {shapes}; delete it and run again")
+    classes = prepared.number(data, metadata, "classes")
     mean, std = (
-        torch.tensor(prepared.scale(data, said, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
+        torch.tensor(prepared.scale(data, metadata, name, inputs.shape[1]), dtype=dtype).view(-1, 1, 1)
         for name in ("scale_mean", "scale_std")
     )
-    dealt = read(partition, len(inputs))
+    assigned = read(partition, len(inputs))
     if only is not None:
-        if only >= dealt.clients:
+        if only >= assigned.clients:
             raise FairflError(f"{partition}: there is no client {only}")
-        dealt = dealt.only(only)
-    row, client, part, turn, label = (dealt.columns.get(name) for name in ("row", "client", "part", "turn", "label"))
+        assigned = assigned.only(only)
+    row, client, part, turn, label = (assigned.columns.get(name) for name in ("row", "client", "part", "turn", "label"))
     parts = {}
     for number, name in enumerate(PARTS):
         chosen = part == number
@@ -137,9 +137,9 @@ def load(
             x = x.to(dtype)
         if turn is not None:
             x = _turned(x, torch.from_numpy(turn[order]))
-        counts = torch.from_numpy(np.bincount(client[order], minlength=dealt.clients))
+        counts = torch.from_numpy(np.bincount(client[order], minlength=assigned.clients))
         parts[name] = Part(x.to(device), y.to(device), counts)
-    return Clients(parts, classes, tuple(inputs.shape[1:]), said.get("source", ""), dealt.clusters)
+    return Clients(parts, classes, tuple(inputs.shape[1:]), metadata.get("source", ""), assigned.clusters)
 
 
 def _turned(images: Tensor, turns: Tensor) -> Tensor:

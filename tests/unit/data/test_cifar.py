@@ -16,7 +16,7 @@ from fairfl.data import cifar10, cifar100
 from fairfl.data.formats import archives, cifar_batches
 from fairfl.jobs.prepare import write
 from fairfl.runtime.errors import DataError, OptionError, SourceError
-from fairfl.simulation.clients import load
+from fairfl.simulation.clients import load_clients
 
 # ---- pickles as Python 2 and its numpy wrote them
 
@@ -409,4 +409,4 @@ def _loaded(data, folder):
     write(folder / "data.safetensors", data)
     columns = {"row": np.arange(count), "client": np.zeros(count, np.int32), "part": np.zeros(count, np.int8)}
     pq.write_table(pa.table(columns), folder / "p.parquet")
-    return load(folder / "data.safetensors", folder / "p.parquet", torch.device("cpu")).parts["train"].inputs
+    return load_clients(folder / "data.safetensors", folder / "p.parquet", torch.device("cpu")).parts["train"].inputs

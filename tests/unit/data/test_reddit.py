@@ -13,7 +13,7 @@ from fairfl.data import reddit, words
 from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
 from fairfl.runtime.errors import DataError, OptionError, SourceError
-from fairfl.simulation.clients import load
+from fairfl.simulation.clients import load_clients
 
 LENGTH = 10
 PARTS = ("train", "val", "test")
@@ -236,7 +236,7 @@ def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):
     }
     paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
     main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
-    clients = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"))
+    clients = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"))
     assert clients.count == 817 and clients.classes == 6
     assert {name: set(own.sizes) for name, own in clients.parts.items()} == {
         "train": {2},

@@ -13,7 +13,7 @@ from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
 from fairfl.models import linear_regression
 from fairfl.runtime.errors import OptionError
-from fairfl.simulation.clients import load
+from fairfl.simulation.clients import load_clients
 from fairfl.simulation.losses import LOSSES
 
 
@@ -65,7 +65,7 @@ def test_from_data_to_gradients(tmp_path, order):
     }
     paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
     main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
-    clients = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), torch.float64)
+    clients = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), torch.float64)
     assert [clients.parts[part].sizes for part in ("train", "validation", "test")] == [[1, 1], [0, 0], [0, 0]]
     reached = []
     for client in range(2):

@@ -14,10 +14,10 @@ from fairfl.algorithms.local_only import is_flat
 from fairfl.data.interface import assemble
 from fairfl.jobs import local_optimum
 from fairfl.jobs.prepare import write
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import clients as federation
-from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
 
 CPU = torch.device("cpu")
@@ -48,7 +48,7 @@ def part_of(inputs, labels):
 def client(inputs, labels, classes=2):
     """One client whose three parts are the same samples."""
     part = part_of(inputs, labels)
-    return Clients({name: part for name in federation.PARTS}, classes, tuple(part.inputs.shape[1:]))
+    return Clients({name: part for name in PARTS}, classes, tuple(part.inputs.shape[1:]))
 
 
 def noisy(count=60, classes=2, seed=0):
@@ -92,7 +92,7 @@ def test_the_minimum_of_a_convex_problem_is_found(loss, classes, reference, size
 
 
 def test_losses_and_accuracies_are_those_of_the_model_on_each_part():
-    parts = dict(zip(federation.PARTS, (noisy(seed=seed, count=20 + seed) for seed in range(3)), strict=True))
+    parts = dict(zip(PARTS, (noisy(seed=seed, count=20 + seed) for seed in range(3)), strict=True))
     clients = Clients({name: part_of(*samples) for name, samples in parts.items()}, 2, (2,))
     found = local_optimum.pretrain(spec_of(max_steps=3), clients, CPU)
     theta = descend(*parts["train"], rate=0.5, steps=3)[-1]
@@ -229,7 +229,7 @@ def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, numbe
     local_optimum.main(arguments(files, spec))
     text = (files / "out" / "client.json").read_text()
     written = json.loads(text, parse_constant=pytest.fail)
-    own = federation.load(files / "data.safetensors", files / "p.parquet", CPU, only=number)
+    own = load_clients(files / "data.safetensors", files / "p.parquet", CPU, only=number)
     expected = local_optimum.pretrain(spec, own, CPU)
     assert {key: written[key] for key in expected} == expected
     assert (written["loss_test"] is None) == (number == 1)

@@ -15,9 +15,8 @@ from fairfl.jobs import surrogate
 from fairfl.jobs.prepare import write
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import clients as federation
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
 from tests.unit.jobs.test_local_optimum import descend, logistic_loss, noisy
 from tests.unit.simulation.federations import image_clients
@@ -258,7 +257,7 @@ def command(files, spec, data="data", *more):
 def test_the_command_trains_on_its_cluster_alone_and_writes_what_it_found(files, capsys):
     spec = spec_of(clusters=2, epochs=4, every=2)
     written = command(files, spec, "data", "--checkpoint-seconds", "0")
-    clients = federation.load(files / "data.safetensors", files / "p.parquet", CPU)
+    clients = load_clients(files / "data.safetensors", files / "p.parquet", CPU)
     own = replace(clients, parts={name: part.of_clients([0, 2]) for name, part in clients.parts.items()})
     expected = trained(spec, own)
     assert {key: written[key] for key in expected} == expected

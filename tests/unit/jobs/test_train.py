@@ -19,7 +19,7 @@ from fairfl.jobs.prepare import write
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import clients as federation
+from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
 
 FILES = ["metrics.parquet", "model.safetensors", "summary.json"]
@@ -137,7 +137,7 @@ def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
 def test_metrics_begin_with_the_initial_and_end_with_the_final_model(job):
     job.run()
     metrics, theta = job.metrics(), job.kept()["theta"]
-    clients = federation.load(job.folder / "data.safetensors", job.folder / "partition.parquet", torch.device("cpu"))
+    clients = load_clients(job.folder / "data.safetensors", job.folder / "partition.parquet", torch.device("cpu"))
     for name, part in clients.parts.items():
         assert metrics[f"loss_{name}"][:3] == pytest.approx([math.log(3)] * 3, rel=1e-6)
         for k in range(3):
@@ -233,13 +233,12 @@ def test_a_client_whose_optimum_diverged_is_left_out_and_counted(job):
 
 def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
     def load(*files):
-        clients = federation_load(*files)
+        clients = load_clients(*files)
         train = clients.parts["train"]
         train.inputs[train.offsets[1]] = torch.nan  # a training sample of client 1
         return clients
 
-    federation_load = federation.load
-    monkeypatch.setattr(federation, "load", load)
+    monkeypatch.setattr(train, "load_clients", load)
     summary = job.run()
     assert (summary["diverged"], summary["dropped_reports"]) == (True, 5)
     assert np.isnan(job.metrics()["loss_train"]).tolist() == [False, True, False] * 4

@@ -14,7 +14,7 @@ from fairfl.jobs.partition import main, partition, statistics
 from fairfl.jobs.prepare import write
 from fairfl.partition.interface import PartitionError
 from fairfl.partition.label_noise import flipped
-from fairfl.simulation.clients import load
+from fairfl.simulation.clients import load_clients
 from tests.unit.partition.partition_tables import rng
 
 SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
@@ -142,7 +142,7 @@ def test_the_engine_trains_on_noisy_labels_and_measures_on_true_ones(tmp_path, o
     dealt = pq.read_table(tmp_path / "p.parquet")
     assert dealt.column_names == ["row", "client", "part", "label"]
     noisy = dict(zip(dealt["row"].to_pylist(), dealt["label"].to_pylist(), strict=True))
-    parts = load(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), only=only).parts
+    parts = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), only=only).parts
     for part in parts.values():
         assert part.labels.dtype == torch.int64
         assert part.labels.tolist() == [noisy[int(row)] for row in part.inputs[:, 0]]

@@ -10,7 +10,8 @@ import torch
 from fairfl.algorithms import load
 from fairfl.experiments.declaration import names
 from fairfl.jobs.partition import partition
-from fairfl.simulation.clients import PARTS, Clients, Part
+from fairfl.partition.partition_file import PARTS
+from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
 from tests.unit.registered import FEDERATING, MEMBERSHIPS, REQUIRED
 from tests.unit.simulation.federations import spec_of

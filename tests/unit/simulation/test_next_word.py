@@ -12,8 +12,9 @@ from safetensors.numpy import load_file
 from fairfl import models
 from fairfl.data.interface import assemble
 from fairfl.jobs import partition, prepare
+from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.backends.select import make_backend
-from fairfl.simulation.clients import PARTS, Clients, Part, load
+from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import image_clients, spec_of
 
@@ -44,7 +45,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def clients(files):
-    return load(*files, CPU)
+    return load_clients(*files, CPU)
 
 
 def spec(**changes):
@@ -61,7 +62,7 @@ def test_tokens_reach_the_model_as_they_are(files, clients):
             assert not inputs.is_floating_point() and labels.dtype == torch.int64
             np.testing.assert_array_equal(inputs.numpy(), tensors["inputs"][own])
             np.testing.assert_array_equal(labels.numpy(), tensors["labels"][own])
-    assert load(*files, CPU, torch.float64).parts["test"].inputs.dtype == clients.parts["test"].inputs.dtype
+    assert load_clients(*files, CPU, torch.float64).parts["test"].inputs.dtype == clients.parts["test"].inputs.dtype
 
 
 def test_the_loss_falls_and_the_accuracy_is_that_of_a_naive_loop(clients):
@@ -136,5 +137,5 @@ def test_one_class_per_text(tmp_path):
     prepare.write(data, assemble("toy", 2, "made", np.array([[1, 5], [2, 0]]), np.array([0, 1])))
     columns = {"row": pa.array([1, 0]), "client": pa.array([0, 0]), "part": pa.array([0, 0])}
     pq.write_table(pa.table(columns), dealt)
-    part = load(data, dealt, CPU).parts["train"]
+    part = load_clients(data, dealt, CPU).parts["train"]
     assert part.inputs.tolist() == [[2, 0], [1, 5]] and part.labels.tolist() == [1, 0]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairfl.jobs import partition, prepare
-from fairfl.simulation.clients import load
+from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import spec_of
 
@@ -54,7 +54,7 @@ def clients(tmp_path_factory):
     prepare.main(["--spec", json.dumps({"name": "sentiment", "options": OPTIONS}), "--out", str(data)])
     paths = {"--data": data, "--out": dealt, "--statistics": folder / "statistics.csv"}
     partition.main(["--spec", json.dumps(PARTITION), *(str(word) for pair in paths.items() for word in pair)])
-    return load(data, dealt, CPU)
+    return load_clients(data, dealt, CPU)
 
 
 def spec(**changes):

@@ -8,8 +8,9 @@ import torch
 
 from fairfl.data.interface import assemble
 from fairfl.jobs.prepare import write
+from fairfl.partition.partition_file import PARTS
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.clients import PARTS, load
+from fairfl.simulation.clients import load_clients
 
 CPU = torch.device("cpu")
 # (row of the data, client, part): shuffled, row 5 unused, client 1 without validation samples.
@@ -40,7 +41,7 @@ def rows_of(part, client):
 
 
 def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_partition(features):
-    clients = load(*features, CPU)
+    clients = load_clients(*features, CPU)
     assert (clients.count, clients.classes, clients.shape) == (3, 5, (2,))
     owned = {name: [rows_of(clients.parts[name], k) for k in range(3)] for name in PARTS}
     assert owned == {
@@ -53,7 +54,7 @@ def test_clients_lie_one_after_the_other_with_their_rows_in_the_order_of_the_par
 
 
 def test_a_client_without_samples_in_a_part_has_an_empty_slice(features):
-    part = load(*features, CPU).parts["test"]
+    part = load_clients(*features, CPU).parts["test"]
     assert part.counts.tolist() == [1, 0, 1]
     inputs, labels = part.of(1)
     assert inputs.shape == (0, 2) and labels.shape == (0,)
@@ -61,7 +62,7 @@ def test_a_client_without_samples_in_a_part_has_an_empty_slice(features):
 
 @pytest.mark.parametrize("client", [0, 1, 2])
 def test_a_single_client_is_the_same_as_in_the_whole(features, client):
-    whole, alone = load(*features, CPU), load(*features, CPU, only=client)
+    whole, alone = load_clients(*features, CPU), load_clients(*features, CPU, only=client)
     assert (alone.count, alone.classes, alone.shape) == (1, whole.classes, whole.shape)
     for name in PARTS:
         expected, found = whole.parts[name].of(client), alone.parts[name].of(0)
@@ -71,7 +72,7 @@ def test_a_single_client_is_the_same_as_in_the_whole(features, client):
 
 def test_a_part_that_nobody_has_is_empty(features, tmp_path):
     path = partition(tmp_path / "train only.parquet", [(row, client, 0) for row, client, _ in DEALT])
-    parts = load(features[0], path, CPU).parts
+    parts = load_clients(features[0], path, CPU).parts
     assert parts["validation"].counts.tolist() == parts["test"].counts.tolist() == [0, 0, 0]
     assert parts["test"].inputs.shape == (0, 2)
 
@@ -80,15 +81,16 @@ def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (10, 1, 2, 3), dtype=np.uint8)
     made = assemble("toy", 5, "made", images, np.arange(10) % 5, mean=0.25, std=0.5)
     write(tmp_path / "data.safetensors", made)
-    clients = load(tmp_path / "data.safetensors", partition(tmp_path / "p.parquet", [(4, 0, 0), (2, 0, 0)]), CPU)
+    rows = partition(tmp_path / "p.parquet", [(4, 0, 0), (2, 0, 0)])
+    clients = load_clients(tmp_path / "data.safetensors", rows, CPU)
     inputs = clients.parts["train"].inputs
     assert inputs.dtype == torch.float32 and clients.shape == (1, 2, 3)
     np.testing.assert_allclose(inputs.numpy(), (images[[4, 2]] / 255 - 0.25) / 0.5, rtol=1e-6, atol=1e-6)
 
 
 def test_features_are_not_scaled_and_the_dtype_can_be_chosen(features):
-    assert load(*features, CPU).parts["train"].inputs.dtype == torch.float32
-    inputs = load(*features, CPU, torch.float64).parts["train"].inputs
+    assert load_clients(*features, CPU).parts["train"].inputs.dtype == torch.float32
+    inputs = load_clients(*features, CPU, torch.float64).parts["train"].inputs
     assert inputs.dtype == torch.float64 and inputs[-1].tolist() == [8.0, -8.0]
 
 
@@ -109,7 +111,7 @@ def rotated(tmp_path, shape=(1, 3, 3), clusters="[0, 0, 1]"):
 
 def test_images_are_turned_exactly_and_counter_clockwise(tmp_path):
     images, files = rotated(tmp_path)
-    train = load(*files, CPU).parts["train"]
+    train = load_clients(*files, CPU).parts["train"]
     for place, (row, quarters) in enumerate([(2, 1), (0, 0), (3, 3), (1, 2)]):
         expected = np.rot90(images[row, 0], quarters) / 255
         np.testing.assert_allclose(train.inputs[place, 0], expected, rtol=1e-6)
@@ -118,17 +120,17 @@ def test_images_are_turned_exactly_and_counter_clockwise(tmp_path):
 
 def test_true_clusters_come_with_the_partition(tmp_path):
     _, files = rotated(tmp_path)
-    assert load(*files, CPU).clusters == [0, 0, 1]
-    assert load(*files, CPU, only=2).clusters == [1]
-    assert load(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
+    assert load_clients(*files, CPU).clusters == [0, 0, 1]
+    assert load_clients(*files, CPU, only=2).clusters == [1]
+    assert load_clients(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
 
 
 def test_a_single_client_has_its_own_turns(tmp_path):
     images, files = rotated(tmp_path)
-    alone = load(*files, CPU, only=1).parts["train"].inputs
+    alone = load_clients(*files, CPU, only=1).parts["train"].inputs
     np.testing.assert_allclose(alone[1, 0], np.rot90(images[3, 0], 3) / 255, rtol=1e-6)
 
 
 def test_only_square_images_can_be_turned(tmp_path):
     with pytest.raises(FairflError, match=r"square images, the samples have shape \[1, 2, 3\]"):
-        load(*rotated(tmp_path, shape=(1, 2, 3))[1], CPU)
+        load_clients(*rotated(tmp_path, shape=(1, 2, 3))[1], CPU)

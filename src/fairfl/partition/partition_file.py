@@ -1,4 +1,4 @@
-"""A partition as it was written: which client has which row of the data, in which part. Checked when it is read."""
+"""The file of a partition: which client has which row of the data, in which part. It is checked when it is read."""
 
 import json
 from dataclasses import dataclass
@@ -11,29 +11,30 @@ import pyarrow as pa
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.tables import arrow, check_columns
 
+# Parts of a client's rows; column `part` holds their numbers.
 PARTS = ("train", "validation", "test")
 
 _NEEDED = ("row", "client", "part")
 
 
 @dataclass(frozen=True)
-class Dealt:
-    """Columns [n] by name: row, client, part, and where there are any turn (quarter turns) and label (noisy labels)."""
+class Partition:
+    """Columns [n] int64 by name: row, client, part; where there are any, turn (quarter turns) and label (noisy)."""
 
     columns: dict[str, np.ndarray]
     clients: int
     clusters: list[int] | None  # true cluster of each client, [K], from 0; None: not known
 
-    def only(self, client: int) -> "Dealt":
+    def only(self, client: int) -> "Partition":
         """The rows of a single client, as client 0."""
         mine = self.columns["client"] == client
         columns = {name: values[mine] for name, values in self.columns.items()}
         columns["client"] = np.zeros_like(columns["client"])
-        return Dealt(columns, 1, None if self.clusters is None else [self.clusters[client]])
+        return Partition(columns, 1, None if self.clusters is None else [self.clusters[client]])
 
 
-def read(path: Path, rows: int | None = None) -> Dealt:
-    """The partition of a data set with so many rows; None: with any number.
+def read(path: Path, rows: int | None = None) -> Partition:
+    """Read the partition of a data set with so many `rows`; None: with any number.
 
     Raises:
         DataError: the file is damaged, or is not a partition of these data.
@@ -47,9 +48,9 @@ def read(path: Path, rows: int | None = None) -> Dealt:
     _check_range(path, columns, "turn", 3)
     different, counts = np.unique(columns["row"], return_counts=True)
     if len(different) < len(columns["row"]):
-        raise _damaged(path, f"row {different[counts.argmax()]} stands twice")
+        raise _damaged(path, f"row {different[counts.argmax()]} is assigned twice")
     sizes = _sizes(path, columns)
-    return Dealt(columns, len(sizes), _clusters(path, table, len(sizes)))
+    return Partition(columns, len(sizes), _clusters(path, table, len(sizes)))
 
 
 def _damaged(path: Path, what: str) -> DataError:
