@@ -46,9 +46,9 @@ class Config(Strict):
 class Classifier(nn.Module):
     """Attributes: `origin`, a phrase for results: where the weights come from."""
 
-    def __init__(self, bert: nn.Module, origin: str, first: int | None) -> None:
+    def __init__(self, bert: Any, origin: str, first: int | None) -> None:
         super().__init__()
-        self.bert = bert
+        self.bert: Any = bert  # transformers' BertForSequenceClassification
         self.origin = origin
         self.first = first
 
@@ -109,7 +109,7 @@ def _folder(name: str) -> Path | None:
     return folder
 
 
-def _random(config: Config, settings: dict[str, Any]) -> nn.Module:
+def _random(config: Config, settings: dict[str, Any]) -> Any:
     bert = _transformers()
     sizes = bert.BertConfig(
         vocab_size=config.vocabulary,
@@ -124,7 +124,7 @@ def _random(config: Config, settings: dict[str, Any]) -> nn.Module:
     return bert.BertForSequenceClassification(sizes)
 
 
-def _loaded(folder: Path, settings: dict[str, Any]) -> nn.Module:
+def _loaded(folder: Path, settings: dict[str, Any]) -> Any:
     """The encoder as it was trained, under a head of random weights, whatever head the file may hold."""
     bert = _transformers()
     try:

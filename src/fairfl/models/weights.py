@@ -1,6 +1,7 @@
 """Where the first values of an image model come from: drawn, or from a file of weights."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from fairfl.runtime.errors import FairflError
 _OPTIONAL = "num_batches_tracked"
 
 
-def start(model: nn.Module, title: str, choice: str | None, published: str, head: str) -> nn.Module:
+def start(model: Any, title: str, choice: str | None, published: str, head: str) -> nn.Module:
     """Set the model to the weights that its option `pretrained` names; returns it.
 
     The head stays as it was drawn if the file has none for as many outputs. Attribute `origin` of the model becomes a

@@ -79,14 +79,14 @@ def _read(stream: BinaryIO, name: str, item: tuple[int, ...]) -> np.ndarray:
         if not 0 < shape[0] <= _MAX_ITEMS:
             raise DataError(f"{name}: IDX header gives the shape {list(shape)}")
         if shape[1:] != item:
-            found, expected = ("x".join(map(str, sides)) for sides in (shape[1:], item))
-            raise DataError(f"{name}: images are {found}; expected {expected}")
+            sides_read, sides_wanted = ("x".join(map(str, sides)) for sides in (shape[1:], item))
+            raise DataError(f"{name}: images are {sides_read}; expected {sides_wanted}")
         total = int(np.prod(shape, dtype=np.int64))
         data = stream.read(total)
         surplus = stream.read(1)
     except DAMAGE as error:
         raise DataError(f"{name}: damaged gzip data ({error})") from error
     if len(data) != total or surplus:
-        found = f"more than {total}" if surplus else str(len(data))
-        raise DataError(f"{name}: {found} values; the header promises {total}")
+        values = f"more than {total}" if surplus else str(len(data))
+        raise DataError(f"{name}: {values} values; the header promises {total}")
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)

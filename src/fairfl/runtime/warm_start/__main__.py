@@ -8,7 +8,7 @@ exit code. Otherwise, whatever the reason, this process becomes `python -m MODUL
 """
 
 # Only what costs nothing: `import socket, signal, json` takes as long as the interpreter's own start.
-import _signal
+import _signal  # type: ignore[import-not-found]  # typeshed has none
 import _socket
 import marshal
 import os

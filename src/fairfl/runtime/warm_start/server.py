@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import importlib
+import io
 import marshal
 import os
 import pkgutil
@@ -19,7 +20,7 @@ import signal
 import socket
 import sys
 import time
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from fairfl.runtime import cli
 from fairfl.runtime.warm_start import STARTED, identity
@@ -183,13 +184,14 @@ class Server:
         os.chdir(folder)
         os.umask(mask)
         sys.argv[:], sys.path[:] = argv, path
-        sys.stdout.reconfigure(line_buffering=os.isatty(1))
+        cast(io.TextIOWrapper, sys.stdout).reconfigure(line_buffering=os.isatty(1))
         for library, fresh in SEEDS.items():
             if library in sys.modules:
                 fresh(sys.modules[library])
         job.connection.send(STARTED)
-        for file in (self.listener, self.woken, self.wake, self.selector, *(job.connection for job in self.jobs)):
-            file.close()
+        for connection in (self.listener, self.woken, self.wake, *(job.connection for job in self.jobs)):
+            connection.close()
+        self.selector.close()
         os.close(self.workflow)
         os.read(gate, 1)  # until the client passes on signals, or is gone
         os.close(gate)
@@ -197,7 +199,7 @@ class Server:
 
 def run(name: str) -> NoReturn:
     """What `python -m NAME` does, and leave without taking torch down."""
-    code: object = 0
+    code: str | int | None = 0
     try:
         module = importlib.import_module(name)
         sys.argv[0] = str(module.__file__)
