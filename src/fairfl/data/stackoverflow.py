@@ -1,7 +1,7 @@
 """Stack Overflow, questions and answers by user, for next-word prediction (TensorFlow Federated, 2019).
 
 Texts of users with at least 100 sentences, in lower case, with words and punctuation apart; CC BY-SA 3.0. Of the two
-published forms this one needs the standard library alone: a database (fairfl.data.formats.tff), and the word counts of the
+published forms this one needs the standard library alone: a database (data/formats/tff.py), and the word counts of the
 training users, most frequent first.
 
 The defaults are those of VRed, as far as its text and the public code of the same group (FairFL,

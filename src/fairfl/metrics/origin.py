@@ -17,8 +17,8 @@ TIMED = (*TRAINING, *INFERENCE, *EVALUATING)
 
 
 def origin(metric: str) -> Origin:
-    """tidy: measured by runs; tuned: chosen by fairfl.jobs.tune; statistics: counted in the partition; timed: seconds that
-    fairfl.jobs.timing took; setting: stated by the setting itself.
+    """tidy: measured by runs; tuned: chosen by the job tune; statistics: counted in the partition; timed: seconds
+    that the job timing measured; setting: stated by the setting itself.
 
     `learning_rate` and `hp_<name>`, a hyper-parameter by its name, are chosen.
     """

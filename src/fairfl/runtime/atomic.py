@@ -101,7 +101,7 @@ def _explain(error: OSError, temp: Path, path: Path) -> None:
     with _permit():
         pass
     if str(error.filename) == str(temp) or (error.filename is None and error.errno in _FULL):
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
 
 
 def _sync(path: Path, mode: int) -> None:

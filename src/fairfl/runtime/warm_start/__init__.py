@@ -1,7 +1,7 @@
 """Warm starts: a job takes over a process that has torch imported, instead of importing it for two seconds.
 
-`python -m fairfl.runtime.warm_start MODULE ...` (the client) does what `python -m MODULE ...` does. fairfl.runtime.warm_start.launch starts the
-server of a workflow; fairfl.runtime.warm_start.server forks a ready process per job. This file is what client and server share.
+`python -m fairfl.runtime.warm_start MODULE ...` (the client) does what `python -m MODULE ...` does. `launch` starts the
+server of a workflow; `server` forks a ready process per job. This file is what client and server share.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""python -m fairfl.runtime.warm_start [--log FILE] MODULE [ARGUMENT ...]: does what `python -m MODULE ...` does, in less time.
+"""python -m fairfl.runtime.warm_start [--log FILE] MODULE [ARGUMENT ...]: `python -m MODULE ...` in less time.
 
 With --log its output goes into a new file, so that a job of a killed workflow cannot write into its successor's log.
 
