@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 ARGS   ?=
 
-.PHONY: all setup test bench bench-check soak lint format schemas lock report clean help
+.PHONY: all setup test test-fast golden bench bench-check soak lint format schemas lock report clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -26,6 +26,12 @@ $(READY): envs/requirements.lock
 
 test: $(READY)  ## all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-fast: $(READY)  ## the tests that need no workflow and no long training: a minute
+	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit
+
+golden: $(READY)  ## hold results/quick against the committed digests; ARGS=--write replaces those
+	PYTHONPATH=src $(BIN)/python -m tests.golden $(ARGS)
 
 bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, into benchmarks/results; ARGS are passed on
 	PYTHONPATH=src $(BIN)/python -m benchmarks run $(ARGS)
