@@ -23,6 +23,7 @@ from fairfl.partition.partition_file import PARTS
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
+from fairfl.runtime.progress import Progress
 from fairfl.runtime.shape import COUNT
 from fairfl.simulation import device
 from fairfl.simulation.backends.interface import LocalTraining, Work
@@ -31,7 +32,6 @@ from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.evaluation import client_losses
 from fairfl.simulation.losses import LOSSES
-from fairfl.simulation.progress import Progress
 from fairfl.simulation.seeds import seed_of
 
 SPEC = {

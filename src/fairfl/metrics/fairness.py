@@ -34,24 +34,6 @@ def accuracy_mean(accuracy: ArrayLike) -> float:
     return float(np.mean(np.asarray(accuracy, dtype=float)))
 
 
-def recall(hits: ArrayLike, totals: ArrayLike) -> np.ndarray:
-    """Mean recall over the classes present, [K], from counts [K, C]: the other reading of balanced accuracy.
-
-    NaN for a client without samples.
-    """
-    hits, totals = np.asarray(hits, dtype=float), np.asarray(totals, dtype=float)
-    present = totals > 0
-    per_class = np.divide(hits, totals, out=np.zeros_like(hits), where=present)
-    classes = present.sum(axis=-1)
-    total = per_class.sum(axis=-1)
-    return np.divide(total, classes, out=np.full_like(total, np.nan), where=classes > 0)
-
-
-def recall_pooled(hits: ArrayLike, totals: ArrayLike) -> float:
-    """Mean recall over classes of the predictions of all clients together."""
-    return float(recall(np.sum(hits, axis=0)[None], np.sum(totals, axis=0)[None])[0])
-
-
 def faa(excess: ArrayLike) -> float:
     """Fairness via agent awareness, nats (FOCUS definition 3.1): the largest difference of two clients' excess risks.
 

@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from fairfl.algorithms.interface import Deployed
@@ -44,6 +46,19 @@ def count(part: Part, classes: int, chosen: Tensor | None = None) -> Tensor:
     cells = owners * classes + part.labels
     chosen = _asked(part.labels) if chosen is None else chosen
     return torch.bincount(cells[chosen], minlength=clients * classes).view(clients, -1)
+
+
+def recall(hits: ArrayLike, totals: ArrayLike) -> np.ndarray:
+    """Mean recall over the classes present, [K], from counts [K, C]: "balanced accuracy" read otherwise (EAGLE).
+
+    NaN for a client without samples.
+    """
+    hits, totals = np.asarray(hits, dtype=float), np.asarray(totals, dtype=float)
+    present = totals > 0
+    per_class = np.divide(hits, totals, out=np.zeros_like(hits), where=present)
+    classes = present.sum(axis=-1)
+    total = per_class.sum(axis=-1)
+    return np.divide(total, classes, out=np.full_like(total, np.nan), where=classes > 0)
 
 
 def client_losses(forward: Forward, loss: Loss, x: Tensor, part: Part) -> Tensor:

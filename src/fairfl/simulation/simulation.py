@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, Slope, plain_plan
-from fairfl.metrics.fairness import recall
+from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import averaged_away, combine, finite
 from fairfl.simulation.backends.cuda_graph import same
@@ -18,10 +18,9 @@ from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.client_measurements import Measuring
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.communication import Exchanged
-from fairfl.simulation.evaluation import Evaluation, client_losses, count, evaluate
+from fairfl.simulation.evaluation import Evaluation, client_losses, count, evaluate, recall
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
-from fairfl.simulation.progress import Progress
 from fairfl.simulation.seeds import generator, seed_of
 
 # Evaluations that wait on the device before they are fetched together.

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import balanced_accuracy_score
 
 from fairfl.metrics import fairness
 
@@ -59,35 +58,6 @@ def test_nan_stays_nan():
     for metric in (fairness.gap_max, fairness.gap_min, fairness.gap_var, fairness.faa, fairness.accuracy_mean,
                    fairness.agnostic_loss, fairness.loss_mean, fairness.loss_std):  # fmt: skip
         assert np.isnan(metric(r))
-
-
-def counts(y, p, classes):
-    hits = [sum(1 for a, b in zip(y, p, strict=True) if a == b == c) for c in range(classes)]
-    return [hits], [[list(y).count(c) for c in range(classes)]]
-
-
-def test_worked_recall():
-    hits, totals = counts([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 2], 3)
-    assert fairness.recall(hits, totals)[0] == pytest.approx(0.722222, abs=1e-6)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_recall_agrees_with_scikit_learn(seed):
-    draw = np.random.default_rng(seed)
-    y, p = draw.integers(0, 5, 40), draw.integers(0, 5, 40)
-    hits, totals = counts(y, p, 6)  # class 5 never occurs
-    expected = balanced_accuracy_score(y[np.isin(y, np.unique(y))], p)
-    assert fairness.recall(hits, totals)[0] == pytest.approx(expected)
-
-
-def test_pooled_recall_differs_from_the_mean_over_clients():
-    hits, totals = [[1, 0], [0, 3]], [[1, 0], [4, 4]]
-    assert fairness.recall(hits, totals).tolist() == [1.0, 0.375]
-    assert fairness.recall_pooled(hits, totals) == pytest.approx((1 / 5 + 3 / 4) / 2)
-
-
-def test_a_client_without_samples_has_no_recall():
-    assert np.isnan(fairness.recall([[0, 0]], [[0, 0]])[0])
 
 
 def test_the_gap_of_two_clients_is_the_difference_of_their_losses():

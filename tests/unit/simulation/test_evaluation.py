@@ -2,14 +2,18 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
 from fairfl.algorithms.interface import Deployed
 from fairfl.simulation import evaluation
 from fairfl.simulation.clients import Part
-from fairfl.simulation.evaluation import client_losses, client_measures, count, evaluate, samples_at_once
+from fairfl.simulation.evaluation import client_losses, client_measures, count, evaluate, recall, samples_at_once
 from fairfl.simulation.losses import LOSSES
 from tests.unit.simulation.federations import image_clients
 
@@ -221,3 +225,31 @@ def test_one_output_is_mixed_as_two_probabilities(chunk):
     for client, own in enumerate((-true.log()).split(COUNTS)):
         assert measured.loss[client].item() == pytest.approx(own.mean().item(), nan_ok=True)
         assert measured.hits[client].sum() == right[client].sum()
+
+
+def counts(y, p, classes):
+    hits = [sum(1 for a, b in zip(y, p, strict=True) if a == b == c) for c in range(classes)]
+    return [hits], [[list(y).count(c) for c in range(classes)]]
+
+
+def test_worked_recall():
+    hits, totals = counts([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 2], 3)
+    assert recall(hits, totals)[0] == pytest.approx(0.722222, abs=1e-6)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_recall_agrees_with_scikit_learn(seed):
+    draw = np.random.default_rng(seed)
+    y, p = draw.integers(0, 5, 40), draw.integers(0, 5, 40)
+    hits, totals = counts(y, p, 6)  # class 5 never occurs
+    expected = balanced_accuracy_score(y[np.isin(y, np.unique(y))], p)
+    assert recall(hits, totals)[0] == pytest.approx(expected)
+
+
+def test_recall_is_a_mean_over_classes():
+    hits, totals = [[1, 0], [0, 3]], [[1, 0], [4, 4]]
+    assert recall(hits, totals).tolist() == [1.0, 0.375]
+
+
+def test_a_client_without_samples_has_no_recall():
+    assert np.isnan(recall([[0, 0]], [[0, 0]])[0])

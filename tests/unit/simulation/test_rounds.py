@@ -7,9 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from fairfl.algorithms.interface import Deployed
-from fairfl.metrics.fairness import recall
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.evaluation import client_losses, count, evaluate
+from fairfl.simulation.evaluation import client_losses, count, evaluate, recall
 from fairfl.simulation.seeds import generator, seed_of
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import image_clients, spec_of
