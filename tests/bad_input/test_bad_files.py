@@ -15,12 +15,12 @@ from safetensors.numpy import save
 from fairfl.data import prepared, pretrained
 from fairfl.data.interface import assemble
 from fairfl.experiments.declaration import declaration
-from fairfl.experiments.plain import from_json
 from fairfl.jobs.prepare import write
 from fairfl.models import weights
 from fairfl.partition import partition_file
 from fairfl.runtime import result_files, shape, tables
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import from_json
 from fairfl.simulation.clients import load_clients
 from tests.bad_input.refusals import refused
 

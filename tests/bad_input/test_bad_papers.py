@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.reading import load_paper, load_scale, patched
 from fairfl.experiments.setting import Setting
-from fairfl.experiments.strict import check
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting.claims import preflight
+from fairfl.runtime.validation import check
 from tests.bad_input.refusals import refused
 
 DELETE = object()
 S = "settings/eagle_toy_2clients"
 LINEAR = "settings/eagle_emnist_linear_a0.1"
 ROW = "artifacts/table1/rows/5/hyperparameters"
-COUNT = "input should be less than or equal to"
 
 
 @cache
@@ -64,12 +63,12 @@ PAPER = [
     ("settings/a b", {"extends": "emnist_linear"}, "'a b' cannot be the name of a file"),
     ("settings/..", {"extends": "emnist_linear"}, "'..' cannot be the name of a file"),
     ("settings/" + "s" * 101, {"extends": "emnist_linear"}, "is too long for the name of a file: 101 of 100"),
-    (f"{LINEAR}/clients", 10**9 + 1, f"clients: 1000000001: {COUNT}"),
-    (f"{LINEAR}/clients", 10**7, f"clients: 10000000: {COUNT} 1000000"),
+    (f"{LINEAR}/clients", 10**9 + 1, "clients: 1000000001: expected 1000000 or less"),
+    (f"{LINEAR}/clients", 10**7, "clients: 10000000: expected 1000000 or less"),
     (f"{LINEAR}/clients", True, "clients: True"),
     (f"{LINEAR}/clients_per_round", 11, "clients_per_round is 11, there are only 10 clients"),
     (f"{LINEAR}/rounds", 0, "rounds: 0"),
-    (f"{LINEAR}/rounds", 10**12, f"rounds: 1000000000000: {COUNT}"),
+    (f"{LINEAR}/rounds", 10**12, "rounds: 1000000000000: expected 1000000000 or less"),
     (f"{LINEAR}/rounds", None, "rounds: None"),
     (f"{LINEAR}/rounds", "10", "rounds: '10'"),
     (f"{LINEAR}/learning_rate", 10**400, "learning_rate: a whole number of 1329 bits"),

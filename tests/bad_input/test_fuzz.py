@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from fairfl.data import registry
 from fairfl.data.options import json_object
 from fairfl.experiments.config import Config
-from fairfl.experiments.strict import SpecError, check, load
+from fairfl.experiments.strict import load
 from fairfl.reporting.claims.grammar import ClaimError, parse
 from fairfl.runtime.errors import FairflError, OptionError
+from fairfl.runtime.validation import SpecError, check
 from tests.bad_input.refusals import check_lines
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))

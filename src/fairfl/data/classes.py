@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import shown
 
 
 def checked(dataset: str, classes: object, total: int) -> list[int] | None:

@@ -31,8 +31,8 @@ from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
-from fairfl.experiments.plain import from_json, shown, spoken
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.plain import from_json, shown, spoken
 
 CLASSES = 62
 PER_SEED = False

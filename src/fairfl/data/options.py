@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from fairfl.experiments.plain import from_json, shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import from_json, shown
 
 _LARGEST = 2**32 - 1  # of seeds; nothing else comes near it
 

@@ -23,7 +23,7 @@ from fairfl.data.checks import usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, whole
-from fairfl.experiments import plain
+from fairfl.runtime import plain
 from fairfl.runtime.errors import DataError
 
 CLASSES = 10_000

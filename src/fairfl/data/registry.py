@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from fairfl.data.interface import Dataset
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import shown
 
 _HELPERS = {
     "__init__", "checks", "classes", "download", "interface", "options", "prepared", "pretrained", "registry", "reviews",

@@ -17,8 +17,8 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, assemble
 from fairfl.data.options import whole
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import DataError, OptionError
+from fairfl.runtime.plain import shown
 
 PAD, UNKNOWN, CLS, SEP = range(4)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number, whole
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import shown
 
 CLASSES = 2
 PER_SEED = True

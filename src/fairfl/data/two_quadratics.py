@@ -14,8 +14,8 @@ import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import merge, number
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import shown
 
 CLASSES = 0
 PER_SEED = False

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from fairfl.data.options import whole
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import OptionError
+from fairfl.runtime.plain import shown
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 

@@ -1,6 +1,6 @@
-"""Base class of every typed configuration."""
+"""Base classes of every typed configuration and of every spec of a job."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Strict(BaseModel):
@@ -14,3 +14,9 @@ class Strict(BaseModel):
         populate_by_name=True,
         protected_namespaces=(),
     )
+
+
+class JobSpec(Strict):
+    """All that the result of a job depends on, as its --spec says it. Plain JSON: lists, no tuples."""
+
+    code: dict[str, str] = Field(default_factory=dict, description="module -> hash of what it says; recorded, not read")

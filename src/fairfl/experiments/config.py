@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 
-from fairfl.experiments import plain
 from fairfl.experiments.base import Strict
-from fairfl.experiments.strict import nearest
+from fairfl.runtime import plain
+from fairfl.runtime.validation import nearest
 
 _SCHEMES = ("http", "https", "file")
 _LONGEST_PLACE = 4000

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fairfl.experiments.plain import shown
-from fairfl.experiments.strict import SpecError, check, nearest
+from fairfl.runtime.plain import shown
 from fairfl.runtime.shape import PACKAGE, modules
+from fairfl.runtime.validation import SpecError, check, nearest
 
 _CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}
 

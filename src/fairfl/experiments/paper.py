@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fairfl.experiments import plain
 from fairfl.experiments.base import Strict
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting, Value
-from fairfl.experiments.strict import nearest
 from fairfl.metrics.origin import Origin, origins, owner
+from fairfl.runtime import plain
+from fairfl.runtime.validation import nearest
 
 Name = Annotated[str, AfterValidator(plain.name)]
 

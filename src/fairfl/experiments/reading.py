@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.paper import Paper, Scale
-from fairfl.experiments.plain import shown, spoken
 from fairfl.experiments.setting import Setting
-from fairfl.experiments.strict import Spec, SpecError, check, load, merged, nearest
+from fairfl.experiments.strict import load, merged
+from fairfl.runtime.plain import shown, spoken
+from fairfl.runtime.validation import Model, SpecError, check, nearest
 
 _LONGEST_TRAIL = 20
 
@@ -67,7 +68,7 @@ def load_scale(path: Path) -> Scale:
     return _named(check(load(path), Scale, str(path)), "scale", path)
 
 
-def _named(spec: Spec, key: str, path: Path) -> Spec:
+def _named(spec: Model, key: str, path: Path) -> Model:
     """The spec, if it is called like its file: results lie under this name."""
     if getattr(spec, key) != path.stem:
         raise SpecError(f"{path}: {key}: {getattr(spec, key)!r} must equal the file's name {path.stem!r}")

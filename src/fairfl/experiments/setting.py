@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from fairfl.data import registry
-from fairfl.experiments import plain
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
-from fairfl.experiments.strict import SpecError, explain, nearest
+from fairfl.runtime import plain
+from fairfl.runtime.validation import SpecError, explain, nearest
 
 PARTS = ("train", "validation", "test")
 

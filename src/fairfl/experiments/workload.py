@@ -14,11 +14,12 @@ from typing import Any
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, names, parameters
 from fairfl.experiments.paper import Artifact, Paper, Scale
-from fairfl.experiments.plain import level, shown
 from fairfl.experiments.reading import load_paper, load_scale, nested, patched
 from fairfl.experiments.setting import Setting, Tuning
-from fairfl.experiments.strict import SpecError, check, merged, nearest
+from fairfl.experiments.strict import merged
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
+from fairfl.runtime.plain import level, shown
+from fairfl.runtime.validation import SpecError, check, nearest
 
 # Ends the name of an arm that runs with what the tuning chose, so that both kinds of results can lie side by side.
 TUNED = "+tuned"

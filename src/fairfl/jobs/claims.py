@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
-from fairfl.experiments.strict import nearest
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.comparison import csv_text
 from fairfl.reporting.claims.evaluation import Judgement, evaluate
 from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.reporting.values import command, digits_of, number_text, ours, pooled, reported
 from fairfl.runtime import atomic, cli, job
+from fairfl.runtime.validation import nearest
 from fairfl.workflow.job_specs import changed_by_scale
 
 

@@ -15,12 +15,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfl.experiments.declaration import names
-from fairfl.experiments.strict import check, nearest
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NothingRun, labels, read_spec
 from fairfl.reporting.notes import note
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import check, nearest
 
 PLOTS = "reporting/plots"
 # No date, no version: the same figure is the same file.

@@ -17,7 +17,6 @@ import pandas as pd
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.strict import check
 from fairfl.metrics.origin import origins
 from fairfl.reporting.cells import Line, best, lines_of, on_machines, remarks
 from fairfl.reporting.inputs import Inputs, Row, labels, read_spec, symbol
@@ -35,6 +34,7 @@ from fairfl.reporting.markup import (
 )
 from fairfl.reporting.notes import note
 from fairfl.runtime import atomic, cli, job
+from fairfl.runtime.validation import check
 
 CSV_COLUMNS = (
     "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "mean", "std", "seeds", "data", "runs",

@@ -10,10 +10,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.strict import nearest
 from fairfl.runtime import atomic, cli, job, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.shape import COUNT, SEED
+from fairfl.runtime.validation import nearest
 
 CHOSEN = ("learning_rate", "batch_size", "hyperparameters")
 COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from fairfl.data import prepared
-from fairfl.experiments.strict import nearest
 from fairfl.metrics.origin import owner
 from fairfl.partition.partition_file import read
 from fairfl.reporting import measured
@@ -21,6 +20,7 @@ from fairfl.reporting.units import factor
 from fairfl.runtime import shape, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.shape import COUNT
+from fairfl.runtime.validation import nearest
 
 # Letters that the papers print in place of a hyper-parameter's name.
 GREEK = {

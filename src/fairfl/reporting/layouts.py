@@ -6,11 +6,11 @@ from typing import Any
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.strict import nearest
 from fairfl.metrics.origin import owner
 from fairfl.reporting.cells import Line
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
 
 ARROWS = {"up": " ↑", "down": " ↓", None: ""}
 Head = str | Row

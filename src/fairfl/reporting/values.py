@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.paper import Metric, Paper
-from fairfl.experiments.strict import nearest
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
@@ -24,6 +23,7 @@ from fairfl.reporting.arms import Arm, arm, arm_text
 from fairfl.reporting.units import counts, factor
 from fairfl.runtime import job, shape
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
 
 Key = tuple[str, str, Arm, str]
 

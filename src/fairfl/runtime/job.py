@@ -10,9 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from fairfl.runtime import ownership, records, shape
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.validation import from_text
 
 
 def arguments(parser: argparse.ArgumentParser, *, spec: bool = True) -> None:
@@ -78,8 +81,10 @@ def now_at_the_latest(path: Path) -> None:
             os.utime(path)
 
 
-def spec_of(args: argparse.Namespace, form: Any = dict) -> dict[str, Any]:
-    """The job's spec. Raises FairflError if it is not JSON of this form (fairfl.runtime.shape)."""
+def spec_of(args: argparse.Namespace, form: Any = dict) -> Any:
+    """The job's spec. Raises FairflError if it is not JSON of this model (or shape, fairfl.runtime.shape)."""
+    if isinstance(form, type) and issubclass(form, BaseModel):
+        return from_text(args.spec, form, "--spec")
     return shape.parsed(args.spec, form, "--spec")
 
 

@@ -9,8 +9,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.plain import from_json, shown, spoken
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import from_json, shown, spoken
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairfl.experiments.plain import shown
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import shown
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.setting import Setting
-from fairfl.experiments.strict import SpecError, check, load
+from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
+from fairfl.runtime.validation import SpecError, check
 
 
 @pytest.fixture()
@@ -104,8 +105,8 @@ PAPER_CASES = [
     (f"{TEMPLATE}/data/split", "byclas", ["byclas", "byclass"]),
     (f"{TEMPLATE}/data/spilt", "byclass", ["spilt", "split"]),
     (f"{TEMPLATE}/partition/name", "dirichlet", ["'dirichlet'", "did you mean 'dirichlet_by_class'"]),
-    (f"{S}/partition/alpha", 0, ["alpha", "greater than 0"]),
-    (f"{S}/partition/alpha", -1.0, ["alpha", "greater than 0"]),
+    (f"{S}/partition/alpha", 0, ["alpha", "more than 0"]),
+    (f"{S}/partition/alpha", -1.0, ["alpha", "more than 0"]),
     (f"{S}/partition/alpha", float("nan"), ["alpha", "finite"]),
     (f"{S}/partition/alfa", 1.0, ["alfa", "did you mean 'alpha'"]),
     (f"{S}/extends", "emnist_liner", ["extends unknown 'emnist_liner'", "did you mean 'emnist_linear'"]),

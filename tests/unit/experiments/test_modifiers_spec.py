@@ -6,8 +6,8 @@ import pytest
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCED
-from fairfl.experiments.strict import SpecError
 from fairfl.experiments.workload import arm_name, load_workload, parted
+from fairfl.runtime.validation import SpecError
 from fairfl.workflow import job_specs
 
 SETTING = {

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from fairfl.experiments.setting import Setting, Surrogate
-from fairfl.experiments.strict import SpecError, check
 from fairfl.experiments.workload import Run, load_workload
 from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.validation import SpecError, check
 from fairfl.workflow import job_specs
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.paths import Layout

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.setting import SOURCED
-from fairfl.experiments.strict import SpecError
 from fairfl.experiments.workload import Run, load_workload
 from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.validation import SpecError
 from fairfl.workflow import job_specs
 from fairfl.workflow.paths import Layout
 

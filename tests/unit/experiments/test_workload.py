@@ -9,9 +9,9 @@ import yaml
 
 from fairfl.experiments.declaration import declaration, names
 from fairfl.experiments.schemas import schemas
-from fairfl.experiments.strict import SpecError
 from fairfl.experiments.workload import Run, arm_name, load_workload
 from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.validation import SpecError
 from fairfl.workflow import job_specs
 from fairfl.workflow.paths import Layout
 

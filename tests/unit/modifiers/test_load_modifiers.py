@@ -9,7 +9,7 @@ import torch
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
 from fairfl.experiments.declaration import declaration, names, parameters
-from fairfl.experiments.strict import SpecError
+from fairfl.runtime.validation import SpecError
 from tests.unit.modifiers.updates import D, close, federation, reports, tensor
 
 REQUIRED = {"dp": {"sigma": 1.0}}

@@ -14,8 +14,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from fairfl.experiments.plain import one_line, spoken
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.plain import one_line, spoken
 
 # What the readers of the standard library raise on files that are damaged, or made to trip them.
 DAMAGE = (

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from fairfl.data.formats import archives
-from fairfl.experiments.plain import one_line
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.plain import one_line
 
 _MAX_BYTES = 256 * 2**20
 

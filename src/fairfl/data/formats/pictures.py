@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairfl.experiments.plain import spoken
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.plain import spoken
 
 
 def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> tuple[np.ndarray, bool]:

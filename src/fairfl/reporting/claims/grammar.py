@@ -20,9 +20,9 @@ from typing import Any, Literal
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 
-from fairfl.experiments.plain import shown
 from fairfl.reporting.arms import Arm, arm
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import shown
 
 GRAMMAR = r"""
     ?start: comparison | argopt | monotone | undominated

@@ -18,13 +18,13 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.strict import nearest
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
 from fairfl.reporting.units import factor
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
 
 NEEDS = ("rounds", "reported")
 COLUMNS = (

@@ -17,10 +17,10 @@ from matplotlib.ticker import NullLocator
 from pydantic import Field, model_validator
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.strict import nearest
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, labels, symbol
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
 
 NEEDS = ("tidy", "reported")
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds")

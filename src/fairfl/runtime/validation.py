@@ -1,0 +1,140 @@
+"""Checking plain data from outside against a pydantic model: what is wrong is one line `where: key: value: reason`."""
+
+import difflib
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from fairfl.runtime import plain
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import from_json, one_line, shown, spoken
+
+Model = TypeVar("Model", bound=BaseModel)
+Type = TypeVar("Type")
+
+
+class SpecError(FairflError):
+    """A configuration that cannot be run. The message names file, key, value and a way out."""
+
+
+def nearest(word: Any, known: Any) -> str:
+    """Return ", did you mean 'x'?" for the closest known word, or the list of known words."""
+    names = [str(k) for k in known]
+    match = difflib.get_close_matches(word[:200] if isinstance(word, str) else shown(word), names, n=1, cutoff=0.6)
+    if match:
+        return f"; did you mean {match[0]!r}?"
+    return f"; known: {', '.join(names[:20])}" + (", ..." if len(names) > 20 else "")
+
+
+def _fields_at(model: Any, location: tuple) -> list[str]:
+    """Names of the keys that are valid where an unknown key was found."""
+    for part in location:
+        if isinstance(part, int) or not (isinstance(model, type) and issubclass(model, BaseModel)):
+            continue
+        for name, field in model.model_fields.items():
+            if part in (name, field.alias):
+                model = _inner_model(field.annotation)
+                break
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        return [field.alias or name for name, field in model.model_fields.items()]
+    return []
+
+
+def _inner_model(annotation: Any) -> Any:
+    """The spec class inside list[X], dict[str, X], X | None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        found = _inner_model(part)
+        if found is not None:
+            return found
+    return None
+
+
+_EXPECTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "greater_than": "more than {gt:.15g}",
+    "greater_than_equal": "{ge:.15g} or more",
+    "less_than": "less than {lt:.15g}",
+    "less_than_equal": "{le:.15g} or less",
+}
+
+
+def explain(error: ValidationError, model: Any, where: str, prefix: str = "") -> SpecError:
+    """Turn pydantic's report into lines `where: key: value: what is wrong; nearest valid name`."""
+    return SpecError("\n".join(_problems(error, model, where, prefix)))
+
+
+def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") -> list[str]:
+    lines = []
+    for problem in error.errors():
+        location = tuple(problem["loc"])
+        value, kind = problem.get("input"), problem["type"]
+        if kind == "extra_forbidden":
+            hint = nearest(location[-1], _fields_at(model, location[:-1]))
+            reason = f"unknown key (value {shown(value)}){hint}"
+        elif kind == "literal_error":
+            choices = [c.strip().strip("'") for c in problem["ctx"]["expected"].replace(" or ", ", ").split(",")]
+            reason = f"{shown(value)} is not valid{nearest(value, choices)}"
+        elif kind == "missing":
+            reason = "missing; it has no default"
+        elif kind == "value_error":  # a validator of ours shows the value where it helps
+            reason = problem["msg"].removeprefix("Value error, ")
+        elif kind in _EXPECTED:
+            expected = _EXPECTED[kind].format(**problem.get("ctx", {}))
+            reason = f"{shown(value)}: expected {expected}{_as_number(kind, value)}"
+        else:
+            reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
+        lines.append(one_line(": ".join(filter(None, (where, spoken((prefix, *location)), reason)))))
+    return lines
+
+
+def _as_number(kind: str, value: Any) -> str:
+    if kind != "float_type" or not isinstance(value, str):
+        return ""
+    try:
+        float(value)
+    except ValueError:
+        return ""
+    return "; YAML takes a number with an exponent for text unless it has a point: 1.0e-3"
+
+
+def check(data: Any, model: type[Model], file: str, prefix: str = "") -> Model:
+    """Validate what stands in a YAML file against a model. Raises SpecError with one line per problem."""
+    if not isinstance(data, dict):
+        where = f"{prefix}: " if prefix else ""
+        raise SpecError(f"{file}: {where}expected `key: value` lines, found {shown(data)}")
+    try:
+        plain.size(data)
+    except plain.Fault as fault:
+        key = f"{prefix}.{fault.key}".strip(".")
+        raise SpecError(f"{file}: {key}: {fault}" if key else f"{file}: {fault}") from None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise explain(error, model, file, prefix) from None
+
+
+def from_text(text: str | bytes, kind: type[Type], where: str) -> Type:
+    """The value of a JSON text, a model or another type. Raises FairflError with one line that begins with `where`."""
+    try:
+        value = from_json(text)
+    except ValueError as error:
+        raise FairflError(f"{where}: not valid JSON: {error}") from None
+    return checked(value, kind, where)
+
+
+def checked(value: Any, kind: type[Type], where: str) -> Type:
+    """The value as a model or another type. Raises FairflError with one line, the first problem."""
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise FairflError(_problems(error, kind, where)[0]) from None
