@@ -1,109 +1,23 @@
-"""python -m fairfl.jobs.figure: one figure as PDF, PNG and the CSV of exactly what it shows.
-
-How a figure is drawn stands in fairfl.reporting.plots.<plot>: a `Config` with its options, the kinds of
-files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
-"""
+"""python -m fairfl.jobs.figure: one figure as PDF, PNG and the CSV of exactly what it shows."""
 
 import argparse
-import importlib
-import io
-import textwrap
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
-from matplotlib.figure import Figure
-
-from fairfl.experiments.declaration import names
-from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, NothingRun, labels, read_spec
-from fairfl.reporting.notes import note
 from fairfl.runtime import atomic, cli, job
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import check, nearest
-
-PLOTS = "reporting/plots"
-# No date, no version: the same figure is the same file.
-_METADATA = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "png": {"Software": None}}
-
-
-def build(spec: dict[str, Any]) -> tuple[bytes, bytes, str]:
-    """(PDF, PNG, CSV) of a figure. Raises FairflError on an unknown plot, a bad option, missing inputs."""
-    artifact = spec["artifact"]
-    where = f"papers/{spec['paper']}.yaml: artifacts.{spec['id']}"
-    known = names(PLOTS)
-    if artifact["plot"] not in known:
-        raise FairflError(f"{where}.plot: no plot {artifact['plot']!r}{nearest(artifact['plot'], known)}")
-    plot = importlib.import_module(f"fairfl.reporting.plots.{artifact['plot']}")
-    config = check(artifact["options"], plot.Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
-    inputs = Inputs(spec)
-    inputs.require(plot.NEEDS)
-    with style.applied():
-        try:
-            figure, frame = plot.draw(inputs, config)
-        except NothingRun as error:
-            figure, frame = _empty(str(error))
-        style.footer(figure, footer_text(inputs, getattr(config, "labels", {})))
-        # Lay out once, so that both files have the same layout (and half the time is spent).
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
-    return pdf, png, csv(spec, frame)
-
-
-def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
-    """What the figure was made from, in small print."""
-    spec = inputs.spec
-    head = f"{spec['paper']}, {spec['artifact']['title']}."
-    made = note(spec, labels(inputs.settings, given), changes=False)
-    return " ".join([head, made, *_recovered(inputs), *inputs.remarks])
-
-
-def _recovered(inputs: Inputs) -> list[str]:
-    """Which rows have hyper-parameters that the paper does not print, and which algorithms are reconstructions."""
-    groups: dict[str, list[str]] = {}
-    for row, told in zip(inputs.rows, inputs.spec["artifact"]["rows"], strict=True):
-        groups.setdefault(told["provenance"], []).append(row.label)
-    every = len(groups) == 1
-    sentences = [
-        f"Hyper-parameters not in the paper, {word}{'' if every else ': ' + ', '.join(dict.fromkeys(names))}."
-        for word, names in groups.items()
-        if word != "paper"
-    ]
-    made_up = [inputs.spec["algorithms"][name] for name in inputs.spec.get("reconstructed", [])]
-    return sentences + ([f"Reconstructed without its formulas: {', '.join(made_up)}."] if made_up else [])
-
-
-def csv(spec: dict[str, Any], frame: pd.DataFrame) -> str:
-    """The drawn numbers, with the artifact and the data (stand-ins included) on every line."""
-    frame = frame.copy()
-    frame.insert(0, "artifact", f"{spec['paper']}_{spec['id']}")
-    if "setting" in frame:
-        frame["data"] = frame["setting"].map({key: value["data"] for key, value in spec["settings"].items()})
-    return frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
-
-
-def _empty(text: str) -> tuple[Figure, pd.DataFrame]:
-    """A figure that says why it is empty: a restricted configuration must not stop the other artifacts."""
-    figure = style.canvas(style.COLUMN, 1.2)
-    figure.text(0.5, 0.6, textwrap.fill(text, 50), ha="center", va="center", color=style.GREY)
-    return figure, pd.DataFrame({"setting": []})
-
-
-def _bytes(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=_METADATA[kind])
-    return buffer.getvalue()
 
 
 def main(argv: list[str] | None = None) -> None:
+    from fairfl.reporting.figures import build  # here: the planner must not import matplotlib
+    from fairfl.reporting.inputs import read_spec
+
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.figure", description=__doc__)
     job.arguments(parser)
     for kind in ("pdf", "png", "csv"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
     args = parser.parse_args(argv)
+    spec = read_spec(args.spec)
     with job.leaving(args, args.csv, args.pdf, args.png):
-        pdf, png, text = build(read_spec(args.spec))
+        pdf, png, text = build(spec)
         atomic.write_bytes(args.pdf, pdf)
         atomic.write_bytes(args.png, png)
         atomic.write_text(args.csv, text)

@@ -1,13 +1,13 @@
 """python -m fairfl.jobs.page: write the report page."""
 
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.page.page import render
-from fairfl.reporting.values import command
 from fairfl.runtime import atomic, cli, job
 
 
 def main(argv: list[str] | None = None) -> None:
-    args = command("Write the report page.", argv)
+    from fairfl.reporting.page.page import render  # here: the planner must not import jinja2
+
+    args = job.summary_arguments("Write the report page.", argv)
     with job.leaving(args, args.out):
         workload = load_workload(args.root, args.config)
         atomic.write_text(args.out, render(workload, args.results, args.out))

@@ -1,9 +1,28 @@
-"""What a scale changed in a setting, from sentences such as 'rounds: 100 -> 10'."""
+"""What a scale changed in a setting, in sentences such as 'rounds: 100 -> 10'."""
 
 from collections.abc import Iterable
 
+from fairfl.experiments.workload import Workload
+from fairfl.runtime.differences import differences
+
 # Changes that leave the experiment what it is: other seeds are other draws of it, `keep` stores more files.
 _HARMLESS = {"seeds", "keep"}
+
+
+def changed_by_scale(workload: Workload, setting: str, *also: str) -> list[str]:
+    """What the scale replaced in a setting, in words; empty at paper scale.
+
+    `also` names keys that no training depends on: tuning, timing.
+    """
+    paper = workload.papers[workload.paper_of[setting]].settings.get(setting)
+    if paper is None:  # a calibration point
+        return []
+    old = paper.training() | {"seeds": paper.seeds}
+    new = workload.settings[setting].training() | {"seeds": workload.settings[setting].seeds}
+    old["data"].pop("stands_in_for"), new["data"].pop("stands_in_for")
+    for spec, values in ((paper, old), (workload.settings[setting], new)):
+        values |= spec.model_dump(mode="json", include=set(also))
+    return list(differences(old, new))
 
 
 def changed_keys(changes: Iterable[str]) -> set[str]:

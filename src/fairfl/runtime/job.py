@@ -81,6 +81,19 @@ def now_at_the_latest(path: Path) -> None:
             os.utime(path)
 
 
+def summary_arguments(description: str, argv: list[str] | None) -> argparse.Namespace:
+    """The options of comparison, claims and page: --config (parsed), --root, --results, --out, and those of all jobs."""
+    parser = argparse.ArgumentParser(description=description)
+    arguments(parser, spec=False)
+    parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
+    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
+    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    args = parser.parse_args(argv)
+    args.config = shape.parsed(args.config, dict, "--config")
+    return args
+
+
 def spec_of(args: argparse.Namespace, form: Any = dict) -> Any:
     """The job's spec. Raises FairflError if it is not JSON of this model (or shape, fairfl.runtime.shape)."""
     if isinstance(form, type) and issubclass(form, BaseModel):

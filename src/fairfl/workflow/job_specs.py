@@ -5,21 +5,17 @@ re-run) and on the command line (what the job reads). A job never reads config.y
 so what triggers a job and what it computes from cannot drift apart.
 """
 
-import math
 from typing import Any
 
 from fairfl.data.registry import load
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Run, Workload
-from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.reporting.arms import spelled
-from fairfl.reporting.sources import reconstructed, unprinted, used_values
+from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.workflow.code_hash import closure, differences
+from fairfl.workflow.code_hash import closure
 
-# Keys of a setting that matter to numbers of these origins only.
-_ALSO = {"tuned": "tuning", "timed": "timing"}
 # Keys of a setting that decide who owns which sample.
 _PARTITION_KEYS = ("data", "samples", "partition", "partition_seed", "label_noise", "clients", "split")
 
@@ -174,61 +170,10 @@ def _shown(workload: Workload, run: Run) -> str:
 
 
 def artifact(workload: Workload, name: str) -> dict[str, Any]:
-    """Spec of a table or figure: its YAML without caption and claims, titles of algorithms and metrics, code.
-
-    Captions and claims stand on the page, so that another wording draws nothing again.
-    """
-    paper, key, spec = workload.artifacts[name]
-    source = workload.papers[paper]
-    algorithms = {row.algorithm for row in spec.rows}
-    entry = ("fairfl.jobs.figure", f"fairfl.reporting.plots.{spec.plot}") if spec.plot else ("fairfl.jobs.table",)
-    return {
-        "paper": paper,
-        "id": key,
-        "artifact": spec.model_dump(mode="json", exclude={"caption", "claims", "assumed", "notes"}),
-        "metrics": {m: source.metrics[m].model_dump(mode="json") for m in spec.columns},
-        "algorithms": {a: source.algorithms[a].title for a in sorted(algorithms)},
-        "reconstructed": sorted(filter(reconstructed, algorithms)),
-        **({"used": used_values(workload, paper)} if spec.content == "used" else {}),
-        "scale": workload.scale.scale,
-        "settings": {
-            name: {
-                "data": workload.settings[name].data.label,
-                "rounds": workload.settings[name].rounds,
-                "seeds": len(workload.settings[name].seeds),
-                "changed": changed_by_scale(workload, name, *(_ALSO[kind] for kind in spec.origins if kind in _ALSO)),
-                "tuned": tuning.applies
-                if workload.config.tuned and (tuning := workload.settings[name].tuning)
-                else None,
-                **({"says": _said(workload, name)} if "setting" in spec.origins else {}),
-                "unprinted": unprinted(workload.papers[workload.paper_of[name]].settings[name]),
-            }
-            for name in spec.settings
-        },
-        "code": closure(*entry),
-    }
-
-
-def _said(workload: Workload, setting: str) -> dict[str, float | None]:
-    """What a setting says about itself, by metric id; null is without limit, for which JSON has no number."""
-    values = configured(workload.settings[setting].training())
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
-
-
-def changed_by_scale(workload: Workload, setting: str, *also: str) -> list[str]:
-    """What the scale replaced in a setting, in words; empty at paper scale.
-
-    `also` names keys that no training depends on: tuning, timing.
-    """
-    paper = workload.papers[workload.paper_of[setting]].settings.get(setting)
-    if paper is None:  # a calibration point
-        return []
-    old = paper.training() | {"seeds": paper.seeds}
-    new = workload.settings[setting].training() | {"seeds": workload.settings[setting].seeds}
-    old["data"].pop("stands_in_for"), new["data"].pop("stands_in_for")
-    for spec, values in ((paper, old), (workload.settings[setting], new)):
-        values |= spec.model_dump(mode="json", include=set(also))
-    return list(differences(old, new))
+    """Spec of a table or figure: its YAML without caption and claims, titles of algorithms and metrics, code."""
+    plot = workload.artifacts[name][2].plot
+    entry = ("fairfl.jobs.figure", f"fairfl.reporting.plots.{plot}") if plot else ("fairfl.jobs.table",)
+    return {**artifact_spec(workload, name), "code": closure(*entry)}
 
 
 def calibration(workload: Workload, paper: str, name: str) -> dict[str, Any]:

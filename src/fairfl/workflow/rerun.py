@@ -14,8 +14,8 @@ from typing import Any
 
 from fairfl.runtime import records as made
 from fairfl.runtime import result_files
+from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow.code_hash import differences
 from fairfl.workflow.graph import Graph, Job
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting.arms import arm
-from fairfl.reporting.values import MEASURED_KINDS
+from fairfl.reporting.results import MEASURED_KINDS
 
 SCALES = ("paper", "small", "quick")
 

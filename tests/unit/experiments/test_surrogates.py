@@ -7,6 +7,7 @@ import yaml
 
 from fairfl.experiments.setting import Setting, Surrogate
 from fairfl.experiments.workload import Run, load_workload
+from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError, check
 from fairfl.workflow import job_specs
@@ -75,9 +76,7 @@ def test_points_of_a_tuning_grid_have_none(root):
 
 def test_what_a_scale_changes_in_a_surrogate_is_said(root):
     load = workload(root, surrogate=Surrogate(clusters=2, every=5))
-    assert job_specs.changed_by_scale(load, SETTING) == [
-        f"surrogate: None -> {load.settings[SETTING].surrogate.model_dump()}"
-    ]
+    assert changed_by_scale(load, SETTING) == [f"surrogate: None -> {load.settings[SETTING].surrogate.model_dump()}"]
 
 
 @pytest.mark.parametrize(

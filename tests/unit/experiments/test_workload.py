@@ -10,6 +10,7 @@ import yaml
 from fairfl.experiments.declaration import declaration, names
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import Run, arm_name, load_workload
+from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow import job_specs
@@ -44,7 +45,7 @@ def test_runs_that_two_artifacts_share_are_run_once(root):
 
 def test_paper_scale_changes_nothing(root):
     load = workload(root, scale="paper")
-    assert all(job_specs.changed_by_scale(load, name) == [] for name in load.settings)
+    assert all(changed_by_scale(load, name) == [] for name in load.settings)
     eagle = [run for run in load.runs if run.setting.startswith("eagle")]
     assert len(eagle) == 4 * (8 * 10 + 12 + 4) + 2
     # Table 4's first column is FedFV as in table 3; figures draw arms of the tables, but for MNIST.
@@ -76,7 +77,7 @@ def test_stand_ins_are_declared(root, scale, real):
 def test_synthetic_settings_run_at_paper_scale(root, scale):
     load = workload(root, scale=scale)
     for name in ("eagle_synthetic_gaussian", "eagle_toy_2clients", "focus_synthetic_10"):
-        assert job_specs.changed_by_scale(load, name) == []
+        assert changed_by_scale(load, name) == []
 
 
 def test_restrictions(root):

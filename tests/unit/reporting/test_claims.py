@@ -10,7 +10,7 @@ from fairfl.experiments.paper import Row
 from fairfl.reporting.arms import arm
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
-from fairfl.reporting.values import Cell, Values
+from fairfl.reporting.results import Cell, Values
 
 NUMBERS = {
     ("fedavg", ""): {"gap": 0.3, "acc": 0.687},

@@ -8,7 +8,7 @@ from fairfl.experiments.paper import Paper
 from fairfl.reporting.arms import arm
 from fairfl.reporting.claims.contradictions import contradictions
 from fairfl.reporting.claims.grammar import ClaimError
-from fairfl.reporting.values import Cell, Values
+from fairfl.reporting.results import Cell, Values
 from tests.unit.reporting import demo
 
 METRICS = {

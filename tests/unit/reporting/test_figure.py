@@ -8,8 +8,7 @@ import matplotlib
 import pandas as pd
 import pytest
 
-from fairfl.jobs import figure
-from fairfl.reporting import style
+from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NothingRun
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -45,25 +44,25 @@ def spec(tmp_path):
 def test_unknown_plot_names_the_nearest(spec):
     spec["artifact"]["plot"] = "gap_boxs"
     with pytest.raises(FairflError, match=r"artifacts.figure4.plot: no plot 'gap_boxs'; did you mean 'gap_boxes'\?"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 def test_unknown_option_names_the_nearest(spec):
     spec["artifact"]["options"] = {"famly": "gap"}
     with pytest.raises(FairflError, match=r"options.famly: unknown key \(value 'gap'\); did you mean 'family'\?"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 def test_missing_kind_of_file_is_named(spec):
     spec["files"] = {}
     with pytest.raises(FairflError, match="eagle_figure4: needs files of kind 'tidy', the spec lists none"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 def test_family_without_values(spec):
     spec["artifact"]["options"] = {"family": "accuracy_client"}
     with pytest.raises(FairflError, match="the results have no metric accuracy_client_0"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 @pytest.mark.parametrize("plot", ["gap_boxes", "optima_range"])
@@ -72,7 +71,7 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
     (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
-    pdf, _, csv = figure.build(spec)
+    pdf, _, csv = figures.build(spec)
     assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
     with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
         inputs = Inputs(spec)
@@ -82,13 +81,13 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
 def test_damaged_tidy_file_is_named(spec, tmp_path):
     (tmp_path / "toy.csv").write_text("setting,seed\ntoy,0\n")
     with pytest.raises(FairflError, match=r"toy.csv: no column algorithm"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 def test_footer_says_what_it_was_made_from(spec):
     inputs = Inputs(spec)
     inputs.present(inputs.tidy)
-    assert figure.footer_text(inputs, {}) == (
+    assert figures.footer_text(inputs, {}) == (
         "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for emnist. "
         "Data: blobs (stand-in for emnist); 1 round; 2 seeds. Not run: AFL."
     )
@@ -107,14 +106,14 @@ def test_row_labels(spec):
 
 def test_state_of_matplotlib_is_left_alone(spec):
     before = dict(matplotlib.rcParams)
-    figure.build(spec)
+    figures.build(spec)
     assert dict(matplotlib.rcParams) == before
 
 
 def test_a_users_matplotlibrc_changes_nothing(spec):
-    files = figure.build(spec)
+    files = figures.build(spec)
     with matplotlib.rc_context({"font.size": 20, "figure.dpi": 31, "pdf.fonttype": 3}):
-        assert figure.build(spec) == files
+        assert figures.build(spec) == files
 
 
 def test_command_line_writes_three_files_without_pyplot(spec, tmp_path):

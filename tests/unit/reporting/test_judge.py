@@ -8,10 +8,11 @@ import pytest
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import load_paper, load_workload
-from fairfl.jobs.claims import lines, main, setting_of, settings_of
+from fairfl.jobs.claims import main
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, parse
-from fairfl.reporting.values import MEASURED_KINDS, Cell, Values, digits_of, pooled, read_reported
+from fairfl.reporting.claims.judging import claim_lines, setting_of, settings_of
+from fairfl.reporting.results import MEASURED_KINDS, Cell, Values, digits_of, pooled, read_reported
 from tests.unit.reporting import demo
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,14 +64,14 @@ def claim(expr: str, setting: str | None = "full", reference: str = "untestable"
 def test_both_sides_are_judged(tmp_path) -> None:
     reported = "table1,full,fedavg,,loss,5,,,nats,\ntable1,full,qffl,q=1,loss,4,,,nats,\n"
     workload = build(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="fails"), reported=reported)
-    (line,) = lines(workload, tmp_path, tmp_path / "results")
+    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
     assert (line.here, line.left, line.right) == ("holds", "1", "2")
     # The figure has no reported file: the table of the same paper answers for it.
     assert (line.reported, line.reported_expected, line.basis) == ("fails", "fails", "paper scale")
 
 
 def test_without_reported_numbers_a_claim_is_untestable(tmp_path) -> None:
-    (line,) = lines(build(tmp_path, claim("loss(fedavg) < 3")), tmp_path, tmp_path / "results")
+    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) < 3")), tmp_path, tmp_path / "results")
     assert (line.here, line.reported) == ("holds", "untestable")
 
 
@@ -85,14 +86,14 @@ def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
     paper["artifacts"]["figure0"] = {**drawing, "claims": claims}
     (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
     workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]})
-    assert {line.here for line in lines(workload, tmp_path, tmp_path / "results")} == {"undecidable"}
+    assert {line.here for line in claim_lines(workload, tmp_path, tmp_path / "results")} == {"undecidable"}
     path = tmp_path / "results/demo/figure0.csv"
     path.parent.mkdir()
     path.write_text(
         "artifact,algorithm,metric,value,vector,x,y\nd,,,nan,g_a,3,0\nd,plain,cosine_c,-0.5,,nan,nan\n"
         "d,projected,cosine_c,0.25,,nan,nan\n"
     )
-    first, second = lines(workload, tmp_path, tmp_path / "results")
+    first, second = claim_lines(workload, tmp_path, tmp_path / "results")
     assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
     assert (second.here, second.reported) == ("fails", "untestable")
 
@@ -110,32 +111,36 @@ def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
     path = tmp_path / "results/demo/figure0.csv"
     path.parent.mkdir()
     path.write_text("panel,setting,client\ndata,full,0\n")
-    (line,) = lines(load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), tmp_path, tmp_path / "results")
+    (line,) = claim_lines(
+        load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), tmp_path, tmp_path / "results"
+    )
     assert (line.here, line.left) == ("holds", "1")
 
 
 def test_printed_digits_decide_ties(tmp_path) -> None:
-    (line,) = lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
+    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
     assert line.here == "holds"  # the paper prints no digit after the point
 
 
 def test_basis_names_data_and_number_of_changes(tmp_path) -> None:
     workload = build(tmp_path, claim("loss(fedavg) == loss(fedavg)@short"))
-    (line,) = lines(workload, tmp_path, tmp_path / "results")
+    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
     assert line.basis.startswith("paper scale; digits (stand-in for synthetic_gaussian), ")
     assert line.basis.endswith(" changes")
 
 
 def test_claim_without_setting_needs_one(tmp_path) -> None:
-    (line,) = lines(build(tmp_path, claim("loss(fedavg) < 3", setting=None)), tmp_path, tmp_path / "results")
+    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) < 3", setting=None)), tmp_path, tmp_path / "results")
     assert (line.here, line.setting, line.left) == ("undecidable", "", "")
     assert "names no setting" in line.reason
-    (line,) = lines(build(tmp_path / "b", claim("loss(fedavg)@short < 3", None)), tmp_path, tmp_path / "b/results")
+    (line,) = claim_lines(
+        build(tmp_path / "b", claim("loss(fedavg)@short < 3", None)), tmp_path, tmp_path / "b/results"
+    )
     assert line.here == "holds"
 
 
 def test_missing_run_is_undecidable_and_named(tmp_path) -> None:
-    (line,) = lines(build(tmp_path, claim("loss(qffl, q=7) < 3")), tmp_path, tmp_path / "results")
+    (line,) = claim_lines(build(tmp_path, claim("loss(qffl, q=7) < 3")), tmp_path, tmp_path / "results")
     assert (line.here, line.reason) == ("undecidable", "no value for loss of qffl(q=7) in full")
 
 
@@ -148,7 +153,7 @@ def test_missing_run_is_undecidable_and_named(tmp_path) -> None:
 )
 def test_bad_claim_stops_with_its_place(tmp_path, expr, message) -> None:
     with pytest.raises(ClaimError, match=message):
-        lines(build(tmp_path, claim(expr)), tmp_path, tmp_path / "results")
+        claim_lines(build(tmp_path, claim(expr)), tmp_path, tmp_path / "results")
 
 
 def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:

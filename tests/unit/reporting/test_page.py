@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.workload import load_workload
-from fairfl.jobs import claims, comparison
 from fairfl.jobs.page import main
+from fairfl.reporting.claims.judging import ClaimLine, claim_lines
+from fairfl.reporting.comparison import ComparisonLine, comparison_lines
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.numbers import plain
 from fairfl.reporting.page.page import render, substitutions
+from fairfl.reporting.results import csv_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -128,9 +130,9 @@ def build(root: Path, patches: tuple = (PATCH,)):
     for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
         (results / "demo" / name).write_bytes(b"x")
     workload = load_workload(root, {"scale": "tiny", "papers": ["demo"]})
-    compared = comparison.csv_text(comparison.lines(workload, root, results), comparison.Line)
+    compared = csv_text(comparison_lines(workload, root, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, root, results), claims.Line))
+    (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, results), ClaimLine))
     return workload, results
 
 
@@ -316,9 +318,9 @@ def two(tmp_path) -> Elements:
     record = {"setting": "x_text", "algorithm": "qffl", "learning_rate": 0.00026, "batch_size": 1, "value": 1}
     (results / "tuned/x_text/qffl.json").write_text(json.dumps(record | {"hyperparameters": {}}))
     workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo", "second"]})
-    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, tmp_path, results), claims.Line))
+    (results / "claims.csv").write_text(csv_text(claim_lines(workload, tmp_path, results), ClaimLine))
     return Elements(render(workload, results, results / "index.html"))
 
 
@@ -395,7 +397,7 @@ def recalled(tmp_path, monkeypatch) -> Elements:
         "table2": "fedavg,,loss,1.4,0.1,std,nats,\n",
     }.items():
         (tmp_path / f"papers/reported/demo/{name}.csv").write_text(f"{head}{name},demo_full,{text}")
-    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
     return Elements(render(workload, results, results / "index.html"))
 
@@ -489,9 +491,9 @@ def focus(tmp_path) -> Elements:
     record = {"arms": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
     (results / "timed/z_image.json").write_text(json.dumps(record))
     workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["third"]})
-    compared = comparison.csv_text(comparison.lines(workload, tmp_path, results), comparison.Line)
+    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(comparison.csv_text(claims.lines(workload, tmp_path, results), claims.Line))
+    (results / "claims.csv").write_text(csv_text(claim_lines(workload, tmp_path, results), ClaimLine))
     return Elements(render(workload, results, results / "index.html"))
 
 

@@ -13,8 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from fairfl.experiments.declaration import declaration, names
-from fairfl.jobs import figure
-from fairfl.reporting import measured, style
+from fairfl.reporting import figures, measured, style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.separators import line_in_frame
 from fairfl.reporting.plots.weight_paths import mean_loss
@@ -169,18 +168,18 @@ def spec_of(results, plot, options=None, rows=None):
 
 
 def drawn(spec):
-    pdf, png, text = figure.build(spec)
+    pdf, png, text = figures.build(spec)
     return pdf, png, pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "nan"])
 
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(results, plot):
     spec = spec_of(results, plot)
-    pdf, png, text = figure.build(spec)
+    pdf, png, text = figures.build(spec)
     assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
     assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
     assert b"CreationDate" not in pdf and b"/Type3" not in pdf
-    assert (pdf, png, text) == figure.build(spec)
+    assert (pdf, png, text) == figures.build(spec)
     frame = pd.read_csv(io.StringIO(text))
     assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
     assert set(frame["artifact"]) == {"eagle_figure9"}
@@ -450,7 +449,7 @@ def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
     spec["artifact"]["columns"] = ["accuracy_gain"]
     spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
     with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
-        figure.build(spec)
+        figures.build(spec)
 
 
 def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies):
@@ -473,9 +472,9 @@ def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies)
 
 def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
     with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
-        figure.build(metric_spec("metric_curves", accuracies, log=["accuracy_men"]))
+        figures.build(metric_spec("metric_curves", accuracies, log=["accuracy_men"]))
     with pytest.raises(FairflError, match="options.part: the runs have no evaluation on 'validation'"):
-        figure.build(metric_spec("metric_curves", accuracies, part="validation"))
+        figures.build(metric_spec("metric_curves", accuracies, part="validation"))
 
 
 def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
@@ -509,14 +508,14 @@ def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
     with pytest.raises(
         FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"
     ):
-        figure.build(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean"))
+        figures.build(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean"))
 
 
 @pytest.mark.parametrize("plot", ["metric_curves", "metric_scatter"])
 def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
     options = {"x": "accuracy_worst10", "y": "accuracy_mean"} if plot == "metric_scatter" else {}
     spec = metric_spec(plot, accuracies, **options)
-    assert figure.build(spec) == figure.build(spec)
+    assert figures.build(spec) == figures.build(spec)
 
 
 # -- an illustration --------------------------------------------------------------------------
@@ -543,7 +542,7 @@ def test_projected_gradients_are_those_of_algorithm_2():
 
 
 def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
-    *_, text = figure.build(gradients_spec())
+    *_, text = figures.build(gradients_spec())
     (tmp_path / "figure1.csv").write_text(text)
     cosines = measured.drawn(tmp_path / "figure1.csv")
     assert set(cosines) == {(way, f"cosine_{name}") for way in ("plain", "projected", "equal_say") for name in VECTORS}
@@ -564,4 +563,4 @@ def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp
 )
 def test_vectors_that_illustrate_nothing_are_refused(vectors, losses, message):
     with pytest.raises(FairflError, match=message):
-        figure.build(gradients_spec(vectors, losses))
+        figures.build(gradients_spec(vectors, losses))

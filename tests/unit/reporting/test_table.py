@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.jobs.table import results_table, static_table, table
-from fairfl.reporting.markup import latex, latex_table, markdown
+from fairfl.reporting.tables.markup import latex, latex_table, markdown
+from fairfl.reporting.tables.table import results_table, static_table, table
 from fairfl.reporting.units import fixed
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo

@@ -2,8 +2,9 @@
 
 import ast
 
+from fairfl.runtime.differences import differences
 from fairfl.workflow import code_hash
-from fairfl.workflow.code_hash import closure, differences, normalised
+from fairfl.workflow.code_hash import closure, normalised
 
 SOURCE = '''
 """Docstring."""

@@ -10,8 +10,8 @@ from fairfl.experiments.paper import Consistency, Paper
 from fairfl.reporting.arms import Arm
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Speaking, bound, nodes, parse
+from fairfl.reporting.results import Cell, Key, Values, digits_of, key_of, pooled
 from fairfl.reporting.units import half_unit, printed
-from fairfl.reporting.values import Cell, Key, Values, digits_of, key_of, pooled
 from fairfl.runtime.validation import nearest
 
 # In a relation: any arm of which the paper prints the number on the left.

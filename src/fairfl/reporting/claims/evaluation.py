@@ -25,7 +25,7 @@ from fairfl.reporting.claims.grammar import (
     Undominated,
     nodes,
 )
-from fairfl.reporting.values import Values
+from fairfl.reporting.results import Values
 
 _PICK: dict[str, Callable[..., Any]] = {"min": min, "max": max}
 _FUNCTIONS: dict[str, Callable[..., float]] = {

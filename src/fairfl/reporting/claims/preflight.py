@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from fairfl.experiments.declaration import parameters
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload
-from fairfl.jobs.claims import parsed
 from fairfl.metrics.origin import owner
 from fairfl.reporting.arms import Arm, arm, arm_text
 from fairfl.reporting.claims.contradictions import contradictions
 from fairfl.reporting.claims.grammar import Argopt, CellOf, ClaimError, Group, Monotone, Speaking, Undominated, nodes
-from fairfl.reporting.values import metric_of
+from fairfl.reporting.claims.judging import parsed
+from fairfl.reporting.results import metric_of
 from fairfl.runtime.validation import nearest
 
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from fairfl.experiments.paper import Artifact, Metric, Paper
 from fairfl.reporting.arms import spelled
 from fairfl.reporting.marks import legend, marks
+from fairfl.reporting.results import DIVERGED, digits_of, metric_of
 from fairfl.reporting.units import endless, printed
-from fairfl.reporting.values import DIVERGED, digits_of, metric_of
 
 Record = dict[str, str]  # a line of comparison.csv or claims.csv
 

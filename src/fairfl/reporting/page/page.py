@@ -14,14 +14,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
-from fairfl.jobs import claims as judge
-from fairfl.jobs import comparison
+from fairfl.reporting.changes import changed_by_scale
+from fairfl.reporting.claims.judging import ClaimLine
+from fairfl.reporting.comparison import ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, used_lines
 from fairfl.reporting.page.numbers import Files, Record, contradictions_view, plain, provenance, table_views
 from fairfl.reporting.sources import used_values
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow.job_specs import changed_by_scale
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
 VERDICTS = {
@@ -220,8 +220,8 @@ def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Rec
 
 def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written."""
-    lines = records(results / "comparison.csv", "comparison", comparison.Line)
-    claims = records(results / "claims.csv", "claims", judge.Line)
+    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
+    claims = records(results / "claims.csv", "claims", ClaimLine)
     files = Files(results, out)
     views = {
         name: artifact_view(

@@ -29,7 +29,7 @@ from fairfl.runtime.warm_start import STARTED, identity
 ENTRIES = (
     "train", "local_optimum", "surrogate", "partition", "prepare", "collect", "table", "figure"
 )  # fmt: skip
-FOLDERS = ("algorithms", "modifiers", "models", "partition", "data", "reporting.plots")
+FOLDERS = ("algorithms", "modifiers", "models", "partition", "data", "reporting", "reporting.tables", "reporting.plots")
 LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")  # imported when a figure is saved
 GRACE = 5.0  # seconds between asking a job to end and killing it
 # Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.metrics.origin import owner
-from fairfl.reporting.cells import Line
 from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.tables.lines import Line
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 

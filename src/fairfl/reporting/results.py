@@ -4,13 +4,13 @@
 (`metrics.<id>.unit`), so that a constant in a claim means the same on both.
 """
 
-import argparse
 import csv
+import io
 import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from fairfl.metrics.origin import owner
 from fairfl.reporting import measured
 from fairfl.reporting.arms import Arm, arm, arm_text
 from fairfl.reporting.units import counts, factor
-from fairfl.runtime import job, shape
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -335,20 +334,16 @@ def every_artifact(workload: Workload) -> dict[str, tuple[str, str, Any]]:
     }
 
 
-# -- command lines ----------------------------------------------------------------------------
+# -- CSV --------------------------------------------------------------------------------------
 def number_text(value: float | None) -> str:
     """A float for CSV: nine significant digits, '' for none or NaN; the same bytes on every machine."""
     return "" if value is None or math.isnan(value) else f"{value + 0.0:.9g}"
 
 
-def command(description: str, argv: list[str] | None) -> argparse.Namespace:
-    """Read --config (a dictionary afterwards) --root --results --out, and what all jobs have."""
-    parser = argparse.ArgumentParser(description=description)
-    job.arguments(parser, spec=False)
-    parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
-    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
-    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
-    given = parser.parse_args(argv)
-    given.config = shape.parsed(given.config, dict, "--config")
-    return given
+def csv_text(rows: list, kind: type) -> str:
+    """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(kind.__dataclass_fields__), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in rows)
+    return out.getvalue()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fairfl.experiments.paper import Metric, Paper
 from fairfl.metrics.configuration import configured
 from fairfl.reporting.arms import arm, arm_text, spelled
+from fairfl.reporting.results import Cell, Values, expanded, number_text, read_reported, read_tidy
 from fairfl.reporting.units import endless, factor, half_unit, printed
-from fairfl.reporting.values import Cell, Values, expanded, number_text, read_reported, read_tidy
 from fairfl.runtime.errors import FairflError
 
 HEADER = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"

@@ -1,0 +1,123 @@
+"""Evaluate the claims of the papers on our numbers and on theirs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fairfl.experiments.paper import Artifact, Claim
+from fairfl.experiments.workload import Workload
+from fairfl.reporting.changes import changed_by_scale
+from fairfl.reporting.claims.evaluation import Judgement, evaluate
+from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
+from fairfl.reporting.results import digits_of, number_text, ours, pooled, reported
+from fairfl.runtime.validation import nearest
+
+
+@dataclass(frozen=True)
+class ClaimLine:
+    """One row of claims.csv; the fields are its columns."""
+
+    paper: str
+    artifact: str
+    claim: str
+    setting: str
+    text: str
+    expr: str
+    here: Literal["holds", "fails", "undecidable"]
+    left: str
+    right: str
+    reason: str
+    reported: Literal["holds", "fails", "untestable"]
+    reported_expected: Literal["holds", "fails", "untestable"]
+    basis: str
+
+
+def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:
+    """The claim's own setting, else the only one of its artifact, else None.
+
+    An illustration has no setting: its claims speak of what it draws, which is kept under its own name.
+    """
+    if artifact.drawing:
+        return name
+    only = artifact.settings[0] if len(artifact.settings) == 1 else None
+    return claim.setting or only
+
+
+def settings_of(statement: Statement, setting: str | None) -> list[str]:
+    """The settings that a claim speaks of: its own and those behind '@', sorted."""
+    named = {getattr(node, "setting", None) or setting for node, _ in nodes(statement) if isinstance(node, Speaking)}
+    return sorted(name for name in named if name)
+
+
+def basis(workload: Workload, settings: list[str]) -> str:
+    """What the claim was judged on here: 'paper scale', or data and number of changes for each setting.
+
+    'the drawing' where `settings` is the name of an illustration.
+    """
+    if any(name in workload.artifacts for name in settings):
+        return "the drawing"
+    changed = {name: len(changed_by_scale(workload, name)) for name in settings}
+    if not any(changed.values()):
+        return "paper scale"
+    parts = [
+        f"{workload.settings[name].data.label}, {count} change{'' if count == 1 else 's'}" if count else "paper scale"
+        for name, count in changed.items()
+    ]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
+    """The claims of an artifact with their syntax trees.
+
+    Raises ClaimError naming artifact, claim, column and what was expected, or a setting that is not there.
+    """
+    paper, _, artifact = workload.artifacts[name]
+    found = []
+    for claim in artifact.claims:
+        try:
+            statement = parse(claim.expr, claim.id)
+        except ClaimError as error:
+            raise ClaimError(f"papers/{paper}.yaml: {name}: {error}") from None
+        for setting in settings_of(statement, setting_of(claim, name, artifact)):
+            if setting not in workload.settings and setting != name:
+                hint = nearest(setting, workload.settings)
+                raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: no setting {setting!r}{hint}")
+        found.append((claim, statement))
+    return found
+
+
+def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine]:
+    """One row per claim of the selected artifacts, in catalogue order."""
+    claims = {name: parsed(workload, name) for name in workload.artifacts}
+    here, tables = ours(workload, results), reported(workload, root)
+    rows = []
+    for name, (paper, _, artifact) in workload.artifacts.items():
+        printed = pooled(paper, name, tables)
+        digits = digits_of(workload.papers[paper].metrics)
+        for claim, statement in claims[name]:
+            setting = setting_of(claim, name, artifact)
+            measured = evaluate(statement, here, setting, artifact.rows, digits)
+            theirs = evaluate(statement, printed, setting, artifact.rows, digits)
+            settings = settings_of(statement, setting)
+            rows.append(_line(paper, name, claim, setting, measured, theirs, basis(workload, settings)))
+    return rows
+
+
+def _line(
+    paper: str, name: str, claim: Claim, setting: str | None, here: Judgement, theirs: Judgement, ground: str
+) -> ClaimLine:
+    return ClaimLine(
+        paper=paper,
+        artifact=name,
+        claim=claim.id,
+        setting=setting or "",
+        text=claim.text,
+        expr=claim.expr,
+        here=here.status,
+        left=number_text(here.left),
+        right=number_text(here.right),
+        reason=here.reason,
+        reported="untestable" if theirs.status == "undecidable" else theirs.status,
+        reported_expected=claim.reference,
+        basis=ground,
+    )

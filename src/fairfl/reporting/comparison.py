@@ -1,0 +1,241 @@
+"""Every number of every table and figure beside the paper's.
+
+    joint spread = sqrt(reported_spread^2 + ours_std^2), at least half a unit of the last printed digit
+    agrees      <=> |ours - reported| <= agree_within * joint spread              (config.verdict)
+
+An empty reported spread counts as 0. Spreads are taken as printed, ours is the population standard deviation over
+seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
+A run that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely
+many rounds) likewise. Seconds are never judged: they tell of the machine.
+
+How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
+and in `contradiction` what speaks against that in the paper itself.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from fairfl.experiments.paper import Artifact
+from fairfl.experiments.workload import Workload
+from fairfl.metrics.origin import origin
+from fairfl.reporting.arms import Arm, arm, arm_text, spelled
+from fairfl.reporting.changes import changed_by_scale, changed_keys
+from fairfl.reporting.claims.contradictions import Found, contradictions
+from fairfl.reporting.marks import Known
+from fairfl.reporting.results import (
+    MEASURED_KINDS,
+    Cell,
+    Values,
+    digits_of,
+    expanded,
+    key_of,
+    metric_of,
+    number_text,
+    ours,
+    reported,
+)
+from fairfl.reporting.sources import known
+from fairfl.reporting.units import half_unit
+from fairfl.runtime.errors import FairflError
+
+Verdict = Literal[
+    "agrees",
+    "differs",
+    "not comparable: scale",
+    "not comparable: stand-in",
+    "not comparable: stand-in and scale",
+    "not comparable: hardware",
+    "not reported",
+    "not run",
+    "diverged",
+]
+
+
+@dataclass(frozen=True)
+class ComparisonLine:
+    """One row of comparison.csv; the fields are its columns. Numbers are in `unit`, '' where there is none."""
+
+    artifact: str
+    setting: str
+    algorithm: str
+    hyperparameters: str
+    metric: str
+    unit: str
+    reported: str
+    reported_spread: str
+    ours: str
+    ours_std: str
+    seeds: int
+    difference: str
+    difference_over_spread: str
+    verdict: Verdict
+    provenance: str
+    note: str
+    reported_note: str
+    contradiction: str
+    data: str
+    changed_by_scale: str
+    runs: str
+    fingerprints: str
+
+
+def obstacle(workload: Workload, setting: str, metric: str) -> Verdict | None:
+    """Why a number of this setting cannot be held against the paper's; None if it can."""
+    if origin(metric) == "timed":
+        return "not comparable: hardware"
+    stands_in = workload.settings[setting].data.stands_in_for is not None
+    rest = changed_keys(changed_by_scale(workload, setting)) - ({"data"} if stands_in else set())
+    if stands_in:
+        return "not comparable: stand-in and scale" if rest else "not comparable: stand-in"
+    return "not comparable: scale" if rest else None
+
+
+def difference(paper: Cell | None, here: Cell | None) -> float | None:
+    """Ours minus the paper's; None unless both are finite."""
+    if paper is None or here is None or paper.mean is None or here.mean is None:
+        return None
+    return here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
+
+
+def joint_spread(reported_spread: float | None, ours_std: float | None, rounding: float) -> float:
+    """Root of the summed squares, at least `rounding`: half a unit of the last printed digit."""
+    return max(math.hypot(reported_spread or 0.0, ours_std or 0.0), rounding)
+
+
+def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spreads: float | None) -> Verdict:
+    """The verdict on one number; `spreads` is |difference| / (agree_within * joint spread)."""
+    if paper is None or (paper.mean is None and not paper.diverged):
+        return "not reported"
+    if here is None:
+        return "not run"
+    if here.mean is None and not paper.diverged:
+        return "diverged"
+    if blocked:
+        return blocked
+    if paper.diverged:
+        return "agrees" if here.mean is None else "differs"
+    if spreads is None:  # one of them is infinite
+        return "agrees" if paper.mean == here.mean else "differs"
+    # A difference of exactly the limit agrees; the last bits of the arithmetic must not decide.
+    return "agrees" if spreads <= 1 + 1e-9 else "differs"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What one artifact is compared from."""
+
+    workload: Workload
+    name: str
+    paper: str
+    artifact: Artifact
+    here: Values
+    printed: Values
+    against: Found
+
+    def lines(self) -> Iterator[ComparisonLine]:
+        """The artifact's own cells, then reported numbers that it has no cell for."""
+        done = set()
+        for setting in self.artifact.settings:
+            for algorithm, hyperparameters, said in self.rows_in(setting):
+                for column in self.artifact.columns_for(algorithm, setting):
+                    for metric in expanded(column, (self.here, setting), (self.printed, setting)):
+                        done.add(key_of(setting, algorithm, arm(hyperparameters), metric))
+                        yield self.line(setting, algorithm, hyperparameters, metric, said)
+        for setting, algorithm, levels, metric in self.printed.cells:
+            if (setting, algorithm, levels, metric) not in done:
+                yield self.line(setting, algorithm, _level_text(levels), metric, Known(""))
+
+    def rows_in(self, setting: str) -> list[tuple[str, str, Known]]:
+        """(algorithm, hyper-parameters, how they are known) of the setting's rows; a nameless one where numbers belong
+        to no algorithm."""
+        if not self.artifact.rows and self.artifact.of_settings:
+            return [("", "", Known(""))]
+        rows = self.artifact.rows_in(setting)
+        return [(row.algorithm, spelled(row.hyperparameters), known(row)) for row in rows]
+
+    def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str, said: Known) -> ComparisonLine:
+        levels = arm(hyperparameters)
+        paper = self.printed.find(setting, algorithm, levels, metric)
+        here = self.here.find(setting, algorithm, levels, metric)
+        metrics = self.workload.papers[self.paper].metrics
+        described = metric_of(metrics, metric)
+        paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
+        units = [cell.unit for cell in (here, paper) if cell] or [described.unit if described else ""]
+        if len(set(units)) > 1:
+            raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
+        apart, over = difference(paper, here), None
+        if paper and here and paper.mean is not None and apart is not None:
+            rounding = half_unit(paper.mean, units[0], digits_of(metrics)(metric))
+            over = apart / joint_spread(paper.std, here.std, rounding)
+        blocked = obstacle(self.workload, setting, metric)
+        limit = self.workload.config.verdict.agree_within
+        return ComparisonLine(
+            artifact=self.name,
+            setting=setting,
+            algorithm=algorithm,
+            hyperparameters=hyperparameters,
+            metric=metric,
+            unit=units[0],
+            reported=number_text(paper_or_none.mean),
+            reported_spread=number_text(paper_or_none.std),
+            ours=number_text(here_or_none.mean),
+            ours_std=number_text(here_or_none.std),
+            seeds=here_or_none.seeds,
+            difference=number_text(apart),
+            difference_over_spread=number_text(over),
+            verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
+            provenance=", ".join(said.words),
+            note="; ".join(filter(None, (said.note, _note(here, metric, arm_text(algorithm, levels))))),
+            reported_note=paper_or_none.note,
+            contradiction="; ".join(self.against.get((self.name, key_of(setting, algorithm, levels, metric)), ())),
+            data=self.workload.settings[setting].data.label,
+            changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
+            runs=";".join(here_or_none.runs),
+            fingerprints=";".join(here_or_none.fingerprints),
+        )
+
+
+def _level_text(levels: Arm) -> str:
+    return ",".join(f"{key}={value}" for key, value in levels)
+
+
+# Why there is no number of ours, by where it would come from.
+_ABSENT = {
+    "tidy": "no run of {row} measured this",
+    "tuned": "nothing was tuned for {row}",
+    "statistics": "no partition was counted",
+    "timed": "nothing was timed",
+    "setting": "the setting does not say",
+}
+_DIVERGED = {
+    "tidy": "{diverged} of {seeds} seeds diverged",
+    "tuned": "every point of the grid diverged",
+    "statistics": "not defined for this partition",
+}
+
+
+def _note(here: Cell | None, metric: str, row: str) -> str:
+    """What is to be said about our number."""
+    parts = [here.note] if here and here.note else []
+    if here is None:
+        parts.append(_ABSENT[origin(metric)].format(row=row))
+    elif here.diverged:
+        parts.append(_DIVERGED[origin(metric)].format(diverged=here.diverged, seeds=here.seeds))
+    elif here.censored:
+        parts.append(f"not reached by {here.censored} of {here.seeds} seeds")
+    return "; ".join(parts)
+
+
+def comparison_lines(workload: Workload, root: Path, results: Path) -> list[ComparisonLine]:
+    """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
+    here, printed = ours(workload, results), reported(workload, root)
+    against = contradictions(workload.papers, printed)
+    return [
+        line
+        for name, (paper, _, artifact) in workload.artifacts.items()
+        if artifact.kind in MEASURED_KINDS and artifact.columns
+        for line in _Table(workload, name, paper, artifact, here, printed[name], against).lines()
+    ]
