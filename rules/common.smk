@@ -137,7 +137,7 @@ localrules:
 wildcard_constraints:
     setting=r"[A-Za-z0-9_.~=+-]+",
     algorithm=r"[a-z0-9_]+",
-    arm=r"[A-Za-z0-9_.~=+-]+",
+    variant=r"[A-Za-z0-9_.~=+-]+",
     seed=r"\d+",
     client=r"\d+",
     cluster=r"\d+",

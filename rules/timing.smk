@@ -1,4 +1,4 @@
-# timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all arms in turns.
+# timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all variants in turns.
 
 
 TIMED = Recorded("timed/{setting}")

@@ -1,7 +1,11 @@
 # train(run): one job per algorithm x hyper-parameters x seed. The run id is the path.
 
 
-RUN = Recorded("runs/{setting}/{algorithm}/{arm}/seed{seed}")
+def run_of(wc):
+    return workload.run(wc.setting, wc.algorithm, wc.variant, int(wc.seed))
+
+
+RUN = Recorded("runs/{setting}/{algorithm}/{variant}/seed{seed}")
 
 
 rule train:
@@ -11,15 +15,15 @@ rule train:
             partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
             weights=lambda wc: layout.weights(wc.setting),
             optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
-            tuned=lambda wc: layout.tuned_for(wc.setting, wc.algorithm, wc.arm),
-            after=lambda wc: layout.after_for(wc.setting, wc.algorithm, wc.arm, int(wc.seed)),
+            tuned=lambda wc: layout.tuned_for(run_of(wc)),
+            after=lambda wc: layout.after_for(run_of(wc)),
         ),
     output:
-        metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/metrics.parquet",
-        summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/summary.json",
-        model=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}/model.safetensors",
+        metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/metrics.parquet",
+        summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/summary.json",
+        model=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/model.safetensors",
     log:
-        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{arm}}/seed{{seed}}.log",
+        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}.log",
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads

@@ -42,7 +42,7 @@ LEARNT = {
 }
 TRAINED = LEARNT | {
     "setting": "toy",
-    "arm": "default",
+    "variant": "default",
     "algorithm": "fedavg",
     "hyperparameters": {"weighting": "size"},
     "modifiers": {},
@@ -80,8 +80,8 @@ JOBS = {
     ),
     "timing": (
         timing.main,
-        {"setting": "toy", "clients": 3, "arms": [TRAINED | {"shown": ""}], "rounds": 1, "inferences": 0, "metrics": 0}
-        | {"precision": "fp32"},
+        {"setting": "toy", "clients": 3, "variants": [TRAINED | {"shown": ""}], "rounds": 1, "inferences": 0}
+        | {"metrics": 0, "precision": "fp32"},
         {"--data": "data", "--partition": "deal", "--out": "out.json"},
     ),
     "partition": (
@@ -140,7 +140,7 @@ def here(tmp_path, monkeypatch):
     )
     run = tmp_path / "results" / "runs" / "toy" / "fedavg" / "default" / "seed1"
     run.mkdir(parents=True)
-    spec = {"setting": "toy", "algorithm": "fedavg", "arm": "default", "seed": 1}
+    spec = {"setting": "toy", "algorithm": "fedavg", "variant": "default", "seed": 1}
     summary = {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "made", "measures": {}}
     (run / "summary.json").write_text(json.dumps(summary))
     return tmp_path
@@ -223,7 +223,7 @@ SPECS = [
     ("optimum", "local_optimum/flat_window", 0, "local_optimum.flat_window: 0"),
     ("surrogate", "surrogate/method", "guess", "surrogate.method: 'guess': expected one of known, trained"),
     ("surrogate", "surrogate/method", "known", "toy has no bayes_loss"),
-    ("timing", "arms/0/loss", "x", "arms.0.loss: 'x'"),
+    ("timing", "variants/0/loss", "x", "variants.0.loss: 'x'"),
     ("timing", "rounds", -1, "rounds: -1"),
     ("partition", "partition/name", "cut", "partition.name: 'cut': expected one of"),
     ("partition", "partition/alpha", 1, "--spec: partition.alpha"),

@@ -209,7 +209,7 @@ RECORDS = [
     (b'{"best": {"epoch": "x"}}', ("best",), "best.epoch: 'x': expected a whole number"),
     (b'{"best": {"epoch": 1, "loss_test": 3}}', ("best",), "best.loss_test: 3: expected a list"),
     (b'{"last": {"epoch": 1, "loss_test": ["x"]}}', ("last",), "last.loss_test.0: 'x': expected a number"),
-    (b'{"arms": [{}]}', ("arms",), "arms.0: has no 'algorithm'"),
+    (b'{"variants": [{}]}', ("variants",), "variants.0: has no 'algorithm'"),
     (b'{"measures": {"x": null}}', ("measures",), "measures.x: None: expected a number"),
     (b'{"batch_size": 0}', ("batch_size",), "batch_size: 0: expected"),
     (b'{"versions": []}', ("versions",), "versions: []: expected a mapping"),

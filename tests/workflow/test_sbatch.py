@@ -128,7 +128,10 @@ def test_no_wildcard_is_lost_on_its_way_to_a_node(root, scale):
 
     config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": scale, "tuned": True}
     runs = load_workload(root, config).runs
-    specs = [TargetSpec("train", {"setting": run.setting, "arm": run.arm, "seed": str(run.seed)}) for run in runs]
+    specs = [
+        TargetSpec("train", {"setting": run.setting, "variant": run.variant.folder, "seed": str(run.seed)})
+        for run in runs
+    ]
     assert parse_target_jobs_cli_args(encode_target_jobs_cli_args(specs)) == specs and len(specs) > 300
 
 

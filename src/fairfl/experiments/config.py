@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 
 from fairfl.experiments.base import Strict
+from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain
 from fairfl.runtime.validation import nearest
 
@@ -44,7 +45,7 @@ class Config(Strict):
     artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
     settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
     algorithms: list[str] | None = Field(
-        None, min_length=1, description="null: all; else algorithms, or arms such as qffl/q=0.1"
+        None, min_length=1, description="null: all; else algorithms, or variants such as qffl/q=0.1"
     )
     data_folder: Place = "data"
     mirrors: list[Place] = Field(default_factory=list)
@@ -65,13 +66,9 @@ class Config(Strict):
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        """`--config papers=eagle` and `papers=eagle,vred` mean a list.
-
-        In `fedavg,fedfv/alpha=0.1,tau=10` the last part belongs to the arm before it.
-        """
+        """`--config papers=eagle` and `papers=eagle,vred` mean a list."""
         if isinstance(value, str):
-            arms = re.sub(r",(?=[^,/]*=)", "\0", value)
-            return [part.strip().replace("\0", ",") for part in arms.split(",") if part.strip()]
+            return split_selectors(value)
         return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
     @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", mode="before")

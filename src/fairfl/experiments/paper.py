@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting, Value
+from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting
+from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import plain
 from fairfl.runtime.validation import nearest
@@ -16,7 +17,6 @@ Name = Annotated[str, AfterValidator(plain.name)]
 # Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
 FOLDERS = ("logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
 SHARED = ("data",)
-_LONGEST_ARM = 200
 
 
 class Metric(Strict):
@@ -61,10 +61,10 @@ Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
 
 
 class Row(Strict):
-    """One row of a table or one curve of a figure: an arm.
+    """One row of a table or one curve of a figure: a variant of an algorithm.
 
     `modifiers` become hyper-parameters with dotted keys, `{dp: {sigma: 2}}` is `dp.sigma: 2` and `{lsr: {}}` is
-    `lsr: true`, so that all that names an arm by its hyper-parameters names it whole.
+    `lsr: true`, so that all that names a variant by its hyper-parameters names it whole.
     """
 
     algorithm: str
@@ -96,11 +96,12 @@ class Row(Strict):
     @field_validator("hyperparameters")
     @classmethod
     def _filed(cls, value: dict[str, Value]) -> dict[str, Value]:
-        """Results of the arm lie in a folder that is called like them."""
-        length = sum(len(plain.name(key)) + len(plain.level(given)) + 2 for key, given in value.items())
-        if length > _LONGEST_ARM:
-            raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_ARM} characters")
+        check_folder(value)
         return value
+
+    @property
+    def variant(self) -> Variant:
+        return Variant(self.algorithm, self.hyperparameters)
 
 
 class Claim(Strict):
@@ -118,7 +119,7 @@ class Claim(Strict):
 class Consistency(Strict):
     """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.reporting.claims.grammar.
 
-    The algorithm `row` stands for every arm, in every setting, of which the paper prints the number on the left.
+    The algorithm `row` stands for every variant, in every setting, of which the paper prints the number on the left.
     """
 
     id: str
@@ -144,13 +145,14 @@ class Artifact(Strict):
         default_factory=dict, description="setting -> those of the columns that it has; others have all"
     )
     baseline: Row | None = Field(
-        None, description="arm that runs are held against, client by client (accuracy_gain); runs even if it has no row"
+        None,
+        description="what runs are held against, client by client (accuracy_gain); runs even if it has no row",
     )
     layout: Literal["arms", "settings_by_arm", "arms_by_setting", "metrics_by_arm", "metrics_by_setting"] = Field(
         "arms",
-        description="table, lines by columns. arms: arms, setting by setting, by metrics; settings_by_arm: settings by "
-        "arms, one metric per cell; arms_by_setting: arms, metric by metric if a row has several, by settings; "
-        "metrics_by_arm: metrics, setting by setting, by arms, where rows of different settings that are titled alike "
+        description="table, lines by columns. arms: rows, setting by setting, by metrics; settings_by_arm: settings by "
+        "rows, one metric per cell; arms_by_setting: rows, metric by metric if a row has several, by settings; "
+        "metrics_by_arm: metrics, setting by setting, by rows, where rows of different settings that are titled alike "
         "share a column; metrics_by_setting: metrics by settings, at most one row for each",
     )
     rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
@@ -166,8 +168,8 @@ class Artifact(Strict):
     assumed: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
-    def arms_in(self, setting: str) -> list[Row]:
-        """The arms that must run in a setting: its rows and the baseline."""
+    def variants_in(self, setting: str) -> list[Row]:
+        """The rows that must run in a setting: its rows and the baseline."""
         return self.rows_in(setting) + ([self.baseline] if self.baseline else [])
 
     def columns_for(self, algorithm: str, setting: str) -> list[str]:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 from fairfl.data import registry
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.variant import Value, format_value
 from fairfl.runtime import plain
 from fairfl.runtime.validation import SpecError, explain, nearest
 
@@ -128,8 +129,8 @@ class Surrogate(Strict):
 class Timing(Strict):
     """Repetitions of what is timed (FOCUS appendix D.7); one more of each warms up and does not count."""
 
-    rounds: Count = Field(20, description="training rounds of each arm")
-    inferences: Count = Field(100, description="passes over the clients' test data with each arm's models")
+    rounds: Count = Field(20, description="training rounds of each variant")
+    inferences: Count = Field(100, description="passes over the clients' test data with each variant's models")
     metrics: Count = Field(100, description="evaluations of each metric")
 
 
@@ -157,7 +158,6 @@ def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[s
     return value
 
 
-Value = bool | int | float | str
 Levels = Annotated[list[Value], Field(min_length=1)]
 Rates = Annotated[list[float | int | None], Field(min_length=1)]
 
@@ -170,7 +170,7 @@ def _check_grid(*axes: dict[str, list]) -> None:
     for axis in axes:
         for key, values in axis.items():
             try:
-                plain.different(plain.level(value) for value in values)
+                plain.different(format_value(value) for value in values)
             except ValueError as error:
                 raise ValueError(f"{key}: {error}") from None
 

@@ -12,60 +12,34 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.declaration import declaration, names, parameters
+from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Scale
 from fairfl.experiments.reading import load_paper, load_scale, nested, patched
 from fairfl.experiments.setting import Setting, Tuning
 from fairfl.experiments.strict import merged
+from fairfl.experiments.variant import Variant, format_hyperparameters, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
-from fairfl.runtime.plain import level, shown
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, check, nearest
-
-# Ends the name of an arm that runs with what the tuning chose, so that both kinds of results can lie side by side.
-TUNED = "+tuned"
 
 
 @dataclass(frozen=True, order=True)
 class Run:
-    """setting x arm x seed: one training job."""
+    """setting x variant x seed: one training job."""
 
     setting: str
-    algorithm: str
-    arm: str
+    variant: Variant
     seed: int
+
+    @property
+    def algorithm(self) -> str:
+        return self.variant.algorithm
 
     @property
     def id(self) -> str:
         """The run id is the path below results/<scale>/runs/."""
-        return f"{self.setting}/{self.algorithm}/{self.arm}/seed{self.seed}"
-
-
-def arm_name(hyperparameters: dict[str, Any], separator: str = "~") -> str:
-    """Folder name of an arm: 'alpha=0.1~tau=10', 'default' if the algorithm has no row parameters.
-
-    config.yaml and messages have commas. Folders do not: they are wildcards, and Snakemake cannot pass one with a comma
-    to a cluster's job (snakemake issue 2366).
-    """
-    if not hyperparameters:
-        return "default"
-    return separator.join(f"{key}={level(value)}" for key, value in sorted(hyperparameters.items()))
-
-
-def parted(row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Hyper-parameters of the algorithm and of its modifiers, {"q": 1, "dp.sigma": 2, "lsr": True} ->
-    {"q": 1}, {"dp": {"sigma": 2}, "lsr": {}}."""
-    known = names("modifiers")
-    own: dict[str, Any] = {}
-    modifiers: dict[str, dict[str, Any]] = {}
-    for key, value in row.items():
-        name, dot, parameter = key.partition(".")
-        if dot:
-            modifiers.setdefault(name, {})[parameter] = value
-        elif name in known:
-            modifiers.setdefault(name, {})
-        else:
-            own[key] = value
-    return own, modifiers
+        return f"{self.setting}/{self.algorithm}/{self.variant.folder}/seed{self.seed}"
 
 
 @dataclass
@@ -99,14 +73,20 @@ class Workload:
         wanted = self.config.settings
         return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
 
-    def wants(self, algorithm: str, row: dict[str, Any] | None = None) -> bool:
-        """True if an arm is to run, or, without a row, any arm of the algorithm: config says qffl/q=0.1 or qffl."""
-        wanted = self.config.algorithms
-        if wanted is None or algorithm in wanted:
+    @cached_property
+    def _selectors(self) -> set[str | Variant]:
+        """What `algorithms` in config.yaml names: algorithms, or variants of them."""
+        return {_selector(text) for text in self.config.algorithms or ()}
+
+    def wants(self, variant: Variant) -> bool:
+        """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
+        return self.config.algorithms is None or not self._selectors.isdisjoint((variant.algorithm, variant))
+
+    def wants_some(self, algorithm: str) -> bool:
+        """True if any variant of an algorithm is to run."""
+        if self.config.algorithms is None:
             return True
-        if row is None:
-            return any(name.partition("/")[0] == algorithm for name in wanted)
-        return f"{algorithm}/{arm_name(row, ',')}" in wanted
+        return any(algorithm == (s.algorithm if isinstance(s, Variant) else s) for s in self._selectors)
 
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
@@ -114,37 +94,44 @@ class Workload:
         return artifact.model_copy(update={"settings": kept}) if kept or not artifact.settings else None
 
     @cached_property
-    def arms(self) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
-        """setting -> {(algorithm, arm): row hyper-parameters}, over the selected artifacts."""
-        table: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    def variants(self) -> dict[str, dict[Variant, Variant]]:
+        """setting -> {variant: variant as the artifact that comes first writes it}, over the selected artifacts."""
+        table: dict[str, dict[Variant, Variant]] = {}
         for _, _, artifact in self.artifacts.values():
             if "tidy" not in artifact.origins:
                 continue
             for setting in artifact.settings:
-                for row in artifact.arms_in(setting):
-                    if not self.wants(row.algorithm, row.hyperparameters) and row != artifact.baseline:
+                for row in artifact.variants_in(setting):
+                    if not self.wants(row.variant) and row != artifact.baseline:
                         continue
                     tuned = self.config.tuned and self.tunes(setting, row.algorithm)
-                    arm = (row.algorithm, arm_name(row.hyperparameters) + TUNED * tuned)
-                    own = table.setdefault(setting, {})
-                    own[arm] = dict(row.hyperparameters)
-                    if before := self._before(setting, row.algorithm, own[arm]):
-                        own.setdefault((before[0], arm_name(before[1])), before[1])
+                    variant = Variant(row.algorithm, row.hyperparameters, tuned)
+                    table.setdefault(setting, {}).setdefault(variant, variant)
+                    if before := self._before(setting, variant):
+                        table[setting].setdefault(before, before)
         return table
 
-    def _before(self, setting: str, algorithm: str, row: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-        """Algorithm and hyper-parameters of the arm that must have run first, AFTER in the algorithm's file."""
-        declared = getattr(self.declared(algorithm), "AFTER", None)
+    def _before(self, setting: str, variant: Variant) -> Variant | None:
+        """The variant that must have run first, AFTER in the algorithm's file."""
+        declared = getattr(self.declared(variant.algorithm), "AFTER", None)
         if declared is None:
             return None
         first, shared = declared
-        values = self._values(setting, algorithm, row)
-        return first, {key: values[key] for key in shared}
+        values = self._values(setting, variant)
+        return Variant(first, {key: values[key] for key in shared})
 
     def predecessor(self, run: Run) -> Run | None:
         """The run whose memberships a run starts from; None if it needs none."""
-        before = self._before(run.setting, run.algorithm, self.arms[run.setting][run.algorithm, run.arm])
-        return Run(run.setting, before[0], arm_name(before[1]), run.seed) if before else None
+        before = self._before(run.setting, run.variant)
+        return Run(run.setting, before, run.seed) if before else None
+
+    def run(self, setting: str, algorithm: str, folder: str, seed: int) -> Run:
+        """The run with these wildcards. Raises SpecError if the setting has no such variant."""
+        wanted, known = Variant.from_folder(algorithm, folder), self.variants.get(setting, {})
+        if wanted in known:
+            return Run(setting, known[wanted], seed)
+        hint = nearest(f"{algorithm}/{folder}", [f"{variant.algorithm}/{variant.folder}" for variant in known])
+        raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
 
     @cached_property
     def seconds(self) -> dict[str, set[str]]:
@@ -158,27 +145,25 @@ class Workload:
         return found
 
     @cached_property
-    def timed_arms(self) -> dict[str, dict[tuple[str, str], dict[str, Any]]]:
-        """setting -> {(algorithm, arm): row hyper-parameters} whose seconds are printed, as reported: never tuned."""
-        table: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
+    def timed_variants(self) -> dict[str, list[Variant]]:
+        """setting -> variants whose seconds are printed, as reported: never tuned."""
+        table: dict[str, dict[Variant, None]] = {}
         for _, _, artifact in self.artifacts.values():
             for setting in artifact.settings:
                 for row in artifact.rows_in(setting):
                     columns = artifact.columns_for(row.algorithm, setting)
-                    wanted = self.wants(row.algorithm, row.hyperparameters)
-                    if wanted and {*TRAINING, *INFERENCE} & {*columns}:
-                        arm = (row.algorithm, arm_name(row.hyperparameters))
-                        table.setdefault(setting, {})[arm] = dict(row.hyperparameters)
-        return table
+                    if self.wants(row.variant) and {*TRAINING, *INFERENCE} & {*columns}:
+                        table.setdefault(setting, {}).setdefault(row.variant)
+        return {setting: list(variants) for setting, variants in table.items()}
 
     @cached_property
     def runs(self) -> list[Run]:
         """Every training job, without those of `local_only` (its results are the local optima)."""
         return [
-            Run(setting, algorithm, arm, seed)
-            for setting, arms in self.arms.items()
-            for algorithm, arm in arms
-            if self.declared(algorithm).ROUNDS
+            Run(setting, variant, seed)
+            for setting, variants in self.variants.items()
+            for variant in variants
+            if self.declared(variant.algorithm).ROUNDS
             for seed in self.settings[setting].seeds
         ]
 
@@ -195,32 +180,26 @@ class Workload:
         return declaration("algorithms", algorithm)
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
-        """All parameters of the arm: row values over the setting's over the paper's defaults over the file's."""
-        return self._values(run.setting, run.algorithm, self._row(run))
+        """All parameters of the algorithm: row values over the setting's over the paper's defaults over the file's."""
+        return self._values(run.setting, run.variant)
 
-    def _row(self, run: Run) -> dict[str, Any]:
-        """Row hyper-parameters of the arm, with those of its modifiers."""
-        arms = self.arms.get(run.setting, {}) | self.timed_arms.get(run.setting, {})
-        return arms[run.algorithm, run.arm]
-
-    def _values(self, setting: str, algorithm: str, row: dict[str, Any]) -> dict[str, Any]:
-        paper = self.paper_of[setting]
+    def _values(self, setting: str, variant: Variant) -> dict[str, Any]:
+        paper, algorithm = self.paper_of[setting], variant.algorithm
         usage = self.papers[paper].algorithms.get(algorithm)
-        own = self.settings[setting].hyperparameters.get(algorithm, {})
-        given = {**(usage.defaults if usage else {}), **own, **parted(row)[0]}
-        where = f"{setting}: {algorithm}({arm_name(row, ',')})"
-        return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", where)
+        of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
+        given = {**(usage.defaults if usage else {}), **of_setting, **split_modifiers(dict(variant.values))[0]}
+        return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", f"{setting}: {variant}")
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
-        """The modifiers of the arm, each with all its parameters: row values over the paper's defaults over the file's.
+        """The modifiers of the variant, each with all its parameters: row values over the paper's defaults over the
+        file's.
 
         Raises SpecError for one that does not exist, or that the algorithm or the loss of the setting does not allow.
         """
         paper, setting = self.paper_of[run.setting], self.settings[run.setting]
-        row = self._row(run)
-        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.algorithm}({arm_name(row, ',')})"
+        file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.variant}"
         found = {}
-        for name, given in parted(row)[1].items():
+        for name, given in split_modifiers(dict(run.variant.values))[1].items():
             values = {**self.papers[paper].modifiers.get(name, {}), **given}
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = getattr(declaration("modifiers", name), "LOSSES", None)
@@ -232,7 +211,7 @@ class Workload:
 
     # -- grids --------------------------------------------------------------------------------
     def calibration_grid(self, paper: str, name: str) -> list[str]:
-        """Setting ids of a calibration grid; each is added to `settings` and `arms` on first use."""
+        """Setting ids of a calibration grid; each is added to `settings` and `variants` on first use."""
         calibration = self.papers[paper].calibrations[name]
         base = self.settings[calibration.setting].model_dump(mode="json")
         ids = []
@@ -240,29 +219,29 @@ class Workload:
             data = base
             for key, value in point.items():
                 data = merged(data, nested(key, value))
-            setting = f"{calibration.setting}~{arm_name(point)}"
-            self._add(setting, data, paper, f"calibrations.{name}", {(calibration.algorithm, "default"): {}})
+            setting = f"{calibration.setting}~{format_hyperparameters(point)}"
+            self._add(setting, data, paper, f"calibrations.{name}", [Variant(calibration.algorithm, {})])
             ids.append(setting)
         return ids
 
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
 
-        Each is added to `settings` on first use, with the arms of all algorithms that are tuned.
+        Each is added to `settings` on first use, with the variants of all algorithms that are tuned.
         """
         base = self.settings[setting]
         if base.tuning is None:
             raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
-        arms = {
-            (algorithm, arm_name(row)): row
+        variants = [
+            Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
-            if self.wants(algorithm)
+            if self.wants_some(algorithm)
             for row in _grid(grid)
-        }
+        ]
         points = {}
         for point in _grid(base.tuning.grid):
-            name = f"{setting}~tuning~{arm_name(point)}"
-            self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", arms)
+            name = f"{setting}~tuning~{format_hyperparameters(point)}"
+            self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", variants)
             points[name] = point
         return points
 
@@ -279,13 +258,13 @@ class Workload:
 
     def tuning_of(self, run: Run) -> Tuning | None:
         """The tuning whose choice a run takes; None if it runs with the reported values."""
-        return self.settings[run.setting].tuning if run.arm.endswith(TUNED) else None
+        return self.settings[run.setting].tuning if run.variant.tuned else None
 
-    def _add(self, name: str, data: dict[str, Any], paper: str, where: str, arms: dict) -> None:
+    def _add(self, name: str, data: dict[str, Any], paper: str, where: str, variants: list[Variant]) -> None:
         if name not in self.settings:
             self.settings[name] = check(data, Setting, f"papers/{paper}.yaml", where)
             self.paper_of[name] = paper
-            self.arms.setdefault(name, {}).update(arms)
+            self.variants.setdefault(name, {}).update(zip(variants, variants, strict=True))
             self.__dict__.pop("runs", None)
 
 
@@ -329,7 +308,7 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
 
 
 def _check_references(workload: Workload) -> None:
-    """Every artifact names settings that exist; every arm has valid hyper-parameters."""
+    """Every artifact names settings that exist; every variant has valid hyper-parameters."""
     for paper, key, artifact in workload.artifacts.values():
         for setting in artifact.settings:
             if setting not in workload.settings:
@@ -338,29 +317,36 @@ def _check_references(workload: Workload) -> None:
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
             raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
-    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.arms_in(s)]
-    known = {name for r in rows for name in (r.algorithm, f"{r.algorithm}/{arm_name(r.hyperparameters, ',')}")}
-    for wanted in workload.config.algorithms or []:
-        if wanted not in known:
-            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(wanted)}{nearest(wanted, known)}")
+    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.variants_in(s)]
+    known = {s: s.selector if isinstance(s, Variant) else s for r in rows for s in (r.algorithm, r.variant)}
+    for text in workload.config.algorithms or []:
+        if _selector(text) not in known:
+            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
     _check_timing(workload)
-    checked: set[tuple[str, str, str]] = set()
-    for setting, arms in itertools.chain(workload.arms.items(), workload.timed_arms.items()):
-        for algorithm, arm in arms:
-            where = (workload.paper_of[setting], algorithm, arm)
-            if where not in checked:
-                checked.add(where)
-                workload.hyperparameters(Run(setting, algorithm, arm, 0))
-                workload.modifiers(Run(setting, algorithm, arm, 0))
+    checked: set[tuple[str, Variant]] = set()
+    for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
+        for variant in variants:
+            if (workload.paper_of[setting], variant) not in checked:
+                checked.add((workload.paper_of[setting], variant))
+                workload.hyperparameters(Run(setting, variant, 0))
+                workload.modifiers(Run(setting, variant, 0))
+
+
+def _selector(text: str) -> str | Variant:
+    """An algorithm or a variant, as `algorithms` in config.yaml names it; text that names neither stays as it is."""
+    try:
+        return Variant.from_selector(text) if "/" in text else text
+    except FairflError:
+        return text
 
 
 def _check_timing(workload: Workload) -> None:
-    """Every setting with timed numbers says how often to repeat, every timed arm can train on its own."""
+    """Every setting with timed numbers says how often to repeat, every timed variant can train on its own."""
     for setting, metrics in workload.seconds.items():
         where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
         if workload.settings[setting].timing is None:
             raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
-        for algorithm, _ in workload.timed_arms.get(setting, {}):
+        for algorithm in {variant.algorithm: None for variant in workload.timed_variants.get(setting, ())}:
             declared = workload.declared(algorithm)
             if not declared.ROUNDS or "val_best" in declared.NEEDS or hasattr(declared, "AFTER"):
                 raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")

@@ -90,7 +90,7 @@ def read_run(
     made = summary["spec"]
     if fingerprint(made) != summary["fingerprint"]:
         raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
-    own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('arm')}/seed{made.get('seed')}"
+    own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('variant')}/seed{made.get('seed')}"
     if own != run["id"]:
         raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
     table = tables.arrow(folder / "metrics.parquet")
@@ -117,7 +117,7 @@ def final_vectors(spec: dict[str, Any], curves: pd.DataFrame, against: Reference
 
 
 def baseline_runs(spec: dict[str, Any]) -> dict[int, str]:
-    """seed -> id of the run that the others are held against; none unless the baseline has exactly one arm."""
+    """seed -> id of the run that the others are held against; none unless the baseline has exactly one variant."""
     runs = [run for run in spec["runs"] if run["algorithm"] == spec.get("baseline")]
     return {run["seed"]: run["id"] for run in runs} if len({run["hyperparameters"] for run in runs}) == 1 else {}
 
@@ -156,7 +156,7 @@ def tidy(spec: dict[str, Any], results: Path) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def local_rows(spec: dict[str, Any], common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:
-    """The arm `local_only`: its losses are the local optima."""
+    """The algorithm `local_only`: its losses are the local optima."""
     rows = []
     for seed in spec["optima_seeds"]:
         folder = f"{spec['setting']}/seed{seed}"

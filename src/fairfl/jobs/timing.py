@@ -1,7 +1,8 @@
-"""python -m fairfl.jobs.timing: seconds that training rounds, test passes and metrics take here (FOCUS tables 9 and 12).
+"""python -m fairfl.jobs.timing: seconds that rounds, test passes and metrics take here (FOCUS tables 9 and 12).
 
-One job measures all arms of a setting in turns, round by round: what else the machine does then hits all of them alike,
-and their ratios mean something where the seconds themselves tell more about the machine than about the algorithms.
+One job measures all variants of a setting in turns, round by round: what else the machine does then hits all of them
+alike, and their ratios mean something where the seconds themselves tell more about the machine than about the
+algorithms.
 """
 
 import argparse
@@ -34,7 +35,7 @@ _REPETITIONS = range(2**31)
 SPEC = {
     "setting": str,
     "clients": COUNT,
-    "arms": [{"shown": str, **TRAINED}],
+    "variants": [{"shown": str, **TRAINED}],
     "rounds": _REPETITIONS,
     "inferences": _REPETITIONS,
     "metrics": _REPETITIONS,
@@ -79,8 +80,8 @@ def metric_works(clients: int) -> dict[str, Work]:
     }
 
 
-def arm_record(arm: dict[str, Any], models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
-    """Seconds of one arm by metric id, each repetition.
+def variant_record(variant: dict[str, Any], models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
+    """Seconds of one variant by metric id, each repetition.
 
     A server that keeps M models trains them one after the other here; in 1 / M of the time with a device for each.
     """
@@ -90,22 +91,22 @@ def arm_record(arm: dict[str, Any], models: int, rounds: list[float], passes: li
         "inference_seconds": passes,
     }
     return {
-        "algorithm": arm["algorithm"],
-        "hyperparameters": arm["shown"],
+        "algorithm": variant["algorithm"],
+        "hyperparameters": variant["shown"],
         "models": models,
         "seconds": {name: values for name, values in seconds.items() if values},
     }
 
 
 def measure(spec: dict[str, Any], simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
-    """All seconds that the spec asks for; `simulations` are those of its arms, in order."""
+    """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
     rounds = in_turns([simulation.step for simulation in simulations], spec["rounds"], watch)
     passes = in_turns([partial(simulation.evaluated, "test") for simulation in simulations], spec["inferences"], watch)
     works = metric_works(spec["clients"]) if spec["metrics"] else {}
     metrics = in_turns(list(works.values()), spec["metrics"], watch)
     models = [simulation.algorithm.models(simulation.config) or 1 for simulation in simulations]
     return {
-        "arms": [arm_record(*own) for own in zip(spec["arms"], models, rounds, passes, strict=True)],
+        "variants": [variant_record(*own) for own in zip(spec["variants"], models, rounds, passes, strict=True)],
         "metrics": dict(zip(works, metrics, strict=True)),
     }
 
@@ -114,8 +115,8 @@ def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.timing", description=__doc__)
     job.arguments(parser)
-    parser.add_argument("--data", type=Path, help="prepared data set (.safetensors); read if the spec has arms")
-    parser.add_argument("--partition", type=Path, help="partition (.parquet); read if the spec has arms")
+    parser.add_argument("--data", type=Path, help="prepared data set (.safetensors); read if the spec has variants")
+    parser.add_argument("--partition", type=Path, help="partition (.parquet); read if the spec has variants")
     parser.add_argument("--out", required=True, type=Path, help="the seconds (.json)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
@@ -125,12 +126,12 @@ def main(argv: list[str] | None = None) -> None:
     with job.leaving(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec["precision"], alone=True)
         simulations = []
-        if spec["arms"]:
+        if spec["variants"]:
             if args.data is None or args.partition is None:
-                raise FairflError(f"{spec['setting']}: arms are timed on data: name them with --data and --partition")
+                raise FairflError(f"{spec['setting']}: timing variants needs --data and --partition")
             clients = load_clients(args.data, args.partition, chosen)
             try:
-                simulations = [Simulation(arm, clients, None, chosen, args.backend) for arm in spec["arms"]]
+                simulations = [Simulation(variant, clients, None, chosen, args.backend) for variant in spec["variants"]]
             except ValueError as error:
                 raise FairflError(f"{spec['setting']}: {error}") from None
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.train: one run, setting x arm x seed."""
+"""python -m fairfl.jobs.train: one run, setting x variant x seed."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ from fairfl.simulation.clients import Clients, load_clients
 from fairfl.simulation.simulation import Result, Simulation
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
-SPEC = {"setting": str, "arm": str, **TRAINED}
+SPEC = {"setting": str, "variant": str, **TRAINED}
 
 
 def history_table(result: Result) -> pa.Table:

@@ -7,7 +7,7 @@ from fairfl.metrics.configuration import CONFIGURED
 from fairfl.metrics.statistics import STATISTICS
 
 Origin = Literal["tidy", "tuned", "statistics", "timed", "setting"]
-Owner = Literal["arm", "algorithm", "setting"]
+Owner = Literal["variant", "algorithm", "setting"]
 
 # What fairfl.jobs.timing measures, by what it is repeated on (FOCUS tables 9 and 12).
 TRAINING = ("train_seconds_per_round", "train_seconds_per_model")
@@ -41,4 +41,4 @@ def owner(metric: str) -> Owner:
     if metric in EVALUATING:  # the cost of a function of K numbers, whichever algorithm they come from
         return "setting"
     owners: dict[Origin, Owner] = {"tuned": "algorithm", "statistics": "setting", "setting": "setting"}
-    return owners.get(origin(metric), "arm")
+    return owners.get(origin(metric), "variant")

@@ -184,7 +184,7 @@ class Inputs:
         mine = (frame["setting"] == setting) & (frame["metric"] == metric)
         if kind != "setting":
             mine &= frame["algorithm"] == row.algorithm
-        if kind == "arm":
+        if kind == "variant":
             mine &= frame["arm"] == str(arm(row.hyperparameters))
         own = frame[mine]
         return own[own["artifact"] == own["artifact"].iloc[0]] if len(own) else own

@@ -52,9 +52,9 @@ class Timed:
 
 def timed(path: Path) -> Timed:
     """Raises OSError or FairflError naming the file."""
-    record = result_files.read(path, "arms", "metrics", "device", "processor", "threads", "fingerprint")
+    record = result_files.read(path, "variants", "metrics", "device", "processor", "threads", "fingerprint")
     seconds = {("", (), metric): values for metric, values in record["metrics"].items()}
-    for own in record["arms"]:
+    for own in record["variants"]:
         levels = arm(own["hyperparameters"])
         seconds |= {(own["algorithm"], levels, metric): values for metric, values in own["seconds"].items()}
     machine = record["processor"]

@@ -54,9 +54,9 @@ def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
 
 # -- values -----------------------------------------------------------------------------------
 def key_of(setting: str, algorithm: str, levels: Arm, metric: str) -> Key:
-    """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to an arm."""
+    """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
     kind = owner(metric)
-    return (setting, algorithm if kind != "setting" else "", levels if kind == "arm" else (), metric)
+    return (setting, algorithm if kind != "setting" else "", levels if kind == "variant" else (), metric)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import Any
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
-from fairfl.experiments.workload import Workload, parted
+from fairfl.experiments.variant import split_modifiers
+from fairfl.experiments.workload import Workload
 from fairfl.reporting.arms import Arm, arm
 from fairfl.reporting.marks import SURE, Known
 
@@ -58,14 +59,14 @@ def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
         for key, artifact in source.artifacts.items()
         if _has_runs(artifact)
         for setting in artifact.settings
-        for row in artifact.arms_in(setting)
+        for row in artifact.variants_in(setting)
     ]
     named: dict[str, dict[str, None]] = {
         name: dict.fromkeys([*used.defaults, *used.grid]) for name, used in source.algorithms.items()
     }
     for _, setting, row in runs:
         own = workload.settings[setting].hyperparameters.get(row.algorithm, {})
-        named[row.algorithm] |= dict.fromkeys([*parted(row.hyperparameters)[0], *own])
+        named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *own])
     found: dict[tuple[str, str, Arm], dict[str, Any]] = {}
     for key, setting, row in runs:
         for name, (value, provenance, note) in _levels(workload, paper, setting, row, named[row.algorithm]).items():
@@ -99,7 +100,7 @@ def _levels(
 ) -> dict[str, tuple[Any, str, str]]:
     """Hyper-parameter -> (value, provenance, note) of a row in a setting."""
     usage, place = workload.papers[paper].algorithms[row.algorithm], workload.settings[setting]
-    own, mine = place.hyperparameters.get(row.algorithm, {}), parted(row.hyperparameters)[0]
+    own, mine = place.hyperparameters.get(row.algorithm, {}), split_modifiers(row.hyperparameters)[0]
     given = {**usage.defaults, **own, **mine}
     values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
     levels = {}

@@ -103,7 +103,6 @@ def _check_scalar(value: Any, at: tuple) -> None:
 
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_LEVEL = re.compile(r"[A-Za-z0-9_.+-]+")
 _LONGEST_NAME = 100
 
 
@@ -111,18 +110,11 @@ def name(text: str) -> str:
     """A name that files and folders can have on every system. Raises ValueError."""
     if not _NAME.fullmatch(text):
         raise ValueError(f"{shown(text)} cannot be the name of a file: use letters, digits, _ . -")
-    return _short_enough(text)
+    return short_enough(text)
 
 
-def level(value: bool | int | float | str) -> str:
-    """A value as it stands in the name of an arm, 'true', '0.1'. Raises ValueError."""
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    if not _LEVEL.fullmatch(text):
-        raise ValueError(f"{shown(text)} cannot be part of a file name: use letters, digits, _ . + -")
-    return _short_enough(text)
-
-
-def _short_enough(text: str) -> str:
+def short_enough(text: str) -> str:
+    """Raises ValueError if a text is too long for a part of a file's name."""
     if len(text) > _LONGEST_NAME:
         raise ValueError(f"{shown(text)} is too long for the name of a file: {len(text)} of {_LONGEST_NAME} characters")
     return text

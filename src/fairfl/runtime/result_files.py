@@ -15,7 +15,7 @@ _LOSSES = {"epoch": int, "*": [_LOSS]}
 # The shape of each key, whichever job writes it.
 _SHAPES: dict[str, Any] = {
     "algorithm": str,
-    "arms": [{"algorithm": str, "hyperparameters": str, "seconds": {"*": [float]}}],
+    "variants": [{"algorithm": str, "hyperparameters": str, "seconds": {"*": [float]}}],
     "batch_size": (COUNT, None),
     "best": _LOSSES,
     "chosen": dict,

@@ -8,14 +8,13 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fairfl.data import pretrained
 from fairfl.data.registry import load
-from fairfl.experiments.workload import Run
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.records import nested
 from fairfl.workflow import job_specs
@@ -152,14 +151,14 @@ class Graph:
         path = f"{self.layout.results}/{name}"
         return self._job(name, spec, self._trained_on(setting, at["seed"]), (f"{path}.json",), f"{path}.checkpoint.pt")
 
-    def _runs(self, name: str, setting: str, algorithm: str, arm: str, seed: str) -> Job:
-        run = Run(setting, algorithm, arm, int(seed.removeprefix("seed")))
-        spec = self._spec(job_specs.train, Run(setting, algorithm, arm, 0)) | {"seed": run.seed}
+    def _runs(self, name: str, setting: str, algorithm: str, variant: str, seed: str) -> Job:
+        run = self.layout.workload.run(setting, algorithm, variant, int(seed.removeprefix("seed")))
+        spec = self._spec(job_specs.train, replace(run, seed=0)) | {"seed": run.seed}
         inputs = [
             *self._trained_on(setting, run.seed),
             *self.layout.optima_for(algorithm, setting, run.seed),
-            *self.layout.tuned_for(setting, algorithm, arm),
-            *self.layout.after_for(setting, algorithm, arm, run.seed),
+            *self.layout.tuned_for(run),
+            *self.layout.after_for(run),
         ]
         return self._job(
             name, spec, inputs, self.layout.run_files(run), f"{self.layout.results}/runs/{run.id}/checkpoint.pt"

@@ -11,7 +11,6 @@ from fairfl.data.registry import load
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Run, Workload
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
-from fairfl.reporting.arms import spelled
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.workflow.code_hash import closure
@@ -89,7 +88,7 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
         **training,
         "precision": workload.config.precision,
         "algorithm": run.algorithm,
-        "arm": run.arm,
+        "variant": run.variant.folder,
         "hyperparameters": workload.hyperparameters(run),
         "modifiers": (modifiers := workload.modifiers(run)),
         **({"tuned": tuning.applies} if (tuning := workload.tuning_of(run)) else {}),
@@ -104,18 +103,18 @@ def train(workload: Workload, run: Run) -> dict[str, Any]:
 
 
 def timing(workload: Workload, setting: str) -> dict[str, Any]:
-    """Spec of a measurement: the training jobs of its arms (first seed), and how often what is repeated (0: never)."""
+    """Spec of a measurement: the training jobs of its variants (first seed), how often what is repeated (0: never)."""
     spec, asked = workload.settings[setting], workload.seconds[setting]
     assert spec.timing is not None  # loading has looked
-    arms, code = [], {}
-    for algorithm, arm in workload.timed_arms.get(setting, {}):
-        training = train(workload, Run(setting, algorithm, arm, spec.seeds[0]))
+    variants, code = [], {}
+    for variant in workload.timed_variants.get(setting, ()):
+        training = train(workload, Run(setting, variant, spec.seeds[0]))
         code |= training.pop("code")
-        arms.append({"shown": spelled(workload.timed_arms[setting][algorithm, arm]), **training})
+        variants.append({"shown": variant.csv, **training})
     return {
         "setting": setting,
         "clients": spec.clients,
-        "arms": arms,
+        "variants": variants,
         "rounds": spec.timing.rounds if asked & {*TRAINING} else 0,
         "inferences": spec.timing.inferences if asked & {*INFERENCE} else 0,
         "metrics": spec.timing.metrics if asked & {*EVALUATING} else 0,
@@ -149,12 +148,12 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
             {
                 "id": run.id,
                 "algorithm": run.algorithm,
-                "hyperparameters": _shown(workload, run),
+                "hyperparameters": run.variant.csv,
                 "seed": run.seed,
             }
             for run in workload.runs_of(setting)
         ],
-        "local_only": any(a == "local_only" for a, _ in workload.arms.get(setting, {})),
+        "local_only": any(v.algorithm == "local_only" for v in workload.variants.get(setting, {})),
         "seeds": spec.seeds,
         "optima_seeds": spec.seeds if spec.local_optimum else [],
         "surrogates": spec.surrogate.clusters if spec.surrogate else 0,
@@ -162,11 +161,6 @@ def tidy(workload: Workload, setting: str) -> dict[str, Any]:
         "clients": spec.clients,
         "code": closure("fairfl.jobs.collect"),
     }
-
-
-def _shown(workload: Workload, run: Run) -> str:
-    """Hyper-parameters as the reported tables spell them: 'lambda=1.0', '' if none."""
-    return spelled(workload.arms[run.setting][run.algorithm, run.arm])
 
 
 def artifact(workload: Workload, name: str) -> dict[str, Any]:
@@ -203,13 +197,13 @@ def tune(workload: Workload, setting: str, algorithm: str) -> dict[str, Any]:
         points += [
             {
                 "setting": name,
-                "shown": spelled(row),
+                "shown": variant.csv,
                 "learning_rate": training["learning_rate"],
                 "batch_size": training["batch_size"],
-                "hyperparameters": row,
+                "hyperparameters": dict(variant.values),
             }
-            for (tuned, _), row in workload.arms[name].items()
-            if tuned == algorithm
+            for variant in workload.variants[name]
+            if variant.algorithm == algorithm
         ]
     assert base.tuning is not None  # tuning_grid has looked
     return {

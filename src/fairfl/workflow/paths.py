@@ -106,13 +106,13 @@ class Layout:
         """What the tuning chose."""
         return f"{self.results}/tuned/{setting}/{algorithm}.json"
 
-    def tuned_for(self, setting: str, algorithm: str, arm: str) -> list[str]:
+    def tuned_for(self, run: Run) -> list[str]:
         """The choice that a run reads."""
-        return [self.tuned(setting, algorithm)] if self.workload.tuning_of(Run(setting, algorithm, arm, 0)) else []
+        return [self.tuned(run.setting, run.algorithm)] if self.workload.tuning_of(run) else []
 
-    def after_for(self, setting: str, algorithm: str, arm: str, seed: int) -> list[str]:
+    def after_for(self, run: Run) -> list[str]:
         """The summary of the run that a run comes after."""
-        before = self.workload.predecessor(Run(setting, algorithm, arm, seed))
+        before = self.workload.predecessor(run)
         return [f"{self.results}/runs/{before.id}/summary.json"] if before else []
 
     def tunings(self) -> list[str]:
@@ -133,10 +133,10 @@ class Layout:
         return f"{self.results}/timed/{setting}.json"
 
     def timing_inputs(self, setting: str) -> list[str]:
-        """Data and partition of the first seed, if there is an arm to train."""
+        """Data and partition of the first seed, if there is a variant to train."""
         seed = self._settings()[setting].seeds[0]
-        arms = self.workload.timed_arms.get(setting)
-        return [self.data(setting, seed), self.partition(setting, seed)] if arms else []
+        timed = self.workload.timed_variants.get(setting)
+        return [self.data(setting, seed), self.partition(setting, seed)] if timed else []
 
     def timing_options(self, setting: str) -> str:
         """Command-line options that name these files."""
@@ -190,7 +190,7 @@ class Layout:
         return {
             f"{setting}/{row.algorithm}": self.tuned(setting, row.algorithm)
             for row in artifact.rows_in(setting)
-            if self.workload.tunes(setting, row.algorithm) and self.workload.wants(row.algorithm, row.hyperparameters)
+            if self.workload.tunes(setting, row.algorithm) and self.workload.wants(row.variant)
         }
 
     def artifact_input_list(self, name: str) -> list[str]:

@@ -31,12 +31,12 @@ def test_nothing_is_left_out_at_any_scale(root, scale):
     workload, full = load(root, scale), load(root)
     assert (len(workload.settings), len(workload.artifacts)) == (17, 43)
     assert set(workload.artifacts) == set(full.artifacts)
-    assert workload.arms == full.arms
+    assert workload.variants == full.variants
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_arms_that_are_the_same_run_are_spelled_alike(root, scale):
-    """Else they would run twice: no two arms of a setting have equal parameters, defaults and modifiers included."""
+def test_variants_that_are_the_same_run_are_spelled_alike(root, scale):
+    """Else they would run twice: in no setting are parameters equal, defaults and modifiers included."""
     workload = load(root, scale)
     resolved = Counter(
         (run.setting, run.algorithm, run.seed)
@@ -45,12 +45,12 @@ def test_arms_that_are_the_same_run_are_spelled_alike(root, scale):
     )
     assert max(resolved.values()) == 1
     first = [run for run in workload.runs if run.seed == workload.settings[run.setting].seeds[0]]
-    assert len(first) == sum(map(len, workload.arms.values()))
+    assert len(first) == sum(map(len, workload.variants.values()))
 
 
 def test_fedeba_plus_without_alignment_is_fedeba(root):
-    for arms in load(root).arms.values():
-        assert all(row.get("alpha") != 0 for (algorithm, _), row in arms.items() if algorithm == "fedeba_plus")
+    for variants in load(root).variants.values():
+        assert all(variant.number("alpha") != 0 for variant in variants if variant.algorithm == "fedeba_plus")
 
 
 def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root):

@@ -1,4 +1,4 @@
-"""Arms with modifiers: how a row names them, what a run's spec says, what is refused and by which name."""
+"""Variants with modifiers: how a row names them, what a run's spec says, what is refused and by which name."""
 
 import json
 
@@ -6,7 +6,8 @@ import pytest
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCED
-from fairfl.experiments.workload import arm_name, load_workload, parted
+from fairfl.experiments.variant import split_modifiers
+from fairfl.experiments.workload import load_workload
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow import job_specs
 
@@ -54,8 +55,8 @@ def spec_of(workload):
 def test_a_row_folds_its_modifiers_into_its_hyper_parameters():
     row = Row(algorithm="qffl", hyperparameters={"q": 0.5}, modifiers={"dp": {"sigma": 2, "clip": 1.0}, "lsr": {}})
     assert row.hyperparameters == {"q": 0.5, "dp.sigma": 2, "dp.clip": 1.0, "lsr": True}
-    assert arm_name(row.hyperparameters) == "dp.clip=1.0~dp.sigma=2~lsr=true~q=0.5"
-    assert parted(row.hyperparameters) == ({"q": 0.5}, {"dp": {"sigma": 2, "clip": 1.0}, "lsr": {}})
+    assert row.variant.folder == "dp.clip=1.0~dp.sigma=2~lsr=true~q=0.5"
+    assert split_modifiers(row.hyperparameters) == ({"q": 0.5}, {"dp": {"sigma": 2, "clip": 1.0}, "lsr": {}})
     assert Row(**row.model_dump()) == row
 
 
@@ -67,7 +68,7 @@ def test_parameters_of_a_modifier_must_be_a_mapping():
 def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(tmp_path):
     row = {"algorithm": "qffl", "hyperparameters": {"q": 0.5}, "modifiers": {"server_momentum": {"beta": 0.8}}}
     spec = spec_of(load(tmp_path, row))
-    assert spec["arm"] == "q=0.5~server_momentum.beta=0.8"
+    assert spec["variant"] == "q=0.5~server_momentum.beta=0.8"
     assert spec["modifiers"] == {"server_momentum": {"beta": 0.8, "form": "heavy"}}
     assert spec["hyperparameters"]["q"] == 0.5 and "server_momentum.beta" not in spec["hyperparameters"]
     assert "fairfl.modifiers.server_momentum" in spec["code"] and "fairfl.modifiers.lsr" not in spec["code"]

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from fairfl.experiments.setting import Setting, Surrogate
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
@@ -71,7 +72,7 @@ def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(
 def test_points_of_a_tuning_grid_have_none(root):
     load = workload(root)
     assert all(load.settings[point].surrogate is None for point in load.tuning_grid(SETTING))
-    assert job_specs.train(load, Run(SETTING, "fedavg", "default", 0))
+    assert job_specs.train(load, Run(SETTING, Variant("fedavg", {}), 0))
 
 
 def test_what_a_scale_changes_in_a_surrogate_is_said(root):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.setting import SOURCED
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
@@ -64,7 +65,7 @@ def test_timed_artifacts_ask_for_measurements_and_no_runs(tmp_path) -> None:
     workload = load(tmp_path, artifacts={key: ARTIFACTS[key] for key in ("table9", "table12", "table2")})
     assert workload.runs == []
     assert workload.seconds == {"ten": {"metric_seconds_faa", *ARMS}, "hundred": {"metric_seconds_faa"}}
-    assert workload.timed_arms == {"ten": {("fedavg", "default"): {}, ("qffl", "q=1.0"): {"q": 1.0}}}
+    assert workload.timed_variants == {"ten": [Variant("fedavg", {}), Variant("qffl", {"q": 1.0})]}
 
 
 def test_columns_that_a_setting_or_an_algorithm_lacks_are_not_measured(tmp_path) -> None:
@@ -72,24 +73,24 @@ def test_columns_that_a_setting_or_an_algorithm_lacks_are_not_measured(tmp_path)
     table = {**ARTIFACTS["table12"], **more, "columns_in": {"hundred": ["accuracy_mean"]}}
     workload = load(tmp_path, artifacts={"t": table | {"columns_of": {"qffl": ["accuracy_mean"]}}})
     assert workload.seconds == {"ten": {*ARMS}}
-    assert workload.timed_arms == {"ten": {("fedavg", "default"): {}}}
+    assert workload.timed_variants == {"ten": [Variant("fedavg", {})]}
     assert {(run.setting, run.algorithm) for run in workload.runs} == {
         (setting, algorithm) for setting in ("ten", "hundred") for algorithm in ("fedavg", "qffl")
     }
 
 
-def test_the_spec_holds_the_training_jobs_of_all_arms(tmp_path) -> None:
+def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
     workload = load(tmp_path)
     spec = job_specs.timing(workload, "ten")
     assert json.loads(canonical(spec)) == spec
     assert (spec["rounds"], spec["inferences"], spec["metrics"], spec["clients"]) == (20, 100, 100, 3)
-    assert [(arm["algorithm"], arm["shown"], arm["seed"]) for arm in spec["arms"]] == [
+    assert [(variant["algorithm"], variant["shown"], variant["seed"]) for variant in spec["variants"]] == [
         ("fedavg", "", 5),
         ("qffl", "q=1.0", 5),
     ]
-    training = job_specs.train(workload, Run("ten", "qffl", "q=1.0", 5))
+    training = job_specs.train(workload, Run("ten", Variant("qffl", {"q": 1.0}), 5))
     training.pop("code")
-    assert spec["arms"][1] == {"shown": "q=1.0", **training}
+    assert spec["variants"][1] == {"shown": "q=1.0", **training}
     executed = {
         "jobs.timing",
         "simulation.simulation",
@@ -100,18 +101,18 @@ def test_the_spec_holds_the_training_jobs_of_all_arms(tmp_path) -> None:
     assert {f"fairfl.{module}" for module in executed} <= set(spec["code"])
 
 
-def test_metrics_alone_need_neither_arms_nor_data(tmp_path) -> None:
+def test_metrics_alone_need_neither_variants_nor_data(tmp_path) -> None:
     workload = load(tmp_path)
     spec, layout = job_specs.timing(workload, "hundred"), Layout(workload)
-    assert (spec["arms"], spec["rounds"], spec["inferences"], spec["metrics"]) == ([], 0, 0, 100)
+    assert (spec["variants"], spec["rounds"], spec["inferences"], spec["metrics"]) == ([], 0, 0, 100)
     assert (layout.timing_inputs("hundred"), layout.timing_options("hundred")) == ([], "")
     data, partition = layout.timing_inputs("ten")
     assert "seed5" in partition and layout.timing_options("ten") == f"--data {data} --partition {partition}"
 
 
-def test_arms_that_are_not_wanted_are_not_measured(tmp_path) -> None:
+def test_variants_that_are_not_wanted_are_not_measured(tmp_path) -> None:
     spec = job_specs.timing(load(tmp_path, algorithms=["fedavg"]), "ten")
-    assert [arm["algorithm"] for arm in spec["arms"]] == ["fedavg"]
+    assert [variant["algorithm"] for variant in spec["variants"]] == ["fedavg"]
 
 
 def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> None:
@@ -133,7 +134,7 @@ def test_a_scale_may_repeat_less_often_and_the_table_says_so(tmp_path) -> None:
 
 
 def test_repetitions_do_not_change_a_training(tmp_path) -> None:
-    run = Run("ten", "fedavg", "default", 5)
+    run = Run("ten", Variant("fedavg", {}), 5)
     before = job_specs.train(load(tmp_path), run)
     assert job_specs.train(load(tmp_path, settings={"ten": SETTING | {"timing": {"rounds": 3}}}), run) == before
 
@@ -159,7 +160,7 @@ def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
         ),
         ({}, {"algorithm": "local_only"}, "settings.ten: local_only cannot be timed"),
         ({}, {"algorithm": "eagle", "hyperparameters": {"lambda": 1.0}}, "settings.ten: eagle cannot be timed"),
-        ({}, {"algorithm": "qffl", "hyperparameters": {"p": 1.0}}, r"ten: qffl\(p=1.0\).p: unknown key"),
+        ({}, {"algorithm": "qffl", "hyperparameters": {"p": 1.0}}, r"ten: qffl\(p=1\).p: unknown key"),
         ({"ten": SETTING | {"timing": {"round": 3}}}, ROWS[0], "timing.round: unknown key .*did you mean 'rounds'"),
     ],
 )

@@ -9,7 +9,8 @@ import yaml
 
 from fairfl.experiments.declaration import declaration, names
 from fairfl.experiments.schemas import schemas
-from fairfl.experiments.workload import Run, arm_name, load_workload
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Run, load_workload
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
@@ -48,15 +49,15 @@ def test_paper_scale_changes_nothing(root):
     assert all(changed_by_scale(load, name) == [] for name in load.settings)
     eagle = [run for run in load.runs if run.setting.startswith("eagle")]
     assert len(eagle) == 4 * (8 * 10 + 12 + 4) + 2
-    # Table 4's first column is FedFV as in table 3; figures draw arms of the tables, but for MNIST.
+    # Table 4's first column is FedFV as in table 3; figures draw variants of the tables, but for MNIST.
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
     assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
     # Tables 1, 3, 5, 8, 10, 13, 14 and two figures share the runs of rotated MNIST with ten clients.
     per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
     per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
-    for name, arms in per_setting.items():
-        assert len(load.runs_of(f"focus_{name}")) == 3 * arms, name
+    for name, variants in per_setting.items():
+        assert len(load.runs_of(f"focus_{name}")) == 3 * variants, name
     setting = load.settings["eagle_emnist_cnn_a0.1"]
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
 
@@ -86,18 +87,32 @@ def test_restrictions(root):
     assert {run.seed for run in load.runs} == {7}
 
 
-def test_single_arms(root):
+def test_single_variants(root):
     load = workload(root, artifacts="focus_table3", algorithms="fedavg,qffl/q=0.1,focus/M=3", seeds=0)
-    arms = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
-    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{arm}/seed0" for arm in arms}
-    assert load.wants("qffl") and load.wants("qffl", {"q": 0.1}) and not load.wants("qffl", {"q": 1.0})
+    variants = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
+    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{variant}/seed0" for variant in variants}
+    assert load.wants(Variant("qffl", {"q": 0.1})) and not load.wants(Variant("qffl", {"q": 1.0}))
+    assert load.wants_some("qffl") and not load.wants_some("afl")
 
 
-def test_an_arm_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
+def test_variants_are_selected_by_number_not_by_spelling(root):
+    load = workload(root, artifacts="focus_table3", algorithms="qffl/q=1e-1,focus/M=3.0", seeds=0)
+    variants = {"qffl/q=0.1", "focus/M=3"}  # folders are called as the paper's YAML writes the values
+    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{variant}/seed0" for variant in variants}
+
+
+def test_a_run_is_known_by_its_wildcards(root):
+    load = workload(root, artifacts="focus_table3", seeds=0)
+    assert all(load.run(run.setting, run.algorithm, run.variant.folder, run.seed) == run for run in load.runs)
+    with pytest.raises(SpecError, match="focus_rotated_mnist_10: no run 'focus/M=33'; did you mean 'focus/M=3'"):
+        load.run("focus_rotated_mnist_10", "focus", "M=33", 0)
+
+
+def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
     named = "fedavg,fedeba_plus/alpha=0.9,tau=0.1, qffl/q=0.5"
     load = workload(root, artifacts="fedeba_table1", algorithms=named, settings="fedeba_fashion_mnist_mlp", seeds=0)
     assert load.config.algorithms == ["fedavg", "fedeba_plus/alpha=0.9,tau=0.1", "qffl/q=0.5"]
-    assert {f"{run.algorithm}/{run.arm}" for run in load.runs} == {
+    assert {f"{run.algorithm}/{run.variant.folder}" for run in load.runs} == {
         "fedavg/default", "fedeba_plus/alpha=0.9~tau=0.1", "qffl/q=0.5"
     }  # fmt: skip
 
@@ -113,12 +128,12 @@ def test_models_from_published_weights_wait_for_them(root):
 def test_a_run_that_comes_after_another_brings_it_along(root):
     load = workload(root, artifacts="focus_table13", algorithms="fedavg_hardcluster", settings="focus_rotated_mnist_10")
     hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
-    assert (focus.algorithm, focus.arm) == ("focus", "M=3") and load.predecessor(hard) == focus
+    assert focus.variant == Variant("focus", {"M": 3}) and load.predecessor(hard) == focus
     assert load.predecessor(focus) is None
     layout = Layout(load)
     summary = f"results/quick/runs/{focus.id}/summary.json"
-    assert layout.after_for(hard.setting, hard.algorithm, hard.arm, 0) == [summary]
-    assert layout.after_for(focus.setting, focus.algorithm, focus.arm, 0) == []
+    assert layout.after_for(hard) == [summary]
+    assert layout.after_for(focus) == []
 
 
 def test_a_setting_may_have_hyperparameters_of_its_own(root):
@@ -144,15 +159,11 @@ def test_some_settings_only(root):
 
 
 def test_run_id_is_a_path():
-    assert Run("fedfv_cifar10", "qffl", "q=1.0", 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
-    assert arm_name({}) == "default"
-    assert arm_name({"b": 2, "a": True}) == "a=true~b=2"
-    with pytest.raises(Exception, match="cannot be part of a file name"):
-        arm_name({"a": "../x"})
+    assert Run("fedfv_cifar10", Variant("qffl", {"q": 1.0}), 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
 
 
-def spec_of(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", arm="lambda=1.0", seed=0):
-    return job_specs.train(load, Run(setting, algorithm, arm, seed))
+def spec_of(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
+    return job_specs.train(load, load.run(setting, algorithm, folder, seed))
 
 
 def test_a_train_spec_holds_what_the_run_depends_on(root):
@@ -220,8 +231,8 @@ def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
         assert (setting.split.train, setting.split.validation, setting.split.test) == (0.64, 0.16, 0.2)
         assert setting.seeds == [0] and setting.learning_rates == {} and setting.rounds == base.rounds
         # A run of the grid trains with the rate of its point, whatever the algorithm.
-        assert job_specs.train(load, Run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
-    assert len(load.arms[name]) == 1 + 3 + 1 + 4 + 4 + 4 + 6 + 6
+        assert job_specs.train(load, load.run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
+    assert len(load.variants[name]) == 1 + 3 + 1 + 4 + 4 + 4 + 6 + 6
     fedfv = load.tuning_grid("fedfv_fmnist")
     assert [tuple(point.values()) for point in fedfv.values()] == [(0.01, None), (0.01, 400), (0.1, None), (0.1, 400)]
     assert all(load.settings[name].split == load.settings["fedfv_fmnist"].split for name in fedfv)
@@ -253,17 +264,17 @@ def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
 
 def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
     plain, tuned = (workload(root, scale="paper", tuned=tuned, papers=["vred", "fedfv"]) for tuned in (False, True))
-    run = Run("vred_cifar10", "term", "alpha=0.01", 0)
+    run = plain.run("vred_cifar10", "term", "alpha=0.01", 0)
     spec = job_specs.train(plain, run)
     assert spec["learning_rate"] == 0.01 and "tuned" not in spec
-    assert Layout(plain).tuned_for(run.setting, run.algorithm, run.arm) == []
-    arm = "alpha=0.01+tuned"
-    assert ("term", arm) in tuned.arms["vred_cifar10"] and ("term", run.arm) not in tuned.arms["vred_cifar10"]
-    assert job_specs.train(tuned, Run("vred_cifar10", "term", arm, 0))["tuned"] == "all"
-    assert Layout(tuned).tuned_for("vred_cifar10", "term", arm) == ["results/paper/tuned/vred_cifar10/term.json"]
+    assert Layout(plain).tuned_for(run) == []
+    assert run.variant not in tuned.variants["vred_cifar10"]
+    run = tuned.run("vred_cifar10", "term", "alpha=0.01+tuned", 0)
+    assert job_specs.train(tuned, run)["tuned"] == "all"
+    assert Layout(tuned).tuned_for(run) == ["results/paper/tuned/vred_cifar10/term.json"]
     # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
-    assert job_specs.train(tuned, Run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
-    assert ("fedfv", "alpha=0.0~tau=0") in tuned.arms["fedfv_cifar10_order"]
+    assert job_specs.train(tuned, tuned.run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
+    assert Variant("fedfv", {"alpha": 0.0, "tau": 0}) in tuned.variants["fedfv_cifar10_order"]
 
 
 def test_a_setting_without_tuning_says_so(root):
@@ -291,7 +302,7 @@ def test_a_table_of_gains_runs_what_it_is_held_against(root):
 
 def test_rows_of_one_setting_do_not_run_in_the_others(root):
     load = workload(root, scale="paper", artifacts=["vred_table6"])
-    assert {arm for algorithm, arm in load.arms["vred_cifar100"] if algorithm == "semi_vred"} == {"beta=0.01"}
+    assert [v.folder for v in load.variants["vred_cifar100"] if v.algorithm == "semi_vred"] == ["beta=0.01"]
 
 
 def test_declarations_come_without_torch():

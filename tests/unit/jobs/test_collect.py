@@ -34,7 +34,7 @@ SPEC = {
 }
 
 
-MADE = {"setting": "s", "algorithm": "eagle", "arm": "lambda=1.0", "seed": 7}
+MADE = {"setting": "s", "algorithm": "eagle", "variant": "lambda=1.0", "seed": 7}
 
 
 def write_run(results, run, shift=0.0, order=(3, 0, 2, 1), **summary):
@@ -48,8 +48,8 @@ def write_run(results, run, shift=0.0, order=(3, 0, 2, 1), **summary):
         table[f"recall_{part}"] = [0.0, 0.0, 0.375, 0.125 + number / 8]
         table[f"samples_{part}"] = [8, 4, 8, 4]
     pd.DataFrame(table).iloc[list(order)].to_parquet(folder / "metrics.parquet", index=False)
-    setting, algorithm, arm, _ = run["id"].split("/")
-    spec = {"setting": setting, "algorithm": algorithm, "arm": arm, "seed": run["seed"]}
+    setting, algorithm, variant, _ = run["id"].split("/")
+    spec = {"setting": setting, "algorithm": algorithm, "variant": variant, "seed": run["seed"]}
     summary |= {"spec": spec, "fingerprint": fingerprint(spec), "data_source": "drawn by hand", "measures": {}}
     (folder / "summary.json").write_text(json.dumps(summary))
     return folder
@@ -300,7 +300,7 @@ def test_a_regression_has_losses_and_no_accuracies(tmp_path):
 
 
 # -- beside a baseline ------------------------------------------------------------------------
-def against(tmp_path, *arms):
+def against(tmp_path, *variants):
     """Final metrics with baseline fedavg, of runs (algorithm, hyper-parameters) with seeds 7 and 8."""
     runs = [
         {
@@ -309,7 +309,7 @@ def against(tmp_path, *arms):
             "hyperparameters": shown,
             "seed": seed,
         }
-        for algorithm, shown in arms
+        for algorithm, shown in variants
         for seed in (7, 8)
     ]
     for run in runs:
@@ -335,12 +335,12 @@ def test_runs_are_held_against_the_baselines_run_of_the_same_seed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arms",
+    "variants",
     [(("qffl", "q=1.0"),), (("fedavg", "a=1"), ("fedavg", "a=2"), ("qffl", "q=1.0"))],
     ids=["none", "several"],
 )
-def test_without_one_baseline_there_is_nothing_to_hold_against(tmp_path, arms):
-    assert "accuracy_gain" not in set(against(tmp_path, *arms)["metric"])
+def test_without_one_baseline_there_is_nothing_to_hold_against(tmp_path, variants):
+    assert "accuracy_gain" not in set(against(tmp_path, *variants)["metric"])
 
 
 def test_a_forged_summary_is_refused_by_name(results):
@@ -391,7 +391,7 @@ def test_a_refused_run_leaves_no_table(results):
 
 def test_a_summary_of_another_run_is_refused_by_name(results):
     folder = results / "runs" / SPEC["runs"][0]["id"]
-    spec = {"setting": "s", "algorithm": "fedavg", "arm": "default", "seed": 7}
+    spec = {"setting": "s", "algorithm": "fedavg", "variant": "default", "seed": 7}
     (folder / "summary.json").write_text(
         json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": "", "measures": {}})
     )

@@ -10,13 +10,13 @@ import pytest
 from fairfl.data.interface import assemble
 from fairfl.jobs import timing
 from fairfl.jobs.prepare import write
-from fairfl.jobs.timing import Stopwatch, arm_record, in_turns, metric_works
+from fairfl.jobs.timing import Stopwatch, in_turns, metric_works, variant_record
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.reporting.measured import timed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
-ARM = {  # as fairfl.workflow.job_specs.timing makes it
+VARIANT = {  # as fairfl.workflow.job_specs.timing makes it
     "setting": "toy",
     "shown": "",
     "model": {"name": "logistic_regression", "init": "zeros"},
@@ -35,15 +35,15 @@ ARM = {  # as fairfl.workflow.job_specs.timing makes it
     "evaluate_every": 1,
     "keep": "nothing",
     "algorithm": "fedavg",
-    "arm": "default",
+    "variant": "default",
     "hyperparameters": {"weighting": "size"},
     "seed": 1,
 }
-OTHER = ARM | {"algorithm": "qffl", "arm": "q=1.0", "shown": "q=1.0", "hyperparameters": {"q": 1.0}}
+OTHER = VARIANT | {"algorithm": "qffl", "variant": "q=1.0", "shown": "q=1.0", "hyperparameters": {"q": 1.0}}
 SPEC = {
     "setting": "toy",
     "clients": 3,
-    "arms": [ARM, OTHER],
+    "variants": [VARIANT, OTHER],
     "rounds": 3,
     "inferences": 2,
     "metrics": 4,
@@ -91,7 +91,7 @@ def test_what_is_not_asked_for_is_not_done() -> None:
 
 
 def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_server() -> None:
-    record = arm_record(OTHER, 3, [6.0, 9.0], [0.25])
+    record = variant_record(OTHER, 3, [6.0, 9.0], [0.25])
     assert record == {
         "algorithm": "qffl",
         "hyperparameters": "q=1.0",
@@ -102,8 +102,8 @@ def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_ser
             "inference_seconds": [0.25],
         },
     }
-    assert set(arm_record(ARM, 1, [], [0.25])["seconds"]) == {*INFERENCE}
-    assert set(arm_record(ARM, 1, [1.0], [])["seconds"]) == {*TRAINING}
+    assert set(variant_record(VARIANT, 1, [], [0.25])["seconds"]) == {*INFERENCE}
+    assert set(variant_record(VARIANT, 1, [1.0], [])["seconds"]) == {*TRAINING}
 
 
 @pytest.mark.parametrize("clients", [1, 10])
@@ -142,14 +142,16 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
     assert record["spec"] == SPEC and record["fingerprint"] == fingerprint(SPEC)
     assert (record["device"], record["threads"]) == ("cpu", 1)
     assert record["processor"] and record["host"] and record["versions"]["torch"]
-    assert [(arm["algorithm"], arm["hyperparameters"], arm["models"]) for arm in record["arms"]] == [
+    assert [
+        (variant["algorithm"], variant["hyperparameters"], variant["models"]) for variant in record["variants"]
+    ] == [
         ("fedavg", "", 1),
         ("qffl", "q=1.0", 1),
     ]
-    for arm in record["arms"]:
-        lengths = {name: len(seconds) for name, seconds in arm["seconds"].items()}
+    for variant in record["variants"]:
+        lengths = {name: len(seconds) for name, seconds in variant["seconds"].items()}
         assert lengths == {"train_seconds_per_round": 3, "train_seconds_per_model": 3, "inference_seconds": 2}
-        assert all(second > 0 for seconds in arm["seconds"].values() for second in seconds)
+        assert all(second > 0 for seconds in variant["seconds"].values() for second in seconds)
     assert {name: len(seconds) for name, seconds in record["metrics"].items()} == dict.fromkeys(EVALUATING, 4)
 
 
@@ -175,20 +177,20 @@ def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
 
 
 def test_a_server_of_several_models(job) -> None:
-    focus = ARM | {"algorithm": "focus", "arm": "M=2", "shown": "M=2", "hyperparameters": {"M": 2}}
-    (arm,) = json.loads(job(arms=[focus]).read_text())["arms"]
-    assert arm["models"] == 2
-    halves = [seconds / 2 for seconds in arm["seconds"]["train_seconds_per_round"]]
-    assert arm["seconds"]["train_seconds_per_model"] == halves
+    focus = VARIANT | {"algorithm": "focus", "variant": "M=2", "shown": "M=2", "hyperparameters": {"M": 2}}
+    (variant,) = json.loads(job(variants=[focus]).read_text())["variants"]
+    assert variant["models"] == 2
+    halves = [seconds / 2 for seconds in variant["seconds"]["train_seconds_per_round"]]
+    assert variant["seconds"]["train_seconds_per_model"] == halves
 
 
 def test_metrics_alone_need_no_data(job) -> None:
-    record = json.loads(job(files=False, arms=[], rounds=0, inferences=0).read_text())
-    assert record["arms"] == [] and set(record["metrics"]) == {*EVALUATING}
+    record = json.loads(job(files=False, variants=[], rounds=0, inferences=0).read_text())
+    assert record["variants"] == [] and set(record["metrics"]) == {*EVALUATING}
 
 
 def test_arms_need_data(job) -> None:
-    with pytest.raises(FairflError, match="toy: arms are timed on data: name them with --data and --partition"):
+    with pytest.raises(FairflError, match="toy: timing variants needs --data and --partition"):
         job(files=False)
 
 
@@ -198,7 +200,7 @@ def test_a_backend_that_cannot_run_the_model_is_one_line(job, monkeypatch) -> No
         job()
 
 
-@pytest.mark.parametrize("text", ["{", '{"arms": []}'])
+@pytest.mark.parametrize("text", ["{", '{"variants": []}'])
 def test_a_damaged_record_is_named(tmp_path, text) -> None:
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(FairflError, match=r"s\.json: damaged"):

@@ -43,7 +43,7 @@ SPEC = {  # as fairfl.workflow.job_specs.train makes it
     "evaluated_parts": ["train", "validation", "test"],
     "keep": "model",
     "algorithm": "fedavg",
-    "arm": "default",
+    "variant": "default",
     "hyperparameters": {"weighting": "size"},
     "seed": 1,
     "code": {},

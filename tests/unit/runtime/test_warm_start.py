@@ -390,7 +390,8 @@ SPEC = {
     "rounds": 6, "local_epochs": 1, "batch_size": 4, "learning_rate": 0.2, "evaluate_every": 2, "keep": "path",
     "optimizer": "sgd", "weight_decay": 0.0, "lr_decay": None, "modifiers": {},
     "evaluated_parts": ["train", "validation", "test"],
-    "algorithm": "qffl", "arm": "default", "hyperparameters": {"q": 1.0}, "precision": "fp32", "seed": 1, "code": {},
+    "algorithm": "qffl", "variant": "default", "hyperparameters": {"q": 1.0}, "precision": "fp32", "seed": 1,
+    "code": {},
 }  # fmt: skip
 
 

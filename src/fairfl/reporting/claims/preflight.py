@@ -45,7 +45,7 @@ def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
             if name not in paper.algorithms:
                 yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
         # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
-        if owner(metrics[0]) == "arm" and not any(_means(node, *own) for own in arms):
+        if owner(metrics[0]) == "variant" and not any(_means(node, *own) for own in arms):
             yield f"no row of the paper is {_asked(node)}{nearest(_asked(node), [arm_text(*own) for own in arms])}"
 
 
