@@ -6,9 +6,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all setup test test-fast golden bench bench-check soak lint format schemas lock report clean help
+.PHONY: all setup test test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -42,10 +43,11 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
-lint: $(READY)  ## ruff, snakefmt, snakemake --lint
+lint: $(READY)  ## ruff, snakefmt, codespell, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/codespell
 	$(BIN)/snakemake --lint
 
 format: $(READY)  ## let the formatters rewrite the code
@@ -56,9 +58,22 @@ format: $(READY)  ## let the formatters rewrite the code
 schemas: $(READY)  ## write schemas/*.json from the typed specs
 	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
 
-lock:  ## resolve envs/requirements.lock anew (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	    --extra slurm --extra text --extra privacy --extra dev pyproject.toml -o envs/requirements.lock
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
+
+lock:  ## resolve envs/*.lock anew (needs uv)
+	$(COMPILE) --extra slurm --extra text --extra privacy --extra dev pyproject.toml -o envs/requirements.lock
+	$(COMPILE) --group docs -c envs/requirements.lock -o envs/docs.lock
+
+docs: $(SITE)  ## the documentation as a site in site/; fails on a broken link
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html in a browser"
+
+$(SITE): envs/docs.lock | $(READY)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r envs/docs.lock
+	@touch $@
+
+rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
+	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper -- page calibrate | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
 clean:  ## remove results and Snakemake's records; data and .venv stay
 	rm -rf results .snakemake

@@ -1,0 +1,162 @@
+"""The documentation names what exists, and all of what a user may set: options, commands, scales, files."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.config import Config
+from fairfl.experiments.workload import load_workload
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *SITE]
+TEXT = "\n".join(page.read_text() for page in PAGES)
+RULES = {
+    name: text
+    for file in sorted((ROOT / "rules").glob("*.smk"))
+    for name, text in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", file.read_text(), re.M | re.S)
+}
+
+
+def code_lines(text: str) -> list[str]:
+    """Lines of code blocks, without the remark at their end."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
+    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+
+
+def commands(word: str) -> list[list[str]]:
+    """Words of each documented command line that begins with `word`, ellipses apart."""
+    lines = [line for line in code_lines(TEXT) if line.split(" ")[0] == word]
+    return [shlex.split(line) for line in dict.fromkeys(lines) if "..." not in line]
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_every_option_is_documented_with_its_default():
+    rows = re.findall(r"^\| `([\w.]+)` \| (.*?) \|", (ROOT / "docs/running.md").read_text(), re.M)
+    documented = {key: default for key, default in rows}
+    nested = {"verdict": "verdict.agree_within"}
+    assert {nested.get(key, key) for key in Config.model_fields} <= documented.keys()
+
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for key, default in documented.items():
+        outer, _, inner = key.partition(".")
+        if outer in config and key != "papers":
+            value = config[outer][inner] if inner else config[outer]
+            assert yaml.safe_load(default.split("`")[1]) == value, f"{key}: documented as {default}, is {value}"
+
+
+def test_every_make_target_is_documented():
+    listed = subprocess.run(["make", "help"], cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    targets = {line.split()[0] for line in listed.splitlines()}
+    documented = set(re.findall(r"`make ([\w-]+)`", (ROOT / "docs/getting-started.md").read_text()))
+    assert targets == documented
+
+
+def test_documented_make_targets_exist():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = {words[1] for words in commands("make") if len(words) > 1 and words[1][0] != "-" and "=" not in words[1]}
+    assert named and named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/running.md"])
+def test_every_scale_is_documented(page):
+    text = (ROOT / page).read_text()
+    assert all(f"`{file.stem}`" in text for file in (ROOT / "scales").glob("*.yaml"))
+
+
+def test_every_profile_and_modifier_is_documented():
+    text = (ROOT / "docs/running.md").read_text()
+    names = [folder.name for folder in (ROOT / "profiles").iterdir()]
+    names += [
+        file.stem for file in (ROOT / "src/fairfl/modifiers").glob("*.py") if "\nclass Config" in file.read_text()
+    ]
+    assert len(names) > 5
+    assert all(f"`{name}`" in text for name in names)
+
+
+@pytest.mark.parametrize("words", commands("snakemake"), ids=" ".join)
+def test_documented_snakemake_commands_are_possible(words):
+    """Options are valid, targets and profiles exist; nothing is planned."""
+    config, targets, place = yaml.safe_load((ROOT / "config.yaml").read_text()), [], "targets"
+    takes_values = {"--config": "config", "--workflow-profile": "profile", "--cores": "value"}
+    for word in words[1:]:
+        if word == "--":
+            place = "targets"
+        elif word.startswith("--"):
+            place = takes_values.get(word, "value" if word not in ("--dry-run", "--verbose") else "targets")
+        elif place == "config":
+            key, _, value = word.partition("=")
+            config[key] = yaml.safe_load(value)
+        elif place == "profile":
+            assert (ROOT / word / "profile.yaml").is_file()
+            place = "targets"
+        elif place == "value":
+            place = "targets"
+        else:
+            targets.append(word)
+    workload = load_workload(ROOT, config)
+    known = {*workload.papers, *workload.artifacts, *RULES}
+    assert set(targets) <= known
+
+
+def test_files_that_the_documentation_names_exist():
+    pattern = r"(?:src/fairfl|papers|scales|schemas|tests|rules|envs|profiles|benchmarks|docs)/[\w./-]*\w/?(?![\w<*{])"
+    named = {name for name in re.findall(pattern, re.sub(r"[\w/.]*[<*]\S*", "", TEXT))}
+    named -= {"src/fairfl/algorithms/power_of_choice.py"}  # the example of a file that does not exist
+    assert len(named) > 30
+    missing = sorted(name for name in named if not (ROOT / name).exists())
+    assert not missing
+
+
+def test_the_architecture_names_every_package():
+    text = (ROOT / "docs/architecture.md").read_text()
+    packages = [path.parent.name for path in (ROOT / "src/fairfl").glob("*/__init__.py")]
+    assert len(packages) > 8
+    assert all(re.search(rf"^  {name}/", text, re.M) for name in packages)
+
+
+def test_the_picture_of_the_rules_has_every_rule_that_makes_a_file():
+    drawn = set(re.findall(r"<text [^>]*>(\w+)</text>", (ROOT / "docs/rules.svg").read_text()))
+    making = {name for name, text in RULES.items() if re.search(r"^    output:", text, re.M)}
+    assert len(making) > 10
+    assert drawn - {"calibrate"} == making, "draw it again: make rulegraph"
+
+
+def anchors(page: Path) -> set[str]:
+    """Ids of the headings of a page, as GitHub and MkDocs make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_files_lead_somewhere(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), f"{page.name}: {link}"
+        if page in SITE:
+            assert target.parent == ROOT / "docs", f"{page.name}: {link} leads out of the site"
+        if anchor:
+            assert anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    assert set(re.findall(r"([\w-]+\.md)$", navigation, re.M)) == {page.name for page in SITE}
+
+
+def test_hooks_run_tools_of_the_environment():
+    file = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    tools = {hook["entry"].split()[0] for repo in file["repos"] for hook in repo["hooks"]}
+    assert tools == {".venv/bin/ruff", ".venv/bin/snakefmt", ".venv/bin/codespell"}
+    locked = (ROOT / "envs/requirements.lock").read_text()
+    assert all(re.search(rf"^{Path(tool).name}==", locked, re.M) for tool in tools)
