@@ -20,6 +20,6 @@ rule partition:
         made=PARTITION.made,
     shell:
         job(
-            "fairfl.partition",
+            "fairfl.jobs.partition",
             "--data {input.data:q} --out {output.rows:q} --statistics {output.statistics:q}",
         )
