@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from fairfl.data import prepared, pretrained
 from fairfl.data.interface import assemble
-from fairfl.experiments.declaration import declaration
+from fairfl.experiments.declaration import PACKAGE, declaration
 from fairfl.jobs.prepare import write
 from fairfl.models import weights
 from fairfl.partition import partition_file
@@ -292,6 +292,13 @@ PLUG_INS = [
     ("class Config:\n    x: Unknown\n", "NameError"),
     ("NEEDS = (1 / 0,)\n", "ZeroDivisionError"),
     ("from pydantic import Nothing\n", "ImportError"),
+    ("class Config: ...\n", "TypeError: 0 classes extend Algorithm"),
+    ("class A(Algorithm): ...\nclass B(Algorithm[Config]): ...\n", "TypeError: 2 classes extend Algorithm"),
+    (
+        "class A(Algorithm):\n    mesurements = ('loss_received',)\n",
+        "AttributeError: A.mesurements is not a class attribute of Algorithm; did you mean 'measurements'",
+    ),
+    ("class A(Algorithm):\n    is_federated = 1 > 0\n", "ValueError: A.is_federated must be a literal, not 1 > 0"),
 ]
 
 
@@ -299,6 +306,7 @@ PLUG_INS = [
 def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
     (tmp_path / "algorithms").mkdir()
     (tmp_path / "algorithms" / "mine.py").write_text(source)
+    (tmp_path / "algorithms" / "interface.py").write_text((PACKAGE / "algorithms" / "interface.py").read_text())
     monkeypatch.setattr("fairfl.experiments.declaration.PACKAGE", tmp_path)
     monkeypatch.setattr("fairfl.experiments.declaration.names", lambda kind: ("mine",))
     declaration.cache_clear()

@@ -57,18 +57,17 @@ def reports(round: Round, x: torch.Tensor) -> Reports:
 
 def path(name: str, drawn: list[Round], **hyperparameters) -> tuple[list[np.ndarray], np.ndarray]:
     """Models after every round, each [P], from x = 0, and the model that is evaluated at the end."""
-    module = algorithms.load(name)
-    config = module.Config(**hyperparameters)
+    algorithm = algorithms.create(name, hyperparameters)
     x = torch.zeros(P, dtype=torch.float64)
     samples = torch.from_numpy(drawn[0].samples)
-    state = module.init(Federation(samples, x, clients_per_round=len(drawn[0].S)), config)
+    state = algorithm.init_state(Federation(samples, x, clients_per_round=len(drawn[0].S)))
     found = []
     for round in drawn:
         report = reports(round, x)
-        result, state = module.aggregate(state, report, config)
+        result, state = algorithm.aggregate(state, report)
         x = x - result.weights @ report.delta - (0 if result.extra is None else result.extra)
         found.append(x.numpy())
-    return found, module.deploy(state, x, config).models[0].numpy()
+    return found, algorithm.evaluation_models(state, x).models[0].numpy()
 
 
 def naive_path(algorithm, drawn: list[Round]) -> list[np.ndarray]:

@@ -11,8 +11,8 @@ REQUIRED = {
     "fedavg_hardcluster": {"M": 2},
     "focus": {"M": 2},
 }
-# Of three clients in two clusters, as an algorithm that comes AFTER one with M = 2 finds them.
+# Of three clients in two clusters, as an algorithm that depends_on another with M = 2 finds them.
 MEMBERSHIPS = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], dtype=torch.float64)
 # Of two classes in the training samples of three clients.
 SHARES = torch.tensor([[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]], dtype=torch.float64)
-FEDERATING = [name for name in names("algorithms") if declaration("algorithms", name).ROUNDS]
+FEDERATING = [name for name in names("algorithms") if declaration("algorithms", name).is_federated]

@@ -14,13 +14,12 @@ CHECK = """
 import torch
 from fairfl import algorithms
 from fairfl.algorithms.interface import Reports
-rule = algorithms.load("power_of_choice")
 reports = Reports(
     clients=torch.arange(3), samples=torch.tensor([100.0, 200.0, 100.0]).double(), learning_rate=0.1,
     loss_received=torch.tensor([0.5, 1.0, 2.0]).double(), delta=torch.zeros(3, 2),
 )
 for m, expected in {1: [0, 0, 1], 2: [0, 0.5, 0.5], 9: [1 / 3, 1 / 3, 1 / 3]}.items():
-    w = rule.aggregate({}, reports, rule.Config(m=m))[0].weights
+    w = algorithms.create("power_of_choice", {"m": m}).aggregate({}, reports)[0].weights
     torch.testing.assert_close(w, torch.tensor(expected, dtype=torch.float64))
 """
 

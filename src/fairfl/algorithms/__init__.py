@@ -1,34 +1,24 @@
-"""Algorithms: one file each, named by its id. `load` imports lazily, so none depends on another."""
+"""Algorithms: one file each, named by its id. `create` imports lazily, so none depends on another."""
 
 import importlib
-from types import ModuleType
+from collections.abc import Mapping
+from typing import Any
 
-from fairfl.algorithms.interface import (
-    deploy_received,
-    one_model,
-    one_phase,
-    plain_init,
-    plain_needs,
-    plain_plan,
-    plain_traffic,
-    same_architecture,
-)
+from fairfl.algorithms.interface import Algorithm
 
 
-def load(name: str) -> ModuleType:
-    """Return the algorithm's module with the optional functions filled in where it leaves them out."""
+def load(name: str) -> type[Algorithm]:
+    """The class that extends `Algorithm` in the algorithm's file."""
     module = importlib.import_module(f"fairfl.algorithms.{name}")
-    defaults = {
-        "needs": plain_needs(module.NEEDS),
-        "init": plain_init,
-        "plan": plain_plan,
-        "models": one_model,
-        "deploy": deploy_received,
-        "phases": one_phase,
-        "architecture": same_architecture,
-        "traffic": plain_traffic,
-    }
-    for part, default in defaults.items():
-        if not hasattr(module, part):
-            setattr(module, part, default)
-    return module
+    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Algorithm))
+    return next(found for found in classes if found.__module__ == module.__name__)
+
+
+def create(name: str, hyperparameters: Mapping[str, Any]) -> Algorithm:
+    """The algorithm with these hyper-parameters, under the names that YAML uses; others have their defaults.
+
+    Raises pydantic.ValidationError for a value that its `Config` refuses.
+    """
+    algorithm = load(name)
+    config = importlib.import_module(algorithm.__module__).Config
+    return algorithm(config(**hyperparameters))

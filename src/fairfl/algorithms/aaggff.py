@@ -37,13 +37,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.algorithms.shared.min_norm import min_norm
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import OptionError
-
-NEEDS = ("loss_received",)
-ROUNDS = True
 
 CDFS = {
     "weibull": lambda u: 1 - torch.exp(-u.square()),
@@ -64,21 +61,6 @@ class Config(Strict):
     form: Literal["code", "centred"] = Field("code", description="quadratic term of variant S")
     response: Literal["doubly_robust", "official_code"] = Field("doubly_robust", description="rt_k of variant D")
     start: Literal["uniform", "official_code"] = Field("uniform", description="first p_k: 1/K, or m/K")
-
-
-def init(federation: Federation, config: Config) -> State:
-    """p [K], G [K], C = m/K; in variant S also H [K, K] and sum_s g_s <g_s, p_s> [K]. Raises OptionError if S is
-    asked for and not everybody takes part."""
-    K = federation.clients
-    m = federation.clients_per_round or K
-    if config.variant == "S" and m < K:
-        raise OptionError(f"aaggff: variant: S is for rounds of all {K} clients, here {m} take part; use D or auto")
-    ones = torch.ones_like(federation.samples)
-    C = ones.new_tensor(m / K)
-    state = {"p": ones / K if config.start == "uniform" else ones * C, "G": 0 * ones, "C": C}
-    if config.variant == "S" or (config.variant == "auto" and m == K):
-        state |= {"H": ones.new_zeros(K, K), "gradients_at_p": 0 * ones}
-    return state
 
 
 def responses(F: Tensor, config: Config) -> Tensor:
@@ -126,12 +108,29 @@ def leader_step(state: State, r: Tensor, reports: Reports, config: Config) -> St
     return {**state, "G": G, "p": (-G * sqrt(log(K)) / (sqrt(t + 1) * (2 + C))).softmax(dim=0)}
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    r = responses(reports.loss_received, config)
-    if "H" in state:
-        state = newton_step(state, r.mean().expand(len(state["p"])).index_copy(0, reports.clients, r), config)
-    else:
-        state = leader_step(state, r, reports, config)
-    p = state["p"][reports.clients]
-    mass = p.sum()  # 0 where reports of variant S are lost and the others have no weight
-    return Aggregate(weights=torch.where(mass > 0, p / mass, 1 / len(p))), state
+class AAggFF(Algorithm[Config]):
+    measurements = ("loss_received",)
+
+    def init_state(self, federation: Federation) -> State:
+        """p [K], G [K], C = m/K; in variant S also H [K, K] and sum_s g_s <g_s, p_s> [K]. Raises OptionError if S is
+        asked for and not everybody takes part."""
+        K = federation.clients
+        m = federation.clients_per_round or K
+        if self.config.variant == "S" and m < K:
+            raise OptionError(f"aaggff: variant: S is for rounds of all {K} clients, here {m} take part; use D or auto")
+        ones = torch.ones_like(federation.samples)
+        C = ones.new_tensor(m / K)
+        state = {"p": ones / K if self.config.start == "uniform" else ones * C, "G": 0 * ones, "C": C}
+        if self.config.variant == "S" or (self.config.variant == "auto" and m == K):
+            state |= {"H": ones.new_zeros(K, K), "gradients_at_p": 0 * ones}
+        return state
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        r = responses(reports.loss_received, self.config)
+        if "H" in state:
+            state = newton_step(state, r.mean().expand(len(state["p"])).index_copy(0, reports.clients, r), self.config)
+        else:
+            state = leader_step(state, r, reports, self.config)
+        p = state["p"][reports.clients]
+        mass = p.sum()  # 0 where reports of variant S are lost and the others have no weight
+        return Aggregate(weights=torch.where(mass > 0, p / mass, 1 / len(p))), state

@@ -19,11 +19,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Federation, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
 
 
 class Config(Strict):
@@ -44,31 +41,35 @@ def project(y: Tensor, total: float | Tensor = 1.0) -> Tensor:
     return (y - excess[(rho - 1).clamp(min=0)]).clamp(min=0)
 
 
-def init(federation: Federation, config: Config) -> State:
-    n = federation.samples if config.start == "size" else torch.ones_like(federation.samples)
-    state = {"lambda": n / n.sum()}
-    if config.report == "average":
-        state |= {"mean": federation.x, "rounds": torch.zeros((), dtype=federation.x.dtype, device=federation.x.device)}
-    return state
-
-
 def averaged(state: State, x: Tensor) -> Tensor:
     """Mean of x_1, ..., x_t, where x = x_t and the state holds the mean of those before; x_0 does not count."""
     return torch.lerp(state["mean"], x, 1 / state["rounds"].clamp(min=1))
 
 
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    return Deployed((averaged(state, x) if config.report == "average" else x).unsqueeze(0))
+class AFL(Algorithm[Config]):
+    measurements = ("loss_received",)
 
+    def init_state(self, federation: Federation) -> State:
+        n = federation.samples if self.config.start == "size" else torch.ones_like(federation.samples)
+        state = {"lambda": n / n.sum()}
+        if self.config.report == "average":
+            state |= {
+                "mean": federation.x,
+                "rounds": torch.zeros((), dtype=federation.x.dtype, device=federation.x.device),
+            }
+        return state
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    S = reports.clients
-    old = state["lambda"][S]
-    mass = old.sum() if config.sampled == "mass" else torch.ones_like(old.sum())
-    new = project(old + config.eta_lambda * reports.loss_received, mass)
-    w = new if config.order == "ascent_first" else old
-    state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
-    if config.report == "average":
-        state |= {"mean": averaged(state, reports.x), "rounds": state["rounds"] + 1}
-    n = reports.samples
-    return Aggregate(weights=torch.where(mass < 1e-12, n / n.sum(), w / mass)), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        S = reports.clients
+        old = state["lambda"][S]
+        mass = old.sum() if self.config.sampled == "mass" else torch.ones_like(old.sum())
+        new = project(old + self.config.eta_lambda * reports.loss_received, mass)
+        w = new if self.config.order == "ascent_first" else old
+        state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
+        if self.config.report == "average":
+            state |= {"mean": averaged(state, reports.x), "rounds": state["rounds"] + 1}
+        n = reports.samples
+        return Aggregate(weights=torch.where(mass < 1e-12, n / n.sum(), w / mass)), state
+
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        return EvaluationModels((averaged(state, x) if self.config.report == "average" else x).unsqueeze(0))

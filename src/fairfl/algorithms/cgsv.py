@@ -25,12 +25,18 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, gram
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+    gram,
+)
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
-REFUSES = ("server_momentum", "fedvarp")  # no server model steps by G
 
 
 class Config(Strict):
@@ -39,21 +45,6 @@ class Config(Strict):
     a: float = Field(0.95, ge=0, lt=1, description="weight of the past in the importances r_k")
     floor: float = Field(1e-3, gt=0, lt=1, description="smallest importance before they are divided by their sum")
     official_topk: bool = Field(False, description="never reward the smallest entry of a tensor, as the released code")
-
-
-def init(federation: Federation, config: Config) -> State:
-    """Models w [K, P + B], importances r [K], who took part [K], entries of each parameter tensor."""
-    n, x = federation.samples, federation.x
-    return {
-        "w": x.repeat(len(n), 1),
-        "r": n / n.sum(),
-        "known": torch.zeros_like(n, dtype=torch.bool),
-        "sizes": torch.tensor([prod(shape) for shape in federation.shapes], device=x.device),
-    }
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(start=state["w"][received.clients])
 
 
 def contributions(Q: Tensor, r: Tensor) -> Tensor:
@@ -85,24 +76,39 @@ def rewards(U: Tensor, q: Tensor, sizes: list[int], config: Config) -> Tensor:
     return torch.cat(masked, dim=1)
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    S, D, P = reports.clients, reports.delta, reports.delta.shape[-1]
-    total = state["r"][S].sum()
-    r = state["r"][S] / total
-    products = gram(D).to(D.device)
-    unit = config.gamma / (products.diagonal().sqrt() + 1e-7)
-    U = -((r * unit).to(D.dtype) @ D)
-    phi = contributions(unit[:, None] * products * unit, r)
-    new = importances(torch.where(state["known"][S], r, 0.0), phi, config)
-    earned = rewards(U, shares(new, config), state["sizes"].tolist(), config)
-    w = torch.cat([reports.start[:, :P] + earned, reports.trained[:, P:]], dim=1)
-    state = state | {
-        "w": state["w"].index_copy(0, S, w),
-        "r": state["r"].index_copy(0, S, new * total),
-        "known": state["known"].index_fill(0, S, True),
-    }
-    return Aggregate(weights=r * unit), state
+class CGSV(Algorithm[Config]):
+    incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
+    def init_state(self, federation: Federation) -> State:
+        """Models w [K, P + B], importances r [K], who took part [K], entries of each parameter tensor."""
+        n, x = federation.samples, federation.x
+        return {
+            "w": x.repeat(len(n), 1),
+            "r": n / n.sum(),
+            "known": torch.zeros_like(n, dtype=torch.bool),
+            "sizes": torch.tensor([prod(shape) for shape in federation.shapes], device=x.device),
+        }
 
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    return Deployed(state["w"])
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(start=state["w"][received.clients])
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        S, D, P = reports.clients, reports.delta, reports.delta.shape[-1]
+        total = state["r"][S].sum()
+        r = state["r"][S] / total
+        products = gram(D).to(D.device)
+        unit = self.config.gamma / (products.diagonal().sqrt() + 1e-7)
+        U = -((r * unit).to(D.dtype) @ D)
+        phi = contributions(unit[:, None] * products * unit, r)
+        new = importances(torch.where(state["known"][S], r, 0.0), phi, self.config)
+        earned = rewards(U, shares(new, self.config), state["sizes"].tolist(), self.config)
+        w = torch.cat([reports.start[:, :P] + earned, reports.trained[:, P:]], dim=1)
+        state = state | {
+            "w": state["w"].index_copy(0, S, w),
+            "r": state["r"].index_copy(0, S, new * total),
+            "known": state["known"].index_fill(0, S, True),
+        }
+        return Aggregate(weights=r * unit), state
+
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        return EvaluationModels(state["w"])

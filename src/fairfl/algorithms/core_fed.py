@@ -18,23 +18,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
-RECONSTRUCTED = True
 
 
 class Config(Strict):
     M: float = Field(5.0, gt=0, description="loss at which the utility of a client is 0, nats; 5 is for 10 classes")
     epsilon: float = Field(0.2, gt=0, description="smallest utility that counts, nats")
     weighting: Literal["uniform", "size"] = Field("uniform", description="f_k: 1, or n_k")
-
-
-def init(federation: Federation, config: Config) -> State:
-    """M, []; 0 as long as it is not known."""
-    return {"M": federation.samples.new_zeros(())}
 
 
 def bound(M: Tensor, F: Tensor, config: Config) -> Tensor:
@@ -48,8 +39,16 @@ def core_weights(M: Tensor, F: Tensor, f: Tensor, epsilon: float) -> Tensor:
     return w / w.sum()
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    F, n = reports.loss_received, reports.samples
-    M = bound(state["M"], F, config)
-    f = n if config.weighting == "size" else torch.ones_like(n)
-    return Aggregate(weights=core_weights(M, F, f, config.epsilon)), {"M": M}
+class CoreFed(Algorithm[Config]):
+    measurements = ("loss_received",)
+    is_reconstructed = True
+
+    def init_state(self, federation: Federation) -> State:
+        """M, []; 0 as long as it is not known."""
+        return {"M": federation.samples.new_zeros(())}
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        F, n = reports.loss_received, reports.samples
+        M = bound(state["M"], F, self.config)
+        f = n if self.config.weighting == "size" else torch.ones_like(n)
+        return Aggregate(weights=core_weights(M, F, f, self.config.epsilon)), {"M": M}

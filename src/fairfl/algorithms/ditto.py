@@ -18,13 +18,18 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State, deploy_received
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
-REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):
@@ -33,33 +38,32 @@ class Config(Strict):
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 
-def init(federation: Federation, config: Config) -> State:
-    return {"v": federation.x.repeat(federation.clients, 1)} if config.report == "personal" else {}
+class Ditto(Algorithm[Config]):
+    incompatible_modifiers = ("fedvarp",)  # its memory is of one update for each client
 
+    def traffic(self, federation: Federation) -> tuple[int, int]:
+        """The global model down and up."""
+        return federation.x.numel(), federation.x.numel()
 
-def traffic(federation: Federation, config: Config) -> tuple[int, int]:
-    """The global model down and up."""
-    return federation.x.numel(), federation.x.numel()
+    def init_state(self, federation: Federation) -> State:
+        return {"v": federation.x.repeat(federation.clients, 1)} if self.config.report == "personal" else {}
 
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        """Raises OptionError if the pull alone makes v_k diverge."""
+        if self.config.report == "global":
+            return Plan()
+        refuse_divergence("ditto", "lambda", self.config.lam, received.learning_rate)
+        v = state["v"][received.clients]
+        prox = torch.tensor([0.0, self.config.lam], dtype=torch.float64)
+        return Plan(start=torch.stack([received.x.expand_as(v), v]), prox=prox)
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    """Raises OptionError if the pull alone makes v_k diverge."""
-    if config.report == "global":
-        return Plan()
-    refuse_divergence("ditto", "lambda", config.lam, received.learning_rate)
-    v = state["v"][received.clients]
-    prox = torch.tensor([0.0, config.lam], dtype=torch.float64)
-    return Plan(start=torch.stack([received.x.expand_as(v), v]), prox=prox)
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+        p = n / n.sum()
+        if self.config.report == "global":
+            return Aggregate(weights=p), state
+        v = state["v"].index_copy(0, reports.clients, reports.trained[1])
+        return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-    p = n / n.sum()
-    if config.report == "global":
-        return Aggregate(weights=p), state
-    v = state["v"].index_copy(0, reports.clients, reports.trained[1])
-    return Aggregate(weights=torch.stack([p, torch.zeros_like(p)])), {"v": v}
-
-
-def deploy(state: State, x: torch.Tensor, config: Config) -> Deployed:
-    return Deployed(state["v"]) if config.report == "personal" else deploy_received(state, x, config)
+    def evaluation_models(self, state: State, x: torch.Tensor) -> EvaluationModels:
+        return EvaluationModels(state["v"]) if self.config.report == "personal" else super().evaluation_models(state, x)

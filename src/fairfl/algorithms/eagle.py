@@ -18,11 +18,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("val_received", "val_best")
-ROUNDS = True
 
 
 class Config(Strict):
@@ -45,22 +42,23 @@ def gap_weights(r: Tensor, config: Config) -> Tensor:
     return w / length * (K**0.5 if config.norm == "l2_k" else 1)
 
 
-def init(federation: Federation, config: Config) -> State:
-    return {"w": gap_weights(torch.zeros_like(federation.samples), config)}
-
-
 def _weights(state: State, received: Received, config: Config) -> Tensor:
     if config.lag == 1:
         return state["w"][received.clients]
     return gap_weights(received.val_received - received.val_best, config)
 
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(lr_scale=_weights(state, received, config) if config.where == "client_lr" else None)
+class Eagle(Algorithm[Config]):
+    measurements = ("val_received", "val_best")
 
+    def init_state(self, federation: Federation) -> State:
+        return {"w": gap_weights(torch.zeros_like(federation.samples), self.config)}
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    uniform = torch.ones_like(reports.samples) / reports.samples.numel()
-    r = reports.val_received - reports.val_best
-    weights = uniform if config.where == "client_lr" else uniform * _weights(state, reports, config)
-    return Aggregate(weights), {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, config))}
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(lr_scale=_weights(state, received, self.config) if self.config.where == "client_lr" else None)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        uniform = torch.ones_like(reports.samples) / reports.samples.numel()
+        r = reports.val_received - reports.val_best
+        weights = uniform if self.config.where == "client_lr" else uniform * _weights(state, reports, self.config)
+        return Aggregate(weights), {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, self.config))}

@@ -10,17 +10,15 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-    return Aggregate(weights=n / n.sum()), state
+class FedAvg(Algorithm[Config]):
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+        return Aggregate(weights=n / n.sum()), state

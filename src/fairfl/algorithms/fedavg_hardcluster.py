@@ -13,41 +13,47 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import FairflError
-
-NEEDS = ()
-ROUNDS = True
-AFTER = ("focus", ("M",))
-REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):
     M: int = Field(ge=1, description="number of cluster models, that of the FOCUS run; 1 is FedAvg")
 
 
-def models(config: Config) -> int:
-    return config.M
+class HardCluster(Algorithm[Config]):
+    depends_on = ("focus", ("M",))
+    incompatible_modifiers = ("fedvarp",)  # its memory is of one update for each client
 
+    def server_models(self) -> int:
+        return self.config.M
 
-def init(federation: Federation, config: Config) -> State:
-    """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
-    pi, wanted = federation.memberships, (federation.clients, config.M)
-    if pi is None or pi.shape != wanted:
-        found = "there are none" if pi is None else f"they are {list(pi.shape)}"
-        raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {found}")
-    return {"z": pi.argmax(dim=1)}
+    def init_state(self, federation: Federation) -> State:
+        """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
+        pi, wanted = federation.memberships, (federation.clients, self.config.M)
+        if pi is None or pi.shape != wanted:
+            found = "there are none" if pi is None else f"they are {list(pi.shape)}"
+            raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {found}")
+        return {"z": pi.argmax(dim=1)}
 
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(start=received.x[state["z"][received.clients]])
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(start=received.x[state["z"][received.clients]])
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = (
+            one_hot(state["z"][reports.clients], self.config.M).T * reports.samples
+        )  # n_k of the members of each cluster, [M, m]
+        return Aggregate(weights=n / n.sum(dim=1, keepdim=True).clamp(min=1)), state
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = one_hot(state["z"][reports.clients], config.M).T * reports.samples  # n_k of the members of each cluster, [M, m]
-    return Aggregate(weights=n / n.sum(dim=1, keepdim=True).clamp(min=1)), state
-
-
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    return Deployed(x, mixture=one_hot(state["z"], config.M).double())
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        return EvaluationModels(x, mixture=one_hot(state["z"], self.config.M).double())

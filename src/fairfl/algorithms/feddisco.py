@@ -17,12 +17,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.algorithms.shared.class_counts import class_counts
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
@@ -44,17 +41,17 @@ def discrepancies(counts: Tensor, u: Tensor, metric: str) -> Tensor:
     return (q - u).norm(p=int(metric[1]), dim=1)
 
 
-def init(federation: Federation, config: Config) -> State:
-    """d, [K]. Raises FairflError if the samples have no class."""
-    counts = class_counts("feddisco", federation)
-    u = counts.sum(0) if config.target == "pooled" else torch.ones_like(counts[0])
-    return {"d": discrepancies(counts, u / u.sum(), config.metric)}
+class FedDisco(Algorithm[Config]):
+    def init_state(self, federation: Federation) -> State:
+        """d, [K]. Raises FairflError if the samples have no class."""
+        counts = class_counts("feddisco", federation)
+        u = counts.sum(0) if self.config.target == "pooled" else torch.ones_like(counts[0])
+        return {"d": discrepancies(counts, u / u.sum(), self.config.metric)}
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    p, d = reports.samples / reports.samples.sum(), state["d"][reports.clients]
-    if config.metric == "kl":
-        d = d / d.sum().clamp(min=1e-300)
-    w = (p - config.a * d + config.b).clamp(min=0)
-    w = torch.where(w.sum() > 0, w, p)
-    return Aggregate(weights=w / w.sum()), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        p, d = reports.samples / reports.samples.sum(), state["d"][reports.clients]
+        if self.config.metric == "kl":
+            d = d / d.sum().clamp(min=1e-300)
+        w = (p - self.config.a * d + self.config.b).clamp(min=0)
+        w = torch.where(w.sum() > 0, w, p)
+        return Aggregate(weights=w / w.sum()), state

@@ -23,13 +23,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received", "loss_after")
-ROUNDS = True
-ROBUST = True
 
 
 class Config(Strict):
@@ -40,9 +36,12 @@ class Config(Strict):
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    return (entropy.LOSS[config.weight_loss],)
+class FedEBA(Algorithm[Config]):
+    measurements = ("loss_received", "loss_after")
+    measures_objective = True
 
+    def required_measurements(self) -> tuple[str, ...]:
+        return (entropy.LOSS[self.config.weight_loss],)
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    return Aggregate(entropy.weights(entropy.losses(reports, config), reports, config)), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        return Aggregate(entropy.weights(entropy.losses(reports, self.config), reports, self.config)), state

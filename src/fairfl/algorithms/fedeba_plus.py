@@ -31,13 +31,9 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
-ROUNDS = True
-ROBUST = True
 
 
 class Config(Strict):
@@ -55,27 +51,9 @@ class Config(Strict):
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    weighing = (entropy.LOSS[config.weight_loss],) if config.aggregation == "entropy" else ()
-    aligning = ("loss_received", f"gradient_{config.gradient}") if config.alpha > 0 else ()
-    return (*weighing, *aligning)
-
-
-def init(federation: Federation, config: Config) -> State:
-    """How many rounds had gradient alignment, [], if any can."""
-    return {"aligned": federation.samples.new_zeros(())} if config.alpha > 0 else {}
-
-
 def unfair(received: Received, config: Config) -> bool:
     """Gradient alignment, not model alignment."""
     return config.alpha > 0 and entropy.angle(received.loss_received) > config.theta
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    if not unfair(received, config):
-        return Plan()
-    w = entropy.weights(received.loss_received, received, config)
-    return Plan(mix=config.alpha, direction=entropy.weighted(w, received.gradient))
 
 
 def one_step_update(reports: Reports, config: Config) -> Tensor:
@@ -85,14 +63,33 @@ def one_step_update(reports: Reports, config: Config) -> Tensor:
     return reports.learning_rate * entropy.weighted(q * steps, reports.gradient)
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    alpha = config.alpha
-    if config.aggregation == "entropy":
-        w = entropy.weights(entropy.losses(reports, config), reports, config)
-    else:
-        w = entropy.prior(reports.samples, config)
-    if alpha == 0:
-        return Aggregate(w), state
-    if unfair(reports, config):
-        return Aggregate(w), {"aligned": state["aligned"] + 1}
-    return Aggregate((1 - alpha) * w, extra=alpha * one_step_update(reports, config)), state
+class FedEBAPlus(Algorithm[Config]):
+    measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
+    measures_objective = True
+
+    def required_measurements(self) -> tuple[str, ...]:
+        weighing = (entropy.LOSS[self.config.weight_loss],) if self.config.aggregation == "entropy" else ()
+        aligning = ("loss_received", f"gradient_{self.config.gradient}") if self.config.alpha > 0 else ()
+        return (*weighing, *aligning)
+
+    def init_state(self, federation: Federation) -> State:
+        """How many rounds had gradient alignment, [], if any can."""
+        return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        if not unfair(received, self.config):
+            return Plan()
+        w = entropy.weights(received.loss_received, received, self.config)
+        return Plan(mix=self.config.alpha, direction=entropy.weighted(w, received.gradient))
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        alpha = self.config.alpha
+        if self.config.aggregation == "entropy":
+            w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)
+        else:
+            w = entropy.prior(reports.samples, self.config)
+        if alpha == 0:
+            return Aggregate(w), state
+        if unfair(reports, self.config):
+            return Aggregate(w), {"aligned": state["aligned"] + 1}
+        return Aggregate((1 - alpha) * w, extra=alpha * one_step_update(reports, self.config)), state

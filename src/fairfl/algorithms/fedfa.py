@@ -22,11 +22,8 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("accuracy_received", "accuracy_after")
-ROUNDS = True
 
 
 class Config(Strict):
@@ -49,21 +46,6 @@ class Config(Strict):
         return self
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    if config.weighting == "uniform":
-        return ()
-    return ("accuracy_after",) if config.acc_of == "local" else ("accuracy_received",)
-
-
-def init(federation: Federation, config: Config) -> State:
-    P = federation.parameters
-    return {"momentum": torch.zeros_like(federation.x[:P]), "count": torch.zeros_like(federation.samples)}
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(momentum=config.gamma_c)
-
-
 def shares(information: Tensor) -> Tensor:
     """Divided by their sum, [m]; negative ones, which stem from the small constants alone, count as 0."""
     information = information.clamp(min=0)
@@ -80,14 +62,29 @@ def information_weights(accuracy: Tensor, count: Tensor, config: Config) -> Tens
     return config.alpha * A + config.beta * C
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    count = state["count"][reports.clients] + 1
-    if config.weighting == "uniform":
-        w = torch.ones_like(count) / count.numel()
-    else:
-        accuracy = reports.accuracy_after if config.acc_of == "local" else reports.accuracy_received
-        w = information_weights(accuracy, count, config)
-    Delta = -(w.to(reports.delta.dtype) @ reports.delta)
-    v = config.gamma_s * state["momentum"] + (1 - config.gamma_s) * Delta
-    extra = -config.sign * reports.learning_rate * v
-    return Aggregate(w, extra), {"momentum": v, "count": state["count"].index_copy(0, reports.clients, count)}
+class FedFa(Algorithm[Config]):
+    measurements = ("accuracy_received", "accuracy_after")
+
+    def required_measurements(self) -> tuple[str, ...]:
+        if self.config.weighting == "uniform":
+            return ()
+        return ("accuracy_after",) if self.config.acc_of == "local" else ("accuracy_received",)
+
+    def init_state(self, federation: Federation) -> State:
+        P = federation.parameters
+        return {"momentum": torch.zeros_like(federation.x[:P]), "count": torch.zeros_like(federation.samples)}
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(momentum=self.config.gamma_c)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        count = state["count"][reports.clients] + 1
+        if self.config.weighting == "uniform":
+            w = torch.ones_like(count) / count.numel()
+        else:
+            accuracy = reports.accuracy_after if self.config.acc_of == "local" else reports.accuracy_received
+            w = information_weights(accuracy, count, self.config)
+        Delta = -(w.to(reports.delta.dtype) @ reports.delta)
+        v = self.config.gamma_s * state["momentum"] + (1 - self.config.gamma_s) * Delta
+        extra = -self.config.sign * reports.learning_rate * v
+        return Aggregate(w, extra), {"momentum": v, "count": state["count"].index_copy(0, reports.clients, count)}

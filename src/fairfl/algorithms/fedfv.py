@@ -24,11 +24,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State, gram
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State, gram
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
 
 
 class Config(Strict):
@@ -37,26 +34,6 @@ class Config(Strict):
     order: Literal["loss", "random", "reverse"] = Field(
         "loss", description="projection order PO: ascending loss, shuffled in every round, descending loss (table 4)"
     )
-
-
-def needs(config: Config) -> tuple[str, ...]:
-    return () if config.order == "random" else NEEDS
-
-
-def init(federation: Federation, config: Config) -> State:
-    """A ring of tau rounds: updates [m, P] and their clients [m], -1 where empty; t_k of all clients, [K], -1: never.
-
-    One tensor per round: a round replaces one of them, so the others need not be copied.
-    """
-    if config.tau == 0:
-        return {}
-    K, device = federation.clients, federation.x.device
-    m = federation.clients_per_round or K
-    state = {"last": torch.full((K,), -1, device=device)}
-    for slot in range(config.tau):
-        state[f"updates_{slot}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(m, 1)
-        state[f"clients_{slot}"] = torch.full((m,), -1, device=device)
-    return state
 
 
 def projection_order(reports: Reports, config: Config) -> list[int]:
@@ -130,19 +107,40 @@ def store(state: State, reports: Reports, last: Tensor, tau: int) -> State:
     return {**state, "last": last, f"clients_{slot}": clients, f"updates_{slot}": updates}
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    m, past = len(reports.clients), []
-    if config.tau > 0:
-        last = state["last"].index_fill(0, reports.clients, reports.round)
-        past = remembered(state, last, reports.round, config.tau)
-        state = store(state, reports, last, config.tau)
-    stack = torch.cat([reports.delta, *past])
-    Q = gram(stack)
-    order = projection_order(reports, config)
-    G = torch.zeros(len(stack), dtype=Q.dtype)
-    G[:m] = mitigate_internal_conflicts(Q[:m, :m], order, kept(order, config.alpha)).mean(0)
-    positions = torch.arange(m, len(stack)).split([len(updates) for updates in past])
-    G = mitigate_external_conflicts(G, Q, [ids.tolist() for ids in positions])
-    G = rescaled(G, Q, m).to(stack.device)
-    along_past = G[m:].to(stack.dtype) @ stack[m:] if G[m:].any() else None
-    return Aggregate(G[:m], along_past), state
+class FedFV(Algorithm[Config]):
+    measurements = ("loss_received",)
+
+    def required_measurements(self) -> tuple[str, ...]:
+        return () if self.config.order == "random" else self.measurements
+
+    def init_state(self, federation: Federation) -> State:
+        """A ring of tau rounds: updates [m, P] and their clients [m], -1 where empty; t_k [K] of all, -1: never.
+
+        One tensor per round: a round replaces one of them, so the others need not be copied.
+        """
+        if self.config.tau == 0:
+            return {}
+        K, device = federation.clients, federation.x.device
+        m = federation.clients_per_round or K
+        state = {"last": torch.full((K,), -1, device=device)}
+        for slot in range(self.config.tau):
+            state[f"updates_{slot}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(m, 1)
+            state[f"clients_{slot}"] = torch.full((m,), -1, device=device)
+        return state
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        m, past = len(reports.clients), []
+        if self.config.tau > 0:
+            last = state["last"].index_fill(0, reports.clients, reports.round)
+            past = remembered(state, last, reports.round, self.config.tau)
+            state = store(state, reports, last, self.config.tau)
+        stack = torch.cat([reports.delta, *past])
+        Q = gram(stack)
+        order = projection_order(reports, self.config)
+        G = torch.zeros(len(stack), dtype=Q.dtype)
+        G[:m] = mitigate_internal_conflicts(Q[:m, :m], order, kept(order, self.config.alpha)).mean(0)
+        positions = torch.arange(m, len(stack)).split([len(updates) for updates in past])
+        G = mitigate_external_conflicts(G, Q, [ids.tolist() for ids in positions])
+        G = rescaled(G, Q, m).to(stack.device)
+        along_past = G[m:].to(stack.dtype) @ stack[m:] if G[m:].any() else None
+        return Aggregate(G[:m], along_past), state

@@ -4,7 +4,7 @@ A round has H + 1 exchanges, H hidden layers, c = 0, ..., H:
 
     clients    c = 0: train, from their own first net, later from their own neurons of the global net
                c > 0: train the layers above c for `retrain_epochs`, layers 1, ..., c frozen
-    server     c < H: match layer c + 1 of all clients, rows [incoming weights, bias] (fairfl.algorithms.shared.matching,
+    server     c < H: match layer c + 1 of all clients, rows [incoming weights, bias] (shared/matching.py,
                       s = 1 / sigma2, mu = 0.1 for biases, 0 for weights); its global neurons G / S replace theirs;
                       weights that leave a neuron leave its global neuron now, those of all other global neurons are 0
                c = H: output layer = sum_k (n_kd / n_d) of client k, for class d;  1 / m where nobody has the class
@@ -26,14 +26,10 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
-REFUSES = ("server_momentum", "fedvarp")  # no server model steps by G
 
 
 class Config(Strict):
@@ -44,59 +40,6 @@ class Config(Strict):
     retrain_epochs: int = Field(10, ge=0, description="local epochs after each matched layer; FOCUS's local_epochs")
     momentum: float = Field(0.0, ge=0, lt=1, description="of local SGD; 0.9 in the public code")
     max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
-
-
-def architecture(model: dict[str, Any], clients: int, config: Config) -> dict[str, Any]:
-    return wide_mlp.widened("fedma", model, clients, config.max_width)
-
-
-def phases(federation: Federation, config: Config) -> int:
-    return len(federation.shapes) // 2
-
-
-def init(federation: Federation, config: Config) -> State:
-    """`own` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: those that they train in it.
-
-    `neurons_<c>` [K, L_c]: global neurons that the neurons of layer c + 1 became; `done` [K]: exchanges of the round.
-    """
-    wide, narrow = wide_mlp.units("fedma", federation)
-    own = wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed)
-    state = {
-        "own": own,
-        "nets": own,
-        "done": torch.zeros(federation.clients, dtype=torch.int64, device=own.device),
-        "labels": federation.labels.to(own.device),
-        "wide": torch.tensor(wide),
-        "narrow": torch.tensor(narrow),
-    }
-    for c, width in enumerate(narrow[1:-1]):
-        state[f"neurons_{c}"] = torch.arange(width, device=own.device).repeat(federation.clients, 1)
-    return state
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    c = received.phase
-    if c == 0:
-        return Plan(start=state["own"][received.clients], momentum=config.momentum)
-    start = state["nets"][received.clients]
-    return Plan(start=start, frozen=2 * c, epochs=config.retrain_epochs, momentum=config.momentum)
-
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    c = reports.phase
-    done = state["done"] if c > 0 else torch.zeros_like(state["done"])
-    present = done[reports.clients] == c
-    clients, nets = reports.clients[present], reports.trained[present]
-    state = {**state, "done": done.index_fill(0, clients, c + 1)}
-    if not len(clients):
-        return Aggregate(), state
-    if c < len(state["wide"]) - 2:
-        nets, neurons = matched(state, nets, c, config, np.random.default_rng(reports.seed))
-        found = {"nets": nets, f"neurons_{c}": neurons}
-        return Aggregate(), state | {name: state[name].index_copy(0, clients, new) for name, new in found.items()}
-    model = averaged(state, nets, clients)
-    own = state["own"].index_copy(0, clients, own_parts(state, model, clients))
-    return Aggregate(model=model), {**state, "own": own}
 
 
 def matched(state: State, nets: Tensor, c: int, config: Config, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -137,3 +80,55 @@ def own_parts(state: State, model: Tensor, clients: Tensor) -> Tensor:
         weight.copy_(global_weight[here[:, :, None], below[:, None]])
         bias.copy_(global_bias[here])
     return own
+
+
+class FedMA(Algorithm[Config]):
+    incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
+
+    def architecture(self, model: dict[str, Any], clients: int) -> dict[str, Any]:
+        return wide_mlp.widened("fedma", model, clients, self.config.max_width)
+
+    def exchanges_per_round(self, federation: Federation) -> int:
+        return len(federation.shapes) // 2
+
+    def init_state(self, federation: Federation) -> State:
+        """`own` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: those that they train in it.
+
+        `neurons_<c>` [K, L_c]: global neurons that neurons of layer c + 1 became; `done` [K]: exchanges of the round.
+        """
+        wide, narrow = wide_mlp.units("fedma", federation)
+        own = wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed)
+        state = {
+            "own": own,
+            "nets": own,
+            "done": torch.zeros(federation.clients, dtype=torch.int64, device=own.device),
+            "labels": federation.labels.to(own.device),
+            "wide": torch.tensor(wide),
+            "narrow": torch.tensor(narrow),
+        }
+        for c, width in enumerate(narrow[1:-1]):
+            state[f"neurons_{c}"] = torch.arange(width, device=own.device).repeat(federation.clients, 1)
+        return state
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        c = received.exchange
+        if c == 0:
+            return Plan(start=state["own"][received.clients], momentum=self.config.momentum)
+        start = state["nets"][received.clients]
+        return Plan(start=start, frozen=2 * c, epochs=self.config.retrain_epochs, momentum=self.config.momentum)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        c = reports.exchange
+        done = state["done"] if c > 0 else torch.zeros_like(state["done"])
+        present = done[reports.clients] == c
+        clients, nets = reports.clients[present], reports.trained[present]
+        state = {**state, "done": done.index_fill(0, clients, c + 1)}
+        if not len(clients):
+            return Aggregate(), state
+        if c < len(state["wide"]) - 2:
+            nets, neurons = matched(state, nets, c, self.config, np.random.default_rng(reports.seed))
+            found = {"nets": nets, f"neurons_{c}": neurons}
+            return Aggregate(), state | {name: state[name].index_copy(0, clients, new) for name, new in found.items()}
+        model = averaged(state, nets, clients)
+        own = state["own"].index_copy(0, clients, own_parts(state, model, clients))
+        return Aggregate(model=model), {**state, "own": own}

@@ -14,12 +14,9 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Reports, State, gram
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State, gram
 from fairfl.algorithms.shared.min_norm import min_norm
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
@@ -30,13 +27,14 @@ class Config(Strict):
     )
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = (reports.samples if config.center == "samples" else torch.ones_like(reports.samples)).cpu()
-    lam0 = n / n.sum()
-    products = gram(reports.delta)
-    length = products.diagonal().sqrt()
-    inverse = torch.where(length < 1e-12, 0.0, 1 / length)  # a client that did not move has u_k = 0
-    Q = inverse[:, None] * products * inverse
-    lam = min_norm(Q, (lam0 - config.epsilon).clamp(min=0), (lam0 + config.epsilon).clamp(max=1), lam0)
-    eta = reports.learning_rate if config.eta_global is None else config.eta_global
-    return Aggregate(weights=(eta * lam * inverse).to(reports.delta.device)), state
+class FedMGDAPlus(Algorithm[Config]):
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = (reports.samples if self.config.center == "samples" else torch.ones_like(reports.samples)).cpu()
+        lam0 = n / n.sum()
+        products = gram(reports.delta)
+        length = products.diagonal().sqrt()
+        inverse = torch.where(length < 1e-12, 0.0, 1 / length)  # a client that did not move has u_k = 0
+        Q = inverse[:, None] * products * inverse
+        lam = min_norm(Q, (lam0 - self.config.epsilon).clamp(min=0), (lam0 + self.config.epsilon).clamp(max=1), lam0)
+        eta = reports.learning_rate if self.config.eta_global is None else self.config.eta_global
+        return Aggregate(weights=(eta * lam * inverse).to(reports.delta.device)), state

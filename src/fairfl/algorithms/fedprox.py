@@ -13,12 +13,9 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
@@ -26,12 +23,12 @@ class Config(Strict):
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    """Raises OptionError if the pull alone makes local training diverge."""
-    refuse_divergence("fedprox", "mu", config.mu, received.learning_rate)
-    return Plan(prox=config.mu)
+class FedProx(Algorithm[Config]):
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        """Raises OptionError if the pull alone makes local training diverge."""
+        refuse_divergence("fedprox", "mu", self.config.mu, received.learning_rate)
+        return Plan(prox=self.config.mu)
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-    return Aggregate(weights=n / n.sum()), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+        return Aggregate(weights=n / n.sum()), state

@@ -11,11 +11,8 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
@@ -23,10 +20,10 @@ class Config(Strict):
     weighting: Literal["size", "uniform"] = Field("size", description="p_k by samples, or 1/m")
 
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(single_step=True, full_batch=config.gradient == "full")
+class FedSGD(Algorithm[Config]):
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(single_step=True, full_batch=self.config.gradient == "full")
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-    return Aggregate(weights=n / n.sum()), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+        return Aggregate(weights=n / n.sum()), state

@@ -18,27 +18,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.algorithms.shared.class_counts import class_counts
 from fairfl.experiments.base import Strict
-
-NEEDS = ("correct_received", "correct_after")
-ROUNDS = True
-RECONSTRUCTED = True
 
 
 class Config(Strict):
     mode: Literal["count", "scaled"] = Field("count", description="w_k by s_k + 1, or by n_k + s_k")
-
-
-def init(federation: Federation, config: Config) -> State:
-    """Of every sample, [K, n_max] bool: right at the last check, right at any, had an event. Raises FairflError if the
-    samples have no class."""
-    class_counts("fedwavg", federation)
-    bits = torch.zeros(
-        federation.clients, int(federation.samples.max()), dtype=torch.bool, device=federation.samples.device
-    )
-    return {"last": bits, "learned": bits, "forgotten": bits}
 
 
 def checked(bits: State, right: Tensor) -> State:
@@ -50,13 +36,28 @@ def checked(bits: State, right: Tensor) -> State:
     }
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    S, n = reports.clients, reports.samples
-    bits = {name: own[S] for name, own in state.items()}
-    for correct in (reports.correct_received, reports.correct_after):
-        bits = checked(bits, correct == 1)
-    samples = reports.correct_after >= 0  # and not padding
-    s = (samples & (bits["forgotten"] | ~bits["learned"])).sum(1)
-    w = s + 1.0 if config.mode == "count" else n + s
-    state = {name: own.index_copy(0, S, bits[name]) for name, own in state.items()}
-    return Aggregate(weights=w.to(n.dtype) / w.sum()), state
+class FedWAvg(Algorithm[Config]):
+    measurements = ("correct_received", "correct_after")
+    is_reconstructed = True
+
+    def init_state(self, federation: Federation) -> State:
+        """Of every sample, [K, n_max] bool: right at the last check, right at any, had an event.
+
+        Raises FairflError if the samples have no class.
+        """
+        class_counts("fedwavg", federation)
+        bits = torch.zeros(
+            federation.clients, int(federation.samples.max()), dtype=torch.bool, device=federation.samples.device
+        )
+        return {"last": bits, "learned": bits, "forgotten": bits}
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        S, n = reports.clients, reports.samples
+        bits = {name: own[S] for name, own in state.items()}
+        for correct in (reports.correct_received, reports.correct_after):
+            bits = checked(bits, correct == 1)
+        samples = reports.correct_after >= 0  # and not padding
+        s = (samples & (bits["forgotten"] | ~bits["learned"])).sum(1)
+        w = s + 1.0 if self.config.mode == "count" else n + s
+        state = {name: own.index_copy(0, S, bits[name]) for name, own in state.items()}
+        return Aggregate(weights=w.to(n.dtype) / w.sum()), state

@@ -22,26 +22,13 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Federation, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
-REFUSES = ("fedvarp",)  # its memory is of one update for each client
 
 
 class Config(Strict):
     M: int = Field(ge=1, description="number of cluster models; 1 is FedAvg")
     weighting: Literal["uniform", "size"] = Field("uniform", description="server weights pi_kc (eq. 6), or n_k pi_kc")
-
-
-def models(config: Config) -> int:
-    return config.M
-
-
-def init(federation: Federation, config: Config) -> State:
-    """log pi, [K, M]."""
-    return {"logpi": federation.samples.new_full((federation.clients, config.M), -log(config.M))}
 
 
 def memberships(logpi: Tensor, F: Tensor) -> Tensor:
@@ -56,12 +43,22 @@ def server_weights(pi: Tensor, n: Tensor) -> Tensor:
     return torch.where(empty[:, None], 0.0, w / w.sum(dim=1, keepdim=True))
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    logpi = memberships(state["logpi"][reports.clients], reports.loss_received)
-    n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-    w = server_weights(logpi.exp(), n)
-    return Aggregate(weights=w), {"logpi": state["logpi"].index_copy(0, reports.clients, logpi)}
+class Focus(Algorithm[Config]):
+    measurements = ("loss_received",)
+    incompatible_modifiers = ("fedvarp",)  # its memory is of one update for each client
 
+    def server_models(self) -> int:
+        return self.config.M
 
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    return Deployed(x, mixture=state["logpi"].exp())
+    def init_state(self, federation: Federation) -> State:
+        """log pi, [K, M]."""
+        return {"logpi": federation.samples.new_full((federation.clients, self.config.M), -log(self.config.M))}
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        logpi = memberships(state["logpi"][reports.clients], reports.loss_received)
+        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+        w = server_weights(logpi.exp(), n)
+        return Aggregate(weights=w), {"logpi": state["logpi"].index_copy(0, reports.clients, logpi)}
+
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        return EvaluationModels(x, mixture=state["logpi"].exp())

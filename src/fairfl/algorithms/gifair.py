@@ -23,11 +23,9 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
 
-NEEDS = ("loss_received",)
-ROUNDS = True
 SHARE = 0.1
 
 
@@ -58,22 +56,23 @@ def strength(p: Tensor, config: Config) -> float | Tensor:
     return config.bound_share * p.min() / max(p.numel() - 1, 1)  # of one client alone r = 0
 
 
-def init(federation: Federation, config: Config) -> State:
-    if config.mode == "server":
-        return {}
-    n = federation.samples
-    return {"p": n / n.sum(), "F": torch.full_like(n, float("nan"))}
+class GIFAIR(Algorithm[Config]):
+    measurements = ("loss_received",)
 
+    def init_state(self, federation: Federation) -> State:
+        if self.config.mode == "server":
+            return {}
+        n = federation.samples
+        return {"p": n / n.sum(), "F": torch.full_like(n, float("nan"))}
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    if config.mode == "server":
-        return Plan()
-    p, S = state["p"], received.clients
-    return Plan(lr_scale=1 + strength(p, config) * rank_term(state["F"])[S] / p[S])
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        if self.config.mode == "server":
+            return Plan()
+        p, S = state["p"], received.clients
+        return Plan(lr_scale=1 + strength(p, self.config) * rank_term(state["F"])[S] / p[S])
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    p, F = reports.samples / reports.samples.sum(), reports.loss_received
-    if config.mode == "client":
-        return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}
-    return Aggregate(weights=p + strength(p, config) * rank_term(F)), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        p, F = reports.samples / reports.samples.sum(), reports.loss_received
+        if self.config.mode == "client":
+            return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}
+        return Aggregate(weights=p + strength(p, self.config) * rank_term(F)), state

@@ -1,4 +1,4 @@
-"""What an algorithm sees and answers.
+"""What an algorithm is given, what it answers, and the class that every algorithm extends.
 
 Symbols (all over the m clients of a round, K clients in all, P parameters, B numbers in buffers, C classes):
 
@@ -13,33 +13,17 @@ Symbols (all over the m clients of a round, K clients in all, P parameters, B nu
     V_k    mean validation loss at x          `val_received`, nats
     L*_k   validation loss of the best model that client k trains alone   `val_best`, nats
 
-An algorithm file has
+A file in this folder holds `class Config(Strict)`, its hyper-parameters, and one class that extends `Algorithm`. The
+engine (fairfl.simulation) runs, in every round,
 
-    class Config(Strict)                      its hyper-parameters
-    NEEDS                                     which of these numbers the engine must measure
-    needs(config) -> NEEDS                    optional; those of them that this configuration really needs
-    ROUNDS                                    False if it does not federate at all (local_only)
-    AFTER                                     optional; (algorithm, names of hyper-parameters): its run of this setting
-                                              and seed with the same values of these comes first and is known
-    init(federation, config) -> state         optional; state is a dict of tensors
-    plan(state, received, config) -> Plan     optional; how clients train this round
-    aggregate(state, reports, config) -> (Aggregate, state)
+    received  = what the clients measure of x                          `measurements`
+    plan      = algorithm.configure_clients(state, received)           how they train
+    reports   = what they send back: D_k, losses, ...
+    aggregate, state = algorithm.aggregate(state, reports)
+    x        <- x - G,    G = sum_k w_k D_k + extra                    w and extra are those of `aggregate`
 
-The engine forms G = sum_k w_k D_k + extra and steps x <- x - G. Running means and variances of normalisation (buffers)
-are behind the parameters in every model, but in no D_k: they are averaged by n_k, or, where the server keeps several
-models, by the weights of each. Extension points, all optional:
-
-    models(config) -> M                       the server keeps M models: x is [M, P + B], all of them go to every
-                                              client, losses are [M, m], D is [M, m, P], weights are [M, m]
-    deploy(state, x, config) -> Deployed      the models that clients are evaluated with, if that is not x
-    phases(federation, config) -> int         exchanges in a round, one after the other with the same clients:
-                                              plan and aggregate are called in each, `received.phase` counts them
-    architecture(model, clients, config)      the model to build, {name: ..., **parameters}, if not the setting's
-    traffic(federation, config) -> (down, up) numbers that a client and the server exchange in a round, if these are not
-                                              the models that it receives and trains
-    REFUSES = ("fedvarp", ...)                modifiers that make no sense with it
-    SEQUENTIAL = True                         its local steps need the sequential backend
-    ROBUST = True                             under local self-regularisation its losses are the regularised ones
+Running means and variances of normalisation (buffers) are behind the parameters in every model, but in no D_k: they are
+averaged by n_k, or, where the server keeps several models, by the weights of each.
 
 A client may also train more models than it received, or another one, a personal one for instance: `Plan.start`. A
 server that does not step but makes its model anew says so by `Aggregate.model`.
@@ -47,10 +31,12 @@ server that does not step but makes its model anew says so by `Aggregate.model`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
+
+from fairfl.experiments.base import Strict
 
 State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
@@ -62,7 +48,7 @@ Force = Callable[[Tensor, int], Tensor]
 class Federation:
     """What is known before the first round: training samples per client, [K] float64, and the first model, [P + B].
 
-    Server and clients know `labels`; `memberships` are what the run that this one comes AFTER deployed, its mixture.
+    Server and clients know `labels`; `memberships` are the mixture that the run named by `depends_on` ended with.
     """
 
     samples: Tensor
@@ -89,8 +75,8 @@ class Received:
     learning_rate: float
     x: Tensor = field(default_factory=lambda: torch.empty(0))  # [P + B], [M, P + B] if there are several
     round: int = 0  # t, from 0
-    phase: int = 0  # of the round, from 0
-    seed: int = 0  # of the server's own draws in this phase
+    exchange: int = 0  # of the round, from 0
+    seed: int = 0  # of the server's own draws in this exchange
     gradient: Tensor | None = None  # [m, P], g_k
     correct_received: Tensor | None = None  # [m, n_max] int8
     loss_received: Tensor | None = None
@@ -169,7 +155,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Deployed:
+class EvaluationModels:
     """Models that clients are evaluated with, [R, P + B]: one for all (R = 1), one each (R = K), or, with `mixture`
     [K, R], for client k the mixture sum_r mixture[k, r] * probabilities of model r (of outputs, in a regression)."""
 
@@ -189,40 +175,88 @@ def gram(stack: Tensor) -> Tensor:
     return total.cpu()
 
 
-def plain_needs(module_needs: tuple[str, ...]) -> Callable[[Any], tuple[str, ...]]:
-    """Everything that the file names."""
-    return lambda config: module_needs
+Hyperparameters = TypeVar("Hyperparameters", bound=Strict)
 
 
-def plain_init(federation: Federation, config: Any) -> State:
-    """No server state."""
-    return {}
+class Algorithm(Generic[Hyperparameters]):
+    """One federated algorithm with its validated hyper-parameters; all that it remembers is in `state`.
 
+    Extend it as `class FedAvg(Algorithm[Config])`. `aggregate` is the one method that every algorithm must write. The
+    class attributes are literals: the planner reads them, here and in the algorithm's file, without importing torch.
+    """
 
-def plain_plan(state: State, received: Received, config: Any) -> Plan:
-    """Ordinary local SGD."""
-    return Plan()
+    # The numbers of `Received` and `Reports` that the engine measures for it; no other is there.
+    measurements: ClassVar[tuple[str, ...]] = ()
+    # (algorithm, names of hyper-parameters): its run of this setting and seed, with the same values of these, comes
+    # first, and `Federation.memberships` is the mixture that it ended with.
+    depends_on: ClassVar[tuple[str, tuple[str, ...]] | None] = None
+    # False: no rounds, every client trains alone (local_only).
+    is_federated: ClassVar[bool] = True
+    # Modifiers that make no sense with it.
+    incompatible_modifiers: ClassVar[tuple[str, ...]] = ()
+    # True: written without the paper's formulas at hand, which tables say beside its numbers.
+    is_reconstructed: ClassVar[bool] = False
+    # True: its local steps need the sequential backend, as those with a `Plan.force` do.
+    requires_sequential: ClassVar[bool] = False
+    # True: under the modifier lsr its training losses are those of the regularised objective, not the plain ones.
+    measures_objective: ClassVar[bool] = False
 
+    def __init__(self, config: Hyperparameters) -> None:
+        self.config = config
 
-def one_model(config: Any) -> None:
-    """The server keeps one model, x is [P + B]."""
+    # -- what most algorithms write ------------------------------------------------------------------------------------
+    def init_state(self, federation: Federation) -> State:
+        """What the server remembers from round to round, saved in checkpoints: tensors by name. By default nothing."""
+        return {}
 
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        """How the round's clients train. By default ordinary local SGD from the received model."""
+        return Plan()
 
-def one_phase(federation: Federation, config: Any) -> int:
-    """Clients and server speak once in a round."""
-    return 1
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        """The server's step, and its next state.
 
+        The engine sums G = sum_k w_k D_k + extra, applies the modifiers to it and steps x <- x - G. Clients that sent a
+        NaN or an infinity are left out of `reports`; without any left there is no call.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not aggregate")
 
-def same_architecture(model: dict[str, Any], clients: int, config: Any) -> dict[str, Any]:
-    """The setting's model."""
-    return model
+    # -- what few algorithms write -------------------------------------------------------------------------------------
+    def required_measurements(self) -> tuple[str, ...]:
+        """Those of `measurements` that these hyper-parameters need. By default all."""
+        return self.measurements
 
+    def server_models(self) -> int | None:
+        """M, if the server keeps several models. By default None: one.
 
-def plain_traffic(federation: Federation, config: Any) -> tuple[int, int] | None:
-    """The models that it receives and trains."""
-    return None
+        Then x is [M, P + B], all of them go to every client, losses are [M, m], D is [M, m, P], weights are [M, m].
+        """
+        return None
 
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        """The models that clients are evaluated with after a round. By default x [P + B] for all of them."""
+        return EvaluationModels(x.unsqueeze(0))
 
-def deploy_received(state: State, x: Tensor, config: Any) -> Deployed:
-    """Every client is evaluated with the server's model."""
-    return Deployed(x.unsqueeze(0))
+    def exchanges_per_round(self, federation: Federation) -> int:
+        """How often clients and server exchange models in a round, by default once.
+
+        In each exchange, with the same clients, `configure_clients` and `aggregate` are called; `received.exchange`
+        counts them from 0.
+        """
+        return 1
+
+    def architecture(self, model: dict[str, Any], clients: int) -> dict[str, Any]:
+        """The model to build for K = `clients` clients, {name: ..., **parameters}; by default the setting's, `model`."""
+        return model
+
+    def traffic(self, federation: Federation) -> tuple[int, int] | None:
+        """Numbers that a client receives and sends in a round, (down, up), beside losses, directions and gradients.
+
+        By default None: the models that it receives and trains. Only reported (metric comm_cost).
+        """
+        return None
+
+    @classmethod
+    def uses_plain_sgd(cls) -> bool:
+        """True if it never configures clients: they train by ordinary local SGD whatever they measure."""
+        return cls.configure_clients is Algorithm.configure_clients

@@ -11,11 +11,8 @@ L*_k is then its loss on the client's validation part (used by the weights of EA
 
 from collections.abc import Sequence
 
+from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = False
-REFUSES = ("server_momentum", "fedvarp", "dp", "lsr")  # nothing is sent
 
 
 class Config(Strict):
@@ -31,3 +28,8 @@ def is_flat(losses: Sequence[float], window: int, tolerance: float) -> bool:
         return False
     before, now = min(losses[:-window]), min(losses)
     return before - now < tolerance * abs(before)
+
+
+class LocalOnly(Algorithm[Config]):
+    is_federated = False
+    incompatible_modifiers = ("server_momentum", "fedvarp", "dp", "lsr")  # nothing is sent

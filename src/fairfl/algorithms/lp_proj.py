@@ -31,15 +31,19 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared.proximal import refuse_divergence
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import OptionError
-
-NEEDS = ()
-ROUNDS = True
-SEQUENTIAL = True
-REFUSES = ("server_momentum", "fedvarp")
 
 
 class Config(Strict):
@@ -63,14 +67,6 @@ class Config(Strict):
             most = f"it must stay below 2 / {self.lam} = {2 / self.lam:g}"
             raise ValueError(f"eta_o {self.eta_o} diverges at lambda {self.lam}; {most}")
         return self
-
-
-def phases(federation: Federation, config: Config) -> int:
-    return config.repeats
-
-
-def traffic(federation: Federation, config: Config) -> tuple[int, int]:
-    return config.d_sub, config.d_sub
 
 
 @lru_cache(maxsize=1)
@@ -98,30 +94,15 @@ def shuffled(federation: Federation) -> Tensor:
     return torch.stack(own)
 
 
-def init(federation: Federation, config: Config) -> State:
-    """th [K, P + B], o [K, d_sub], omega [d_sub], and what P follows from. Raises OptionError if more rows are to be
-    orthogonal than there are parameters."""
-    K, x, P = federation.clients, federation.x, federation.parameters
-    if config.orthogonalize and config.d_sub > P:
-        raise OptionError(f"lp_proj: d_sub: {config.d_sub} rows of {P} parameters cannot be orthogonal; at most {P}")
-    return {
-        "th": shuffled(federation) if config.start == "own" else x.repeat(K, 1),
-        "o": x.new_zeros(K, config.d_sub),
-        "omega": x.new_zeros(config.d_sub),
-        "seed": torch.tensor(federation.seed),
-        "parameters": torch.tensor(P),
-    }
-
-
 def known_to_all(state: State, config: Config) -> Tensor:
     """P, [d_sub, P]."""
     th, size = state["th"], int(state["parameters"])
     return projection(int(state["seed"]), config.d_sub, size, config.orthogonalize, th.dtype, th.device)
 
 
-def at_phase(state: State, received: Received) -> Tensor:
-    """o_k as the phase begins, of all clients, [K, d_sub]."""
-    return state["omega"].expand_as(state["o"]) if received.phase == 0 else state["o"]
+def at_exchange(state: State, received: Received) -> Tensor:
+    """o_k as the exchange begins, of all clients, [K, d_sub]."""
+    return state["omega"].expand_as(state["o"]) if received.exchange == 0 else state["o"]
 
 
 def r(c: Tensor, p: int) -> Tensor:
@@ -134,26 +115,52 @@ def pull(y: Tensor, place: int, projection: Tensor, o: Tensor, config: Config) -
     return config.lam * (projection.T @ r(projection @ y - o[place], config.p))
 
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    """Raises OptionError if the pull alone makes th_k diverge."""
-    if config.p == 2:
-        refuse_divergence("lp_proj", "lambda", config.lam, received.learning_rate)
-    o = at_phase(state, received)[received.clients]
-    force = partial(pull, projection=known_to_all(state, config), o=o, config=config)
-    return Plan(start=state["th"][received.clients], epochs=config.epochs, force=force)
+class LpProj(Algorithm[Config]):
+    requires_sequential = True
+    incompatible_modifiers = ("server_momentum", "fedvarp")
 
+    def exchanges_per_round(self, federation: Federation) -> int:
+        return self.config.repeats
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    S, th, P = reports.clients, reports.trained, known_to_all(state, config)
-    o = at_phase(state, reports)
-    own = o[S] - config.eta_o * config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, config.p)
-    state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, own)}
-    if reports.phase == config.repeats - 1:
-        n = reports.samples if config.weighting == "size" else torch.ones_like(reports.samples)
-        mean = (n / n.sum()).to(own.dtype) @ own
-        state["omega"] = (1 - config.b) * state["omega"] + config.b * mean
-    return Aggregate(), state
+    def traffic(self, federation: Federation) -> tuple[int, int]:
+        return self.config.d_sub, self.config.d_sub
 
+    def init_state(self, federation: Federation) -> State:
+        """th [K, P + B], o [K, d_sub], omega [d_sub], and what P follows from.
 
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    return Deployed(state["th"])
+        Raises OptionError if more rows are to be orthogonal than there are parameters.
+        """
+        K, x, P = federation.clients, federation.x, federation.parameters
+        if self.config.orthogonalize and self.config.d_sub > P:
+            raise OptionError(
+                f"lp_proj: d_sub: {self.config.d_sub} rows of {P} parameters cannot be orthogonal; at most {P}"
+            )
+        return {
+            "th": shuffled(federation) if self.config.start == "own" else x.repeat(K, 1),
+            "o": x.new_zeros(K, self.config.d_sub),
+            "omega": x.new_zeros(self.config.d_sub),
+            "seed": torch.tensor(federation.seed),
+            "parameters": torch.tensor(P),
+        }
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        """Raises OptionError if the pull alone makes th_k diverge."""
+        if self.config.p == 2:
+            refuse_divergence("lp_proj", "lambda", self.config.lam, received.learning_rate)
+        o = at_exchange(state, received)[received.clients]
+        force = partial(pull, projection=known_to_all(state, self.config), o=o, config=self.config)
+        return Plan(start=state["th"][received.clients], epochs=self.config.epochs, force=force)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        S, th, P = reports.clients, reports.trained, known_to_all(state, self.config)
+        o = at_exchange(state, reports)
+        own = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
+        state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, own)}
+        if reports.exchange == self.config.repeats - 1:
+            n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
+            mean = (n / n.sum()).to(own.dtype) @ own
+            state["omega"] = (1 - self.config.b) * state["omega"] + self.config.b * mean
+        return Aggregate(), state
+
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        return EvaluationModels(state["th"])

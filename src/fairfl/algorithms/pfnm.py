@@ -26,14 +26,19 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
-REFUSES = ("server_momentum", "fedvarp")  # no server model steps by G
 
 Array = NDArray[np.float64]
 
@@ -44,30 +49,6 @@ class Config(Strict):
     gamma: float = Field(1.0, gt=0, description="mass of the Beta process; more means more global neurons")
     sweeps: int = Field(5, ge=0, description="times that every client is matched again; 5 in the public code")
     max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
-
-
-def architecture(model: dict[str, Any], clients: int, config: Config) -> dict[str, Any]:
-    return wide_mlp.widened("pfnm", model, clients, config.max_width)
-
-
-def init(federation: Federation, config: Config) -> State:
-    """Clients' nets, [K, P], compact; what the server knows of them."""
-    wide, narrow = wide_mlp.units("pfnm", federation)
-    return {
-        "nets": wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed),
-        "labels": federation.labels,
-        "wide": torch.tensor(wide),
-        "narrow": torch.tensor(narrow),
-        "seed": torch.tensor(federation.seed),
-    }
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(start=state["nets"][received.clients])
-
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    return Aggregate(), {**state, "nets": state["nets"].index_copy(0, reports.clients, reports.trained)}
 
 
 def global_net(
@@ -96,15 +77,38 @@ def global_net(
     return list(zip(reversed(weights), reversed(biases), strict=True))
 
 
-def deploy(state: State, x: Tensor, config: Config) -> Deployed:
-    wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
-    clients = wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)
-    draw = np.random.default_rng(int(state["seed"]))
-    shares = wide_mlp.class_shares(state["labels"], otherwise=0.0).cpu().numpy()
-    net = global_net([(w.numpy(), b.numpy()) for w, b in clients], shares, config, draw)
-    model = torch.zeros_like(x)
-    widths = [wide[0], *(len(bias) for _, bias in net)]
-    for own, matched in zip(wide_mlp.compact(model, wide, widths), net, strict=True):
-        for values, numbers in zip(own, matched, strict=True):
-            values.copy_(torch.from_numpy(numbers))
-    return Deployed(model.unsqueeze(0))
+class PFNM(Algorithm[Config]):
+    incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
+
+    def architecture(self, model: dict[str, Any], clients: int) -> dict[str, Any]:
+        return wide_mlp.widened("pfnm", model, clients, self.config.max_width)
+
+    def init_state(self, federation: Federation) -> State:
+        """Clients' nets, [K, P], compact; what the server knows of them."""
+        wide, narrow = wide_mlp.units("pfnm", federation)
+        return {
+            "nets": wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed),
+            "labels": federation.labels,
+            "wide": torch.tensor(wide),
+            "narrow": torch.tensor(narrow),
+            "seed": torch.tensor(federation.seed),
+        }
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(start=state["nets"][received.clients])
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        return Aggregate(), {**state, "nets": state["nets"].index_copy(0, reports.clients, reports.trained)}
+
+    def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
+        clients = wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)
+        draw = np.random.default_rng(int(state["seed"]))
+        shares = wide_mlp.class_shares(state["labels"], otherwise=0.0).cpu().numpy()
+        net = global_net([(w.numpy(), b.numpy()) for w, b in clients], shares, self.config, draw)
+        model = torch.zeros_like(x)
+        widths = [wide[0], *(len(bias) for _, bias in net)]
+        for own, matched in zip(wide_mlp.compact(model, wide, widths), net, strict=True):
+            for values, numbers in zip(own, matched, strict=True):
+                values.copy_(torch.from_numpy(numbers))
+        return EvaluationModels(model.unsqueeze(0))

@@ -31,13 +31,9 @@ from typing import Literal
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared import entropy
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received", "loss_after")
-ROUNDS = True
-ROBUST = True
 
 
 class Config(Strict):
@@ -56,27 +52,11 @@ class Config(Strict):
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    early = config.alpha > 0 and "received" in (config.angle_from, config.gradient_weights)
-    return (entropy.LOSS[config.weight_loss], *(("loss_received",) if early else ()))
-
-
-def init(federation: Federation, config: Config) -> State:
-    """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
-    return {"aligned": federation.samples.new_zeros(())} if config.alpha > 0 else {}
-
-
 def unfair(state: State, received: Received, config: Config) -> bool:
     """Gradient alignment, not model alignment."""
     if config.angle_from == "previous":
         return bool(state["angle"] > config.theta)
     return entropy.angle(received.loss_received) > config.theta
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    if "g_b" in state and unfair(state, received, config):
-        return Plan(mix=config.alpha, direction=state["g_b"])
-    return Plan()
 
 
 def fair_gradient(reports: Reports, w: Tensor, config: Config) -> Tensor:
@@ -85,19 +65,36 @@ def fair_gradient(reports: Reports, w: Tensor, config: Config) -> Tensor:
     return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    alpha, F = config.alpha, entropy.losses(reports, config)
-    w = entropy.weights(F, reports, config)
-    if alpha == 0:
-        return Aggregate(w), state
-    following = {
-        "aligned": state["aligned"],
-        "g_b": fair_gradient(reports, w, config),
-        "angle": w.new_tensor(entropy.angle(F)),
-    }
-    if "g_b" not in state:
-        return Aggregate(w), following
-    if unfair(state, reports, config):
-        return Aggregate(w), following | {"aligned": state["aligned"] + 1}
-    one_step = entropy.weighted(entropy.prior(reports.samples, config) / reports.steps, reports.delta)
-    return Aggregate((1 - alpha) * w, extra=alpha * one_step), following
+class PracFedEBAPlus(Algorithm[Config]):
+    measurements = ("loss_received", "loss_after")
+    measures_objective = True
+
+    def required_measurements(self) -> tuple[str, ...]:
+        early = self.config.alpha > 0 and "received" in (self.config.angle_from, self.config.gradient_weights)
+        return (entropy.LOSS[self.config.weight_loss], *(("loss_received",) if early else ()))
+
+    def init_state(self, federation: Federation) -> State:
+        """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
+        return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        if "g_b" in state and unfair(state, received, self.config):
+            return Plan(mix=self.config.alpha, direction=state["g_b"])
+        return Plan()
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        alpha, F = self.config.alpha, entropy.losses(reports, self.config)
+        w = entropy.weights(F, reports, self.config)
+        if alpha == 0:
+            return Aggregate(w), state
+        following = {
+            "aligned": state["aligned"],
+            "g_b": fair_gradient(reports, w, self.config),
+            "angle": w.new_tensor(entropy.angle(F)),
+        }
+        if "g_b" not in state:
+            return Aggregate(w), following
+        if unfair(state, reports, self.config):
+            return Aggregate(w), following | {"aligned": state["aligned"] + 1}
+        one_step = entropy.weighted(entropy.prior(reports.samples, self.config) / reports.steps, reports.delta)
+        return Aggregate((1 - alpha) * w, extra=alpha * one_step), following

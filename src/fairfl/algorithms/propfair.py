@@ -17,11 +17,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ()
-ROUNDS = True
 
 
 class Config(Strict):
@@ -37,9 +34,9 @@ def slope(loss: Tensor, config: Config) -> Tensor:
     return torch.where(utility >= config.epsilon, 1 / utility, outside)
 
 
-def plan(state: State, received: Received, config: Config) -> Plan:
-    return Plan(slope=partial(slope, config=config))
+class PropFair(Algorithm[Config]):
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        return Plan(slope=partial(slope, config=self.config))
 
-
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    return Aggregate(weights=reports.samples / reports.samples.sum()), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        return Aggregate(weights=reports.samples / reports.samples.sum()), state

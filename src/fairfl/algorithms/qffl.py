@@ -19,11 +19,8 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received", "loss_after")
-ROUNDS = True
 
 
 class Config(Strict):
@@ -34,16 +31,18 @@ class Config(Strict):
     weights: Literal["none", "size"] = Field("none", description="p_k in both sums: equal, or by samples")
 
 
-def needs(config: Config) -> tuple[str, ...]:
-    return (f"loss_{config.loss}",)
+class QFFL(Algorithm[Config]):
+    measurements = ("loss_received", "loss_after")
 
+    def required_measurements(self) -> tuple[str, ...]:
+        return (f"loss_{self.config.loss}",)
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    q, L = config.q, config.L or 1 / reports.learning_rate
-    F = (reports.loss_received if config.loss == "received" else reports.loss_after) + config.epsilon
-    p = reports.samples if config.weights == "size" else torch.ones_like(reports.samples)
-    u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]
-    # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
-    F_q = (F / F.max()) ** q
-    h = p * (q * F_q / F * u_squared + L * F_q)
-    return Aggregate(weights=p * L * F_q / h.sum()), state
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        q, L = self.config.q, self.config.L or 1 / reports.learning_rate
+        F = (reports.loss_received if self.config.loss == "received" else reports.loss_after) + self.config.epsilon
+        p = reports.samples if self.config.weights == "size" else torch.ones_like(reports.samples)
+        u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]
+        # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
+        F_q = (F / F.max()) ** q
+        h = p * (q * F_q / F * u_squared + L * F_q)
+        return Aggregate(weights=p * L * F_q / h.sum()), state

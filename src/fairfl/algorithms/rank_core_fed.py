@@ -9,7 +9,7 @@ trains could not be read; neither code nor settings are known. What is kept here
     2  J candidates  x - sum_k lam_k D_k  with lam  p_k = n_k / sum_j n_j (FedAvg), the weights of CoreFed,
        J - 3 draws from Dirichlet(1, ..., 1) over the clients of the round, and 0: the old x
     3  each client ranks them by its training loss
-    4  x <- the winner of veto by consumption (fairfl.algorithms.shared.veto_core), one of the core of the clients of the round
+    4  x <- the winner of veto by consumption (shared/veto_core.py), one of the core of the clients of the round
 
 J = 1 is FedAvg, J = 2 leaves out CoreFed. A NaN or infinite loss is the worst. Buffers of a candidate are the mean of
 the trained clients' by n_k, as everywhere; those of the old x stay with it. A client receives x and the other J - 1
@@ -21,45 +21,15 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.core_fed import bound, core_weights
-from fairfl.algorithms.interface import Aggregate, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared.veto_core import elected
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received", "loss_after")
-ROUNDS = True
-RECONSTRUCTED = True
-REFUSES = ("server_momentum", "fedvarp")
 
 
 class Config(Strict):
     J: int = Field(16, ge=1, description="candidates; 1 is FedAvg")
     M: float = Field(5.0, gt=0, description="loss at which the utility in CoreFed's weights is 0, nats")
     epsilon: float = Field(0.2, gt=0, description="smallest utility in CoreFed's weights, nats")
-
-
-def needs(config: Config) -> tuple[str, ...]:
-    return () if config.J == 1 else NEEDS
-
-
-def phases(federation: Federation, config: Config) -> int:
-    """Training, then the vote."""
-    return 1 if config.J == 1 else 2
-
-
-def traffic(federation: Federation, config: Config) -> tuple[int, int]:
-    """Numbers down: J models; up: one."""
-    return config.J * federation.x.numel(), federation.x.numel()
-
-
-def init(federation: Federation, config: Config) -> State:
-    """M of CoreFed, []; 0 as long as it is not known."""
-    return {"M": federation.samples.new_zeros(())}
-
-
-def plan(state: State, received: Received, config: Config) -> Plan:
-    if received.phase == 0:
-        return Plan()
-    return Plan(start=state["candidates"].unsqueeze(1).expand(-1, len(received.clients), -1), epochs=0)
 
 
 def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
@@ -83,11 +53,36 @@ def candidates(reports: Reports, lam: Tensor) -> Tensor:
     return torch.cat([new, x[None]])
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    if config.J == 1:
-        return Aggregate(weights=reports.samples / reports.samples.sum()), state
-    if reports.phase == 0:
-        M = bound(state["M"], reports.loss_received, config)
-        return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, config))}
-    winner = state["candidates"][elected(reports.loss_after.T)]
-    return Aggregate(model=winner.clone()), {"M": state["M"]}  # a view would keep all of them, in checkpoints too
+class RankCoreFed(Algorithm[Config]):
+    measurements = ("loss_received", "loss_after")
+    is_reconstructed = True
+    incompatible_modifiers = ("server_momentum", "fedvarp")
+
+    def required_measurements(self) -> tuple[str, ...]:
+        return () if self.config.J == 1 else self.measurements
+
+    def exchanges_per_round(self, federation: Federation) -> int:
+        """Training, then the vote."""
+        return 1 if self.config.J == 1 else 2
+
+    def traffic(self, federation: Federation) -> tuple[int, int]:
+        """Numbers down: J models; up: one."""
+        return self.config.J * federation.x.numel(), federation.x.numel()
+
+    def init_state(self, federation: Federation) -> State:
+        """M of CoreFed, []; 0 as long as it is not known."""
+        return {"M": federation.samples.new_zeros(())}
+
+    def configure_clients(self, state: State, received: Received) -> Plan:
+        if received.exchange == 0:
+            return Plan()
+        return Plan(start=state["candidates"].unsqueeze(1).expand(-1, len(received.clients), -1), epochs=0)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        if self.config.J == 1:
+            return Aggregate(weights=reports.samples / reports.samples.sum()), state
+        if reports.exchange == 0:
+            M = bound(state["M"], reports.loss_received, self.config)
+            return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, self.config))}
+        winner = state["candidates"][elected(reports.loss_after.T)]
+        return Aggregate(model=winner.clone()), {"M": state["M"]}  # a view would keep all of them, in checkpoints too

@@ -15,18 +15,18 @@ beta < 1 / (2 ebar); negative ones are kept, as in the paper.
 
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
 
 
 class Config(Strict):
     beta: float = Field(0.1, ge=0, description="weight of the upper semi-variance of client losses; 0 is FedAvg")
 
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    p, F = reports.samples / reports.samples.sum(), reports.loss_received
-    e = (F - p @ F).clamp(min=0)
-    return Aggregate(weights=p * (1 + 2 * config.beta * (e - p @ e))), state
+class SemiVRed(Algorithm[Config]):
+    measurements = ("loss_received",)
+
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        p, F = reports.samples / reports.samples.sum(), reports.loss_received
+        e = (F - p @ F).clamp(min=0)
+        return Aggregate(weights=p * (1 + 2 * self.config.beta * (e - p @ e))), state

@@ -17,11 +17,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.experiments.base import Strict
-
-NEEDS = ("loss_received",)
-ROUNDS = True
 
 
 class Config(Strict):
@@ -29,15 +26,17 @@ class Config(Strict):
     mode: Literal["softmax", "moving"] = "softmax"
 
 
-def init(federation: Federation, config: Config) -> State:
-    return {"z": federation.samples.new_zeros(())} if config.mode == "moving" else {}
+class TERM(Algorithm[Config]):
+    measurements = ("loss_received",)
 
+    def init_state(self, federation: Federation) -> State:
+        return {"z": federation.samples.new_zeros(())} if self.config.mode == "moving" else {}
 
-def aggregate(state: State, reports: Reports, config: Config) -> tuple[Aggregate, State]:
-    tilt = config.alpha * reports.loss_received
-    if config.mode == "softmax":
-        p = reports.samples / reports.samples.sum()
-        return Aggregate(weights=(p.log() + tilt).softmax(dim=0)), state
-    e = (tilt - tilt.max()).exp()
-    z = state["z"] / 2 + e.mean() / 2
-    return Aggregate(weights=e / (e.numel() * z)), {"z": z}
+    def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
+        tilt = self.config.alpha * reports.loss_received
+        if self.config.mode == "softmax":
+            p = reports.samples / reports.samples.sum()
+            return Aggregate(weights=(p.log() + tilt).softmax(dim=0)), state
+        e = (tilt - tilt.max()).exp()
+        z = state["z"] / 2 + e.mean() / 2
+        return Aggregate(weights=e / (e.numel() * z)), {"z": z}

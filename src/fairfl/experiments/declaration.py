@@ -1,13 +1,18 @@
 """What a plug-in file declares, read without running it.
 
 Algorithms, models and partitioners are one file each, and each file declares its parameters as a
-pydantic `class Config` (and constants such as NEEDS). The Snakefile has to validate them on every
-parse, but running the file would import torch, which takes two seconds. So only the declaration is
-executed: the imports that it needs, upper-case constants and the class `Config`.
+pydantic `class Config`. The Snakefile has to validate them on every parse, but running the file would
+import torch, which takes two seconds. So only the declaration is executed: the imports that it needs,
+upper-case constants and the class `Config`.
+
+Where a folder has an `interface.py`, whose class the plug-in extends (`class Eagle(Algorithm[Config])`), class
+attributes are part of the declaration: those with a literal value in the interface, and the values that the plug-in
+puts in their place.
 """
 
 import ast
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +33,7 @@ def names(kind: str) -> tuple[str, ...]:
 
 @cache
 def declaration(kind: str, name: str) -> SimpleNamespace:
-    """Return the `Config` class and the upper-case constants of src/fairfl/<kind>/<name>.py.
+    """The `Config` class, the upper-case constants and the class attributes of src/fairfl/<kind>/<name>.py.
 
     Raises SpecError naming the nearest plug-in if there is no such file, and the file if it cannot be read.
     """
@@ -41,9 +46,67 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
         tree = ast.parse(path.read_bytes(), str(path))
         kept = [node for node in tree.body if _is_declaration(node)]
         exec(compile(ast.Module(body=kept, type_ignores=[]), str(path), "exec"), namespace)
+        namespace |= _class_attributes(tree, _interface(path.with_name("interface.py")))
     except Exception as error:  # a plug-in is a program that somebody writes
         raise SpecError(f"{path}: its declaration fails: {type(error).__name__}: {error}") from error
     return SimpleNamespace(**{k: v for k, v in namespace.items() if not k.startswith("__")})
+
+
+@cache
+def _interface(path: Path) -> dict[str, dict[str, Any]]:
+    """Class attributes of an interface file, by class that plug-ins may extend: those generic in their Config.
+
+    Only attributes with a literal value count; inherited ones are included. {} if there is no such file.
+    """
+    classes: dict[str, dict[str, Any]] = {"Generic": {}}
+    for node in ast.parse(path.read_bytes(), str(path)).body if path.is_file() else ():
+        base = next((base for base in _bases(node) if base in classes), None) if isinstance(node, ast.ClassDef) else None
+        if base is not None:
+            literals = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
+            classes[node.name] = {**classes[base], **literals}
+    del classes["Generic"]
+    return classes
+
+
+def _class_attributes(tree: ast.Module, interface: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Class attributes of the plug-in's class. Raises TypeError without one, AttributeError for one of another name."""
+    if not interface:
+        return {}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    extending = [(node, base) for node in classes for base in _bases(node) if base in interface]
+    if len(extending) != 1:
+        raise TypeError(f"{len(extending)} classes extend {' or '.join(interface)}, expected one")
+    node, base = extending[0]
+    attributes = dict(interface[base])
+    for name, value in _assigned(node):
+        if name not in attributes:
+            raise AttributeError(f"{node.name}.{name} is not a class attribute of {base}{nearest(name, attributes)}")
+        if not _is_literal(value):
+            raise ValueError(f"{node.name}.{name} must be a literal, not {ast.unparse(value)}")
+        attributes[name] = ast.literal_eval(value)
+    return attributes
+
+
+def _bases(node: ast.ClassDef) -> list[str]:
+    """Names of the classes that a class extends, without what stands in brackets."""
+    plain = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+    return [base.id for base in plain if isinstance(base, ast.Name)]
+
+
+def _assigned(node: ast.ClassDef) -> list[tuple[str, ast.expr]]:
+    """(name, value) of the assignments in the body of a class."""
+    single = [part for part in node.body if isinstance(part, ast.Assign) and len(part.targets) == 1]
+    annotated = [part for part in node.body if isinstance(part, ast.AnnAssign) and part.value is not None]
+    pairs = [(part.targets[0], part.value) for part in single] + [(part.target, part.value) for part in annotated]
+    return [(target.id, value) for target, value in pairs if isinstance(target, ast.Name) and value is not None]
+
+
+def _is_literal(value: ast.expr) -> bool:
+    try:
+        ast.literal_eval(value)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _is_declaration(node: ast.stmt) -> bool:

@@ -112,11 +112,11 @@ class Workload:
         return table
 
     def _before(self, setting: str, variant: Variant) -> Variant | None:
-        """The variant that must have run first, AFTER in the algorithm's file."""
-        declared = getattr(self.declared(variant.algorithm), "AFTER", None)
-        if declared is None:
+        """The variant that must have run first, `depends_on` in the algorithm's file."""
+        depends_on = self.declared(variant.algorithm).depends_on
+        if depends_on is None:
             return None
-        first, shared = declared
+        first, shared = depends_on
         values = self._values(setting, variant)
         return Variant(first, {key: values[key] for key in shared})
 
@@ -163,7 +163,7 @@ class Workload:
             Run(setting, variant, seed)
             for setting, variants in self.variants.items()
             for variant in variants
-            if self.declared(variant.algorithm).ROUNDS
+            if self.declared(variant.algorithm).is_federated
             for seed in self.settings[setting].seeds
         ]
 
@@ -176,7 +176,7 @@ class Workload:
         return [run for run in self.runs if run.setting == setting]
 
     def declared(self, algorithm: str) -> Any:
-        """Config and constants of an algorithm file."""
+        """Config, constants and class attributes of an algorithm file."""
         return declaration("algorithms", algorithm)
 
     def hyperparameters(self, run: Run) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Workload:
             values = {**self.papers[paper].modifiers.get(name, {}), **given}
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = getattr(declaration("modifiers", name), "LOSSES", None)
-            if name in getattr(self.declared(run.algorithm), "REFUSES", ()):
+            if name in self.declared(run.algorithm).incompatible_modifiers:
                 raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
             if losses is not None and setting.loss not in losses:
                 raise SpecError(f"{file}: {where}: {name} acts on loss {', '.join(losses)}, not on {setting.loss}")
@@ -348,5 +348,5 @@ def _check_timing(workload: Workload) -> None:
             raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
         for algorithm in {variant.algorithm: None for variant in workload.timed_variants.get(setting, ())}:
             declared = workload.declared(algorithm)
-            if not declared.ROUNDS or "val_best" in declared.NEEDS or hasattr(declared, "AFTER"):
+            if not declared.is_federated or "val_best" in declared.measurements or declared.depends_on:
                 raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")

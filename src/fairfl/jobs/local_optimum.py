@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fairfl.algorithms.interface import Deployed
+from fairfl.algorithms.interface import EvaluationModels
 from fairfl.algorithms.local_only import is_flat
 from fairfl.jobs.training_spec import LEARNT
 from fairfl.partition.partition_file import PARTS
@@ -66,7 +66,7 @@ def pretrain(spec: dict[str, Any], clients: Clients, chosen: torch.device) -> di
     found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
         own = clients.parts[part]
-        measured = evaluate(backend.forward, loss, Deployed(best.unsqueeze(0)), own, clients.classes)
+        measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), own, clients.classes)
         value = float(measured.loss[0])
         found[f"loss_{part}"] = value if math.isfinite(value) else None
         asked = int(count(own, clients.classes).sum())

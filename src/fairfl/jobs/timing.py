@@ -104,7 +104,7 @@ def measure(spec: dict[str, Any], simulations: list[Simulation], watch: Stopwatc
     passes = in_turns([partial(simulation.evaluated, "test") for simulation in simulations], spec["inferences"], watch)
     works = metric_works(spec["clients"]) if spec["metrics"] else {}
     metrics = in_turns(list(works.values()), spec["metrics"], watch)
-    models = [simulation.algorithm.models(simulation.config) or 1 for simulation in simulations]
+    models = [simulation.algorithm.server_models() or 1 for simulation in simulations]
     return {
         "variants": [variant_record(*own) for own in zip(spec["variants"], models, rounds, passes, strict=True)],
         "metrics": dict(zip(works, metrics, strict=True)),

@@ -114,7 +114,7 @@ def main(argv: list[str] | None = None) -> None:
     with job.leaving(args, *outputs, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec["precision"])
         clients = load_clients(args.data, args.partition, chosen)
-        needed = "val_best" in algorithms.load(spec["algorithm"]).NEEDS
+        needed = "val_best" in algorithms.load(spec["algorithm"]).measurements
         if needed and args.optima is None:
             raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
         best = best_losses(args.optima, clients.count, "validation") if needed else None

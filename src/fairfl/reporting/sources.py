@@ -19,8 +19,8 @@ def known(row: Row) -> Known:
 
 
 def reconstructed(algorithm: str) -> bool:
-    """True if the algorithm's file says that it was written without the formulas: RECONSTRUCTED = True."""
-    return getattr(declaration("algorithms", algorithm), "RECONSTRUCTED", False)
+    """True if the algorithm's file says that it was written without the formulas: is_reconstructed = True."""
+    return declaration("algorithms", algorithm).is_reconstructed
 
 
 # -- settings -----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from fairfl.algorithms.interface import Deployed
+from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.clients import Part
 from fairfl.simulation.losses import NOT_ASKED, Loss, predictions
 
@@ -74,7 +74,7 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
 
     NaN for clients without samples; accuracy is NaN in a regression.
     """
-    losses, guesses = _measured(forward, loss, Deployed(x.unsqueeze(0)), part)
+    losses, guesses = _measured(forward, loss, EvaluationModels(x.unsqueeze(0)), part)
     asked = _asked(part.labels)
     hits, asked = _per_sample(asked & (guesses == part.labels)), _per_sample(asked)
     return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(asked, part, "sum")
@@ -88,7 +88,7 @@ def right(forward: Forward, x: Tensor, part: Part) -> Tensor:
     return torch.cat([hit if hit.dim() == 1 else hit.all(1) for hit in hits])
 
 
-def evaluate(forward: Forward, loss: Loss, deployed: Deployed, part: Part, classes: int) -> Evaluation:
+def evaluate(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part, classes: int) -> Evaluation:
     """Losses and hits of every client with the model, or the mixture of models, that is deployed to it."""
     losses, guesses = _measured(forward, loss, deployed, part)
     return Evaluation(_per_client(losses, part, "mean"), count(part, classes, guesses == part.labels))
@@ -119,7 +119,7 @@ def _per_sample(flags: Tensor) -> Tensor:
     return flags if flags.dim() == 1 else flags.sum(1)
 
 
-def _measured(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> tuple[Tensor, Tensor]:
+def _measured(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part) -> tuple[Tensor, Tensor]:
     """Loss [N] of each sample with what is deployed to its client, and the predictions, of the labels' shape."""
     if deployed.mixture is not None:
         measured = list(_mixed(forward, loss, deployed, part))
@@ -141,7 +141,7 @@ def _chunks(forward: Forward, loss: Loss, x: Tensor, inputs: Tensor, labels: Ten
         yield loss.value(outputs, labels[start : start + size]), outputs
 
 
-def _mixed(forward: Forward, loss: Loss, deployed: Deployed, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
+def _mixed(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Part) -> Iterator[tuple[Tensor, Tensor]]:
     """Loss of each sample under its client's mixture of models, and the prediction."""
     assert deployed.mixture is not None
     size = samples_at_once(part.inputs, part.labels)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, Slope, plain_plan
+from fairfl.algorithms.interface import Aggregate, EvaluationModels, Federation, Plan, Received, Reports, Slope
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import averaged_away, combine, finite
@@ -29,7 +29,7 @@ PENDING = 32
 
 @dataclass
 class Result:
-    """What a run leaves: one entry per evaluated round in `history`, and the mixture that was deployed last."""
+    """What a run leaves: one entry per evaluated round in `history`, and the mixture of its last evaluation."""
 
     x: Tensor
     history: list[dict[str, Tensor]]
@@ -42,7 +42,7 @@ class Simulation:
     """One run.
 
     `best` are the local optima L*_k on validation data, [K] nats, and `memberships` [K, M] what the run that this one
-    comes after deployed, if the algorithm needs them.
+    `depends_on` ended with, if the algorithm needs them.
     """
 
     def __init__(
@@ -55,16 +55,15 @@ class Simulation:
         memberships: Tensor | None = None,
     ) -> None:
         self.spec, self.clients, self.device = spec, clients, device
-        self.algorithm = algorithms.load(spec["algorithm"])
-        self.config = self.algorithm.Config(**spec["hyperparameters"])
-        self.needs = self.algorithm.needs(self.config)
+        self.algorithm = algorithms.create(spec["algorithm"], spec["hyperparameters"])
+        self.needs = self.algorithm.required_measurements()
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, clients.classes, clients.shape)
-        built = {**spec, "model": self.algorithm.architecture(spec["model"], clients.count, self.config)}
-        alone = getattr(self.algorithm, "SEQUENTIAL", False)
-        special = self.modifiers.local or (f"algorithm {spec['algorithm']}" if alone else "")
-        several = self.algorithm.models(self.config)
-        self.backend, self.x = make_backend(built, clients, backend, device, several, special)
+        built = {**spec, "model": self.algorithm.architecture(spec["model"], clients.count)}
+        sequential = f"algorithm {spec['algorithm']}" if self.algorithm.requires_sequential else ""
+        special = self.modifiers.local or sequential
+        models = self.algorithm.server_models()
+        self.backend, self.x = make_backend(built, clients, backend, device, models, special)
         self.parameters = flat_parameters.count(self.backend.model)  # P
         self.loss = LOSSES[spec["loss"]]
         self.samples = clients.parts["train"].counts.double().to(device)
@@ -77,7 +76,7 @@ class Simulation:
             objective=self.modifiers.objective,
             privacy=self.modifiers.privacy,
         )
-        robust = getattr(self.algorithm, "ROBUST", False) and self.modifiers.objective is not None
+        robust = self.algorithm.measures_objective and self.modifiers.objective is not None
         self.measuring = Measuring(self.backend, self.loss, clients.parts["train"], self.needs, self.local, robust)
         self.everybody = torch.arange(clients.count, device=device)
         self.totals = {name: count(part, clients.classes).cpu() for name, part in clients.parts.items()}
@@ -92,10 +91,10 @@ class Simulation:
             model=spec["model"],
             seed=seed_of(spec["seed"], "server"),
         )
-        self.state = self.algorithm.init(federation, self.config)
+        self.state = self.algorithm.init_state(federation)
         self.modifiers.init(federation)
-        self.exchanged = Exchanged(self.algorithm.traffic(federation, self.config), self.parameters)
-        self.phases = self.algorithm.phases(federation, self.config)
+        self.exchanged = Exchanged(self.algorithm.traffic(federation), self.parameters)
+        self.exchanges = self.algorithm.exchanges_per_round(federation)
         self.slope: Slope | None = None
         self.result = Result(self.x, [])
         self.round = 0
@@ -103,13 +102,13 @@ class Simulation:
         self.pending: list[tuple[int, dict[str, Evaluation]]] = []
 
     # -- measuring ----------------------------------------------------------------------------
-    def deployed(self) -> Deployed:
-        return self.algorithm.deploy(self.state, self.x, self.config)
+    def evaluation_models(self) -> EvaluationModels:
+        return self.algorithm.evaluation_models(self.state, self.x)
 
-    def evaluated(self, part: str, deployed: Deployed | None = None) -> Evaluation:
-        """Every client on its samples of a part, with what is deployed to it now."""
-        deployed = deployed or self.deployed()
-        return evaluate(self.backend.forward, self.loss, deployed, self.clients.parts[part], self.clients.classes)
+    def evaluated(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
+        """Every client on its samples of a part, with its model or mixture of models as they are now."""
+        models = models or self.evaluation_models()
+        return evaluate(self.backend.forward, self.loss, models, self.clients.parts[part], self.clients.classes)
 
     def losses(self, part: str, ids: list[int]) -> Tensor:
         return client_losses(self.backend.forward, self.loss, self.x, self.clients.parts[part].of_clients(ids))
@@ -121,14 +120,14 @@ class Simulation:
         """
         sizes = self.clients.parts["train"].sizes
         return (
-            self.algorithm.plan is plain_plan
+            self.algorithm.uses_plain_sgd()
             and self.measuring.asked("received") == ["loss_received"]
             and not self.backend.stochastic
             and not self.modifiers.local
             and all(self.local.batch(sizes[k]) >= sizes[k] for k in ids)
         )
 
-    def received(self, ids: list[int], phase: int, later: bool = False) -> Received:
+    def received(self, ids: list[int], exchange: int, later: bool = False) -> Received:
         """Only what the algorithm needs is measured, on the clients of the round only; F_k not if it comes later."""
         needs, measured = self.needs, self.measuring.asked("received") and not later
         clients = self.everybody if len(ids) == len(self.everybody) else torch.tensor(ids, device=self.device)
@@ -138,8 +137,8 @@ class Simulation:
             learning_rate=self.learning_rate,
             x=self.x,
             round=self.round,
-            phase=phase,
-            seed=seed_of(self.spec["seed"], "server", self.round, *([phase] if phase else [])),
+            exchange=exchange,
+            seed=seed_of(self.spec["seed"], "server", self.round, *([exchange] if exchange else [])),
             gradient=self.measuring.gradients(self.x, ids, self.round, self.parameters),
             **(self.measuring.at("received", self.x.unsqueeze(-2), ids, self.round) if measured else {}),
             val_received=self.losses("validation", ids) if "val_received" in needs else None,
@@ -149,9 +148,9 @@ class Simulation:
     @torch.no_grad()
     def record(self) -> None:
         """Measure every client. The numbers stay on the device until they are fetched."""
-        deployed = self.deployed()
-        self.result.mixture = deployed.mixture
-        measured = {part: self.evaluated(part, deployed) for part in self.spec["evaluated_parts"]}
+        models = self.evaluation_models()
+        self.result.mixture = models.mixture
+        measured = {part: self.evaluated(part, models) for part in self.spec["evaluated_parts"]}
         if self.stalled:  # a model that no client can train has diverged, though its loss may still be a number
             measured = {part: replace(own, loss=own.loss * float("nan")) for part, own in measured.items()}
         self.pending.append((self.round, measured))
@@ -223,19 +222,19 @@ class Simulation:
     def step(self) -> None:
         """One round."""
         ids = self.sampled()
-        for phase in range(self.phases):
-            self.exchange(ids, phase)
+        for exchange in range(self.exchanges):
+            self.exchange(ids, exchange)
             if self.stalled:
                 break
         self.round += 1
 
-    def exchange(self, ids: list[int], phase: int) -> None:
+    def exchange(self, ids: list[int], exchange: int) -> None:
         """Clients receive, train and report; the server aggregates."""
         later = "loss_received" in self.needs and self.first_step_tells(ids)
-        received = self.modifiers.received(self.received(ids, phase, later))
-        plan = self.algorithm.plan(self.state, received, self.config)
+        received = self.modifiers.received(self.received(ids, exchange, later))
+        plan = self.algorithm.configure_clients(self.state, received)
         work, start = self.work(ids, plan)
-        local = replace(self.local, single=plan.single_step, phase=phase)
+        local = replace(self.local, single=plan.single_step, phase=exchange)
         if plan.epochs is not None:
             local = replace(local, epochs=plan.epochs)
         if plan.full_batch:
@@ -252,7 +251,7 @@ class Simulation:
         after = self.measuring.at("after", models, ids, self.round)
         steps = self.samples.new_tensor([local.steps(self.clients.parts["train"].sizes[k]) for k in ids])
         known = {**received.__dict__, "start": start, "steps": steps, **self.split(start, moved), **after}
-        self.exchanged.add(self.x, plan, known, phase)
+        self.exchanged.add(self.x, plan, known, exchange)
         reports = Reports(**known)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
             reports = finite(reports)
@@ -260,7 +259,7 @@ class Simulation:
         self.stalled = not len(reports.clients)
         if not self.stalled:
             reports = self.modifiers.reports(reports)
-            aggregate, self.state = self.algorithm.aggregate(self.state, reports, self.config)
+            aggregate, self.state = self.algorithm.aggregate(self.state, reports)
             self.x = self.x - self.update(aggregate, reports) if aggregate.model is None else aggregate.model
 
     def split(self, start: Tensor, moved: Tensor) -> dict[str, Tensor]:
@@ -316,7 +315,7 @@ class Simulation:
             found["fair_angle_share"] = float(self.state["aligned"]) / rounds
         if self.result.x.numel() == 1:
             found["parameter_0"] = float(self.result.x)
-        if self.algorithm.plan is plain_plan and (epsilon := self.epsilon()) is not None:
+        if self.algorithm.uses_plain_sgd() and (epsilon := self.epsilon()) is not None:
             found["epsilon"] = epsilon
         return found
 

@@ -132,7 +132,7 @@ def train_keys(training: dict[str, Any], algorithm: str) -> dict[str, Any]:
 
 def needs_optima(algorithm: str) -> bool:
     """True if the algorithm uses L*_k while it trains (eagle); others meet it only in the metrics."""
-    return "val_best" in declaration("algorithms", algorithm).NEEDS
+    return "val_best" in declaration("algorithms", algorithm).measurements
 
 
 def tidy(workload: Workload, setting: str) -> dict[str, Any]:

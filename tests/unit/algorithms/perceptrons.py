@@ -16,11 +16,11 @@ EXAMPLE = [
 ]
 
 
-def federation(module, config, hidden, labels, inputs=1):
+def federation(algorithm, hidden, labels, inputs=1):
     """Clients with nets of these hidden units and sample counts `labels` [K][C]."""
     labels = torch.tensor(labels, dtype=torch.float64)
     model = {"name": "mlp", "hidden": hidden}
-    wide = [inputs, *module.architecture(model, len(labels), config)["hidden"], labels.shape[1]]
+    wide = [inputs, *algorithm.architecture(model, len(labels))["hidden"], labels.shape[1]]
     shapes = tuple(shape for a, b in itertools.pairwise(wide) for shape in ((b, a), (b,)))
     x = torch.zeros(size(wide), dtype=torch.float64)
     return Federation(labels.sum(1), x, shapes=shapes, labels=labels, model=model, seed=5)

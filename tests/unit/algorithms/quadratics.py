@@ -28,13 +28,13 @@ class Run:
     `x` is the first model, or the first models; clients take `steps` local steps on all of F_k.
     """
 
-    def __init__(self, module, config, x, centres, samples=None, curvatures=2.0, eta=0.1, steps=2, **known):
+    def __init__(self, algorithm, x, centres, samples=None, curvatures=2.0, eta=0.1, steps=2, **known):
         K = len(centres)
-        self.module, self.config, self.centres, self.eta, self.steps = module, config, centres, eta, steps
+        self.algorithm, self.centres, self.eta, self.steps = algorithm, centres, eta, steps
         self.samples = torch.ones(K, dtype=torch.float64) if samples is None else samples
         self.curvatures = torch.as_tensor(curvatures, dtype=torch.float64).expand(K, 1)
         self.x, self.round, self.result = x, 0, None
-        self.state = module.init(Federation(self.samples, x, **known), config)
+        self.state = algorithm.init_state(Federation(self.samples, x, **known))
 
     def losses(self, y, ids):
         """F_k of models y [..., m, P] of the clients `ids`, [..., m]."""
@@ -55,10 +55,10 @@ class Run:
             known = {"clients": ids, "samples": self.samples[ids], "learning_rate": self.eta}
             known |= {"x": self.x, "round": self.round}
             known["loss_received"] = self.losses(starts(Plan(), self.x, len(ids)), ids)
-            plan = self.module.plan(self.state, Received(**known), self.config)
+            plan = self.algorithm.configure_clients(self.state, Received(**known))
             start = starts(plan, self.x, len(ids))
             delta = start - self.trained(plan, start, ids)
             reports = Reports(**known, delta=delta, start=start)
-            self.result, self.state = self.module.aggregate(self.state, reports, self.config)
+            self.result, self.state = self.algorithm.aggregate(self.state, reports)
             self.x, self.round = stepped(self.x, self.result, delta), self.round + 1
         return self

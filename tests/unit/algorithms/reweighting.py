@@ -23,8 +23,7 @@ def columns(clients) -> tuple[torch.Tensor, torch.Tensor]:
 
 def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparameters) -> torch.Tensor:
     """Weights of the first round, in which everybody takes part."""
-    module = algorithms.load(name)
-    config = module.Config(**hyperparameters)
+    algorithm = algorithms.create(name, hyperparameters)
     report = Reports(
         clients=torch.arange(len(losses)),
         samples=samples,
@@ -32,7 +31,7 @@ def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparam
         loss_received=losses,
         delta=torch.zeros(len(losses), 1),
     )
-    return module.aggregate(module.init(Federation(samples), config), report, config)[0].weights
+    return algorithm.aggregate(algorithm.init_state(Federation(samples)), report)[0].weights
 
 
 def keeps_the_promises(name: str, clients, **hyperparameters) -> None:

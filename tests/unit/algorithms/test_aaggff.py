@@ -66,14 +66,14 @@ def objective(form, gradients, choices):
 @pytest.mark.parametrize("form", ["code", "centred"])
 @pytest.mark.parametrize("losses", [[0.5, 1.0, 2.0, 4.0], [0.01, 0.01, 0.01, 9.0]])
 def test_every_choice_of_variant_s_solves_its_programme(form, losses):
-    module, config, state = start("aaggff", samples=vector(1, 1, 1, 1), form=form, cdf="weibull")
+    algorithm, state = start("aaggff", samples=vector(1, 1, 1, 1), form=form, cdf="weibull")
     losses, gradients, choices = vector(*losses), [], []
     for t in range(40):
         told = reports_of(losses.roll(t // 25), t)
-        r = aaggff.responses(told.loss_received, config) / 4
+        r = aaggff.responses(told.loss_received, algorithm.config) / 4
         choices.append(state["p"].numpy())
         gradients.append((-r / (1 + state["p"] @ r)).numpy())
-        _, state = module.aggregate(state, told, config)
+        _, state = algorithm.aggregate(state, told)
     best = minimize(
         objective(form, np.stack(gradients), np.stack(choices)),
         np.full(4, 0.25),
@@ -90,20 +90,20 @@ def test_every_choice_of_variant_s_solves_its_programme(form, losses):
 
 def test_many_clients_and_rounds_of_variant_s():
     K = 60
-    module, config, state = start("aaggff", samples=torch.ones(K, dtype=torch.float64), form="centred")
+    algorithm, state = start("aaggff", samples=torch.ones(K, dtype=torch.float64), form="centred")
     draw = torch.Generator().manual_seed(0)
     for t in range(12):
         losses = torch.rand(K, generator=draw, dtype=torch.float64) * torch.linspace(0.1, 3, K, dtype=torch.float64)
-        result, state = module.aggregate(state, reports_of(losses, t), config)
+        result, state = algorithm.aggregate(state, reports_of(losses, t))
         close(result.weights.sum(), 1.0, 1e-12)
     assert state["p"][-10:].sum() > state["p"][:10].sum()
 
 
 def test_a_lost_report_of_variant_s_has_the_mean_response():
-    module, config, state = start("aaggff")
+    algorithm, state = start("aaggff")
     two = reports(ids=(0, 2))
-    result, state = module.aggregate(state, two, config)
-    r = aaggff.responses(two.loss_received, config) / 3
+    result, state = algorithm.aggregate(state, two)
+    r = aaggff.responses(two.loss_received, algorithm.config) / 3
     r = torch.stack([r[0], r.mean(), r[1]])
     close(state["G"], -r / (1 + r.mean()), 1e-12)
     close(result.weights, state["p"][[0, 2]] / state["p"][[0, 2]].sum(), 1e-12)
@@ -114,8 +114,8 @@ def partial_round(losses=(0.5, 2.0), ids=(0, 2), K=4, t=0, state=None, **hyperpa
     """(weights, next state) of a round of some clients."""
     config = aaggff.Config(**hyperparameters)
     known = Federation(torch.ones(K, dtype=torch.float64), clients_per_round=len(ids))
-    state = aaggff.init(known, config) if state is None else state
-    result, state = aaggff.aggregate(state, reports_of(vector(*losses), t, ids), config)
+    state = aaggff.AAggFF(config).init_state(known) if state is None else state
+    result, state = aaggff.AAggFF(config).aggregate(state, reports_of(vector(*losses), t, ids))
     return result.weights, state
 
 
@@ -180,8 +180,8 @@ def test_the_official_normal_cdf_favours_small_losses():
 @pytest.mark.parametrize(("m", "first"), [(2, 0.5), (4, 1.0)])
 def test_first_weights(m, first):
     known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
-    close(aaggff.init(known, aaggff.Config())["p"], [0.25] * 4)
-    close(aaggff.init(known, aaggff.Config(start="official_code"))["p"], [first] * 4)
+    close(aaggff.AAggFF(aaggff.Config()).init_state(known)["p"], [0.25] * 4)
+    close(aaggff.AAggFF(aaggff.Config(start="official_code")).init_state(known)["p"], [first] * 4)
 
 
 def test_the_start_changes_the_denominator():
@@ -192,14 +192,14 @@ def test_the_start_changes_the_denominator():
 @pytest.mark.parametrize(("m", "newton"), [(4, True), (0, True), (3, False)])
 def test_participation_chooses_the_variant(m, newton):
     known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
-    assert ("H" in aaggff.init(known, aaggff.Config())) is newton
-    assert "H" not in aaggff.init(known, aaggff.Config(variant="D"))
+    assert ("H" in aaggff.AAggFF(aaggff.Config()).init_state(known)) is newton
+    assert "H" not in aaggff.AAggFF(aaggff.Config(variant="D")).init_state(known)
 
 
 def test_variant_s_needs_everybody():
     known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=3)
     with pytest.raises(OptionError, match="S is for rounds of all 4 clients, here 3 take part"):
-        aaggff.init(known, aaggff.Config(variant="S"))
+        aaggff.AAggFF(aaggff.Config(variant="S")).init_state(known)
 
 
 @pytest.mark.parametrize("variant", ["S", "D"])

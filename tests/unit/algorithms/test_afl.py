@@ -73,17 +73,17 @@ def test_projection_onto_nothing():
 def test_clients_without_mass_are_averaged_by_size():
     """lambda = (0, 0, 1) and only clients 0 and 1 take part."""
     state = {"lambda": vector(0.0, 0.0, 1.0)}
-    result, state = afl.aggregate(state, reports(ids=(0, 1)), afl.Config(eta_lambda=0.7))
+    result, state = afl.AFL(afl.Config(eta_lambda=0.7)).aggregate(state, reports(ids=(0, 1)))
     close(result.weights, [1 / 3, 2 / 3])
     close(state["lambda"], [0.0, 0.0, 1.0], 0)
 
 
 def test_repeated_rounds_keep_lambda_in_the_simplex():
-    module, config = afl, afl.Config(eta_lambda=0.7)
-    state = module.init(Federation(SAMPLES, X), config)
+    algorithm = afl.AFL(afl.Config(eta_lambda=0.7))
+    state = algorithm.init_state(Federation(SAMPLES, X))
     for t in range(20):
         ids = [(0, 1), (1, 2), (0, 1, 2), (2,)][t % 4]
-        result, state = module.aggregate(state, reports(ids=ids), config)
+        result, state = algorithm.aggregate(state, reports(ids=ids))
         close(result.weights.sum(), 1.0, 1e-12)
         assert (state["lambda"] >= 0).all()
         close(state["lambda"].sum(), 1.0, 1e-12)
@@ -109,15 +109,15 @@ def test_a_constant_on_all_losses_changes_nothing():
 # -- the mean of the iterates -------------------------------------------------------------------------------
 def average_path(*losses, report="average", skip=()):
     """(evaluated models from before round 0 on, models) over rounds with these losses; x moves by the toy's updates."""
-    module, config = afl, afl.Config(eta_lambda=0.1, report=report)
-    state, x = module.init(Federation(SAMPLES, X), config), X
-    deployed, path = [module.deploy(state, x, config).models], [x]
+    algorithm = afl.AFL(afl.Config(eta_lambda=0.1, report=report))
+    state, x = algorithm.init_state(Federation(SAMPLES, X)), X
+    deployed, path = [algorithm.evaluation_models(state, x).models], [x]
     for t, loss in enumerate(losses):
         if t not in skip:
             round = replace(reports(losses=vector(*loss)), x=x, round=t)
-            result, state = module.aggregate(state, round, config)
+            result, state = algorithm.aggregate(state, round)
             x = x - result.weights @ round.delta
-        deployed.append(module.deploy(state, x, config).models)
+        deployed.append(algorithm.evaluation_models(state, x).models)
         path.append(x)
     assert all(models.shape == (1, 2) for models in deployed)
     return torch.cat(deployed), torch.stack(path)
@@ -154,8 +154,8 @@ def test_a_round_that_nobody_survived_does_not_count():
 
 
 def test_only_the_average_is_kept_in_the_state():
-    assert set(afl.init(Federation(SAMPLES, X), afl.Config())) == {"lambda"}
-    state = afl.init(Federation(SAMPLES, X.float()), afl.Config(report="average"))
+    assert set(afl.AFL(afl.Config()).init_state(Federation(SAMPLES, X))) == {"lambda"}
+    state = afl.AFL(afl.Config(report="average")).init_state(Federation(SAMPLES, X.float()))
     assert state["mean"].dtype == torch.float32
 
 

@@ -1,4 +1,4 @@
-"""CGSV: the hand-computed two rounds, limiting cases, rewards per tensor, partial rounds, buffers, the engine."""
+"""cgsv: the hand-computed two rounds, limiting cases, rewards per tensor, partial rounds, buffers, the engine."""
 
 import pytest
 import torch
@@ -6,34 +6,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairfl import algorithms
+from fairfl.algorithms import cgsv
 from fairfl.algorithms.interface import Federation, Received, Reports
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
 from tests.unit.simulation.federations import image_clients, spec_of
 
-CGSV = algorithms.load("cgsv")
 SAMPLES = vector(100, 200, 100)
 FIRST = vector(1, 2, 3, 4)
 
 
 def config_of(**hyperparameters):
-    return CGSV.Config(**{"gamma": 0.5} | hyperparameters)
+    return cgsv.Config(**{"gamma": 0.5} | hyperparameters)
 
 
 def begin(config, samples=SAMPLES, first=FIRST, **known):
-    return CGSV.init(Federation(samples, first, **{"shapes": ((len(first),),)} | known), config)
+    return cgsv.CGSV(config).init_state(Federation(samples, first, **{"shapes": ((len(first),),)} | known))
 
 
 def step(state, moves, config, clients=None, samples=SAMPLES, buffers=None):
     """(update of the server's model, next state); `moves` [m, P] are y_k - w_k."""
     ids = torch.arange(len(samples)) if clients is None else torch.tensor(clients)
     known = {"clients": ids, "samples": samples[ids], "learning_rate": 0.1}
-    start = CGSV.plan(state, Received(**known), config).start
+    start = cgsv.CGSV(config).configure_clients(state, Received(**known)).start
     assert torch.equal(start, state["w"][ids]), "training begins at the client's own model"
     reports = Reports(**known, delta=-moves, start=start, buffers=buffers)
-    result, state = CGSV.aggregate(state, reports, config)
+    result, state = cgsv.CGSV(config).aggregate(state, reports)
     return result.weights @ moves, state
 
 
@@ -47,17 +46,17 @@ def test_example():
     U, state = step(begin(config), ROUND_1, config)
     close(U, [0, 0.25, 0.2, 0.1])
     close(state["r"], [0.338983, 0.525424, 0.135593])
-    close(CGSV.shares(state["r"], config), [0.677705, 1, 0.279675])
+    close(cgsv.shares(state["r"], config), [0.677705, 1, 0.279675])
     close(state["w"] - FIRST, [[0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0.1], [0, 0.25, 0.2, 0]])
     before = state["w"]
     U, state = step(state, ROUND_2, config)
     close(U, [0.101695, 0.293220, 0.250847, 0.054237])
     close(state["r"], [0.339218, 0.516212, 0.144570])
-    close(CGSV.shares(state["r"], config), [0.688287, 1, 0.302400])
+    close(cgsv.shares(state["r"], config), [0.688287, 1, 0.302400])
     close(state["w"][0] - before[0], [0.101695, 0.293220, 0.250847, 0])
     close(state["w"][1] - before[1], U)
     close(state["w"][2] - before[2], [0, 0.293220, 0.250847, 0])
-    assert torch.equal(CGSV.deploy(state, FIRST, config).models, state["w"])
+    assert torch.equal(cgsv.CGSV(config).evaluation_models(state, FIRST).models, state["w"])
 
 
 def test_example_of_the_contributions():
@@ -66,7 +65,7 @@ def test_example_of_the_contributions():
         (ROUND_2, vector(0.338983, 0.525424, 0.135593), [0.733986, 0.935158, 0.481468]),
     ):
         u = 0.5 * moves / moves.norm(dim=1, keepdim=True)
-        close(CGSV.contributions(u @ u.T, r), phi)
+        close(cgsv.contributions(u @ u.T, r), phi)
 
 
 # -- limiting cases ----------------------------------------------------------------------------------------
@@ -77,7 +76,7 @@ def test_a_large_beta_gives_everybody_the_whole_update():
     for moves in (ROUND_1, ROUND_2):
         U, state = step(state, moves, config)
         total = total + U
-    close(CGSV.shares(state["r"], config), [1, 1, 1], 1e-12)
+    close(cgsv.shares(state["r"], config), [1, 1, 1], 1e-12)
     close(state["w"], (FIRST + total).expand(3, 4), 1e-12)
 
 
@@ -86,7 +85,7 @@ def test_identical_clients_share_alike():
     U, state = step(begin(config), ROUND_1[:1].expand(3, 4), config)
     close(U, 0.5 * vector(0.6, 0.8, 0, 0))
     close(state["r"], torch.full((3,), 1 / 3, dtype=torch.float64), 1e-12)
-    close(CGSV.shares(state["r"], config), [1, 1, 1], 1e-12)
+    close(cgsv.shares(state["r"], config), [1, 1, 1], 1e-12)
     close(state["w"], (FIRST + U).expand(3, 4), 1e-12)
 
 
@@ -151,17 +150,17 @@ def test_rewards_are_cut_in_each_tensor():
     """3, 1, 2 entries; the second client keeps half of each, rounded up."""
     U = vector(0.1, -5, 0.2, 7, -3, 4)
     expected = [[0.1, -5, 0.2, 7, -3, 4], [0, -5, 0.2, 7, 0, 4]]
-    close(CGSV.rewards(U, vector(1, 0.5), [3, 1, 2], config_of()), expected)
+    close(cgsv.rewards(U, vector(1, 0.5), [3, 1, 2], config_of()), expected)
 
 
 def test_entries_equal_to_the_last_one_are_all_kept():
-    close(CGSV.rewards(vector(2, -2, 1, 2), vector(0.25), [4], config_of()), [[2, -2, 0, 2]])
+    close(cgsv.rewards(vector(2, -2, 1, 2), vector(0.25), [4], config_of()), [[2, -2, 0, 2]])
 
 
 def test_the_released_code_never_gives_the_smallest_entry():
     U, config = vector(0.1, -5, 0.2, 7, -3, 4), config_of(official_topk=True)
     expected = [[0, -5, 0.2, 0, 0, 4], [0, -5, 0, 0, 0, 4]]
-    close(CGSV.rewards(U, vector(1, 0.1), [3, 1, 2], config), expected)
+    close(cgsv.rewards(U, vector(1, 0.1), [3, 1, 2], config), expected)
 
 
 def test_tensors_are_those_of_the_parameters():
@@ -202,7 +201,7 @@ def test_a_client_that_comes_late_has_no_past():
     U, after = step(state, ROUND_2, config)
     u = 0.5 * ROUND_2
     close(U, r @ u)
-    phi = CGSV.contributions(u @ u.T, r)
+    phi = cgsv.contributions(u @ u.T, r)
     expected = torch.cat([0.95 * r[:2] + 0.05 * phi[:2], 0.05 * phi[2:]])
     close(after["r"], expected / expected.sum())
 
@@ -226,11 +225,11 @@ def test_only_parameters_are_rewarded_and_buffers_are_those_of_the_trained_model
 )
 def test_impossible_values_are_refused(keys):
     with pytest.raises(ValidationError):
-        CGSV.Config(**keys)
+        cgsv.Config(**keys)
 
 
 def test_gamma_is_written_as_in_the_paper():
-    assert CGSV.Config(Gamma=0.15).gamma == 0.15
+    assert cgsv.Config(Gamma=0.15).gamma == 0.15
 
 
 # -- the engine --------------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def test_in_the_engine_every_client_trains_its_own_model_and_is_evaluated_with_i
         inputs, labels = run.clients.parts["test"].of(k)
         outputs = run.backend.forward(own[k], inputs)
         close(measured[k], torch.nn.functional.cross_entropy(outputs, labels), 1e-12)
-    work, _ = run.work([0, 1, 2], CGSV.plan(run.state, run.received([0, 1, 2], 0), run.config))
+    work, _ = run.work([0, 1, 2], run.algorithm.configure_clients(run.state, run.received([0, 1, 2], 0)))
     assert torch.equal(work.start, own)
 
 

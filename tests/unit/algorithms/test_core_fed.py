@@ -36,17 +36,17 @@ def test_weights_point_along_the_gradient_of_the_objective():
 
 
 def test_a_larger_first_loss_raises_the_bound_for_good():
-    module, config, state = start("core_fed", M=2.0)
-    first, state = module.aggregate(state, reports(losses=5 * F), config)
+    algorithm, state = start("core_fed", M=2.0)
+    first, state = algorithm.aggregate(state, reports(losses=5 * F))
     close(state["M"], 12.0)
     close(first.weights, (1 / (12 - 5 * F)) / (1 / (12 - 5 * F)).sum(), 1e-12)
-    assert torch.equal(module.aggregate(state, reports(losses=50 * F), config)[1]["M"], state["M"])
+    assert torch.equal(algorithm.aggregate(state, reports(losses=50 * F))[1]["M"], state["M"])
 
 
 def test_the_smallest_utility():
-    module, config, state = start("core_fed", M=2.0, epsilon=0.5)
-    _, state = module.aggregate(state, reports(losses=vector(0.1, 0.1, 0.1)), config)
-    w = module.aggregate(state, reports(losses=vector(1.0, 1.5, 99.0)), config)[0].weights
+    algorithm, state = start("core_fed", M=2.0, epsilon=0.5)
+    _, state = algorithm.aggregate(state, reports(losses=vector(0.1, 0.1, 0.1)))
+    w = algorithm.aggregate(state, reports(losses=vector(1.0, 1.5, 99.0)))[0].weights
     close(w, [0.2, 0.4, 0.4])
 
 
@@ -70,4 +70,4 @@ def test_impossible_values_are_refused(keys):
 
 
 def test_it_is_marked_as_reconstructed():
-    assert start("core_fed")[0].RECONSTRUCTED is True
+    assert start("core_fed")[0].is_reconstructed is True

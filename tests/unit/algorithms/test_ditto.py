@@ -23,7 +23,7 @@ FIRST = vector(0.5, 0.5)
 def rounds(count, samples=(5, 5), clients=(0, 1), **hyperparameters):
     """(x, state) after `count` rounds of the two quadratics."""
     config = ditto.Config(**{"report": "personal"} | hyperparameters)
-    run = Run(ditto, config, FIRST, CENTRES, vector(*samples), CURVATURES, ETA, STEPS).rounds(count, clients)
+    run = Run(ditto.Ditto(config), FIRST, CENTRES, vector(*samples), CURVATURES, ETA, STEPS).rounds(count, clients)
     return run.x, run.state
 
 
@@ -80,40 +80,40 @@ def test_the_global_model_is_fedavg(weighting):
     n, delta = vector(10, 30), torch.randn(2, 2, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     known = {"clients": torch.arange(2), "samples": n, "learning_rate": ETA}
     config = ditto.Config(report="personal", weighting=weighting)
-    state = ditto.init(Federation(n, delta[0, 0]), config)
-    both = ditto.aggregate(state, Reports(**known, delta=delta, start=delta), config)[0].weights
-    alone = fedavg.aggregate({}, Reports(**known, delta=delta[0]), fedavg.Config(weighting=weighting))[0].weights
+    state = ditto.Ditto(config).init_state(Federation(n, delta[0, 0]))
+    both = ditto.Ditto(config).aggregate(state, Reports(**known, delta=delta, start=delta))[0].weights
+    alone = fedavg.FedAvg(fedavg.Config(weighting=weighting)).aggregate({}, Reports(**known, delta=delta[0]))[0].weights
     assert torch.equal(both, torch.stack([alone, torch.zeros_like(alone)]))
     config = ditto.Config(report="global", weighting=weighting)
-    assert torch.equal(ditto.aggregate({}, Reports(**known, delta=delta[0]), config)[0].weights, alone)
+    assert torch.equal(ditto.Ditto(config).aggregate({}, Reports(**known, delta=delta[0]))[0].weights, alone)
 
 
 def test_a_global_report_trains_no_personal_models():
     config = ditto.Config(**{"lambda": 1e9}, report="global")
-    assert ditto.init(Federation(vector(5, 5), FIRST), config) == {}
+    assert ditto.Ditto(config).init_state(Federation(vector(5, 5), FIRST)) == {}
     received = Received(clients=torch.arange(2), samples=vector(5, 5), learning_rate=ETA, x=FIRST)
-    plan = ditto.plan({}, received, config)
+    plan = ditto.Ditto(config).configure_clients({}, received)
     assert plan.start is None and plan.prox == 0
-    close(ditto.deploy({}, FIRST, config).models, FIRST[None])
+    close(ditto.Ditto(config).evaluation_models({}, FIRST).models, FIRST[None])
 
 
 def test_a_personal_report_deploys_one_model_per_client():
     x, state = rounds(1)
-    assert torch.equal(ditto.deploy(state, x, ditto.Config(report="personal")).models, state["v"])
+    assert torch.equal(ditto.Ditto(ditto.Config(report="personal")).evaluation_models(state, x).models, state["v"])
 
 
 def test_personal_models_carry_the_buffers_of_their_training():
     """Two parameters and one number of a buffer; client 0 is not drawn."""
     first = vector(1, 2, 7)
     config = ditto.Config(report="personal")
-    state = ditto.init(Federation(vector(5, 5), first, parameters=2, shapes=((2,),)), config)
+    state = ditto.Ditto(config).init_state(Federation(vector(5, 5), first, parameters=2, shapes=((2,),)))
     close(state["v"], first.expand(2, 3))
     known = {"clients": torch.tensor([1]), "samples": vector(5), "learning_rate": ETA, "x": vector(3, 4, 8)}
-    plan = ditto.plan(state, Received(**known), config)
+    plan = ditto.Ditto(config).configure_clients(state, Received(**known))
     close(plan.start, [[[3, 4, 8]], [[1, 2, 7]]])
     delta, buffers = vector(0.5, 0.5, 0.25, -0.25).view(2, 1, 2), vector(8.5, 7.5).view(2, 1, 1)
     reports = Reports(**known, delta=delta, start=plan.start, buffers=buffers)
-    close(ditto.aggregate(state, reports, config)[1]["v"], [[1, 2, 7], [0.75, 2.25, 7.5]])
+    close(ditto.Ditto(config).aggregate(state, reports)[1]["v"], [[1, 2, 7], [0.75, 2.25, 7.5]])
 
 
 def test_a_pull_that_diverges_is_refused():

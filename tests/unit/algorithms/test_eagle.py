@@ -26,11 +26,11 @@ def test_weights(scale, norm, expected):
 
 def one_round(**hyperparameters):
     """A round with lag 0, so that the example's weights act in it: the clients' steps are scaled."""
-    module, config, state = start("eagle", lag=0, **hyperparameters)
+    algorithm, state = start("eagle", lag=0, **hyperparameters)
     plain = reports(best=BEST)
-    plan = module.plan(state, received(plain), config)
+    plan = algorithm.configure_clients(state, received(plain))
     report = reports(best=BEST, scale=plan.lr_scale)
-    result, _ = module.aggregate(state, report, config)
+    result, _ = algorithm.aggregate(state, report)
     return X - result.weights @ report.delta
 
 
@@ -60,11 +60,11 @@ def test_two_steps_are_not_a_rescaled_update():
 
 def test_lag_of_one_round():
     """The first round trains with w = 1; the second with the weights of the first round's gaps."""
-    module, config, state = start("eagle", **{"lambda": 0.5}, norm="none")
+    algorithm, state = start("eagle", **{"lambda": 0.5}, norm="none")
     report = reports(best=BEST)
-    close(module.plan(state, received(report), config).lr_scale, [1.0, 1.0, 1.0])
-    _, state = module.aggregate(state, report, config)
-    close(module.plan(state, received(report), config).lr_scale, [0.5, 0.8, 1.7])
+    close(algorithm.configure_clients(state, received(report)).lr_scale, [1.0, 1.0, 1.0])
+    _, state = algorithm.aggregate(state, report)
+    close(algorithm.configure_clients(state, received(report)).lr_scale, [0.5, 0.8, 1.7])
 
 
 def test_l2_normalises_the_first_round_too():
@@ -77,9 +77,9 @@ def test_lambda_zero_with_length_sqrt_k_is_uniform_fedavg():
 
 
 def test_equal_gaps_are_uniform_fedavg():
-    module, config, state = start("eagle", lag=0, norm="l2_k", **{"lambda": 3.0})
+    algorithm, state = start("eagle", lag=0, norm="l2_k", **{"lambda": 3.0})
     report = reports(best=F - 0.2)
-    close(module.plan(state, received(report), config).lr_scale, [1.0, 1.0, 1.0], 1e-12)
+    close(algorithm.configure_clients(state, received(report)).lr_scale, [1.0, 1.0, 1.0], 1e-12)
 
 
 def test_mean_of_raw_weights_is_one():
@@ -102,10 +102,10 @@ def test_negative_weights_keep_their_sign():
 
 
 def test_server_side_weights_agree_for_one_local_step():
-    module, config, state = start("eagle", lag=0, where="server", norm="none", **{"lambda": 0.5})
+    algorithm, state = start("eagle", lag=0, where="server", norm="none", **{"lambda": 0.5})
     report = reports(best=BEST)
-    assert module.plan(state, received(report), config).lr_scale is None
-    result, _ = module.aggregate(state, report, config)
+    assert algorithm.configure_clients(state, received(report)).lr_scale is None
+    result, _ = algorithm.aggregate(state, report)
     close(X - result.weights @ report.delta, [0.766667, -1.966667])
 
 

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import same_architecture
+from fairfl.algorithms.interface import Algorithm
 from tests.unit.algorithms.quadratics import starts, stepped
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, federation, received, reports, start
 from tests.unit.registered import FEDERATING, REQUIRED
 
 # Those that build networks of their own cannot do with the two numbers of the toy.
-ON_THE_TOY = [name for name in FEDERATING if algorithms.load(name).architecture is same_architecture]
+ON_THE_TOY = [name for name in FEDERATING if algorithms.load(name).architecture is Algorithm.architecture]
 BY_DESIGN = {
     "aaggff": {"constant_loss": "losses count by their ratios"},
     "cgsv": {
@@ -57,7 +57,7 @@ def needs(name: str, wanted: str) -> None:
         pytest.skip(f"{name}: {BY_DESIGN[name][wanted]}")
 
 
-def exchanged(module, config, state, report, x):
+def exchanged(algorithm, state, report, x):
     """One exchange at the models x: (what the clients report, what the algorithm answers, next state).
 
     All models that a client trains move as the report says; those that the server keeps have the losses that it says.
@@ -65,7 +65,7 @@ def exchanged(module, config, state, report, x):
     P, m = report.delta.shape[-1], len(report.clients)
     known = {name: getattr(report, name).expand(*x.shape[:-1], m) for name in ("loss_received", "accuracy_received")}
     report = replace(report, x=x, **known)
-    plan = module.plan(state, received(report), config)
+    plan = algorithm.configure_clients(state, received(report))
     begin = starts(plan, x, m)
     after = {name: getattr(report, name).expand(begin.shape[:-1]) for name in ("loss_after", "accuracy_after")}
     delta = report.delta if plan.lr_scale is None else report.delta * plan.lr_scale[:, None]
@@ -77,18 +77,18 @@ def exchanged(module, config, state, report, x):
     report = replace(report, **after)
     buffers = begin[..., P:] + 1 if begin.shape[-1] > P else None
     report = replace(report, start=begin, delta=delta.expand(*begin.shape[:-1], P), buffers=buffers)
-    return report, *module.aggregate(state, report, config)
+    return report, *algorithm.aggregate(state, report)
 
 
 def rounds(name: str, report, count: int = 2, state=None, samples=SAMPLES, x=X):
     """(x after `count` rounds that all see the same report, last weights, state)."""
-    module, config, fresh = start(name, samples, x, **REQUIRED.get(name, {}))
+    algorithm, fresh = start(name, samples, x, **REQUIRED.get(name, {}))
     state = fresh if state is None else state
-    models = module.models(config)
+    models = algorithm.server_models()
     x = x if models is None else x.expand(models, -1)
-    phases = module.phases(federation(module, config, samples, X), config)
-    for t, phase in itertools.product(range(count), range(phases)):
-        told, result, state = exchanged(module, config, state, replace(report, round=t, phase=phase), x)
+    exchanges = algorithm.exchanges_per_round(federation(algorithm, samples, X))
+    for t, exchange in itertools.product(range(count), range(exchanges)):
+        told, result, state = exchanged(algorithm, state, replace(report, round=t, exchange=exchange), x)
         P = told.delta.shape[-1]
         x = torch.cat([stepped(x[..., :P], result, told.delta), x[..., P:]], dim=-1)
     return x, result.weights, state
@@ -149,10 +149,10 @@ def test_one_client_alone_moves_to_its_own_model(name):
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_inputs_are_left_alone(name):
-    module, config, state = start(name, **REQUIRED.get(name, {}))
-    report, models = reports(), module.models(config)
+    algorithm, state = start(name, **REQUIRED.get(name, {}))
+    report, models = reports(), algorithm.server_models()
     before = copy.deepcopy((state, report.delta, report.loss_received))
-    exchanged(module, config, state, report, X if models is None else X.expand(models, -1))
+    exchanged(algorithm, state, report, X if models is None else X.expand(models, -1))
     assert all(torch.equal(state[key], before[0][key]) for key in state)
     assert torch.equal(report.delta, before[1])
     assert torch.equal(report.loss_received, before[2])

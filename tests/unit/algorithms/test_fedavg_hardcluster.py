@@ -5,6 +5,7 @@ import torch
 from pydantic import ValidationError
 
 from fairfl import algorithms
+from fairfl.algorithms import fedavg_hardcluster
 from fairfl.algorithms.interface import Federation
 from fairfl.experiments.declaration import declaration
 from fairfl.runtime.errors import FairflError
@@ -14,7 +15,6 @@ from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
 from tests.unit.simulation.federations import image_clients, spec_of
 
-HARDCLUSTER = algorithms.load("fedavg_hardcluster")
 CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
 SAMPLES = vector(100, 100, 300)
 FIRST = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
@@ -22,8 +22,8 @@ PI = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], dtype=torch.float64)
 
 
 def play(rounds=1, first=FIRST, pi=PI, centres=CENTRES, samples=SAMPLES, clients=None):
-    config = HARDCLUSTER.Config(M=len(first))
-    return Run(HARDCLUSTER, config, first, centres, samples, memberships=pi).rounds(rounds, clients)
+    algorithm = fedavg_hardcluster.HardCluster(fedavg_hardcluster.Config(M=len(first)))
+    return Run(algorithm, first, centres, samples, memberships=pi).rounds(rounds, clients)
 
 
 def test_example():
@@ -35,7 +35,7 @@ def test_example():
 def test_clients_start_at_the_model_of_their_cluster_and_are_evaluated_with_it():
     run = play(0)
     assert run.state["z"].tolist() == [0, 1, 0]
-    received = HARDCLUSTER.deploy(run.state, run.x, run.config)
+    received = run.algorithm.evaluation_models(run.state, run.x)
     assert torch.equal(received.models, FIRST)
     assert received.mixture.tolist() == [[1, 0], [0, 1], [1, 0]] and received.mixture.dtype == torch.float64
 
@@ -47,9 +47,9 @@ def test_ties_go_to_the_lowest_cluster():
 
 @pytest.mark.parametrize("first", [FIRST[:1], FIRST])
 def test_one_cluster_is_fedavg(first):
-    fedavg = algorithms.load("fedavg")
+    fedavg = algorithms.create("fedavg", {})
     pi = torch.eye(len(first), dtype=torch.float64)[:1].expand(3, -1)
-    plain = Run(fedavg, fedavg.Config(), FIRST[0], CENTRES, SAMPLES).rounds(3)
+    plain = Run(fedavg, FIRST[0], CENTRES, SAMPLES).rounds(3)
     run = play(3, first=first, pi=pi)
     close(run.x[0], plain.x, 1e-12)
     assert torch.equal(run.x[1:], first[1:]), "nobody trains an empty cluster"
@@ -78,19 +78,23 @@ def test_only_sampled_members_count_and_a_cluster_without_any_stays():
 )
 def test_memberships_are_needed(pi, found):
     with pytest.raises(FairflError, match=rf"fedavg_hardcluster: needs the memberships \[3, 2\] of a focus .*{found}"):
-        HARDCLUSTER.init(Federation(SAMPLES, FIRST, memberships=pi), HARDCLUSTER.Config(M=2))
+        fedavg_hardcluster.HardCluster(fedavg_hardcluster.Config(M=2)).init_state(
+            Federation(SAMPLES, FIRST, memberships=pi)
+        )
 
 
 def test_it_comes_after_a_focus_run_with_the_same_number_of_models():
-    assert declaration("algorithms", "fedavg_hardcluster").AFTER == ("focus", ("M",))
+    assert declaration("algorithms", "fedavg_hardcluster").depends_on == ("focus", ("M",))
     focus = declaration("algorithms", "focus").Config
-    assert set(HARDCLUSTER.AFTER[1]) <= set(focus.model_fields) & set(HARDCLUSTER.Config.model_fields)
+    assert set(fedavg_hardcluster.HardCluster.depends_on[1]) <= set(focus.model_fields) & set(
+        fedavg_hardcluster.Config.model_fields
+    )
 
 
 @pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}])
 def test_impossible_values_are_refused(keys):
     with pytest.raises(ValidationError):
-        HARDCLUSTER.Config(**keys)
+        fedavg_hardcluster.Config(**keys)
 
 
 # -- the engine --------------------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypa
 def test_in_the_engine_what_focus_deploys_can_be_taken():
     focus = simulation("focus", {"M": 2}, rounds=2)
     focus.run()
-    mixture = focus.deployed().mixture
+    mixture = focus.evaluation_models().mixture
     run = simulation("fedavg_hardcluster", {"M": 2}, memberships=mixture)
     assert torch.equal(run.state["z"], mixture.argmax(1))
     run.run()

@@ -23,7 +23,11 @@ def weights(counts=COUNTS, clients=None, **hyperparameters):
     ids = torch.arange(len(n)) if clients is None else torch.tensor(clients)
     told = reports(ids=(0,) * len(ids))
     told = type(told)(**told.__dict__ | {"clients": ids, "samples": n[ids]})
-    return feddisco.aggregate(feddisco.init(Federation(n, labels=counts), config), told, config)[0].weights
+    return (
+        feddisco.FedDisco(config)
+        .aggregate(feddisco.FedDisco(config).init_state(Federation(n, labels=counts)), told)[0]
+        .weights
+    )
 
 
 def test_example():
@@ -83,7 +87,13 @@ def test_all_weights_cut_off_fall_back_to_sizes():
 def test_the_pooled_target():
     """Two clients that together are balanced as the pool is; the third is the pool."""
     counts = torch.tensor([[8.0, 2.0], [1.0, 3.0], [9.0, 5.0]], dtype=torch.float64)
-    close(feddisco.init(Federation(counts.sum(1), labels=counts), feddisco.Config(target="pooled"))["d"][2], 0.0, 1e-12)
+    close(
+        feddisco.FedDisco(feddisco.Config(target="pooled")).init_state(Federation(counts.sum(1), labels=counts))["d"][
+            2
+        ],
+        0.0,
+        1e-12,
+    )
     unseen = torch.tensor([[8.0, 2.0, 0.0], [1.0, 3.0, 0.0]], dtype=torch.float64)  # a class that nobody has
     assert weights(unseen, target="pooled").isfinite().all() and weights(unseen).isfinite().all()
 
@@ -118,7 +128,7 @@ def test_promises(counts, metric, a, b):
 )  # fmt: skip
 def test_samples_without_a_class_are_refused(labels, message):
     with pytest.raises(FairflError, match=f"feddisco: loss: .*{message}"):
-        feddisco.init(Federation(vector(2, 3), labels=labels), feddisco.Config())
+        feddisco.FedDisco(feddisco.Config()).init_state(Federation(vector(2, 3), labels=labels))
 
 
 def test_in_the_engine_without_correction_it_is_fedavg():

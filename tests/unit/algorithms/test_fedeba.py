@@ -52,8 +52,8 @@ def test_figure_1():
     )
 
     def moved(**hyperparameters):
-        module, config, state = start("fedeba", **hyperparameters)
-        return -module.aggregate(state, report, config)[0].weights @ report.delta
+        algorithm, state = start("fedeba", **hyperparameters)
+        return -algorithm.aggregate(state, report)[0].weights @ report.delta
 
     close(moved(tau=4.5 / log(7 / 3)), [-0.1])
     close(moved(tau=1.0), [-0.967], 5e-4)
@@ -62,8 +62,8 @@ def test_figure_1():
 
 # -- the losses and what they need -------------------------------------------------------------------------
 def test_only_the_loss_that_is_used_is_measured():
-    assert fedeba.needs(fedeba.Config()) == ("loss_after",)
-    assert fedeba.needs(fedeba.Config(weight_loss="before")) == ("loss_received",)
+    assert fedeba.FedEBA(fedeba.Config()).required_measurements() == ("loss_after",)
+    assert fedeba.FedEBA(fedeba.Config(weight_loss="before")).required_measurements() == ("loss_received",)
 
 
 @pytest.mark.parametrize("tau", [0.3, 5.0])

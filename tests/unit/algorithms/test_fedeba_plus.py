@@ -30,8 +30,8 @@ def run(steps=2, **hyperparameters):
 
 def aligned(**hyperparameters):
     """Plan, Aggregate and state of a first round of the toy."""
-    module, config, state = start("fedeba_plus", **hyperparameters)
-    return module.plan(state, received(TOY), config), *module.aggregate(state, TOY, config)
+    algorithm, state = start("fedeba_plus", **hyperparameters)
+    return algorithm.configure_clients(state, received(TOY)), *algorithm.aggregate(state, TOY)
 
 
 # -- the examples ------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_ninety_degrees_never_align_gradients(theta, losses):
     m = len(losses)
     known = {"clients": torch.arange(m), "samples": torch.ones(m, dtype=torch.float64), "learning_rate": 0.1}
     report = Reports(**known, loss_received=vector(*losses), gradient=torch.ones(m, 1, dtype=torch.float64))
-    assert fedeba_plus.plan({}, report, fedeba_plus.Config(theta=theta)).direction is None
+    assert fedeba_plus.FedEBAPlus(fedeba_plus.Config(theta=theta)).configure_clients({}, report).direction is None
 
 
 @pytest.mark.parametrize("centre", [0.1, 0.7, 3])
@@ -176,10 +176,10 @@ def test_sizes_are_the_prior_of_every_mean():
 
 
 def test_both_temperatures_follow_the_schedule():
-    module, config, state = start("fedeba_plus", tau=5.0, kappa=0.5, tau_schedule="linear", **GRADIENT)
+    algorithm, state = start("fedeba_plus", tau=5.0, kappa=0.5, tau_schedule="linear", **GRADIENT)
     later = replace(TOY, round=2, loss_after=F.flip(0))
-    close(module.plan(state, received(later), config).direction, (F / 2.5).softmax(0) @ G)
-    close(module.aggregate(state, later, config)[0].weights, (F.flip(0) / 2.5).softmax(0))
+    close(algorithm.configure_clients(state, received(later)).direction, (F / 2.5).softmax(0) @ G)
+    close(algorithm.aggregate(state, later)[0].weights, (F.flip(0) / 2.5).softmax(0))
 
 
 def test_rounds_of_gradient_alignment_are_counted():
@@ -204,7 +204,11 @@ def test_rounds_of_gradient_alignment_are_counted():
     ],
 )
 def test_needs(keys, needs):
-    assert set(fedeba_plus.needs(fedeba_plus.Config(**keys))) == needs <= set(fedeba_plus.NEEDS)
+    assert (
+        set(fedeba_plus.FedEBAPlus(fedeba_plus.Config(**keys)).required_measurements())
+        == needs
+        <= set(fedeba_plus.FedEBAPlus.measurements)
+    )
 
 
 @pytest.mark.parametrize(
@@ -220,10 +224,10 @@ def test_impossible_values_are_refused(keys):
 # -- properties --------------------------------------------------------------------------------------------
 def played(losses, samples, gradients, **hyperparameters):
     """Plan and Aggregate for clients with these losses before training, after it, and with these gradients."""
-    module, config, state = start("fedeba_plus", samples=samples, **hyperparameters)
+    algorithm, state = start("fedeba_plus", samples=samples, **hyperparameters)
     known = {"clients": torch.arange(len(samples)), "samples": samples, "learning_rate": 0.1, "loss_received": losses}
     report = Reports(**known, gradient=gradients, delta=0.1 * gradients, loss_after=losses / 2, steps=losses * 0 + 1)
-    return module.plan(state, received(report), config), module.aggregate(state, report, config)[0]
+    return algorithm.configure_clients(state, received(report)), algorithm.aggregate(state, report)[0]
 
 
 @settings(max_examples=40)

@@ -20,7 +20,9 @@ def counted(*count):
 def rounds(*earlier, ids=(0, 1, 2), accuracy=ACCURACY, trained=TRAINED, steps=1, **hyperparameters):
     """(x, weights, state) after `steps` rounds from x = 0 with the same trained models; `earlier` counts per client."""
     config = fedfa.Config(**hyperparameters)
-    state = fedfa.init(Federation(torch.ones(3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64)), config)
+    state = fedfa.FedFa(config).init_state(
+        Federation(torch.ones(3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64))
+    )
     state = {**state, "count": counted(*(earlier or (0, 0, 0)))}
     x, ids = torch.zeros(2, dtype=torch.float64), torch.tensor(ids)
     for _ in range(steps):
@@ -33,7 +35,7 @@ def rounds(*earlier, ids=(0, 1, 2), accuracy=ACCURACY, trained=TRAINED, steps=1,
             accuracy_after=accuracy[ids] if config.acc_of == "local" else None,
             delta=x - trained[ids],
         )
-        result, state = fedfa.aggregate(state, report, config)
+        result, state = fedfa.FedFa(config).aggregate(state, report)
         x = x - result.weights @ report.delta - result.extra
     return x, result.weights, state
 
@@ -64,7 +66,7 @@ def test_second_round_of_the_example():
         accuracy_after=ACCURACY,
         delta=x - TRAINED,
     )
-    result, state = fedfa.aggregate(state, report, config)
+    result, state = fedfa.FedFa(config).aggregate(state, report)
     close(result.weights, [0.210106, 0.266679, 0.523215])
     close(state["momentum"], [0.211760, 0.207720])
     close(x - result.weights @ report.delta - result.extra, [0.712145, 0.769122])
@@ -128,17 +130,17 @@ def test_uniform_weights_as_the_released_code_without_options():
     ],
 )
 def test_only_the_accuracy_in_use_is_measured(chosen, needed):
-    assert fedfa.needs(fedfa.Config(**chosen)) == needed
+    assert fedfa.FedFa(fedfa.Config(**chosen)).required_measurements() == needed
     rounds(**chosen)
 
 
 def test_clients_train_with_their_momentum():
     received = Received(clients=torch.arange(3), samples=torch.ones(3), learning_rate=ETA)
-    assert fedfa.plan({}, received, fedfa.Config(gamma_c=0.7)).momentum == 0.7
+    assert fedfa.FedFa(fedfa.Config(gamma_c=0.7)).configure_clients({}, received).momentum == 0.7
 
 
 def test_momentum_has_the_type_of_the_model():
-    state = fedfa.init(Federation(torch.ones(3, dtype=torch.float64), torch.zeros(2)), fedfa.Config())
+    state = fedfa.FedFa(fedfa.Config()).init_state(Federation(torch.ones(3, dtype=torch.float64), torch.zeros(2)))
     assert state["momentum"].dtype == torch.float32
 
 

@@ -37,7 +37,9 @@ def report(updates, losses=None, ids=None, t=0, seed=0) -> Reports:
 def start(clients=6, clients_per_round=3, parameters=2, dtype=torch.float64, **hyperparameters):
     config = fedfv.Config(**hyperparameters)
     samples = torch.ones(clients, dtype=torch.float64)
-    return config, fedfv.init(Federation(samples, torch.zeros(parameters, dtype=dtype), clients_per_round), config)
+    return config, fedfv.FedFV(config).init_state(
+        Federation(samples, torch.zeros(parameters, dtype=dtype), clients_per_round)
+    )
 
 
 def step(result, reports):
@@ -50,7 +52,7 @@ def run(*rounds: Reports, **hyperparameters):
     config, state = start(**hyperparameters)
     results = []
     for reports in rounds:
-        result, state = fedfv.aggregate(state, reports, config)
+        result, state = fedfv.FedFV(config).aggregate(state, reports)
         results.append(result)
     return step(results[-1], rounds[-1]), results
 
@@ -136,7 +138,7 @@ def test_number_of_clients_that_keep_their_update(m, alpha, count):
 
 def test_alpha_one_is_uniform_fedavg():
     config, state = start(alpha=1.0, tau=0)
-    close(fedfv.aggregate(state, report(G, F), config)[0].weights, [1 / 3] * 3, 1e-15)
+    close(fedfv.FedFV(config).aggregate(state, report(G, F))[0].weights, [1 / 3] * 3, 1e-15)
 
 
 @pytest.mark.parametrize("order", ["loss", "random", "reverse"])
@@ -162,7 +164,7 @@ def test_opposite_updates_give_no_step_despite_rounding():
     """What is left of float32 updates that cancel is noise; rescaling would blow it up."""
     direction = torch.randn(500, generator=torch.Generator().manual_seed(0))
     config, state = start(2, 2, 500, alpha=0.0, tau=0)
-    result, _ = fedfv.aggregate(state, report(torch.stack([direction, -1.7 * direction])), config)
+    result, _ = fedfv.FedFV(config).aggregate(state, report(torch.stack([direction, -1.7 * direction])))
     close(result.weights, [0.0, 0.0], 0)
 
 
@@ -226,11 +228,11 @@ def test_random_order_is_drawn_by_the_rounds_seed():
 
 @pytest.mark.parametrize(("order", "needed"), [("loss", ("loss_received",)), ("reverse", ("loss_received",))])
 def test_losses_are_needed_for_their_order(order, needed):
-    assert fedfv.needs(fedfv.Config(order=order)) == needed
+    assert fedfv.FedFV(fedfv.Config(order=order)).required_measurements() == needed
 
 
 def test_a_random_order_needs_no_losses():
-    assert fedfv.needs(fedfv.Config(order="random")) == ()
+    assert fedfv.FedFV(fedfv.Config(order="random")).required_measurements() == ()
     only(G, order="random", alpha=0.1)
 
 
@@ -292,7 +294,7 @@ def test_the_state_has_a_fixed_shape_and_is_bounded():
     for t in range(5):
         m = 3 - t % 2  # in some rounds a client fails to report
         reports = report(torch.randn(m, 2, generator=torch.Generator().manual_seed(t)), ids=range(t, t + m), t=t)
-        _, state = fedfv.aggregate(state, reports, config)
+        _, state = fedfv.FedFV(config).aggregate(state, reports)
         assert {name: (value.shape, value.dtype) for name, value in state.items()} == shapes
     assert state["clients_0"].tolist() == [4, 5, 6] and state["clients_1"].tolist() == [3, 4, -1]
     assert state["last"].tolist() == [0, 1, 2, 3, 4, 4, 4, -1, -1]
@@ -311,7 +313,7 @@ def test_stored_updates_are_copies():
     """The engine may use the memory of a round's updates again."""
     config, state = start(alpha=0.1, tau=1)
     reports = report(G.clone(), F)
-    _, state = fedfv.aggregate(state, reports, config)
+    _, state = fedfv.FedFV(config).aggregate(state, reports)
     reports.delta.zero_()
     close(state["updates_0"], G)
 

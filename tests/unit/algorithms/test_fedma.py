@@ -31,26 +31,26 @@ from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def begin(nets, labels, **hyperparameters):
-    """(federation, config, state) of clients with these nets."""
-    config = fedma.Config(**hyperparameters)
+    """(federation, algorithm, state) of clients with these nets."""
+    algorithm = fedma.FedMA(fedma.Config(**hyperparameters))
     hidden = [len(b) for _, b in nets[0][:-1]]
-    given = federation(fedma, config, hidden, labels, nets[0][0][0].shape[1])
-    state = fedma.init(given, config)
-    return given, config, state | {"own": flat(nets, state)}
+    given = federation(algorithm, hidden, labels, nets[0][0][0].shape[1])
+    state = algorithm.init_state(given)
+    return given, algorithm, state | {"own": flat(nets, state)}
 
 
-def exchange(given, config, state, phase, clients=None, round=0):
+def exchange(given, algorithm, state, number, clients=None, round=0):
     """Clients report what they started from: (start, aggregate, state)."""
-    known = {"phase": phase, "round": round, "seed": 3}
-    start = fedma.plan(state, received(given, clients, **known), config).start
-    return start, *fedma.aggregate(state, reports(given, start, clients, **known), config)
+    known = {"exchange": number, "round": round, "seed": 3}
+    start = algorithm.configure_clients(state, received(given, clients, **known)).start
+    return start, *algorithm.aggregate(state, reports(given, start, clients, **known))
 
 
 def matched(nets, labels, **hyperparameters):
     """(layers of the global net, state) after a round without training."""
-    given, config, state = begin(nets, labels, **hyperparameters)
-    for phase in range(fedma.phases(given, config)):
-        _, aggregate, state = exchange(given, config, state, phase)
+    given, algorithm, state = begin(nets, labels, **hyperparameters)
+    for number in range(algorithm.exchanges_per_round(given)):
+        _, aggregate, state = exchange(given, algorithm, state, number)
         assert aggregate.weights is None
     return unpadded(aggregate.model, state["wide"].tolist()), state
 
@@ -75,26 +75,26 @@ def test_example():
 
 
 def test_what_clients_train_in_each_exchange():
-    given, config, state = begin(
+    given, algorithm, state = begin(
         random_nets([3, 4, 5, 2], 2), [[1, 1], [1, 1]], retrain_epochs=6, momentum=0.5, gamma=1.0
     )
-    assert fedma.phases(given, config) == 3
+    assert algorithm.exchanges_per_round(given) == 3
     found = []
-    for phase in range(3):
-        plan = fedma.plan(state, received(given, phase=phase, seed=3), config)
+    for number in range(3):
+        plan = algorithm.configure_clients(state, received(given, exchange=number, seed=3))
         found.append((plan.frozen, plan.epochs, plan.momentum))
-        start, _, state = exchange(given, config, state, phase)
-        if phase == 0:
+        start, _, state = exchange(given, algorithm, state, number)
+        if number == 0:
             assert torch.equal(start, state["own"])
         else:
-            for w, v in wide_mlp.layers(start, state["wide"].tolist())[:phase]:
+            for w, v in wide_mlp.layers(start, state["wide"].tolist())[:number]:
                 assert torch.equal(w[0], w[1]) and torch.equal(v[0], v[1]), "matched layers are everybody's"
     assert found == [(0, None, 0.5), (2, 6, 0.5), (4, 6, 0.5)]
 
 
 def test_weights_to_the_next_layer_follow_the_neurons():
-    given, config, state = begin(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
-    _, aggregate, state = exchange(given, config, state, 0)
+    given, algorithm, state = begin(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
+    _, aggregate, state = exchange(given, algorithm, state, 0)
     assert aggregate.model is None, "the server's model is that of the last round until the round is over"
     above = wide_mlp.layers(state["nets"], [1, 4, 1])[1][0]
     close(above, [[[2, 1, 0, 0]], [[1.8, 1.2, 0, 0]]])
@@ -126,8 +126,8 @@ def test_equal_clients_shrink_to_the_prior_and_keep_their_outputs(sizes, J):
 
 def test_neurons_that_are_merged_bring_their_outputs_together():
     net = random_nets([3, 4, 2], 1, scale=3.0)[0]
-    given, config, state = begin([net, permuted(net, [[2, 0, 3, 1]])], [[1, 1], [1, 1]], gamma=1.0)
-    _, _, state = exchange(given, config, state, 0)
+    given, algorithm, state = begin([net, permuted(net, [[2, 0, 3, 1]])], [[1, 1], [1, 1]], gamma=1.0)
+    _, _, state = exchange(given, algorithm, state, 0)
     above = wide_mlp.layers(state["nets"], [3, 8, 2])[1][0]
     assert torch.equal(above[0], above[1])
 
@@ -149,9 +149,9 @@ def test_no_more_neurons_than_there_is_room():
 # -- clients that are absent ---------------------------------------------------------------------------------
 def test_clients_that_are_not_drawn_keep_their_nets():
     nets = random_nets([3, 4, 2], 3)
-    given, config, state = begin(nets, [[2, 3]] * 3, gamma=1.0)
-    _, _, after = exchange(given, config, state, 0, clients=[0, 2])
-    _, aggregate, after = exchange(given, config, after, 1, clients=[0, 2])
+    given, algorithm, state = begin(nets, [[2, 3]] * 3, gamma=1.0)
+    _, _, after = exchange(given, algorithm, state, 0, clients=[0, 2])
+    _, aggregate, after = exchange(given, algorithm, after, 1, clients=[0, 2])
     assert torch.equal(after["own"][1], state["own"][1])
     alone, _ = matched([nets[0], nets[2]], [[2, 3]] * 2, gamma=1.0)
     assert_same_function(unpadded(aggregate.model, after["wide"].tolist()), alone)
@@ -162,17 +162,17 @@ def assert_same_function(net, other):
     close(outputs(net, inputs), outputs(other, inputs), 1e-9)
 
 
-@pytest.mark.parametrize("phase", [0, 1, 2])
-def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(phase):
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(number):
     nets, labels = random_nets([3, 4, 5, 2], 3), [[2, 3], [1, 4], [3, 1]]
-    given, config, first = begin(nets, labels, gamma=1.0)
+    given, algorithm, first = begin(nets, labels, gamma=1.0)
     state = first
     for c in range(3):
-        lost = c == phase
-        _, aggregate, state = exchange(given, config, state, c, clients=[0, 2] if lost else None)
+        lost = c == number
+        _, aggregate, state = exchange(given, algorithm, state, c, clients=[0, 2] if lost else None)
     assert torch.equal(state["own"][1], first["own"][1]), "it begins the next round as it began this one"
     assert not torch.equal(state["own"][0], first["own"][0])
-    if phase == 0:
+    if number == 0:
         alone, _ = matched([nets[0], nets[2]], [labels[0], labels[2]], gamma=1.0)
         assert_same_function(unpadded(aggregate.model, state["wide"].tolist()), alone)
     net = unpadded(aggregate.model, state["wide"].tolist())
@@ -180,23 +180,23 @@ def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(phas
     total = torch.tensor([5.0, 4.0], dtype=torch.float64)
     close(net[-1][1], (torch.tensor([2.0, 3.0]) * b + torch.tensor([3.0, 1.0]) * a) / total, 1e-12)
     # All are back in the next round.
-    _, _, after = exchange(given, config, state, 0, round=1)
+    _, _, after = exchange(given, algorithm, state, 0, round=1)
     assert after["done"].tolist() == [1, 1, 1]
 
 
 def test_a_round_that_everybody_left_changes_nothing():
-    given, config, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
-    _, _, after = exchange(given, config, state, 0, clients=[0])
-    _, aggregate, after = exchange(given, config, after, 1, clients=[1])
+    given, algorithm, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
+    _, _, after = exchange(given, algorithm, state, 0, clients=[0])
+    _, aggregate, after = exchange(given, algorithm, after, 1, clients=[1])
     assert aggregate.weights is None and aggregate.model is None
     assert torch.equal(after["own"], state["own"])
 
 
 def test_state_is_left_alone():
-    given, config, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
-    for phase in range(2):
+    given, algorithm, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
+    for number in range(2):
         before = copy.deepcopy(state)
-        _, _, after = exchange(given, config, state, phase)
+        _, _, after = exchange(given, algorithm, state, number)
         assert all(torch.equal(state[name], before[name]) for name in state)
         state = after
 
@@ -247,7 +247,7 @@ def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
     nets = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["own"]]
     parts = [run.clients.parts["train"].of(k) for k in range(3)]
     for _ in range(2):
-        whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.config)
+        whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.algorithm.config)
         run.step()
         compare(unpadded(run.x, wide), whole, 1e-9)
     for own, net in zip(run.state["own"], nets, strict=True):

@@ -21,7 +21,7 @@ LENGTHS = G.norm(dim=1)
 def weights(updates=G, samples=SAMPLES, eta=1.0, **hyperparameters):
     config = fedmgda_plus.Config(eta_global=eta, **hyperparameters)
     report = Reports(clients=torch.arange(len(updates)), samples=samples, learning_rate=0.1, delta=updates)
-    return fedmgda_plus.aggregate({}, report, config)[0].weights
+    return fedmgda_plus.FedMGDAPlus(config).aggregate({}, report)[0].weights
 
 
 @pytest.mark.parametrize(

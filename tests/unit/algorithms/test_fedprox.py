@@ -12,12 +12,10 @@ from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close, step
 from tests.unit.simulation.federations import gradient, image_clients, spec_of
 
-FEDPROX = algorithms.load("fedprox")
-
 
 def scalar(mu, steps=2, eta=0.1):
     """x after a round of one client with f(y) = (y - 3)^2 that starts at 0."""
-    return Run(FEDPROX, FEDPROX.Config(mu=mu), vector(0), vector(3)[:, None], steps=steps, eta=eta).rounds().x
+    return Run(algorithms.create("fedprox", {"mu": mu}), vector(0), vector(3)[:, None], steps=steps, eta=eta).rounds().x
 
 
 def test_example():
@@ -53,7 +51,7 @@ def test_a_pull_that_diverges_is_refused():
 @pytest.mark.parametrize("keys", [{"mu": -0.1}, {"mu": float("inf")}, {"weighting": "loss"}])
 def test_impossible_values_are_refused(keys):
     with pytest.raises(ValidationError):
-        FEDPROX.Config(**keys)
+        algorithms.create("fedprox", keys)
 
 
 def simulation(algorithm, hyperparameters, backend="auto", **changes):

@@ -21,8 +21,8 @@ def test_example():
 
 @pytest.mark.parametrize(("gradient", "full"), [("full", True), ("batch", False)])
 def test_a_round_is_one_step(gradient, full):
-    module, config, state = start("fedsgd", gradient=gradient)
-    plan = module.plan(state, received(reports()), config)
+    algorithm, state = start("fedsgd", gradient=gradient)
+    plan = algorithm.configure_clients(state, received(reports()))
     assert plan.single_step and plan.full_batch == full
 
 

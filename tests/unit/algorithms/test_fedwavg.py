@@ -24,7 +24,7 @@ def bits(*rows):
 def first(samples, **hyperparameters):
     config = fedwavg.Config(**hyperparameters)
     labels = torch.stack([samples, 0 * samples], dim=1)
-    return fedwavg.init(Federation(samples, labels=labels), config), config
+    return fedwavg.FedWAvg(config).init_state(Federation(samples, labels=labels)), config
 
 
 def played(samples, checks, clients=None, state=None, **hyperparameters):
@@ -37,7 +37,7 @@ def played(samples, checks, clients=None, state=None, **hyperparameters):
             reports(ids=(0,) * len(ids)), clients=torch.tensor(ids), samples=samples[ids],
             correct_received=received, correct_after=after,
         )  # fmt: skip
-        result, state = fedwavg.aggregate(state, told, config)
+        result, state = fedwavg.FedWAvg(config).aggregate(state, told)
     return result.weights, state
 
 
@@ -120,7 +120,7 @@ def test_forgettable_against_the_history_of_each_sample(rounds, mode):
 )  # fmt: skip
 def test_samples_without_a_class_are_refused(labels, message):
     with pytest.raises(FairflError, match=f"fedwavg: loss: .*{message}"):
-        fedwavg.init(Federation(vector(2, 3), labels=labels), fedwavg.Config())
+        fedwavg.FedWAvg(fedwavg.Config()).init_state(Federation(vector(2, 3), labels=labels))
 
 
 def test_in_the_engine():

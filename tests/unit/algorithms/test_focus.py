@@ -1,4 +1,4 @@
-"""FOCUS: the hand-computed two rounds and ensemble, limiting cases, memberships in log space, the engine."""
+"""focus: the hand-computed two rounds and ensemble, limiting cases, memberships in log space, the engine."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
 
 from fairfl import algorithms
+from fairfl.algorithms import focus
 from fairfl.algorithms.interface import Reports
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import evaluate
@@ -18,19 +19,18 @@ from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
 from tests.unit.simulation.federations import image_clients, spec_of
 
-FOCUS = algorithms.load("focus")
 # F_k(w) = ||w - c_k||^2
 CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
 FIRST = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
 
 
 def play(rounds=1, first=FIRST, centres=CENTRES, samples=None, clients=None, **hyperparameters):
-    config = FOCUS.Config(**{"M": len(first)} | hyperparameters)
-    return Run(FOCUS, config, first, centres, samples).rounds(rounds, clients)
+    algorithm = focus.Focus(focus.Config(**{"M": len(first)} | hyperparameters))
+    return Run(algorithm, first, centres, samples).rounds(rounds, clients)
 
 
 def pi(run):
-    return FOCUS.deploy(run.state, run.x, run.config).mixture
+    return run.algorithm.evaluation_models(run.state, run.x).mixture
 
 
 def aggregated(logpi, losses, samples=None, clients=None, **hyperparameters):
@@ -39,7 +39,7 @@ def aggregated(logpi, losses, samples=None, clients=None, **hyperparameters):
     n = torch.ones(m, dtype=torch.float64) if samples is None else samples
     ids = torch.arange(m) if clients is None else torch.tensor(clients)
     reports = Reports(clients=ids, samples=n, learning_rate=0.1, loss_received=losses, delta=torch.zeros(M, m, 1))
-    result, state = FOCUS.aggregate({"logpi": logpi}, reports, FOCUS.Config(M=M, **hyperparameters))
+    result, state = focus.Focus(focus.Config(M=M, **hyperparameters)).aggregate({"logpi": logpi}, reports)
     return result.weights, state["logpi"]
 
 
@@ -60,7 +60,7 @@ def test_example():
 def test_example_of_the_ensemble():
     """pi = (1/4, 3/4), probabilities (.7, .2, .1) and (.1, .6, .3), label 1: -log 0.5, not the mean of the losses."""
     models = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3]], dtype=torch.float64).log()
-    deployed = FOCUS.deploy({"logpi": vector(0.25, 0.75).log()[None]}, models, FOCUS.Config(M=2))
+    deployed = focus.Focus(focus.Config(M=2)).evaluation_models({"logpi": vector(0.25, 0.75).log()[None]}, models)
     part = Part(torch.zeros(1, 1, dtype=torch.float64), torch.tensor([1]), torch.tensor([1]))
     measured = evaluate(lambda x, inputs: x.expand(len(inputs), 3), LOSSES["cross_entropy"], deployed, part, 3)
     close(measured.loss, [0.693147])
@@ -69,9 +69,9 @@ def test_example_of_the_ensemble():
 # -- limiting cases ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("weighting", ["uniform", "size"])
 def test_one_cluster_is_fedavg(weighting):
-    n, fedavg = vector(10, 30), algorithms.load("fedavg")
+    n, fedavg = vector(10, 30), algorithms.create("fedavg", {"weighting": weighting})
     one = play(5, first=FIRST[:1], samples=n, weighting=weighting)
-    plain = Run(fedavg, fedavg.Config(weighting=weighting), FIRST[0], CENTRES, n).rounds(5)
+    plain = Run(fedavg, FIRST[0], CENTRES, n).rounds(5)
     close(one.x[0], plain.x, 1e-12)
     assert torch.equal(pi(one), torch.ones(2, 1, dtype=torch.float64))
 
@@ -156,7 +156,7 @@ def test_a_model_without_members_stays():
 
 @pytest.mark.parametrize(("total", "moves"), [(2.1e-8, True), (0.9e-8, False)])
 def test_a_model_stays_below_one_in_a_hundred_million(total, moves):
-    w = FOCUS.server_weights(torch.tensor([[1.0, total / 2], [1.0, total / 2]], dtype=torch.float64), vector(1, 3))
+    w = focus.server_weights(torch.tensor([[1.0, total / 2], [1.0, total / 2]], dtype=torch.float64), vector(1, 3))
     close(w, [[0.25, 0.75], [0.25 * moves, 0.75 * moves]], 1e-12)
 
 
@@ -197,7 +197,7 @@ def test_only_sampled_clients_change_their_memberships():
 @pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}, {"M": 2, "weighting": "loss"}])
 def test_impossible_values_are_refused(keys):
     with pytest.raises(ValidationError):
-        FOCUS.Config(**keys)
+        focus.Config(**keys)
 
 
 # -- the engine --------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_in_the_engine_absent_clients_keep_their_memberships():
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_participation(backend):
-    """FedEBA+ runs FOCUS with 10 of 100 clients: some are never drawn, all are evaluated."""
+    """FedEBA+ runs focus with 10 of 100 clients: some are never drawn, all are evaluated."""
     run = simulation("focus", {"M": 3}, backend, clients_per_round=1, seed=4)
     drawn = set()
     for _ in range(2):
@@ -251,7 +251,7 @@ def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_partici
         absent = [k for k in range(3) if k != sampled]
         assert torch.equal(run.state["logpi"][absent], before[absent])
         assert not torch.equal(run.state["logpi"][sampled], before[sampled])
-    mixture, never = run.deployed().mixture, [k for k in range(3) if k not in drawn]
+    mixture, never = run.evaluation_models().mixture, [k for k in range(3) if k not in drawn]
     close(mixture.sum(1), torch.ones(3), 1e-12)
     assert len(never) == 1
     close(mixture[never], torch.full((1, 3), 1 / 3, dtype=torch.float64), 1e-12)

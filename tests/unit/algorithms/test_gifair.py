@@ -92,11 +92,11 @@ def test_weights_are_the_gradient_of_the_objective():
 
 def client_mode(c=0.5, report=None):
     """Rates of the first round, and of the second, after everybody of `report` has reported."""
-    module, config, state = start("gifair", mode="client", bound_share=c)
+    algorithm, state = start("gifair", mode="client", bound_share=c)
     report = report or reports()
-    first = module.plan(state, received(report), config).lr_scale
-    result, state = module.aggregate(state, report, config)
-    return first, result.weights, module.plan(state, received(reports()), config).lr_scale
+    first = algorithm.configure_clients(state, received(report)).lr_scale
+    result, state = algorithm.aggregate(state, report)
+    return first, result.weights, algorithm.configure_clients(state, received(reports())).lr_scale
 
 
 def test_rates_of_client_mode():
@@ -113,14 +113,14 @@ def test_both_modes_agree_on_one_local_step():
 
 
 def test_client_mode_keeps_the_newest_loss_of_each_client():
-    module, config, state = start("gifair", mode="client", bound_share=0.5)
-    state = module.aggregate(state, reports(ids=(0, 2)), config)[1]
-    rates = module.plan(state, received(reports(ids=(1, 2))), config).lr_scale
+    algorithm, state = start("gifair", mode="client", bound_share=0.5)
+    state = algorithm.aggregate(state, reports(ids=(0, 2)))[1]
+    rates = algorithm.configure_clients(state, received(reports(ids=(1, 2)))).lr_scale
     close(rates, [1.0, 1 + 0.0625 * 1 / 0.25])  # client 1 has not reported: it ties; client 2 is above client 0
     swapped = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64)
-    state = module.aggregate(state, reports(ids=(0, 1), losses=swapped), config)[1]
+    state = algorithm.aggregate(state, reports(ids=(0, 1), losses=swapped))[1]
     close(state["F"], [3.0, 1.0, 2.0])
-    close(module.plan(state, received(reports()), config).lr_scale, [1.5, 0.75, 1.0])
+    close(algorithm.configure_clients(state, received(reports())).lr_scale, [1.5, 0.75, 1.0])
 
 
 def test_client_mode_averages_by_size():
@@ -129,10 +129,10 @@ def test_client_mode_averages_by_size():
 
 def test_clients_without_samples_do_not_lower_the_bound():
     config = gifair.Config(mode="client", bound_share=1)
-    state = gifair.init(Federation(vector(100, 0, 300)), config)
+    state = gifair.GIFAIR(config).init_state(Federation(vector(100, 0, 300)))
     assert gifair.strength(state["p"], config) == 0.25
 
 
 def test_server_mode_neither_plans_nor_remembers():
-    module, config, state = start("gifair")
-    assert state == {} and module.plan(state, received(reports()), config).lr_scale is None
+    algorithm, state = start("gifair")
+    assert state == {} and algorithm.configure_clients(state, received(reports())).lr_scale is None

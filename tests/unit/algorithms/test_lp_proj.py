@@ -32,25 +32,25 @@ def federation(x=FIRST, K=2, P=2, seed=3, shapes=((2,),)):
 def rounds(count=1, clients=(0, 1), state=None, **hyperparameters):
     """(state, config) after rounds of the two quadratics, local steps as the interface promises them."""
     config = lp_proj.Config(**{"lambda": 1.0, "d_sub": 1, "start": "same"} | hyperparameters)
-    state = lp_proj.init(federation(), config) if state is None else state
+    state = lp_proj.LpProj(config).init_state(federation()) if state is None else state
     ids = torch.tensor(clients)
     for t in range(count):
-        for phase in range(lp_proj.phases(federation(), config)):
+        for number in range(lp_proj.LpProj(config).exchanges_per_round(federation())):
             known = {
                 "clients": ids,
                 "samples": SAMPLES[ids],
                 "learning_rate": ETA,
                 "x": FIRST,
                 "round": t,
-                "phase": phase,
+                "exchange": number,
             }
-            plan = lp_proj.plan(state, Received(**known), config)
+            plan = lp_proj.LpProj(config).configure_clients(state, Received(**known))
             y = plan.start.clone()
             for _ in range(plan.epochs or STEPS):
                 force = torch.stack([plan.force(own, place) for place, own in enumerate(y)])
                 y = y - ETA * (CURVATURES[ids] * (y - CENTRES[ids]) + force)
             told = Reports(**known, start=plan.start, delta=plan.start - y)
-            result, state = lp_proj.aggregate(state, told, config)
+            result, state = lp_proj.LpProj(config).aggregate(state, told)
             assert all(getattr(result, field.name) is None for field in fields(result)), "there is no global model"
     return state, config
 
@@ -99,21 +99,23 @@ def test_the_orthogonal_projection_is_that_of_gram_and_schmidt():
 
 
 def test_a_checkpoint_holds_no_projection():
-    state = lp_proj.init(federation(torch.zeros(1000), P=1000, shapes=((1000,),)), lp_proj.Config(d_sub=50))
+    state = lp_proj.LpProj(lp_proj.Config(d_sub=50)).init_state(
+        federation(torch.zeros(1000), P=1000, shapes=((1000,),))
+    )
     assert sum(tensor.numel() for tensor in state.values()) == 2 * 1000 + 2 * 50 + 50 + 2
 
 
 def test_every_client_starts_at_a_draw_of_its_own():
     x = torch.arange(12, dtype=torch.float64)
     known = federation(x, K=4, P=10, shapes=((2, 3), (4,)))
-    th = lp_proj.init(known, lp_proj.Config(d_sub=2))["th"]
+    th = lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"]
     for own in th:
         for part in (slice(0, 6), slice(6, 10)):
             assert torch.equal(own[part].sort().values, x[part])
     assert torch.equal(th[:, 10:], x[10:].expand(4, 2)), "buffers are no parameters"
     assert len(th.unique(dim=0)) == 4
-    assert torch.equal(th, lp_proj.init(known, lp_proj.Config(d_sub=2))["th"])
-    assert torch.equal(lp_proj.init(known, lp_proj.Config(d_sub=2, start="same"))["th"], x.expand(4, 12))
+    assert torch.equal(th, lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"])
+    assert torch.equal(lp_proj.LpProj(lp_proj.Config(d_sub=2, start="same")).init_state(known)["th"], x.expand(4, 12))
 
 
 # -- limits ------------------------------------------------------------------------------------------------
@@ -153,7 +155,7 @@ def test_clients_that_are_not_drawn_rest():
 
 
 def test_each_round_begins_at_omega():
-    """Whatever o of an earlier round is left: also of a client whose report of a phase was lost."""
+    """Whatever o of an earlier round is left: also of a client whose report of an exchange was lost."""
     state, _ = rounds(1, repeats=2)
     strange = {**state, "o": state["o"] + 7}
     one, other = (rounds(1, state=start, repeats=2)[0] for start in (state, strange))
@@ -181,7 +183,7 @@ def test_how_the_server_averages(row):
 def test_epochs_replace_those_of_the_setting(row):
     state, config = rounds(epochs=5)
     received = Received(clients=torch.arange(2), samples=SAMPLES, learning_rate=ETA, x=FIRST)
-    assert lp_proj.plan(state, received, config).epochs == 5
+    assert lp_proj.LpProj(config).configure_clients(state, received).epochs == 5
     assert rounds()[1].epochs is None
 
 
@@ -216,7 +218,7 @@ def simulation(hyperparameters, **changes):
 def test_the_engine_against_a_plain_loop(p):
     run = simulation({"p": p, "lambda": 3.0, "d_sub": 4, "repeats": 2})
     th, omega = run.state["th"].clone(), torch.zeros(4, dtype=torch.float64)
-    P, first = lp_proj.known_to_all(run.state, run.config), run.x.clone()
+    P, first = lp_proj.known_to_all(run.state, run.algorithm.config), run.x.clone()
     run.run()
 
     for _ in range(3):
@@ -251,4 +253,4 @@ def test_in_the_engine_a_run_goes_on_from_its_checkpoint(tmp_path):
 
 
 def test_traffic():
-    assert lp_proj.traffic(federation(), lp_proj.Config(d_sub=7, repeats=5)) == (7, 7)
+    assert lp_proj.LpProj(lp_proj.Config(d_sub=7, repeats=5)).traffic(federation()) == (7, 7)

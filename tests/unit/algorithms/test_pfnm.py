@@ -33,12 +33,12 @@ from tests.unit.simulation.federations import image_clients, spec_of
 
 def deployed(nets, labels, hyperparameters=None, dtype=torch.float64):
     """(layers of the global net without its padding, the wide model)."""
-    config = pfnm.Config(**hyperparameters or {})
+    algorithm = pfnm.PFNM(pfnm.Config(**hyperparameters or {}))
     hidden = [len(b) for _, b in nets[0][:-1]]
-    given = federation(pfnm, config, hidden, labels, nets[0][0][0].shape[1])
-    state = pfnm.init(given, config)
+    given = federation(algorithm, hidden, labels, nets[0][0][0].shape[1])
+    state = algorithm.init_state(given)
     state["nets"] = flat(nets, state)
-    model = pfnm.deploy(state, given.x.to(dtype), config).models
+    model = algorithm.evaluation_models(state, given.x.to(dtype)).models
     assert model.shape == (1, len(given.x)) and model.dtype == dtype
     return unpadded(model[0], state["wide"].tolist()), model[0]
 
@@ -134,25 +134,25 @@ def test_matching_is_in_float64_whatever_the_models_are():
 
 
 def test_the_same_state_deploys_the_same_model():
-    config = pfnm.Config(gamma=2.0)
-    given = federation(pfnm, config, [5], [[2, 3]] * 4, inputs=3)
-    state = pfnm.init(given, config)
+    algorithm = pfnm.PFNM(pfnm.Config(gamma=2.0))
+    given = federation(algorithm, [5], [[2, 3]] * 4, inputs=3)
+    state = algorithm.init_state(given)
     before = copy.deepcopy(state)
-    first, second = (pfnm.deploy(state, given.x, config).models for _ in range(2))
+    first, second = (algorithm.evaluation_models(state, given.x).models for _ in range(2))
     assert torch.equal(first, second)
     assert all(torch.equal(state[name], before[name]) for name in state)
 
 
 # -- training ------------------------------------------------------------------------------------------------
 def test_clients_begin_with_their_own_nets_and_train_on_from_them():
-    config = pfnm.Config()
-    given = federation(pfnm, config, [4], [[2, 3], [1, 1], [4, 1]], inputs=3)
-    state = pfnm.init(given, config)
-    start = pfnm.plan(state, received(given, [0, 2]), config).start
+    algorithm = pfnm.PFNM(pfnm.Config())
+    given = federation(algorithm, [4], [[2, 3], [1, 1], [4, 1]], inputs=3)
+    state = algorithm.init_state(given)
+    start = algorithm.configure_clients(state, received(given, [0, 2])).start
     assert torch.equal(start, state["nets"][[0, 2]])
     assert not torch.equal(start[0], start[1])
     trained = start + 1
-    aggregate, after = pfnm.aggregate(state, reports(given, trained, [0, 2]), config)
+    aggregate, after = algorithm.aggregate(state, reports(given, trained, [0, 2]))
     assert aggregate.weights is None and aggregate.model is None, "the server's model has no part"
     assert torch.equal(after["nets"], torch.stack([trained[0], state["nets"][1], trained[1]]))
 
@@ -171,7 +171,7 @@ def test_in_the_engine_clients_train_alone_and_the_matched_net_is_evaluated(back
         compare(
             wide_mlp.compact(run.state["nets"][k], wide, narrow), descended(first[k], inputs, labels, 8, 0.1), 1e-10
         )
-    net = unpadded(run.deployed().models[0], wide)
+    net = unpadded(run.evaluation_models().models[0], wide)
     for k in range(3):
         close(history[-1]["loss_test"][k], loss(net, *run.clients.parts["test"].of(k)), 1e-12)
 
@@ -188,7 +188,7 @@ def test_a_saved_run_continues_equally():
     resumed._load(copy.deepcopy(broken._saved()))
     resumed.run()
     assert torch.equal(through.state["nets"], resumed.state["nets"])
-    assert torch.equal(through.deployed().models, resumed.deployed().models)
+    assert torch.equal(through.evaluation_models().models, resumed.evaluation_models().models)
 
 
 # -- what is refused -----------------------------------------------------------------------------------------

@@ -170,7 +170,11 @@ def test_the_temperature_follows_the_schedule():
     ],
 )
 def test_needs(keys, needs):
-    assert set(prac_fedeba_plus.needs(prac_fedeba_plus.Config(**keys))) == needs <= set(prac_fedeba_plus.NEEDS)
+    assert (
+        set(prac_fedeba_plus.PracFedEBAPlus(prac_fedeba_plus.Config(**keys)).required_measurements())
+        == needs
+        <= set(prac_fedeba_plus.PracFedEBAPlus.measurements)
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,13 +193,13 @@ def test_impossible_values_are_refused(keys):
 def test_promises(clients, alpha, theta, prior):
     def played(order):
         losses, samples = (column[order] for column in columns(clients))
-        module, config, state = start("prac_fedeba_plus", samples=samples, alpha=alpha, theta=theta, prior=prior)
+        algorithm, state = start("prac_fedeba_plus", samples=samples, alpha=alpha, theta=theta, prior=prior)
         known = {"clients": order, "samples": samples, "learning_rate": 0.1, "loss_received": losses}
         delta = torch.stack([losses.cos(), samples.sin()], dim=1)
         report = Reports(**known, delta=delta, loss_after=losses / 2, steps=1 + samples % 3)
         for _ in range(2):
-            plan = module.plan(state, received(report), config)
-            result, state = module.aggregate(state, report, config)
+            plan = algorithm.configure_clients(state, received(report))
+            result, state = algorithm.aggregate(state, report)
         return plan, result, state
 
     order = torch.arange(len(clients))
@@ -233,7 +237,7 @@ def test_in_the_engine_one_full_step_is_fedeba_plus_a_round_later(backend):
     mixed = None
     for _ in range(4):
         exact.x = run.x.clone()
-        fair = exact.algorithm.plan(exact.state, exact.received([0, 1, 2], 0), exact.config).direction
+        fair = exact.algorithm.configure_clients(exact.state, exact.received([0, 1, 2], 0)).direction
         mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
         run.step()
         close(run.state["g_b"], mixed, 1e-10)

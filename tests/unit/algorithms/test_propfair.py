@@ -15,11 +15,11 @@ from tests.unit.simulation.federations import image_clients, spec_of
 
 def one_step(**hyperparameters):
     """One full-batch step on the toy: clients descend phi, so their updates are scaled by its slope."""
-    module, config, state = start("propfair", **hyperparameters)
+    algorithm, state = start("propfair", **hyperparameters)
     plain = reports()
-    plan = module.plan(state, received(plain), config)
+    plan = algorithm.configure_clients(state, received(plain))
     report = reports(scale=plan.slope(plain.loss_received))
-    return X - module.aggregate(state, report, config)[0].weights @ report.delta
+    return X - algorithm.aggregate(state, report)[0].weights @ report.delta
 
 
 @pytest.mark.parametrize(

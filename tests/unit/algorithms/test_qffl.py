@@ -96,7 +96,7 @@ def test_the_loss_after_training_takes_the_place_of_the_received_one():
 
 @pytest.mark.parametrize(("loss", "needed"), [("received", "loss_received"), ("after", "loss_after")])
 def test_only_the_loss_in_use_is_measured(loss, needed):
-    assert qffl.needs(qffl.Config(loss=loss)) == (needed,)
+    assert qffl.QFFL(qffl.Config(loss=loss)).required_measurements() == (needed,)
 
 
 def test_size_weights_enter_both_sums():

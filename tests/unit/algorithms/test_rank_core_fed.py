@@ -1,4 +1,4 @@
-"""Rank-Core-Fed: candidates, the vote, limits, buffers, two phases in the engine."""
+"""Rank-Core-Fed: candidates, the vote, limits, buffers, two exchanges in the engine."""
 
 from dataclasses import replace
 
@@ -16,11 +16,11 @@ from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def candidates(report=None, **hyperparameters):
-    """[J, P + B], and what is known then: (module, config, state)."""
-    module, config, state = start("rank_core_fed", **hyperparameters)
-    result, state = module.aggregate(state, report or reports(), config)
+    """[J, P + B], and what is known then: (algorithm, state)."""
+    algorithm, state = start("rank_core_fed", **hyperparameters)
+    result, state = algorithm.aggregate(state, report or reports())
     assert result.weights is None and result.model is None, "x stands until the vote"
-    return state["candidates"], (module, config, state)
+    return state["candidates"], (algorithm, state)
 
 
 @pytest.mark.parametrize("J", [2, 3, 4, 16])
@@ -55,13 +55,13 @@ def test_draws_belong_to_clients():
 
 def vote(L, report=None, **hyperparameters):
     """x after clients found the losses [J, m] of the candidates."""
-    found, (module, config, state) = candidates(report, J=len(L), **hyperparameters)
-    told = replace(report or reports(), phase=1)
-    plan = module.plan(state, received(told), config)
+    found, (algorithm, state) = candidates(report, J=len(L), **hyperparameters)
+    told = replace(report or reports(), exchange=1)
+    plan = algorithm.configure_clients(state, received(told))
     assert plan.epochs == 0
     close(plan.start, found[:, None].expand(-1, 3, -1))
     told = replace(told, start=plan.start, delta=torch.zeros(len(L), 3, 2), loss_after=L)
-    result, state = module.aggregate(state, told, config)
+    result, state = algorithm.aggregate(state, told)
     assert state.keys() == {"M"}, "candidates are not kept after the round"
     return result.model, found
 
@@ -106,7 +106,7 @@ def simulation(hyperparameters, algorithm="rank_core_fed", backend="auto", **cha
 def test_in_the_engine_one_candidate_is_fedavg(backend, per_round):
     plain = simulation({"weighting": "size"}, "fedavg", backend, clients_per_round=per_round).run()
     one = simulation({"J": 1}, backend=backend, clients_per_round=per_round)
-    assert one.phases == 1 and one.needs == ()
+    assert one.exchanges == 1 and one.needs == ()
     assert torch.equal(one.run().x, plain.x)
 
 
@@ -114,15 +114,15 @@ def test_in_the_engine_one_candidate_is_fedavg(backend, per_round):
 def test_in_the_engine_the_losses_of_the_candidates_decide(backend, monkeypatch):
     seen = []
 
-    def recorded(state, report: Reports, config, aggregate=rank_core_fed.aggregate):
+    def recorded(self, state, report: Reports, aggregate=rank_core_fed.RankCoreFed.aggregate):
         seen.append((state, report))
-        return aggregate(state, report, config)
+        return aggregate(self, state, report)
 
-    monkeypatch.setattr(rank_core_fed, "aggregate", recorded)
+    monkeypatch.setattr(rank_core_fed.RankCoreFed, "aggregate", recorded)
     run = simulation({"J": 5}, backend=backend)
     run.step()
     (_, first), (state, second) = seen
-    assert (first.phase, second.phase) == (0, 1)
+    assert (first.exchange, second.exchange) == (0, 1)
     assert not second.delta.any() and second.loss_after.shape == (5, 3)
     assert torch.equal(run.x, state["candidates"][veto_core.elected(second.loss_after.T)])
     for run.x, losses in zip(state["candidates"], second.loss_after, strict=True):
@@ -140,9 +140,9 @@ def test_in_the_engine_the_whole_run():
 def test_traffic():
     """Down x and the other candidates, up one model."""
     for J in (1, 16):
-        assert rank_core_fed.traffic(Federation(SAMPLES, X), rank_core_fed.Config(J=J)) == (2 * J, 2)
+        assert rank_core_fed.RankCoreFed(rank_core_fed.Config(J=J)).traffic(Federation(SAMPLES, X)) == (2 * J, 2)
 
 
 def test_it_is_marked_as_reconstructed_and_refuses_what_it_cannot_do():
-    assert rank_core_fed.RECONSTRUCTED is True
-    assert rank_core_fed.REFUSES == ("server_momentum", "fedvarp")
+    assert rank_core_fed.RankCoreFed.is_reconstructed is True
+    assert rank_core_fed.RankCoreFed.incompatible_modifiers == ("server_momentum", "fedvarp")

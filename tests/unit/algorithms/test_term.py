@@ -19,21 +19,21 @@ def test_example():
 
 
 def test_example_of_the_moving_average():
-    module, config, state = start("term", alpha=0.5, mode="moving")
-    first, state = module.aggregate(state, reports(), config)
+    algorithm, state = start("term", alpha=0.5, mode="moving")
+    first, state = algorithm.aggregate(state, reports())
     close(first.weights, [0.454440, 0.583512, 0.962049])
     close(first.weights.sum(), 2.0, 1e-12)
-    second, state = module.aggregate(state, reports(), config)
+    second, state = algorithm.aggregate(state, reports())
     close(second.weights, [0.302960, 0.389008, 0.641366])
     close(second.weights.sum(), 4 / 3, 1e-12)
     for _ in range(60):
-        last, state = module.aggregate(state, reports(), config)
+        last, state = algorithm.aggregate(state, reports())
     close(last.weights, (0.5 * F).softmax(0), 1e-12)  # losses stand still: a softmax of uniform clients
 
 
 def test_the_moving_average_does_not_overflow_for_negative_tilts():
-    module, config, state = start("term", alpha=-2000.0, mode="moving")
-    close(module.aggregate(state, reports(), config)[0].weights, [2.0, 0.0, 0.0])
+    algorithm, state = start("term", alpha=-2000.0, mode="moving")
+    close(algorithm.aggregate(state, reports())[0].weights, [2.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-12])

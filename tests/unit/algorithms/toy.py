@@ -53,9 +53,9 @@ def received(report: Reports) -> Received:
     return Received(**{field.name: getattr(report, field.name) for field in fields(Received)})
 
 
-def federation(module, config, samples=SAMPLES, x=X) -> Federation:
+def federation(algorithm, samples=SAMPLES, x=X) -> Federation:
     """The toy before the first round; every model of the server is x, [P + B]."""
-    count = module.models(config)
+    count = algorithm.server_models()
     shares = SHARES[torch.arange(len(samples)) % len(SHARES)]
     return Federation(
         samples=samples,
@@ -69,16 +69,16 @@ def federation(module, config, samples=SAMPLES, x=X) -> Federation:
 
 
 def start(name: str, samples=SAMPLES, x=X, **hyperparameters):
-    module = algorithms.load(name)
-    config = module.Config(**hyperparameters)
-    return module, config, module.init(federation(module, config, samples, x), config)
+    """The algorithm and its first state."""
+    algorithm = algorithms.create(name, hyperparameters)
+    return algorithm, algorithm.init_state(federation(algorithm, samples, x))
 
 
 def step(name: str, report: Reports | None = None, **hyperparameters):
     """One round on toy A: (x_new, weights, state)."""
-    module, config, state = start(name, **hyperparameters)
+    algorithm, state = start(name, **hyperparameters)
     report = report or reports()
-    result, state = module.aggregate(state, report, config)
+    result, state = algorithm.aggregate(state, report)
     update = result.weights @ report.delta + (0 if result.extra is None else result.extra)
     return X - update, result.weights, state
 

@@ -14,13 +14,12 @@ class Run:
     """An algorithm on these clients. `x`, `plan`, `reports`, `result` and `state` are those of the newest round."""
 
     def __init__(self, name, centres=(1, -3), samples=None, eta=0.1, steps=2, x=0, **hyperparameters):
-        self.module = algorithms.load(name)
-        self.config = self.module.Config(**hyperparameters)
+        self.algorithm = algorithms.create(name, hyperparameters)
         self.centres = torch.tensor(centres, dtype=torch.float64)[:, None]
         self.samples = torch.ones_like(self.centres[:, 0]) if samples is None else samples
         self.steps = torch.as_tensor(steps, dtype=torch.float64).expand(len(centres))
         self.x, self.eta, self.round = torch.tensor([x], dtype=torch.float64), eta, 0
-        self.state = self.module.init(Federation(self.samples, self.x), self.config)
+        self.state = self.algorithm.init_state(Federation(self.samples, self.x))
 
     def losses(self, y):
         return (y - self.centres).square().sum(1) / 2
@@ -44,9 +43,9 @@ class Run:
                 "gradient": self.x - self.centres,
                 "loss_received": self.losses(self.x),
             }
-            self.plan = self.module.plan(self.state, Received(**known), self.config)
+            self.plan = self.algorithm.configure_clients(self.state, Received(**known))
             y = self.trained()
             self.reports = Reports(**known, delta=self.x - y, loss_after=self.losses(y), steps=self.steps)
-            self.result, self.state = self.module.aggregate(self.state, self.reports, self.config)
+            self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
             self.x, self.round = stepped(self.x, self.result, self.reports.delta), self.round + 1
         return self

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fairfl import algorithms
+from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.declaration import declaration, names
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Variant
@@ -330,7 +332,10 @@ def test_a_declaration_equals_the_module(kind):
         module, declared = importlib.import_module(f"fairfl.{kind}.{name}"), declaration(kind, name)
         assert declared.Config.model_json_schema() == module.Config.model_json_schema()
         if kind == "algorithms":
-            assert (declared.NEEDS, declared.ROUNDS) == (module.NEEDS, module.ROUNDS)
+            attributes = list(Algorithm.__annotations__)
+            assert "measurements" in attributes
+            found = [getattr(declared, attribute) for attribute in attributes]
+            assert found == [getattr(algorithms.load(name), attribute) for attribute in attributes]
 
 
 def test_committed_schemas_are_up_to_date(root):

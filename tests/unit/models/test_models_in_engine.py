@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairfl.algorithms.interface import Deployed
+from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part
@@ -81,7 +81,7 @@ def test_training_lowers_the_loss(model):
 def test_clients_without_samples_have_no_loss_and_no_hits(model, held_out):
     backend, x, federation = backend_of(model, "cross_entropy", held_out)
     part = federation.parts["test"]
-    found = evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES)
+    found = evaluate(backend.forward, backend.loss, EvaluationModels(x.unsqueeze(0)), part, CLASSES)
     assert (found.loss.isnan() == (part.counts == 0)).all()
     assert found.hits.shape == (2, CLASSES) and not found.hits[part.counts == 0].any()
 
@@ -92,7 +92,7 @@ def test_a_prediction_beyond_the_classes_is_never_right():
     x = x.clone()
     x[-1] = 100.0  # bias of output 6
     assert (backend.forward(x, part.inputs).argmax(1) == 6).all()
-    assert not evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES).hits.any()
+    assert not evaluate(backend.forward, backend.loss, EvaluationModels(x.unsqueeze(0)), part, CLASSES).hits.any()
     x[-7:] = torch.tensor([0, 0, 100.0, 0, 0, 0, 0])
-    hits = evaluate(backend.forward, backend.loss, Deployed(x.unsqueeze(0)), part, CLASSES).hits
+    hits = evaluate(backend.forward, backend.loss, EvaluationModels(x.unsqueeze(0)), part, CLASSES).hits
     assert hits.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0]]

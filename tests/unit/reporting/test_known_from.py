@@ -62,7 +62,7 @@ def test_settings_say_what_was_lost_and_then_all_that_is_not_the_papers() -> Non
 def test_rows_of_reconstructed_algorithms(monkeypatch) -> None:
     row = Row(algorithm="fedavg", provenance="recalled", note="v1")
     assert sources.known(row) == Known("recalled", False, "v1")
-    monkeypatch.setattr(sources, "declaration", lambda kind, name: SimpleNamespace(RECONSTRUCTED=name == "fedavg"))
+    monkeypatch.setattr(sources, "declaration", lambda kind, name: SimpleNamespace(is_reconstructed=name == "fedavg"))
     assert sources.known(row).words == ("recalled", "reconstructed")
     assert sources.known(Row(algorithm="afl")).words == ("paper",)
 

@@ -66,7 +66,7 @@ def test_some_partition_has_clients_of_unequal_size():
 
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("partition_name", PARTITIONS)
-@pytest.mark.parametrize("algorithm", [name for name in FEDERATING if not getattr(load(name), "SEQUENTIAL", False)])
+@pytest.mark.parametrize("algorithm", [name for name in FEDERATING if not load(name).requires_sequential])
 def test_both_backends_give_the_same_run(algorithm, partition_name, batch_size):
     clients = federation(partition_name)
     spec = spec_of(

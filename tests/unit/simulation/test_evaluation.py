@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
-from fairfl.algorithms.interface import Deployed
+from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation import evaluation
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import client_losses, client_measures, count, evaluate, recall, samples_at_once
@@ -73,14 +73,14 @@ def agrees(part, measured, predicted):
 
 def test_sentences_with_one_model(chunk):
     part, models = sentences(COUNTS), bigrams(1)
-    measured = evaluate(table_model, LOSSES["next_word"], Deployed(models), part, CLASSES)
+    measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models), part, CLASSES)
     p = table_model(models[0], part.inputs).softmax(-1)
     agrees(part, measured, lambda client, row, position: p[row, position])
 
 
 def test_sentences_with_a_model_of_each_client(chunk):
     part, models = sentences(COUNTS), bigrams(len(COUNTS))
-    measured = evaluate(table_model, LOSSES["next_word"], Deployed(models), part, CLASSES)
+    measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models), part, CLASSES)
     p = torch.stack([table_model(x, part.inputs) for x in models]).softmax(-1)
     agrees(part, measured, lambda client, row, position: p[client, row, position])
 
@@ -88,7 +88,7 @@ def test_sentences_with_a_model_of_each_client(chunk):
 def test_sentences_with_a_mixture_for_each_client(chunk):
     part, models = sentences(COUNTS), bigrams(2)
     mixture = torch.tensor([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0], [0.6, 0.4]], dtype=torch.float64)
-    measured = evaluate(table_model, LOSSES["next_word"], Deployed(models, mixture), part, CLASSES)
+    measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models, mixture), part, CLASSES)
     p = torch.stack([table_model(x, part.inputs) for x in models]).softmax(-1)
     agrees(part, measured, lambda client, row, position: mixture[client] @ p[:, row, position])
 
@@ -120,7 +120,7 @@ def test_one_label_per_sample(chunk, loss):
         return inputs.flatten(1) @ x.view(3, 4).T
 
     losses, accuracy = client_measures(forward, LOSSES[loss], x, part)
-    measured = evaluate(forward, LOSSES[loss], Deployed(x.unsqueeze(0)), part, 3)
+    measured = evaluate(forward, LOSSES[loss], EvaluationModels(x.unsqueeze(0)), part, 3)
     torch.testing.assert_close(measured.loss, losses, equal_nan=True)
     torch.testing.assert_close(measured.hits.sum(1) / count(part, 3).sum(1).double(), accuracy, equal_nan=True)
     for client, samples in enumerate(COUNTS):
@@ -158,7 +158,7 @@ def test_a_part_that_nobody_has():
     part, (x,) = sentences([0, 0]), bigrams(1)
     loss, accuracy = client_measures(table_model, LOSSES["next_word"], x, part)
     assert loss.isnan().all() and accuracy.isnan().all()
-    assert evaluate(table_model, LOSSES["next_word"], Deployed(x.unsqueeze(0)), part, CLASSES).hits.sum() == 0
+    assert evaluate(table_model, LOSSES["next_word"], EvaluationModels(x.unsqueeze(0)), part, CLASSES).hits.sum() == 0
 
 
 # ---- regressions
@@ -191,7 +191,7 @@ def same_errors(part, measured, predicted):
 def test_a_regression_has_a_loss_but_no_accuracy(chunk):
     part, x = regression(COUNTS), torch.randn(3, dtype=torch.float64)
     loss, accuracy = client_measures(linear, LOSSES["squared_error"], x, part)
-    measured = evaluate(linear, LOSSES["squared_error"], Deployed(x.unsqueeze(0)), part, 0)
+    measured = evaluate(linear, LOSSES["squared_error"], EvaluationModels(x.unsqueeze(0)), part, 0)
     same_errors(part, measured, lambda client: x)
     torch.testing.assert_close(measured.loss, loss, equal_nan=True)
     torch.testing.assert_close(client_losses(linear, LOSSES["squared_error"], x, part), loss, equal_nan=True)
@@ -201,7 +201,7 @@ def test_a_regression_has_a_loss_but_no_accuracy(chunk):
 
 def test_a_regression_with_a_model_of_each_client(chunk):
     part, models = regression(COUNTS), torch.randn(len(COUNTS), 3, dtype=torch.float64)
-    measured = evaluate(linear, LOSSES["squared_error"], Deployed(models), part, 0)
+    measured = evaluate(linear, LOSSES["squared_error"], EvaluationModels(models), part, 0)
     same_errors(part, measured, lambda client: models[client])
 
 
@@ -209,7 +209,7 @@ def test_a_regression_mixes_what_the_models_predict(chunk):
     """sum_r share_r (w_r . x) = (sum_r share_r w_r) . x: the mixture is a model too."""
     part, models = regression(COUNTS), torch.randn(2, 3, dtype=torch.float64)
     mixture = torch.tensor([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0], [0.6, 0.4]], dtype=torch.float64)
-    measured = evaluate(linear, LOSSES["squared_error"], Deployed(models, mixture), part, 0)
+    measured = evaluate(linear, LOSSES["squared_error"], EvaluationModels(models, mixture), part, 0)
     same_errors(part, measured, lambda client: mixture[client] @ models)
 
 
@@ -218,7 +218,7 @@ def test_one_output_is_mixed_as_two_probabilities(chunk):
     clients = image_clients(COUNTS, shape=(3,), classes=2)
     part, models = clients.parts["test"], torch.randn(2, 3, dtype=torch.float64)
     mixture = torch.tensor([0.3, 0.7], dtype=torch.float64).expand(len(COUNTS), -1)
-    measured = evaluate(linear, LOSSES["logistic"], Deployed(models, mixture), part, 2)
+    measured = evaluate(linear, LOSSES["logistic"], EvaluationModels(models, mixture), part, 2)
     p = mixture[0] @ (models @ part.inputs.T).sigmoid()
     true = torch.where(part.labels == 1, p, 1 - p)
     right = ((p > 0.5) == (part.labels == 1)).split(COUNTS)

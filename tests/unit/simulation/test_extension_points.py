@@ -6,6 +6,7 @@ case of its own in it.
 """
 
 import dataclasses
+import sys
 from functools import partial
 from types import ModuleType
 
@@ -13,7 +14,16 @@ import pytest
 import torch
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import Aggregate, Deployed, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.interface import (
+    Aggregate,
+    Algorithm,
+    EvaluationModels,
+    Federation,
+    Plan,
+    Received,
+    Reports,
+    State,
+)
 from fairfl.experiments.base import Strict
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.seeds import seed_of
@@ -24,16 +34,16 @@ CPU = torch.device("cpu")
 NOTHING = {"weighting": "uniform"}
 
 
-def register(monkeypatch, name, **functions):
-    """An algorithm module of this test, found by name like any other."""
+def register(monkeypatch, name, **members):
+    """An algorithm module of this test, found by name like any other; `members` are those of its class."""
     module = ModuleType(f"fairfl.algorithms.{name}")
-    defaults = {"NEEDS": (), "ROUNDS": True, "Config": type("Config", (Strict,), {}), "aggregate": uniform}
-    module.__dict__.update(defaults | functions)
-    monkeypatch.setitem(__import__("sys").modules, module.__name__, module)
-    assert algorithms.load(name) is module
+    members = {"aggregate": uniform, "__module__": module.__name__} | members
+    module.Config, module.Toy = members.pop("Config", type("Config", (Strict,), {})), type("Toy", (Algorithm,), members)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    assert algorithms.load(name) is module.Toy
 
 
-def uniform(state: State, reports: Reports, config):
+def uniform(self, state: State, reports: Reports):
     return Aggregate(torch.ones_like(reports.samples) / reports.samples.numel()), state
 
 
@@ -51,7 +61,7 @@ BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
 
 # -- FedProx: y <- y - eta (grad F_k(y) + mu (y - x)) ------------------------------------------------------
 def fedprox(mu):
-    return lambda state, received, config: Plan(prox=mu)
+    return lambda self, state, received: Plan(prox=mu)
 
 
 @BOTH
@@ -59,18 +69,18 @@ def test_prox_of_zero_is_fedavg_and_a_strong_one_holds_clients_back(monkeypatch,
     plain = simulation("fedavg", NOTHING, backend=backend).run().x
     moved = {}
     for mu in (0.0, 1.0, 9.0):
-        register(monkeypatch, "toy", plan=fedprox(mu))
+        register(monkeypatch, "toy", configure_clients=fedprox(mu))
         run = simulation("toy", backend=backend, batch_size=2)
         start = run.x
         run.step()
         moved[mu] = (run.x - start).norm()
     assert moved[0.0] > moved[1.0] > moved[9.0]
-    register(monkeypatch, "toy", plan=fedprox(0.0))
+    register(monkeypatch, "toy", configure_clients=fedprox(0.0))
     close(simulation("toy", backend=backend).run().x, plain)
 
 
 def test_prox_does_not_change_the_first_local_step(monkeypatch):
-    register(monkeypatch, "toy", plan=fedprox(3.0))
+    register(monkeypatch, "toy", configure_clients=fedprox(3.0))
     close(simulation("toy", local_epochs=1).run().x, simulation("fedavg", NOTHING, local_epochs=1).run().x)
 
 
@@ -78,15 +88,15 @@ def test_prox_does_not_change_the_first_local_step(monkeypatch):
 def clusters(count, membership):
     """`count` models; client k belongs to model c with weight membership[k, c]."""
 
-    def aggregate(state, reports, config):
+    def aggregate(self, state, reports):
         w = membership[reports.clients].T
         return Aggregate(w / w.sum(1, keepdim=True)), state
 
     return {
-        "NEEDS": ("loss_received", "loss_after"),
-        "models": lambda config: count,
+        "measurements": ("loss_received", "loss_after"),
+        "server_models": lambda self: count,
         "aggregate": aggregate,
-        "deploy": lambda state, x, config: Deployed(x, membership),
+        "evaluation_models": lambda self, state, x: EvaluationModels(x, membership),
     }
 
 
@@ -109,16 +119,16 @@ def test_each_model_is_trained_by_its_own_clients(monkeypatch, backend):
 def test_losses_have_one_row_per_model(monkeypatch):
     seen = []
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         seen.append(received)
         return Plan()
 
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         seen.append(reports)
         return Aggregate(torch.ones(2, 3, dtype=torch.float64) / 3), state
 
     both = clusters(2, torch.full((3, 2), 0.5, dtype=torch.float64))
-    register(monkeypatch, "toy", **both | {"plan": plan, "aggregate": aggregate})
+    register(monkeypatch, "toy", **both | {"configure_clients": plan, "aggregate": aggregate})
     run = simulation("toy")
     first = run.x.clone()
     run.step()
@@ -157,25 +167,25 @@ def test_a_mixture_is_evaluated_by_mixed_probabilities(monkeypatch):
 def ditto(strength):
     """v_k <- v_k - eta (grad F_k(v_k) + lambda (v_k - x)) beside plain FedAvg."""
 
-    def init(federation: Federation, config):
+    def init(self, federation: Federation):
         return {"v": federation.x.expand(federation.clients, -1).clone()}
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         own = state["v"][received.clients]
         start = torch.stack([received.x.expand_as(own), own])
         return Plan(start=start, prox=torch.tensor([0.0, strength]))
 
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         m = reports.samples.numel()
         w = torch.stack([torch.full((m,), 1 / m), torch.zeros(m)]).double()
         v = state["v"].index_add(0, reports.clients, -reports.delta[1])
         return Aggregate(w), {"v": v}
 
     return {
-        "init": init,
-        "plan": plan,
+        "init_state": init,
+        "configure_clients": plan,
         "aggregate": aggregate,
-        "deploy": lambda state, x, config: Deployed(state["v"]),
+        "evaluation_models": lambda self, state, x: EvaluationModels(state["v"]),
     }
 
 
@@ -238,15 +248,15 @@ def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
 def test_a_client_may_train_one_of_the_servers_models_only(monkeypatch, backend):
     """Cheaper than training all: the update of client k serves the model that has a weight for it."""
     membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": ()})
+    register(monkeypatch, "toy", **clusters(2, membership) | {"measurements": ()})
     everything = simulation("toy", backend=backend, batch_size=3).run().x
     trained = []
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         trained.append(len(received.clients))
         return Plan(start=received.x[membership[received.clients].argmax(1)])
 
-    register(monkeypatch, "toy", **clusters(2, membership) | {"NEEDS": (), "plan": plan})
+    register(monkeypatch, "toy", **clusters(2, membership) | {"measurements": (), "configure_clients": plan})
     run = simulation("toy", backend=backend, batch_size=3)
     close(run.run().x, everything)
     assert trained == [3] * 6
@@ -255,12 +265,12 @@ def test_a_client_may_train_one_of_the_servers_models_only(monkeypatch, backend)
 def test_reports_give_the_trained_models(monkeypatch):
     seen = []
 
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         seen.append(reports)
         return Aggregate(), state
 
     own = torch.randn(3, 15, dtype=torch.float64)
-    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(start=own), aggregate=aggregate)
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(start=own), aggregate=aggregate)
     run = simulation("toy")
     first = run.x
     run.step()
@@ -272,41 +282,46 @@ def test_reports_give_the_trained_models(monkeypatch):
 
 
 def test_a_server_may_make_its_model_anew(monkeypatch):
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         return Aggregate(model=reports.trained.amax(0)), state
 
     seen = []
-    register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[1]), aggregate(*given))[1])
+    register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[2]), aggregate(*given))[1])
     run = simulation("toy")
     run.step()
     assert torch.equal(run.x, seen[0].trained.amax(0))
 
 
-# -- phases, frozen layers, another architecture -------------------------------------------------------------
+# -- exchanges, frozen layers, another architecture -------------------------------------------------------------
 MLP = {"name": "mlp", "hidden": [5]}
 
 
-def test_phases_are_exchanges_of_one_round_with_the_same_clients(monkeypatch):
+def test_exchanges_of_one_round_are_with_the_same_clients(monkeypatch):
     seen = []
 
-    def aggregate(state, reports: Reports, config):
-        seen.append((reports.round, reports.phase, tuple(reports.clients.tolist()), reports.seed))
-        return uniform(state, reports, config)
+    def aggregate(self, state, reports: Reports):
+        seen.append((reports.round, reports.exchange, tuple(reports.clients.tolist()), reports.seed))
+        return uniform(self, state, reports)
 
-    register(monkeypatch, "toy", aggregate=aggregate, phases=lambda federation, config: len(federation.shapes) // 2)
+    register(
+        monkeypatch,
+        "toy",
+        aggregate=aggregate,
+        exchanges_per_round=lambda self, federation: len(federation.shapes) // 2,
+    )
     run, drawn = simulation("toy", model=MLP, clients_per_round=2), []
     for _ in range(2):
         drawn.append(tuple(run.sampled()))
         run.step()
-    assert [(number, phase) for number, phase, _, _ in seen] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [(number, exchange) for number, exchange, _, _ in seen] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert [clients for _, _, clients, _ in seen] == [drawn[0], drawn[0], drawn[1], drawn[1]]
-    assert len({seed for *_, seed in seen}) == 4, "the server draws anew in each phase"
+    assert len({seed for *_, seed in seen}) == 4, "the server draws anew in each exchange"
     assert run.round == 2
 
 
-def test_two_phases_are_two_rounds_of_training(monkeypatch):
+def test_two_exchanges_are_two_rounds_of_training(monkeypatch):
     """Full batches: the same samples, whatever the round."""
-    register(monkeypatch, "toy", phases=lambda federation, config: 2)
+    register(monkeypatch, "toy", exchanges_per_round=lambda self, federation: 2)
     twice = simulation("toy", rounds=3).run()
     close(twice.x, simulation("fedavg", NOTHING, rounds=6).run().x)
     assert [int(row["round"]) for row in twice.history] == [0, 2, 3]
@@ -318,7 +333,7 @@ def test_two_phases_are_two_rounds_of_training(monkeypatch):
 def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backend, batch_size, momentum):
     """With the first layer frozen the second is a linear model of the hidden units."""
     plan = Plan(frozen=2, epochs=3, momentum=momentum)
-    register(monkeypatch, "toy", plan=lambda state, received, config: plan)
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan)
     run = simulation("toy", backend=backend, model=MLP, batch_size=batch_size)
     first = run.x.clone()
     hidden = 4 * 5 + 5
@@ -332,7 +347,7 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
     clients = run.clients
     clients = dataclasses.replace(clients, parts={k: reads(v) for k, v in clients.parts.items()}, shape=(5,))
     linear = Plan(epochs=3, momentum=momentum)
-    register(monkeypatch, "toy", plan=lambda state, received, config: linear)
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: linear)
     alone = Simulation(spec_of(algorithm="toy", hyperparameters={}, batch_size=batch_size), clients, None, CPU)
     alone.x = first[hidden:].clone()
     alone.step()
@@ -340,21 +355,21 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
 
 
 def test_a_plan_may_set_the_epochs(monkeypatch):
-    register(monkeypatch, "toy", plan=lambda state, received, config: Plan(epochs=4))
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(epochs=4))
     close(simulation("toy").run().x, simulation("fedavg", NOTHING, local_epochs=4).run().x)
 
 
 def test_an_algorithm_may_ask_for_another_model(monkeypatch):
     known = []
 
-    def init(federation: Federation, config):
+    def init(self, federation: Federation):
         known.append(federation)
         return {}
 
-    def wider(model, clients, config):
+    def wider(self, model, clients):
         return {**model, "hidden": [width * clients for width in model["hidden"]]}
 
-    register(monkeypatch, "toy", init=init, architecture=wider)
+    register(monkeypatch, "toy", init_state=init, architecture=wider)
     run = simulation("toy", model=MLP)
     (federation,) = known
     assert federation.shapes == ((15, 4), (15,), (3, 15), (3,))
@@ -388,11 +403,11 @@ def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
     """Another plan in each round. A slope that is written anew is one object as long as it is the same."""
     plans, q = [(0.9, 2), (0.9, 2), (0.0, 1), (0.5, 0)], {q: float(q) for q in range(3)}
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         momentum, exponent = plans[received.round]
         return Plan(momentum=momentum, slope=partial(power, q=q[exponent]))
 
-    register(monkeypatch, "toy", plan=plan)
+    register(monkeypatch, "toy", configure_clients=plan)
     run, slopes = simulation("toy", backend=backend), []
     for momentum, exponent in plans:
         expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
@@ -405,7 +420,7 @@ def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
 @BOTH
 def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, backend):
     """Models of the server, and beside each a start of the client's own."""
-    own = {"plan": lambda state, received, config: Plan(momentum=0.9, slope=partial(power, q=2.0))}
+    own = {"configure_clients": lambda self, state, received: Plan(momentum=0.9, slope=partial(power, q=2.0))}
     membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
     register(monkeypatch, "toy", **clusters(2, membership) | own)
     run = simulation("toy", backend=backend)
@@ -418,7 +433,7 @@ def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, back
 @pytest.mark.parametrize("stop", [1, 2, 4])
 def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(monkeypatch, tmp_path, stop):
     plan = partial(Plan, momentum=0.9, slope=partial(power, q=1.0))
-    register(monkeypatch, "toy", plan=lambda state, received, config: plan())
+    register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan())
     changes = {"batch_size": 4, "clients_per_round": 2, "model": {"name": "mlp", "hidden": [5]}}
     whole = simulation("toy", **changes)
     whole.run()
@@ -435,12 +450,16 @@ def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(
 def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):
     seen = []
 
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         seen.append(reports.loss_received)
-        return uniform(state, reports, config)
+        return uniform(self, state, reports)
 
     plan = Plan(slope=partial(power, q=2.0))
-    toy = {"NEEDS": ("loss_received",), "aggregate": aggregate, "plan": lambda state, received, config: plan}
+    toy = {
+        "measurements": ("loss_received",),
+        "aggregate": aggregate,
+        "configure_clients": lambda self, state, received: plan,
+    }
     register(monkeypatch, "toy", **toy)
     run = simulation("toy")
     expected = run.losses("train", [0, 1, 2])
@@ -455,12 +474,12 @@ ALL = ("loss_received", "accuracy_received", "loss_after", "accuracy_after")
 def recorder(numbers, seen, **functions):
     """An algorithm that needs these numbers and keeps its reports in `seen`."""
 
-    def aggregate(state, reports: Reports, config):
+    def aggregate(self, state, reports: Reports):
         seen.append(reports)
         weights = torch.ones(reports.delta.shape[:-1], dtype=torch.float64) / reports.samples.numel()
         return Aggregate(weights), state
 
-    return {"NEEDS": numbers, "aggregate": aggregate} | functions
+    return {"measurements": numbers, "aggregate": aggregate} | functions
 
 
 def measured(run, x, k):
@@ -476,7 +495,7 @@ def measured(run, x, k):
 @pytest.mark.parametrize("models", [None, 2])
 def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids, models):
     seen = []
-    register(monkeypatch, "toy", **recorder(ALL, seen, models=lambda config: models))
+    register(monkeypatch, "toy", **recorder(ALL, seen, server_models=lambda self: models))
     run = simulation("toy", backend=backend, learning_rate=2.0)
     monkeypatch.setattr(run, "sampled", lambda: ids)
     received = run.x.view(-1, 15)
@@ -517,12 +536,16 @@ def test_the_configuration_says_what_is_needed(monkeypatch):
     class Config(Strict):
         accuracy: bool
 
-    def needs(config):
-        return ("accuracy_after",) if config.accuracy else ("val_best",)
+    def required(self):
+        return ("accuracy_after",) if self.config.accuracy else ("val_best",)
 
     for accuracy in (True, False):
         seen = []
-        register(monkeypatch, "toy", **recorder(("accuracy_after", "val_best"), seen, Config=Config, needs=needs))
+        register(
+            monkeypatch,
+            "toy",
+            **recorder(("accuracy_after", "val_best"), seen, Config=Config, required_measurements=required),
+        )
         run = simulation("toy", {"accuracy": accuracy})
         run.best = torch.ones(3, dtype=torch.float64)
         run.step()
@@ -555,11 +578,11 @@ def test_a_client_without_training_samples_has_no_accuracy_and_is_left_out(monke
 def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
     seen, planned = [], []
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         planned.append((received.round, received.seed))
         return Plan()
 
-    register(monkeypatch, "toy", **recorder((), seen, plan=plan))
+    register(monkeypatch, "toy", **recorder((), seen, configure_clients=plan))
     simulation("toy", rounds=3, seed=7).run()
     assert planned == [(reports.round, reports.seed) for reports in seen]
     assert planned == [(t, seed_of(7, "server", t)) for t in range(3)]
@@ -569,11 +592,11 @@ def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
 def test_an_algorithm_knows_how_many_clients_a_round_has(monkeypatch, m):
     told = []
 
-    def init(federation: Federation, config):
+    def init(self, federation: Federation):
         told.append(dataclasses.asdict(federation))
         return {}
 
-    register(monkeypatch, "toy", init=init)
+    register(monkeypatch, "toy", init_state=init)
     simulation("toy", clients_per_round=m)
     assert told[0]["clients_per_round"] == m and told[0]["samples"].tolist() == [4.0, 6.0, 9.0]
 
@@ -611,11 +634,11 @@ def test_the_first_step_tells_the_loss_only_if_it_sees_all_samples(changes, expe
 def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
     seen = []
 
-    def plan(state, received: Received, config):
+    def plan(self, state, received: Received):
         seen.append(received.loss_received)
         return Plan()
 
-    register(monkeypatch, "toy", NEEDS=("loss_received",), plan=plan)
+    register(monkeypatch, "toy", measurements=("loss_received",), configure_clients=plan)
     simulation("toy").step()
     assert seen[0] is not None
 

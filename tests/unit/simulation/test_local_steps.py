@@ -15,7 +15,7 @@ from tests.unit.simulation.test_extension_points import BOTH, CPU, close, regist
 
 
 def planned(**given):
-    return lambda state, received, config: Plan(**given)
+    return lambda self, state, received: Plan(**given)
 
 
 def by_hand(run, step, epochs=2):
@@ -35,7 +35,7 @@ D = torch.linspace(-1, 1, 15, dtype=torch.float64)
 @BOTH
 @pytest.mark.parametrize("mix", [0.3, 1.0])
 def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
-    register(monkeypatch, "toy", plan=planned(mix=mix, direction=D))
+    register(monkeypatch, "toy", configure_clients=planned(mix=mix, direction=D))
     run = simulation("toy", backend=backend)
     expected = by_hand(run, lambda y, k: y - 0.1 * ((1 - mix) * gradient(run, y, k) + mix * D))
     run.step()
@@ -45,7 +45,7 @@ def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
 @BOTH
 def test_a_direction_leaves_clients_alone_whose_epoch_is_over(monkeypatch, backend):
     """Clients of 4, 6 and 9 samples in batches of 4 take 1, 2 and 3 steps."""
-    register(monkeypatch, "toy", plan=planned(mix=1.0, direction=D))
+    register(monkeypatch, "toy", configure_clients=planned(mix=1.0, direction=D))
     run = simulation("toy", backend=backend, batch_size=4, local_epochs=1)
     start = run.x
     run.step()
@@ -58,7 +58,7 @@ def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
         return 0.5 + losses
 
     given = {"mix": 0.4, "direction": D, "prox": 0.7, "momentum": 0.5, "slope": slope}
-    register(monkeypatch, "toy", plan=planned(**given))
+    register(monkeypatch, "toy", configure_clients=planned(**given))
     run = simulation("toy", backend=backend)
     x = run.x
 
@@ -78,7 +78,7 @@ def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
 
 @BOTH
 def test_no_mix_is_no_direction(monkeypatch, backend):
-    register(monkeypatch, "toy", plan=planned(mix=0.0, direction=D))
+    register(monkeypatch, "toy", configure_clients=planned(mix=0.0, direction=D))
     mixed = simulation("toy", backend=backend).run().x
     register(monkeypatch, "toy")
     assert torch.equal(mixed, simulation("toy", backend=backend).run().x)
@@ -88,7 +88,7 @@ def test_no_mix_is_no_direction(monkeypatch, backend):
 def test_a_force_acts_on_the_model_before_the_step(monkeypatch, momentum):
     pull = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     plan = planned(force=lambda y, place: pull[place] * (y - D), momentum=momentum)
-    register(monkeypatch, "toy", plan=plan, SEQUENTIAL=True)
+    register(monkeypatch, "toy", configure_clients=plan, requires_sequential=True)
     run = simulation("toy")
     assert type(run.backend).__name__ == "Sequential"
     x, ends = run.x, []
@@ -103,14 +103,14 @@ def test_a_force_acts_on_the_model_before_the_step(monkeypatch, momentum):
 
 
 def test_an_algorithm_with_forces_cannot_run_stacked(monkeypatch):
-    register(monkeypatch, "toy", SEQUENTIAL=True)
+    register(monkeypatch, "toy", requires_sequential=True)
     with pytest.raises(ValueError, match="backend stacked cannot run algorithm toy; use auto or sequential"):
         simulation("toy", backend="stacked")
 
 
 def test_a_force_that_was_not_announced_is_refused(monkeypatch):
-    register(monkeypatch, "toy", plan=planned(force=lambda y, place: y))
-    with pytest.raises(ValueError, match="must say SEQUENTIAL = True"):
+    register(monkeypatch, "toy", configure_clients=planned(force=lambda y, place: y))
+    with pytest.raises(ValueError, match="must say requires_sequential = True"):
         simulation("toy").step()
 
 
@@ -128,11 +128,11 @@ def test_a_single_step_is_the_first_of_the_round(monkeypatch, backend):
     """Of a batch of 4 where there are more samples: the very batch that a whole round would begin with."""
     seen = {}
 
-    def kept(state, reports, config):
+    def kept(self, state, reports):
         seen["delta"], seen["steps"] = reports.delta, reports.steps
-        return uniform(state, reports, config)
+        return uniform(self, state, reports)
 
-    register(monkeypatch, "toy", plan=planned(single_step=True), aggregate=kept)
+    register(monkeypatch, "toy", configure_clients=planned(single_step=True), aggregate=kept)
     run = simulation("toy", backend=backend, batch_size=4)
     x = run.x
     run.step()
@@ -150,7 +150,7 @@ def first_batch(run, client):
 
 @BOTH
 def test_full_batches_take_the_place_of_the_settings(monkeypatch, backend):
-    register(monkeypatch, "toy", plan=planned(full_batch=True))
+    register(monkeypatch, "toy", configure_clients=planned(full_batch=True))
     run = simulation("toy", backend=backend, batch_size=4)
     expected = by_hand(run, lambda y, k: y - 0.1 * gradient(run, y, k))
     run.step()
@@ -160,9 +160,9 @@ def test_full_batches_take_the_place_of_the_settings(monkeypatch, backend):
 def test_steps_are_counted_per_client(monkeypatch):
     seen = []
 
-    def kept(state, reports, config):
+    def kept(self, state, reports):
         seen.append(reports.steps.tolist())
-        return uniform(state, reports, config)
+        return uniform(self, state, reports)
 
     register(monkeypatch, "toy", aggregate=kept)
     simulation("toy", batch_size=4, rounds=1).run()
@@ -172,11 +172,11 @@ def test_steps_are_counted_per_client(monkeypatch):
 def test_the_rate_decays_by_rounds(monkeypatch):
     seen = []
 
-    def plan(state, received, config):
+    def plan(self, state, received):
         seen.append(received.learning_rate)
         return Plan(single_step=True)
 
-    register(monkeypatch, "toy", plan=plan)
+    register(monkeypatch, "toy", configure_clients=plan)
     run = simulation("toy", lr_decay={"factor": 0.5, "every": 2}, rounds=5)
     starts = []
     for _ in range(5):
@@ -192,15 +192,15 @@ def test_the_rate_decays_by_rounds(monkeypatch):
 def test_gradients_at_the_received_model(monkeypatch, backend, kind):
     seen = {}
 
-    def plan(state, received, config):
+    def plan(self, state, received):
         seen["plan"] = received.gradient
         return Plan()
 
-    def kept(state, reports, config):
+    def kept(self, state, reports):
         seen["aggregate"] = reports.gradient
-        return uniform(state, reports, config)
+        return uniform(self, state, reports)
 
-    register(monkeypatch, "toy", NEEDS=(kind,), plan=plan, aggregate=kept)
+    register(monkeypatch, "toy", measurements=(kind,), configure_clients=plan, aggregate=kept)
     run = simulation("toy", backend=backend, batch_size=4)
     x = run.x
     run.step()
@@ -218,11 +218,11 @@ def test_gradients_at_the_received_model(monkeypatch, backend, kind):
 def test_which_samples_are_right(monkeypatch, backend):
     seen = {}
 
-    def kept(state, reports, config):
+    def kept(self, state, reports):
         seen["reports"] = reports
-        return uniform(state, reports, config)
+        return uniform(self, state, reports)
 
-    register(monkeypatch, "toy", NEEDS=("correct_received", "correct_after", "accuracy_after"), aggregate=kept)
+    register(monkeypatch, "toy", measurements=("correct_received", "correct_after", "accuracy_after"), aggregate=kept)
     run = simulation("toy", backend=backend, clients_per_round=2)
     run.step()
     reports = seen["reports"]
@@ -240,14 +240,14 @@ def test_clients_measure_models_without_training(monkeypatch):
     candidates = torch.stack([D, -D])
     seen = {}
 
-    def plan(state, received, config):
+    def plan(self, state, received):
         return Plan(start=candidates[:, None].expand(2, 3, -1), epochs=0)
 
-    def kept(state, reports, config):
+    def kept(self, state, reports):
         seen["reports"] = reports
         return Aggregate(model=candidates[1]), state
 
-    register(monkeypatch, "toy", NEEDS=("loss_after",), plan=plan, aggregate=kept)
+    register(monkeypatch, "toy", measurements=("loss_after",), configure_clients=plan, aggregate=kept)
     run = simulation("toy")
     run.step()
     assert seen["reports"].delta.eq(0).all() and seen["reports"].loss_after.shape == (2, 3)
@@ -264,11 +264,11 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     assert run.exchanged.sent == 6 * 3 * 30
     assert run.measures() == {"comm_cost": 3 * 30 * 4 / 2**20, "comm_extra_cost": 0.0}
     needs = ("loss_received", "gradient_batch")
-    register(monkeypatch, "toy", NEEDS=needs, plan=planned(mix=0.5, direction=D))
+    register(monkeypatch, "toy", measurements=needs, configure_clients=planned(mix=0.5, direction=D))
     run = simulation("toy")
     run.run()
     assert run.exchanged.sent == 6 * 3 * (30 + 1 + 15 + 15)
-    register(monkeypatch, "toy", traffic=lambda federation, config: (2, 3))
+    register(monkeypatch, "toy", traffic=lambda self, federation: (2, 3))
     run = simulation("toy")
     run.run()
     assert run.exchanged.sent == 6 * 3 * 5

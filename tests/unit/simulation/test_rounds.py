@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairfl.algorithms.interface import Deployed
+from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.evaluation import client_losses, count, evaluate, recall
 from fairfl.simulation.seeds import generator, seed_of
@@ -85,7 +85,7 @@ def test_evaluation_does_not_depend_on_the_chunk(monkeypatch):
     run = simulation()
     whole = run.evaluated("train")
     monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 4)
-    pieces = evaluate(run.backend.forward, run.loss, Deployed(run.x[None]), run.clients.parts["train"], 3)
+    pieces = evaluate(run.backend.forward, run.loss, EvaluationModels(run.x[None]), run.clients.parts["train"], 3)
     torch.testing.assert_close(pieces.loss, whole.loss)
     assert torch.equal(pieces.hits, whole.hits)
 

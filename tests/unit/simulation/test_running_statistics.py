@@ -80,9 +80,9 @@ def test_buffers_are_averaged_by_samples_whatever_the_weights_are(algorithm):
 
 def test_algorithms_see_parameters_only(monkeypatch):
     seen = []
-    module = algorithms.load("fedavg")
-    aggregate = module.aggregate
-    monkeypatch.setattr(module, "aggregate", lambda *given: (seen.append(given[1]), aggregate(*given))[1])
+    fedavg = algorithms.load("fedavg")
+    aggregate = fedavg.aggregate
+    monkeypatch.setattr(fedavg, "aggregate", lambda *given: (seen.append(given[2]), aggregate(*given))[1])
     run = simulation()
     run.step()
     (reports,) = seen

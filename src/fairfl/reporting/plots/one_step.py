@@ -84,8 +84,8 @@ class Toy:
             delta=torch.from_numpy(self.start - self.local).unsqueeze(1),
             loss_after=torch.from_numpy(self.local_losses),
         )
-        answer, _ = fedeba.aggregate({}, reports, fedeba.Config(tau=tau))
-        return float(self.start - answer.weights @ reports.delta[:, 0])
+        aggregate, _ = fedeba.FedEBA(fedeba.Config(tau=tau)).aggregate({}, reports)
+        return float(self.start - aggregate.weights @ reports.delta[:, 0])
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -81,7 +81,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """h [m, 2], each update without its conflicts, and FedFV's step G [2], for updates g [m, 2]."""
-    m, config = len(g), fedfv.Config(alpha=0.0, tau=0)
+    m, algorithm = len(g), fedfv.FedFV(fedfv.Config(alpha=0.0, tau=0))
     reports = Reports(
         clients=torch.arange(m),
         samples=torch.ones(m, dtype=torch.float64),
@@ -90,10 +90,10 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
         loss_received=torch.tensor(losses, dtype=torch.float64),
         delta=torch.from_numpy(g),
     )
-    order = fedfv.projection_order(reports, config)
-    h = fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, config.alpha)).numpy() @ g
-    state = fedfv.init(Federation(reports.samples, reports.x), config)
-    step, _ = fedfv.aggregate(state, reports, config)
+    order = fedfv.projection_order(reports, algorithm.config)
+    h = fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, algorithm.config.alpha)).numpy() @ g
+    state = algorithm.init_state(Federation(reports.samples, reports.x))
+    step, _ = algorithm.aggregate(state, reports)
     return h, step.weights.numpy() @ g
 
 

@@ -61,7 +61,7 @@ class Stacked:
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         if work.force:
-            raise ValueError("backend stacked knows no forces: the file of the algorithm must say SEQUENTIAL = True")
+            raise ValueError("backend stacked knows no forces: the algorithm must say requires_sequential = True")
         given = [self.part.sizes[client] for client in work.clients]
         if local.single:
             given = [local.batch(count) if count else 0 for count in given]
