@@ -20,7 +20,7 @@ from fairfl.models import weights
 from fairfl.partition import partition_file
 from fairfl.runtime import result_files, shape, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import from_json
+from fairfl.runtime.json_text import from_json
 from fairfl.simulation.clients import load_clients
 from tests.bad_input.refusals import refused
 

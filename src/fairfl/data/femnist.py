@@ -32,7 +32,8 @@ from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import from_json, shown, spoken
+from fairfl.runtime.json_text import from_json
+from fairfl.runtime.plain import shown, spoken
 
 CLASSES = 62
 PER_SEED = False

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairfl.runtime.errors import OptionError
-from fairfl.runtime.plain import from_json, shown
+from fairfl.runtime.json_text import from_json
+from fairfl.runtime.plain import shown
 
 _LARGEST = 2**32 - 1  # of seeds; nothing else comes near it
 

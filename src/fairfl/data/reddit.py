@@ -25,6 +25,7 @@ from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.data.options import choice, merge, whole
 from fairfl.runtime import plain
 from fairfl.runtime.errors import DataError
+from fairfl.runtime.json_text import from_json
 
 CLASSES = 10_000
 PER_SEED = False
@@ -120,7 +121,7 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
     name = f"new_small_data/{part}_data.json"
     ((_, text),) = archives.zip_members(path, [name], _MAX_JSON_BYTES)
     try:
-        stored = plain.from_json(text)
+        stored = from_json(text)
         plain.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
     except (ValueError, TypeError, LookupError) as error:

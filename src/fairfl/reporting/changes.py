@@ -1,15 +1,18 @@
 """What a scale changed in a setting, in sentences such as 'rounds: 100 -> 10'."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from fairfl.experiments.workload import Workload
 from fairfl.runtime.differences import differences
+
+if TYPE_CHECKING:  # jobs read what changed from their spec
+    from fairfl.experiments.workload import Workload
 
 # Changes that leave the experiment what it is: other seeds are other draws of it, `keep` stores more files.
 _HARMLESS = {"seeds", "keep"}
 
 
-def changed_by_scale(workload: Workload, setting: str, *also: str) -> list[str]:
+def changed_by_scale(workload: "Workload", setting: str, *also: str) -> list[str]:
     """What the scale replaced in a setting, in words; empty at paper scale.
 
     `also` names keys that no training depends on: tuning, timing.

@@ -5,7 +5,6 @@ reads such data later never meets a value that Python itself stumbles over: a nu
 deep to walk through, aliases that a kilobyte of YAML blows up to gigabytes.
 """
 
-import json
 import math
 import re
 import reprlib
@@ -127,25 +126,3 @@ def different(values: Iterable[Any]) -> None:
         if value in seen:
             raise ValueError(f"{shown(value)} stands twice")
         seen.add(value)
-
-
-def from_json(text: str | bytes, **hooks: Any) -> Any:
-    """The value of a JSON text; `hooks` are those of json.loads.
-
-    Raises ValueError in words, also where json.loads is generous: NaN and Infinity, a key that stands twice.
-    """
-    try:
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=_object, **hooks)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        different(key for key, _ in pairs)
-    return found

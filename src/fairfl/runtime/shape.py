@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import from_json, shown, spoken
+from fairfl.runtime.json_text import from_json
+from fairfl.runtime.plain import shown, spoken
 
 PACKAGE = Path(__file__).resolve().parents[1]
 

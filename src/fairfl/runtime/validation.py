@@ -7,7 +7,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from fairfl.runtime import plain
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.plain import from_json, one_line, shown, spoken
+from fairfl.runtime.json_text import from_json
+from fairfl.runtime.plain import one_line, shown, spoken
 
 Model = TypeVar("Model", bound=BaseModel)
 Type = TypeVar("Type")

@@ -1,29 +1,29 @@
-"""Code fingerprints: which modules a job executes, and a hash of what they say.
+"""Code fingerprints: which modules a job executes, and a hash of what in them can change a number.
 
-The hash is taken over the syntax tree without comments, docstrings and formatting, so that only a
-change in behaviour changes it. The set of modules is the transitive import closure (found by grimp,
-parent packages included, because importing `a.b.c` runs `a` and `a.b`). Modules that are looked up by
-name at run time are invisible to any import graph: the caller names them as entries.
+The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
+`a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime`. Modules that are looked up by name at run time
+are invisible to any import graph: the caller names them as entries. Of a module counts what is in its normal form
+(fairfl.workflow.normal_form).
 """
 
 import ast
 import hashlib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import grimp
 
+from fairfl.workflow.normal_form import normal_form, planning, reads_programs
+
 PACKAGE = "fairfl"
-_BESIDE = {".css", ".j2"}  # not what editors and merges leave: page.py~, page.py.orig
 ROOT = Path(__file__).resolve().parents[2]
+# Who may write a file, where a job runs, how it starts and what it prints: none of this changes a number.
+PLUMBING = f"{PACKAGE}.runtime."
+# But these stand between a file and the numbers that a job computes with or prints.
+READERS = {f"{PLUMBING}{name}" for name in ("differences", "json_text", "result_files", "tables")}
 
-
-@cache
-def _graph() -> Any:
-    # No on-disk cache: grimp's is keyed by mtime, and a checkout sets mtimes freely.
-    return grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
+_BESIDE = {".css", ".j2"}  # not what editors and merges leave: page.py~, page.py.orig
 
 
 def _path(module: str) -> Path:
@@ -31,58 +31,26 @@ def _path(module: str) -> Path:
     return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 
-def normalised(source: str) -> str:
-    """The program without comments, docstrings and formatting, as text."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        first = body[0] if body else None
-        if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
-            # `pass` keeps a function whose body was only a docstring valid and equal to `pass`.
-            node.body = body[1:] or [ast.Pass()]
-    text: list[str] = []
-    _write(tree, text.append)
-    return "".join(text)
-
-
-def _write(node: Any, say: Callable[[str], None]) -> None:
-    """Say a syntax tree without its empty fields, of which each version of Python has others."""
-    if isinstance(node, ast.AST):
-        say(f"{type(node).__name__}(")
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if value is not None and value != []:
-                say(name)
-                _write(value, say)
-        say(")")
-    elif isinstance(node, list):
-        say("[")
-        for item in node:
-            _write(item, say)
-        say("]")
-    else:
-        say(repr(node))
+def _is_job(module: str) -> bool:
+    return module.startswith(f"{PACKAGE}.jobs.")
 
 
 @cache
-def module_hash(module: str) -> str:
-    """First 16 hex digits of the sha256 of the normalised module and of the files that go with it.
-
-    `page.html.j2` goes with `page.py`.
-    """
-    path = _path(module)
-    said = hashlib.sha256(normalised(path.read_text(encoding="utf-8")).encode())
-    for file in sorted(path.parent.glob(f"{path.stem}.*")):
-        if file.suffix in _BESIDE:
-            said.update(file.read_bytes())
-    return said.hexdigest()[:16]
+def _graph() -> Any:
+    # No on-disk cache: grimp's is keyed by mtime, and a checkout sets mtimes freely.
+    graph = grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
+    for job in filter(_is_job, graph.modules):  # without what they import for planning
+        planned = [(node.lineno, node.end_lineno) for node in planning(ast.parse(_path(job).read_bytes()))]
+        for imported in graph.find_modules_directly_imported_by(job) if planned else ():
+            lines = [place["line_number"] for place in graph.get_import_details(importer=job, imported=imported)]
+            if all(any(first <= line <= last for first, last in planned) for line in lines):
+                graph.remove_import(importer=job, imported=imported)
+    return graph
 
 
 @cache
 def closure(*entries: str) -> dict[str, str]:
-    """Hash of every module that running the entry modules can execute: {module: hash}, sorted."""
+    """Hash of every module that can change what running the entry modules results in: {module: hash}, sorted."""
     modules = set(entries)
     for entry in entries:
         modules |= _graph().find_upstream_modules(entry)
@@ -93,4 +61,30 @@ def closure(*entries: str) -> dict[str, str]:
         # What a package's __init__ imports runs too.
         for parent in parents:
             modules |= _graph().find_upstream_modules(parent)
-    return {module: module_hash(module) for module in sorted(modules)}
+    hashed = sorted(module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING))
+    whole = any(map(_reads_programs, hashed))
+    return {module: module_hash(module, whole) for module in hashed}
+
+
+@cache
+def _text(module: str, whole: bool = False) -> str:
+    return normal_form(_path(module).read_text(encoding="utf-8"), whole, job=_is_job(module))
+
+
+@cache
+def _reads_programs(module: str) -> bool:
+    return reads_programs(_text(module))
+
+
+@cache
+def module_hash(module: str, whole: bool = False) -> str:
+    """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
+
+    `page.html.j2` goes with `page.py`.
+    """
+    path = _path(module)
+    digest = hashlib.sha256(_text(module, whole).encode())
+    for file in sorted(path.parent.glob(f"{path.stem}.*")):
+        if file.suffix in _BESIDE:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,47 +1,14 @@
-"""Code fingerprints: what counts as a change, which modules a job executes."""
+"""Code fingerprints: which modules a job executes, and which of them count."""
 
 import ast
 
-from fairfl.runtime.differences import differences
+import pytest
+
 from fairfl.workflow import code_hash
-from fairfl.workflow.code_hash import closure, normalised
+from fairfl.workflow.code_hash import PLUMBING, READERS, ROOT, closure
 
-SOURCE = '''
-"""Docstring."""
-import math
-
-LIMIT = 3  # a comment
-
-
-def f(x: int) -> int:
-    """Another."""
-    return x + LIMIT
-'''
-
-
-def test_comments_docstrings_and_formatting_do_not_count():
-    other = SOURCE.replace('"""Docstring."""', '"""Changed."""').replace("  # a comment", "")
-    other = other.replace('    """Another."""\n', "").replace("x + LIMIT", "(x\n        + LIMIT)")
-    assert normalised(other) == normalised(SOURCE)
-
-
-def test_constants_defaults_decorators_and_strings_count():
-    for old, new in [("LIMIT = 3", "LIMIT = 4"), ("x: int", "x: int = 1"), ("def f", "@math.floor\ndef f"),
-                     ("return x + LIMIT", "return 'text'"), ("import math", "import cmath")]:  # fmt: skip
-        assert normalised(SOURCE.replace(old, new)) != normalised(SOURCE)
-
-
-def test_another_version_of_python_says_the_same(monkeypatch):
-    before = normalised(SOURCE)
-    fields = ast.FunctionDef._fields
-    newer = fields if "type_params" in fields else (*fields, "type_params")  # empty here; Python 3.12 has it
-    monkeypatch.setattr(ast.FunctionDef, "_fields", (*newer, "what_comes_next"))
-    assert normalised(SOURCE) == before
-
-
-def test_empty_things_differ():
-    texts = ["return", "return None", "return ()", "return []", "return {}", "return ''", "return 0", "return False"]
-    assert len({normalised(f"def f():\n    {text}") for text in texts}) == len(texts)
+JOBS = sorted(path.stem for path in (ROOT / "fairfl/jobs").glob("*.py") if "def main(" in path.read_text())
+MODELS = ("fairfl.models.mlp", "fairfl.algorithms.eagle", "fairfl.modifiers.dp")
 
 
 def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
@@ -54,10 +21,6 @@ def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
     assert alone != with_file == code_hash.module_hash.__wrapped__("page")
     (tmp_path / "page.html.j2").write_text("<b>")
     assert with_file != code_hash.module_hash.__wrapped__("page")
-
-
-def test_a_function_with_only_a_docstring_equals_pass():
-    assert normalised('def f():\n    """Doc."""') == normalised("def f():\n    pass")
 
 
 def test_closure_is_transitive_and_has_parent_packages():
@@ -82,24 +45,65 @@ def test_every_module_of_a_closure_exists():
     assert all(code_hash._path(module).exists() for module in closure("fairfl.jobs.page"))
 
 
-def test_differences_in_words():
-    old = {"hyperparameters": {"lambda": 1.0}, "code": {"fairfl.a": "1", "fairfl.b": "2"}, "rounds": 5}
-    new = {"hyperparameters": {"lambda": 2.0}, "code": {"fairfl.a": "9", "fairfl.c": "3"}, "rounds": 5}
-    assert list(differences(old, new)) == [
-        "edited fairfl.a",
-        "module gone fairfl.b",
-        "new module fairfl.c",
-        "hyperparameters.lambda: 1.0 -> 2.0",
-    ]
-    assert list(differences(new, new)) == []
+def test_plumbing_does_not_count():
+    """Ownership, errors, the choice of a GPU, progress: a message there trains nothing again."""
+    assert [name for name in closure("fairfl.jobs.train", *MODELS) if f"{name}.".startswith(PLUMBING)] == sorted(
+        READERS & closure("fairfl.jobs.train").keys()
+    )
 
 
-def test_long_lists_say_what_came_and_went():
-    runs = [{"id": f"fedfv_fmnist/qffl/q={q}/seed0"} for q in range(5)]
-    assert list(differences({"runs": runs[:4]}, {"runs": runs[1:]})) == [
-        "runs: no longer {'id': 'fedfv_fmnist/qffl/q=0/seed0'}",
-        "runs: new {'id': 'fedfv_fmnist/qffl/q=4/seed0'}",
-    ]
-    (order,) = differences({"runs": runs}, {"runs": runs[::-1]})
-    assert order.startswith("runs: [{'id': 'fedfv_fmnist/qffl/q=0") and "characters)" in order
-    assert list(differences({"columns": ["a", "b"]}, {"columns": ["a", "c"]})) == ["columns: ['a', 'b'] -> ['a', 'c']"]
+def test_what_reads_numbers_counts():
+    assert {"fairfl.runtime.json_text", "fairfl.runtime.tables"} <= closure("fairfl.jobs.train").keys()
+    assert all(code_hash._path(name).exists() for name in READERS)
+
+
+def test_plumbing_that_reads_files_is_known():
+    """A module that turns bytes into values is a reader, unless none of its values gets into a number."""
+    libraries = {"csv", "json", "numpy", "pandas", "pyarrow", "safetensors", "torch", "yaml"}
+    found = set()
+    for path in (ROOT / "fairfl/runtime").glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            if libraries & {name.partition(".")[0] for name in names}:
+                found.add(f"fairfl.{path.relative_to(ROOT / 'fairfl').with_suffix('').as_posix().replace('/', '.')}")
+    assert found - READERS == {
+        "fairfl.runtime.fingerprint",  # writes specs
+        "fairfl.runtime.machine",  # asks torch for the name of the GPU
+        "fairfl.runtime.ownership",  # who owns a job
+        "fairfl.runtime.records",  # whether a job must run
+    }
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_no_job_reads_programs(job):
+    """Otherwise docstrings, annotations and descriptions of all that it runs count."""
+    assert [name for name in closure(f"fairfl.jobs.{job}", *MODELS) if code_hash._reads_programs(name)] == []
+
+
+def test_docstrings_count_where_some_module_reads_them(monkeypatch):
+    entries = ("fairfl.jobs.train", "fairfl.algorithms.eagle")
+    closure.cache_clear()
+    before = closure(*entries)
+    closure.cache_clear()
+    monkeypatch.setattr(code_hash, "_reads_programs", lambda module: module == "fairfl.algorithms.eagle")
+    after = closure(*entries)
+    closure.cache_clear()
+    assert after.keys() == before.keys() and after["fairfl.simulation.seeds"] != before["fairfl.simulation.seeds"]
+
+
+@pytest.mark.parametrize(
+    "job", ["fetch", "prepare", "partition", "local_optimum", "surrogate", "train", "tune", "calibrate"]
+)
+def test_what_stands_in_papers_and_how_results_are_shown_trains_nothing(job):
+    above = {name.split(".")[1] for name in closure(f"fairfl.jobs.{job}") if "." in name}
+    assert above & {"reporting", "metrics", "workflow"} == set()
+    assert [name for name in closure(f"fairfl.jobs.{job}") if name.startswith("fairfl.experiments.")] in (
+        [], ["fairfl.experiments.base"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("job", ["collect", "table", "figure"])
+def test_claims_and_the_page_do_not_count_elsewhere(job):
+    found = closure(f"fairfl.jobs.{job}")
+    assert [name for name in found if name.startswith(("fairfl.reporting.claims", "fairfl.reporting.page"))] == []
