@@ -1,5 +1,6 @@
 """The documentation names what exists, and all of what a user may set: options, commands, scales, files."""
 
+import dataclasses
 import re
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fairfl.algorithms.interface import Aggregate, Algorithm, Plan
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload
 
@@ -113,6 +115,14 @@ def test_files_that_the_documentation_names_exist():
     assert len(named) > 30
     missing = sorted(name for name in named if not (ROOT / name).exists())
     assert not missing
+
+
+def test_every_hook_of_an_algorithm_is_documented():
+    text = (ROOT / "docs/add-algorithm.md").read_text()
+    hooks = [name for name, hook in vars(Algorithm).items() if name[0] != "_" and not isinstance(hook, classmethod)]
+    fields = [field.name for kind in (Plan, Aggregate) for field in dataclasses.fields(kind)]
+    assert len(hooks) > 10
+    assert [name for name in [*hooks, *fields] if f"`{name}`" not in text] == []
 
 
 def test_the_architecture_names_every_package():
