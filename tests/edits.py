@@ -43,8 +43,8 @@ def statement(text: str, chance: random.Random) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def neutral(text: str, chance: random.Random) -> str:
-    """The module with other docstrings, annotations, descriptions, comments and lines in its log."""
+def neutral(text: str, chance: random.Random, log: bool = True) -> str:
+    """The module with other docstrings, annotations, descriptions, comments and, if `log`, more lines in its log."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
@@ -56,13 +56,13 @@ def neutral(text: str, chance: random.Random) -> str:
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
             _annotate(node, chance)
     for function in _functions(tree):
-        if chance.random() < 0.3:
+        if log and chance.random() < 0.3:
             function.body.insert(int(ast.get_docstring(function) is not None), _parsed('print(f"edit {__name__}")'))
     return f"# edit {chance.random()}\n{ast.unparse(ast.fix_missing_locations(tree))}\n"
 
 
 def reworded(text: str) -> str:
-    """The module with other messages of errors, another line in its log and a new function that nobody calls."""
+    """The module with other messages of errors and a new function that nobody calls."""
     tree = ast.parse(text)
     raised = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
     for constant in (part for node in raised for part in ast.walk(node) if isinstance(part, ast.Constant)):

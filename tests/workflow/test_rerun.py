@@ -6,6 +6,7 @@ Every case states the exact set of planned jobs, of all rules. They are named by
 
 import ast
 import fnmatch
+import functools
 import json
 import os
 import random
@@ -13,12 +14,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests import edits
 from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -134,6 +135,10 @@ def check(project: Project, expected: set[str], says: dict[str, str] | None = No
 
 
 # -- the model of the test: which modules a job runs ------------------------------------------------
+# Plumbing, of which no number depends, but for what reads results and specs.
+READERS = {f"fairfl.runtime.{name}" for name in ("differences", "json_text", "result_files", "tables")}
+
+
 class Imports:
     """The import graph of a package in `src`, read from its source; not with the tools that the package uses."""
 
@@ -142,7 +147,7 @@ class Imports:
         for file in sorted(src.glob("fairfl/**/*.py")):
             parts = file.relative_to(src).with_suffix("").parts
             self.files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-        self.closure = cache(self.closure)
+        self.closure = functools.cache(self.closure)
 
     def of(self, module: str) -> set[str]:
         """What a module imports anywhere but below `if TYPE_CHECKING`."""
@@ -150,6 +155,8 @@ class Imports:
         package = module if self.files[module].name == "__init__.py" else module.rpartition(".")[0]
 
         def visit(node: ast.AST) -> None:
+            if isinstance(node, ast.FunctionDef) and node.name in ("spec", "plugins") and ".jobs." in module:
+                return  # runs in the planner
             if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
                 for child in node.orelse:
                     visit(child)
@@ -179,7 +186,9 @@ class Imports:
         return found
 
     def jobs(self, jobs: dict[str, Job], module: str) -> set[str]:
-        """The jobs that run a module, and all below them."""
+        """The jobs whose results a module can change, and all below them."""
+        if f"{module}.".startswith("fairfl.runtime.") and module not in READERS:
+            return set()
         own = {name for name in jobs if module in self.closure(*entries(name))}
         return below(jobs, *map(literally, own)) if own else set()
 
@@ -300,6 +309,15 @@ def test_a_data_set(case, every):
     expected = {name for name in every if SYNTHETIC in name} | {"eagle/figure3", *SUMMARY}
     expected |= {name for name in every if name.startswith("data/synthetic_gaussian")}
     check(case, expected, {f"runs/{SYNTHETIC}/*": "edited fairfl.data.synthetic_gaussian"})
+
+
+def test_a_metric(case, every):
+    """What is collected from runs; no training, and not the seconds that other metrics take."""
+    path = "src/fairfl/metrics/clusters.py"
+    case.write(path, (case.folder / path).read_text() + SEMANTIC)
+    expected = below(every, "tidy/*")
+    assert not any(name.startswith(("runs/", "timed/")) for name in expected)
+    check(case, expected)
 
 
 def test_a_figure_function(case):
@@ -749,45 +767,33 @@ def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
 
 
 # -- any edit ---------------------------------------------------------------------------------------
-# Changing a constant in these never changes what the Snakefile itself reads.
-PURE = ("algorithms", "engine", "metrics", "models", "partition")
+# Of these the Snakefile itself executes declarations, no functions.
+PURE = ("algorithms", "models", "modifiers", "partition", "simulation")
+EDITS = int(os.environ.get("FAIRFL_EDITS", "12"))
 
 
-def changed(text: str, chance: random.Random, constants: bool) -> str:
-    """The module with another meaning: an assignment more, in itself or in a function, or another number."""
-    lines = text.splitlines()
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    last = [function.body[-1] for function in functions if function.body[-1].lineno > function.lineno]
-    numbers = [
-        node
-        for function in functions
-        for statement in function.body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float)
-    ]
-    kind = chance.choice(["module", "function", "number"])
-    if kind == "number" and constants and numbers:
-        node = chance.choice(numbers)
-        line = lines[node.lineno - 1].encode()
-        new = line[: node.col_offset] + str(node.value + 7).encode() + line[node.end_col_offset :]
-        lines[node.lineno - 1] = new.decode()
-    elif kind == "function" and last:
-        statement = chance.choice(last)
-        lines.insert(statement.lineno - 1, f"{' ' * statement.col_offset}_edit = {chance.randrange(10**6)}")
-    else:
-        lines.append(f"_EDIT = {chance.randrange(10**6)}")
-    return "\n".join(lines) + "\n"
-
-
-@pytest.mark.parametrize("number", range(int(os.environ.get("FAIRFL_EDITS", "12"))))
+@pytest.mark.parametrize("number", range(EDITS))
 def test_any_edit_runs_what_imports_it(case, every, imports, number):
     """Modules that no job of the selection runs are among them, but not many. FAIRFL_EDITS says how many to try."""
     chance = random.Random(number)
     used = set().union(*(imports.closure(*entries(name)) for name in every))
     pool = sorted(used if number % 4 else set(imports.files) - used)
     module = chance.choice(pool)
-    path, pure = imports.files[module], module.split(".")[1:2] and module.split(".")[1] in PURE
-    case.write(path, changed(path.read_text(), chance, bool(pure)))
+    path, pure = imports.files[module], module.startswith(tuple(f"fairfl.{package}." for package in PURE))
+    edit = functools.partial(edits.semantic, planned=True) if pure else edits.statement
+    case.write(path, edit(path.read_text(), chance))
     expected = imports.jobs(every, module)
     runs = {name for name in expected if name.startswith("runs/") and module in imports.closure(*entries(name))}
     check(case, expected, {name: f"edited {module}" for name in runs})
+
+
+@pytest.mark.parametrize("number", range(1 + EDITS // 12))
+def test_any_edit_of_what_is_only_read_runs_nothing(case, imports, number):
+    """Docstrings, annotations, descriptions, comments and log lines of all modules; plumbing in other words."""
+    for place, (module, path) in enumerate(imports.files.items()):
+        plumbing = module.startswith("fairfl.runtime.") and module not in READERS
+        text = path.read_text()
+        text = edits.reworded(text) if plumbing else text
+        planner = module.startswith(("fairfl.experiments.", "fairfl.runtime.", "fairfl.workflow."))
+        case.write(path, edits.neutral(text, random.Random(f"{number} {place}"), log=not planner))
+    check(case, set())
