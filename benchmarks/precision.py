@@ -20,6 +20,7 @@ from benchmarks.workloads import CNN, MLP, Workload
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.device import choose
 from fairfl.simulation.simulation import Simulation
+from fairfl.simulation.training_spec import Model, TrainingSpec
 
 TRAINING = 90  # clients; the rest is for testing
 WORKLOADS = [
@@ -42,13 +43,13 @@ def federation(inputs: torch.Tensor, labels: torch.Tensor, workload: Workload) -
 
 def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, rounds: int, device: str) -> float:
     """Accuracy (fraction) on the test samples after `rounds` rounds of FedAvg."""
-    spec = {
-        "model": workload.model, "loss": "cross_entropy", "clients_per_round": workload.per_round, "rounds": rounds,
-        "local_epochs": 1, "batch_size": workload.batch, "learning_rate": workload.learning_rate,
-        "evaluate_every": rounds, "optimizer": "sgd", "weight_decay": 0.0, "lr_decay": None, "modifiers": {},
-        "evaluated_parts": ["train", "validation", "test"], "keep": "nothing", "precision": precision,
-        "algorithm": "fedavg", "hyperparameters": {"weighting": "size"}, "seed": seed,
-    }  # fmt: skip
+    spec = TrainingSpec(
+        setting="benchmark", variant="default", model=Model(**workload.model), loss="cross_entropy",
+        clients_per_round=workload.per_round, rounds=rounds, local_epochs=1, batch_size=workload.batch,
+        learning_rate=workload.learning_rate, evaluate_every=rounds, optimizer="sgd", weight_decay=0.0, lr_decay=None,
+        modifiers={}, evaluated_parts=["train", "validation", "test"], keep="nothing", precision=precision,
+        algorithm="fedavg", hyperparameters={"weighting": "size"}, seed=seed,
+    )  # fmt: skip
     run = Simulation(spec, clients, None, choose(device, 1, precision))
     for _ in range(rounds):
         run.step()

@@ -10,6 +10,7 @@ from fairfl.simulation import flat_parameters
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.device import choose
 from fairfl.simulation.simulation import Simulation
+from fairfl.simulation.training_spec import Model, TrainingSpec
 
 
 def simulation(job: Job, precision: str) -> Simulation:
@@ -18,27 +19,28 @@ def simulation(job: Job, precision: str) -> Simulation:
     w = job.workload
     counts = torch.full((w.clients,), w.samples)
     train = Part(job.inputs.to(job.device), job.labels.to(job.device), counts)
-    spec = {
-        "setting": "benchmark",
-        "model": w.model,
-        "loss": "cross_entropy",
-        "clients_per_round": w.per_round,
-        "rounds": 1_000_000,
-        "local_epochs": 1,
-        "batch_size": w.batch,
-        "learning_rate": w.learning_rate,
-        "evaluate_every": 1_000_000,
-        "optimizer": "sgd",
-        "lr_decay": None,
-        "modifiers": {},
-        "weight_decay": 0.0,
-        "evaluated_parts": ["train", "validation", "test"],
-        "keep": "nothing",
-        "precision": precision,
-        "algorithm": "fedavg",
-        "hyperparameters": {"weighting": "size"},
-        "seed": 0,
-    }
+    spec = TrainingSpec(
+        setting="benchmark",
+        variant="default",
+        model=Model(**w.model),
+        loss="cross_entropy",
+        clients_per_round=w.per_round,
+        rounds=1_000_000,
+        local_epochs=1,
+        batch_size=w.batch,
+        learning_rate=w.learning_rate,
+        evaluate_every=1_000_000,
+        optimizer="sgd",
+        lr_decay=None,
+        modifiers={},
+        weight_decay=0.0,
+        evaluated_parts=["train", "validation", "test"],
+        keep="nothing",
+        precision=precision,
+        algorithm="fedavg",
+        hyperparameters={"weighting": "size"},
+        seed=0,
+    )
     clients = Clients({part: train for part in ("train", "validation", "test")}, w.classes, w.shape)
     run = Simulation(spec, clients, best=None, device=job.device, backend="auto")
     run.x.copy_(flat_parameters.flatten(models.build(w.model, w.shape, w.classes)))

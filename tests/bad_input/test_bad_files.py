@@ -308,7 +308,7 @@ def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
     (tmp_path / "algorithms" / "mine.py").write_text(source)
     (tmp_path / "algorithms" / "interface.py").write_text((PACKAGE / "algorithms" / "interface.py").read_text())
     monkeypatch.setattr("fairfl.experiments.declaration.PACKAGE", tmp_path)
-    monkeypatch.setattr("fairfl.experiments.declaration.names", lambda kind: ("mine",))
+    monkeypatch.setattr("fairfl.experiments.plugins.names", lambda kind: ("mine",))
     declaration.cache_clear()
     try:
         refused(lambda: declaration("algorithms", "mine"), f"mine.py: its declaration fails: {words}")

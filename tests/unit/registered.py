@@ -2,7 +2,8 @@
 
 import torch
 
-from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
 
 REQUIRED = {
     "cgsv": {"Gamma": 0.5},

@@ -18,17 +18,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from fairfl.runtime.plain import shown
-from fairfl.runtime.shape import PACKAGE, modules
+from fairfl.experiments.plugins import PACKAGE, known
 from fairfl.runtime.validation import SpecError, check, nearest
 
 _CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}
-
-
-@cache
-def names(kind: str) -> tuple[str, ...]:
-    """The plug-ins of a kind ("algorithms", "models", "partition", "data"): files with a Config."""
-    return tuple(sorted(modules(kind)))
 
 
 @cache
@@ -37,9 +30,10 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
 
     Raises SpecError naming the nearest plug-in if there is no such file, and the file if it cannot be read.
     """
-    known = names(kind)
-    if name not in known:
-        raise SpecError(f"{shown(name)} is not one of the {kind}{nearest(name, known)}")
+    try:
+        known(kind)(name)
+    except ValueError as error:
+        raise SpecError(str(error)) from None
     path = PACKAGE / kind / f"{name}.py"
     namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "__file__": str(path)}
     try:
@@ -60,7 +54,9 @@ def _interface(path: Path) -> dict[str, dict[str, Any]]:
     """
     classes: dict[str, dict[str, Any]] = {"Generic": {}}
     for node in ast.parse(path.read_bytes(), str(path)).body if path.is_file() else ():
-        base = next((base for base in _bases(node) if base in classes), None) if isinstance(node, ast.ClassDef) else None
+        base = (
+            next((base for base in _bases(node) if base in classes), None) if isinstance(node, ast.ClassDef) else None
+        )
         if base is not None:
             literals = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
             classes[node.name] = {**classes[base], **literals}

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Paper, Scale
+from fairfl.experiments.plugins import names
 from fairfl.runtime import atomic
 
 

@@ -3,37 +3,36 @@
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.data import registry
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.parts import (
+    PARTS,
+    Choice,
+    Count,
+    Data,
+    Decay,
+    Keep,
+    LabelNoise,
+    LocalOptimum,
+    Loss,
+    Optimizer,
+    PartName,
+    Seed,
+    Split,
+    Surrogate,
+)
 from fairfl.experiments.variant import Value, format_value
 from fairfl.runtime import plain
 from fairfl.runtime.validation import SpecError, explain, nearest
 
-PARTS = ("train", "validation", "test")
-
 MOST_POINTS = 10_000
 """Points of a grid."""
 
-# More than any federation has, and few enough to be listed, counted and multiplied.
-Count = Annotated[int, Field(gt=0, le=10**9)]
-
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
-
-
-class Choice(Strict):
-    """A plug-in by name with its parameters: `{name: cnn, channels: [32, 64]}`."""
-
-    model_config = Strict.model_config | ConfigDict(extra="allow")
-    name: str
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Parameters as written in YAML, without the name."""
-        return dict(self.__pydantic_extra__ or {})
 
 
 def _resolved(kind: str, choice: Choice) -> Choice:
@@ -48,82 +47,6 @@ def _resolved(kind: str, choice: Choice) -> Choice:
         lines = str(explain(error, config, "")).splitlines()
         raise ValueError("; ".join(line.removeprefix(": ") for line in lines)) from None
     return Choice(name=choice.name, **options)
-
-
-class Data(Choice):
-    """The data set. `stands_in_for` is set by a scale that replaces the paper's data."""
-
-    stands_in_for: str | None = None
-
-    @property
-    def label(self) -> str:
-        """Name for tables and reports: 'digits (stand-in for emnist)'."""
-        return f"{self.name} (stand-in for {self.stands_in_for})" if self.stands_in_for else self.name
-
-
-class Split(Strict):
-    """Fractions of each client's samples for training, validation and test; they sum to 1."""
-
-    train: float = Field(gt=0, le=1)
-    validation: float = Field(ge=0, lt=1)
-    test: float = Field(ge=0, lt=1)
-    order: Literal["shuffled", "stored", "stored_by_class", "official"] = Field(
-        "shuffled",
-        description="samples shuffled first; or in stored order, train first, each client as a whole or class by "
-        "class; or the data set's own test part, where the fractions are of its training part",
-    )
-
-    @model_validator(mode="after")
-    def _whole(self) -> "Split":
-        total = self.train + self.validation + self.test
-        if not math.isclose(total, 1.0, abs_tol=1e-9):
-            raise ValueError(f"train + validation + test is {total:g}, it must be 1")
-        if self.order == "official" and self.test:
-            raise ValueError(f"order official takes the data set's own test part, so test must be 0, not {self.test:g}")
-        return self
-
-
-class Decay(Strict):
-    """Step-wise decay: the rate of round t = 0, 1, ... is learning_rate * factor ** (t // every)."""
-
-    factor: float = Field(gt=0, le=1)
-    every: Count = Field(1, description="rounds")
-
-
-class LabelNoise(Strict):
-    """Symmetric flips of training labels: with probability `ratio`, another class, each with the same chance."""
-
-    ratio: float = Field(ge=0, le=1)
-
-
-class LocalOptimum(Strict):
-    """Stopping rule of the pretraining that yields L*_k (EAGLE appendix B.1)."""
-
-    max_steps: Count = Field(description="cap on local epochs")
-    flat_window: Count = Field(description="epochs over which the improvement is taken")
-    flat_tolerance: float = Field(ge=0, description="relative improvement below which the curve is flat")
-
-
-class Surrogate(Strict):
-    """The model of each true cluster whose loss stands for the smallest possible one (FOCUS section 6).
-
-    The paper says only that it is trained centrally on the data of the cluster's agents; architecture, optimizer and
-    learning rate are the setting's.
-    """
-
-    clusters: Count = Field(description="true clusters of the clients, one surrogate each; 1: one for all")
-    method: Literal["trained", "known"] = Field(
-        "trained", description="known: the data come with the smallest possible loss, nothing is trained"
-    )
-    epochs: Count | None = Field(None, description="null: rounds x local_epochs")
-    every: Count | None = Field(
-        None,
-        description="epochs between two measurements; the optimizer starts anew after each; null: local_epochs",
-    )
-    batch_size: Literal["setting", "pooled"] = Field(
-        "setting",
-        description="the setting's; or times the cluster's clients: as many steps in an epoch as one of them takes",
-    )
 
 
 class Timing(Strict):
@@ -239,8 +162,8 @@ class Setting(Strict):
     samples: Count | None = Field(None, description="samples drawn from the data set; null: all")
     model: Choice
     partition: Choice
-    partition_seed: int | None = Field(
-        None, ge=0, lt=2**32, description="one partition for all runs, only the split differs; null: each run its own"
+    partition_seed: Seed | None = Field(
+        None, description="one partition for all runs, only the split differs; null: each run its own"
     )
     label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
     clients: int = Field(gt=0, le=1_000_000)
@@ -258,20 +181,20 @@ class Setting(Strict):
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
-    optimizer: Literal["sgd", "adamw"] = Field("sgd", description="of the local steps; starts anew in each round")
+    optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")
     weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
-    loss: Literal["cross_entropy", "softmax_cross_entropy", "logistic", "next_word", "squared_error"] = "cross_entropy"
+    loss: Loss = "cross_entropy"
     evaluate_every: Count = Field(description="rounds between two evaluations")
-    evaluated_parts: list[Literal["train", "validation", "test"]] = Field(
+    evaluated_parts: list[PartName] = Field(
         ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
     )
-    reported_part: Literal["train", "validation", "test"] = "test"
-    gap_part: Literal["train", "validation", "test"] | None = Field(None, description="null: reported_part")
+    reported_part: PartName = "test"
+    gap_part: PartName | None = Field(None, description="null: reported_part")
     local_optimum: LocalOptimum | None = None
     surrogate: Surrogate | None = None
     tuning: Tuning | None = None
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
-    keep: Literal["nothing", "model", "path"] = "nothing"
+    keep: Keep = "nothing"
     seeds: Seeds
     sources: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
 
-from fairfl.experiments.declaration import names
+from fairfl.experiments.plugins import names
 from fairfl.runtime import plain
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown

@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from fairfl.data import prepared
-from fairfl.jobs.training_spec import LEARNT
-from fairfl.partition.partition_file import PARTS
+from fairfl.experiments.parts import Count, Data, PartName, Surrogate
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
 from fairfl.runtime.progress import Progress
-from fairfl.runtime.shape import COUNT
 from fairfl.simulation import device
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
@@ -33,33 +32,36 @@ from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.evaluation import client_losses
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import seed_of
-
-SPEC = {
-    **LEARNT,
-    "data": {"name": str},
-    "cluster": range(2**31),
-    "evaluated_parts": [frozenset(PARTS)],
-    "surrogate": {
-        "clusters": COUNT,
-        "method": frozenset({"trained", "known"}),
-        "epochs": COUNT,
-        "every": COUNT,
-        "batch_size": frozenset({"setting", "pooled"}),
-    },
-}
+from fairfl.simulation.training_spec import LearningSpec
 
 
-def members(spec: dict[str, Any], clients: Clients) -> list[int]:
+class Lengths(Surrogate):
+    """How to train, with the lengths that the setting may leave out."""
+
+    epochs: Count
+    every: Count = Field(description="epochs between two measurements")
+
+
+class Spec(LearningSpec):
+    """Central training on the data of one true cluster's clients."""
+
+    data: Data
+    cluster: int = Field(ge=0, lt=2**31)
+    evaluated_parts: list[PartName] = Field(description="whose losses are written")
+    surrogate: Lengths
+
+
+def members(spec: Spec, clients: Clients) -> list[int]:
     """Clients of the job's true cluster, ascending; all of them if the setting asks for one surrogate.
 
     Raises FairflError if there are not as many clusters as the setting says.
     """
-    asked = spec["surrogate"]["clusters"]
+    asked = spec.surrogate.clusters
     clusters = [0] * clients.count if asked == 1 or clients.clusters is None else clients.clusters
     found = len(set(clusters))
     if asked != found:
         raise FairflError(f"surrogate.clusters is {asked}, the partition's number of true clusters is {found}")
-    return [k for k, cluster in enumerate(clusters) if cluster == spec["cluster"]]
+    return [k for k, cluster in enumerate(clusters) if cluster == spec.cluster]
 
 
 def pooled(part: Part) -> Part:
@@ -67,14 +69,14 @@ def pooled(part: Part) -> Part:
     return Part(part.inputs, part.labels, part.counts.sum().view(1))
 
 
-def recipe(spec: dict[str, Any], clients: int) -> LocalTraining:
+def recipe(spec: Spec, clients: int) -> LocalTraining:
     """Training between two measurements. A batch is the setting's, or that of all `clients` together."""
-    size = spec["batch_size"]
-    if size is not None and spec["surrogate"]["batch_size"] == "pooled":
+    size = spec.batch_size
+    if size is not None and spec.surrogate.batch_size == "pooled":
         size *= clients
     # The pooled client is number 0 in every job: its own branch of the seed tree keeps the clusters' batches apart.
-    seed = seed_of(spec["seed"], "surrogate", spec["cluster"])
-    return LocalTraining(spec["surrogate"]["every"], size, seed, spec["optimizer"], spec["weight_decay"])
+    seed = seed_of(spec.seed, "surrogate", spec.cluster)
+    return LocalTraining(spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay)
 
 
 class Pooled:
@@ -83,16 +85,16 @@ class Pooled:
     Raises ValueError if model, loss and data do not fit, FairflError if there is nothing to measure.
     """
 
-    def __init__(self, spec: dict[str, Any], clients: Clients, chosen: torch.device, backend: str = "auto") -> None:
-        self.spec, self.parts = spec, {part: clients.parts[part] for part in spec["evaluated_parts"]}
+    def __init__(self, spec: Spec, clients: Clients, chosen: torch.device, backend: str = "auto") -> None:
+        self.spec, self.parts = spec, {part: clients.parts[part] for part in spec.evaluated_parts}
         self.tested = self.parts["test"].counts.double()
         if not self.tested.sum():
-            raise FairflError(f"surrogate of cluster {spec['cluster']}: its clients have no test samples")
+            raise FairflError(f"surrogate of cluster {spec.cluster}: its clients have no test samples")
         together = replace(clients, parts={name: pooled(part) for name, part in clients.parts.items()}, clusters=None)
         self.backend, self.x = make_backend(spec, together, backend, chosen)
-        self.loss, self.device = LOSSES[spec["loss"]], chosen
+        self.loss, self.device = LOSSES[spec.loss], chosen
         self.local = recipe(spec, clients.count)
-        self.rate = torch.tensor([spec["learning_rate"]], dtype=torch.float64)
+        self.rate = torch.tensor([spec.learning_rate], dtype=torch.float64)
         self.epoch = 0
         self.curve: list[tuple[int, float]] = []  # epoch, pooled test loss
         self.best: dict[str, Any] = {}
@@ -121,7 +123,7 @@ class Pooled:
 
     def train(self) -> None:
         """As many epochs as lie between two measurements, fewer at the end."""
-        local = replace(self.local, epochs=min(self.local.epochs, self.spec["surrogate"]["epochs"] - self.epoch))
+        local = replace(self.local, epochs=min(self.local.epochs, self.spec.surrogate.epochs - self.epoch))
         self.x = self.x - self.backend.train(Work([0], self.x.unsqueeze(0), self.rate), local, self.epoch).delta[0]
         self.epoch += local.epochs
 
@@ -132,7 +134,7 @@ class Pooled:
             self.curve, self.best = saved["curve"], saved["best"]
         else:
             self.measure()
-        epochs, every = self.spec["surrogate"]["epochs"], self.local.epochs
+        epochs, every = self.spec.surrogate.epochs, self.local.epochs
         progress = Progress(-(-epochs // every), self.latest, self.epoch // every)
         while self.epoch < epochs and not self.diverged:
             self.train()
@@ -150,14 +152,14 @@ class Pooled:
         return f"epoch {self.epoch}  loss {self.curve[-1][1]:.4f}  best {self.best['epoch']}"
 
 
-def known(spec: dict[str, Any], data: Path, clients: int) -> dict[str, Any]:
+def known(spec: Spec, data: Path, clients: int) -> dict[str, Any]:
     """The smallest possible loss that the data come with, for each of the cluster's clients."""
     _, said = prepared.load(data)
     if "bayes_loss" not in said:
-        name = spec["data"]["name"]
+        name = spec.data.name
         raise FairflError(f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained")
     (value,) = prepared.numbers(data, said, "bayes_loss")
-    losses = {f"loss_{part}": [value] * clients for part in spec["evaluated_parts"]}
+    losses = {f"loss_{part}": [value] * clients for part in spec.evaluated_parts}
     snapshot = {"epoch": 0, **losses}
     return {"diverged": False, "best": snapshot, "last": snapshot, "curve": {"epoch": [], "loss_test": []}}
 
@@ -174,14 +176,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=job.whole, default=1)
     parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, SPEC)
+    spec = job.spec_of(args, Spec)
     saved = args.out.with_suffix(".checkpoint.pt")
     with job.leaving(args, args.out, scratch=[saved], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec["precision"])
+        chosen = device.choose(args.device, args.threads, spec.precision)
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
         own = members(spec, clients)
-        if spec["surrogate"]["method"] == "known":
+        if spec.surrogate.method == "known":
             found = known(spec, args.data, len(own))
         else:
             cluster = replace(
@@ -190,13 +192,13 @@ def main(argv: list[str] | None = None) -> None:
             try:
                 training = Pooled(spec, cluster, chosen, args.backend)
             except ValueError as error:
-                raise FairflError(f"surrogate of cluster {spec['cluster']}: {error}") from None
+                raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
             found = training.run(checkpoint)
-        text = json.dumps({"clients": own, **found, **manifest(spec, started)}, indent=1, sort_keys=True)
+        text = json.dumps({"clients": own, **found, **manifest(args.spec, started)}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
         checkpoint.remove()
     best, last = found["best"]["epoch"], found["last"]["epoch"]
-    print(f"cluster {spec['cluster']}, {len(own)} clients: best epoch {best} of {last}")
+    print(f"cluster {spec.cluster}, {len(own)} clients: best epoch {best} of {last}")
 
 
 if __name__ == "__main__":

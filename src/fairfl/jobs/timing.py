@@ -12,35 +12,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from pydantic import Field
 
-from fairfl.jobs.training_spec import PRECISIONS, TRAINED
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.parts import Count, Precision
 from fairfl.metrics.accuracy import accuracy_std
 from fairfl.metrics.fairness import agnostic_loss, faa, gaps
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import processor
 from fairfl.runtime.manifest import manifest
-from fairfl.runtime.shape import COUNT
 from fairfl.simulation import device
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
+from fairfl.simulation.training_spec import TrainingSpec
 
 Work = Callable[[], Any]
 
-_REPETITIONS = range(2**31)
-SPEC = {
-    "setting": str,
-    "clients": COUNT,
-    "variants": [{"shown": str, **TRAINED}],
-    "rounds": _REPETITIONS,
-    "inferences": _REPETITIONS,
-    "metrics": _REPETITIONS,
-    "precision": PRECISIONS,
-}
+Repetitions = Annotated[int, Field(ge=0, lt=2**31, description="0: not timed")]
+
+
+class TimedVariant(TrainingSpec):
+    """A variant as its training job has it."""
+
+    shown: str = Field(description="hyper-parameters as tables spell them")
+
+
+class Spec(JobSpec):
+    """What is timed in one setting, and how often."""
+
+    setting: str
+    clients: Count
+    variants: list[TimedVariant]
+    rounds: Repetitions
+    inferences: Repetitions
+    metrics: Repetitions
+    precision: Precision
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,7 @@ def metric_works(clients: int) -> dict[str, Work]:
     }
 
 
-def variant_record(variant: dict[str, Any], models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
+def variant_record(variant: TimedVariant, models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
     """Seconds of one variant by metric id, each repetition.
 
     A server that keeps M models trains them one after the other here; in 1 / M of the time with a device for each.
@@ -91,22 +102,22 @@ def variant_record(variant: dict[str, Any], models: int, rounds: list[float], pa
         "inference_seconds": passes,
     }
     return {
-        "algorithm": variant["algorithm"],
-        "hyperparameters": variant["shown"],
+        "algorithm": variant.algorithm,
+        "hyperparameters": variant.shown,
         "models": models,
         "seconds": {name: values for name, values in seconds.items() if values},
     }
 
 
-def measure(spec: dict[str, Any], simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
+def measure(spec: Spec, simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
     """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
-    rounds = in_turns([simulation.step for simulation in simulations], spec["rounds"], watch)
-    passes = in_turns([partial(simulation.evaluated, "test") for simulation in simulations], spec["inferences"], watch)
-    works = metric_works(spec["clients"]) if spec["metrics"] else {}
-    metrics = in_turns(list(works.values()), spec["metrics"], watch)
+    rounds = in_turns([simulation.step for simulation in simulations], spec.rounds, watch)
+    passes = in_turns([partial(simulation.evaluated, "test") for simulation in simulations], spec.inferences, watch)
+    works = metric_works(spec.clients) if spec.metrics else {}
+    metrics = in_turns(list(works.values()), spec.metrics, watch)
     models = [simulation.algorithm.server_models() or 1 for simulation in simulations]
     return {
-        "variants": [variant_record(*own) for own in zip(spec["variants"], models, rounds, passes, strict=True)],
+        "variants": [variant_record(*own) for own in zip(spec.variants, models, rounds, passes, strict=True)],
         "metrics": dict(zip(works, metrics, strict=True)),
     }
 
@@ -122,22 +133,22 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
     parser.add_argument("--threads", type=job.whole, default=1)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, SPEC)
+    spec = job.spec_of(args, Spec)
     with job.leaving(args, args.out, torch=True):
-        chosen = device.choose(args.device, args.threads, spec["precision"], alone=True)
+        chosen = device.choose(args.device, args.threads, spec.precision, alone=True)
         simulations = []
-        if spec["variants"]:
+        if spec.variants:
             if args.data is None or args.partition is None:
-                raise FairflError(f"{spec['setting']}: timing variants needs --data and --partition")
+                raise FairflError(f"{spec.setting}: timing variants needs --data and --partition")
             clients = load_clients(args.data, args.partition, chosen)
             try:
-                simulations = [Simulation(variant, clients, None, chosen, args.backend) for variant in spec["variants"]]
+                simulations = [Simulation(variant, clients, None, chosen, args.backend) for variant in spec.variants]
             except ValueError as error:
-                raise FairflError(f"{spec['setting']}: {error}") from None
+                raise FairflError(f"{spec.setting}: {error}") from None
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
         found = measure(spec, simulations, watch)
         record = manifest(
-            spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **found
+            args.spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **found
         )
         atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
     print(f"done in {record['seconds']} s on {record['processor']}")

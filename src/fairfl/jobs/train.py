@@ -4,16 +4,15 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from safetensors.torch import save
 
 from fairfl import algorithms
-from fairfl.jobs.training_spec import TRAINED
 from fairfl.runtime import atomic, cli, job, result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
@@ -21,9 +20,17 @@ from fairfl.simulation import device
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, load_clients
 from fairfl.simulation.simulation import Result, Simulation
+from fairfl.simulation.training_spec import TrainingSpec
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
-SPEC = {"setting": str, "variant": str, **TRAINED}
+
+
+class Spec(TrainingSpec):
+    """A run, perhaps with what fairfl.jobs.tune chose."""
+
+    tuned: Literal["rates", "all"] | None = Field(
+        None, description="rates: learning_rate and batch_size are the chosen ones; all: the hyper-parameters too"
+    )
 
 
 def history_table(result: Result) -> pa.Table:
@@ -64,27 +71,27 @@ def diverged(clients: Clients, result: Result) -> bool:
     return any(not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all()) for name, loss in losses.items())
 
 
-def kept_tensors(spec: dict[str, Any], result: Result) -> dict[str, torch.Tensor]:
+def kept_tensors(spec: Spec, result: Result) -> dict[str, torch.Tensor]:
     """The final model and its path over the evaluated rounds, as far as the setting keeps them."""
-    tensors = {} if spec["keep"] == "nothing" else {"theta": result.x.cpu()}
-    if spec["keep"] == "path":
+    tensors = {} if spec.keep == "nothing" else {"theta": result.x.cpu()}
+    if spec.keep == "path":
         tensors["path"] = torch.stack(result.path)
         tensors["path_rounds"] = torch.stack([row["round"] for row in result.history])
     return tensors
 
 
-def tuned(spec: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
-    """The spec with what fairfl.jobs.tune chose in place of its own values; spec["tuned"] says how much of it.
+def tuned(spec: Spec, choice: dict[str, Any]) -> Spec:
+    """The spec with what fairfl.jobs.tune chose in place of its own values; spec.tuned says how much of it.
 
     Raises FairflError if the choice was made for another run.
     """
     for key in ("setting", "algorithm"):
-        if choice[key] != spec[key]:
-            raise FairflError(f"--tuned: chosen for {key} {choice[key]!r}, the run has {spec[key]!r}")
-    result = {**spec, "learning_rate": choice["learning_rate"], "batch_size": choice["batch_size"]}
-    if spec["tuned"] == "all":
-        result["hyperparameters"] = {**spec["hyperparameters"], **choice["hyperparameters"]}
-    return result
+        if choice[key] != getattr(spec, key):
+            raise FairflError(f"--tuned: chosen for {key} {choice[key]!r}, the run has {getattr(spec, key)!r}")
+    chosen = {"learning_rate": choice["learning_rate"], "batch_size": choice["batch_size"]}
+    if spec.tuned == "all":
+        chosen["hyperparameters"] = {**spec.hyperparameters, **choice["hyperparameters"]}
+    return spec.model_copy(update=chosen)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -102,21 +109,21 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=job.whole, default=1)
     parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
-    spec = asked = job.spec_of(args, SPEC)
+    spec = asked = job.spec_of(args, Spec)
     choice = None
-    if "tuned" in asked:
+    if asked.tuned:
         if args.tuned is None:
-            raise FairflError(f"{asked['setting']}: a tuned run needs the file of chosen values: name it with --tuned")
+            raise FairflError(f"{asked.setting}: a tuned run needs the file of chosen values: name it with --tuned")
         choice = result_files.read(args.tuned, *result_files.CHOICE)
         spec = tuned(asked, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     saved = args.out / "checkpoint.pt"
     with job.leaving(args, *outputs, scratch=[saved], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec["precision"])
+        chosen = device.choose(args.device, args.threads, spec.precision)
         clients = load_clients(args.data, args.partition, chosen)
-        needed = "val_best" in algorithms.load(spec["algorithm"]).measurements
+        needed = "val_best" in algorithms.load(spec.algorithm).measurements
         if needed and args.optima is None:
-            raise FairflError(f"{spec['algorithm']} needs the local optima: name their folder with --optima")
+            raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
         best = best_losses(args.optima, clients.count, "validation") if needed else None
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
         earlier = memberships(args.after) if args.after else None
@@ -125,15 +132,15 @@ def main(argv: list[str] | None = None) -> None:
         except ValidationError as error:
             problem = error.errors()[0]
             key = ".".join(map(str, problem["loc"]))
-            raise FairflError(f"{spec['setting']}: {key}: {problem['input']!r}: {problem['msg']}") from None
+            raise FairflError(f"{spec.setting}: {key}: {problem['input']!r}: {problem['msg']}") from None
         except ValueError as error:
-            raise FairflError(f"{spec['setting']}: {error}") from None
+            raise FairflError(f"{spec.setting}: {error}") from None
         ready = time.monotonic()
         result = simulation.run(checkpoint)
         training = time.monotonic() - ready
 
         summary = manifest(
-            asked,
+            args.spec,
             started,
             device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
             backend=type(simulation.backend).__name__.lower(),

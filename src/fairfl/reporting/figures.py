@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairfl.experiments.declaration import names
+from fairfl.experiments.plugins import names
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NothingRun, labels
 from fairfl.reporting.notes import note

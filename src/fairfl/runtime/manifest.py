@@ -8,14 +8,16 @@ from importlib.metadata import version
 from typing import Any
 
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.json_text import from_json
 
 
-def manifest(spec: dict[str, Any], started: float, **more: Any) -> dict[str, Any]:
-    """Dictionary for summary.json. `started` is time.monotonic() at the start; seconds, MiB."""
+def manifest(spec: str, started: float, **more: Any) -> dict[str, Any]:
+    """Dictionary for summary.json. `spec` is the job's --spec (JSON), `started` time.monotonic() at the start."""
+    content = from_json(spec)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
-        "spec": spec,
-        "fingerprint": fingerprint(spec),
+        "spec": content,
+        "fingerprint": fingerprint(content),
         "versions": {"python": platform.python_version(), "torch": version("torch"), "numpy": version("numpy")},
         "host": platform.node(),
         "machine": platform.machine(),

@@ -9,24 +9,25 @@ from torch import Tensor
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
 from fairfl.modifiers.interface import Objective, Privacy
+from fairfl.simulation.training_spec import TrainingSpec
 
 
 class Modifiers:
     """See fairfl.modifiers.interface for what each of them may do. `needs` are those of the algorithm."""
 
-    def __init__(self, spec: dict[str, Any], needs: tuple[str, ...], classes: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, spec: TrainingSpec, needs: tuple[str, ...], classes: int, shape: tuple[int, ...]) -> None:
         self.used: list[tuple[str, ModuleType, Any]] = []
         for name in modifiers.ORDER:
-            if name in spec["modifiers"]:
+            if name in spec.modifiers:
                 module = modifiers.load(name)
-                config = module.resolve(module.Config(**spec["modifiers"][name]), needs, spec["batch_size"])
+                config = module.resolve(module.Config(**spec.modifiers[name]), needs, spec.batch_size)
                 self.used.append((name, module, config))
         self.states: dict[str, State] = {name: {} for name, _, _ in self.used}
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
         self.local = ""  # the one that changes local steps, in words
         for name, module, config in self.used:
-            objective = module.objective(config, spec["loss"], classes, shape, spec["rounds"])
+            objective = module.objective(config, spec.loss, classes, shape, spec.rounds)
             privacy = module.privacy(config, needs)
             if objective is not None or privacy is not None:
                 self.local = f"modifier {name}"

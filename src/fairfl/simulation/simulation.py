@@ -22,6 +22,7 @@ from fairfl.simulation.evaluation import Evaluation, client_losses, count, evalu
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
 from fairfl.simulation.seeds import generator, seed_of
+from fairfl.simulation.training_spec import Model, TrainingSpec
 
 # Evaluations that wait on the device before they are fetched together.
 PENDING = 32
@@ -47,7 +48,7 @@ class Simulation:
 
     def __init__(
         self,
-        spec: dict[str, Any],
+        spec: TrainingSpec,
         clients: Clients,
         best: Tensor | None,
         device: torch.device,
@@ -55,24 +56,25 @@ class Simulation:
         memberships: Tensor | None = None,
     ) -> None:
         self.spec, self.clients, self.device = spec, clients, device
-        self.algorithm = algorithms.create(spec["algorithm"], spec["hyperparameters"])
+        self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
         self.needs = self.algorithm.required_measurements()
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, clients.classes, clients.shape)
-        built = {**spec, "model": self.algorithm.architecture(spec["model"], clients.count)}
-        sequential = f"algorithm {spec['algorithm']}" if self.algorithm.requires_sequential else ""
+        architecture = self.algorithm.architecture(spec.model.model_dump(), clients.count)
+        built = spec.model_copy(update={"model": Model(**architecture)})
+        sequential = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
         special = self.modifiers.local or sequential
         models = self.algorithm.server_models()
         self.backend, self.x = make_backend(built, clients, backend, device, models, special)
         self.parameters = flat_parameters.count(self.backend.model)  # P
-        self.loss = LOSSES[spec["loss"]]
+        self.loss = LOSSES[spec.loss]
         self.samples = clients.parts["train"].counts.double().to(device)
         self.local = LocalTraining(
-            spec["local_epochs"],
-            spec["batch_size"],
-            spec["seed"],
-            spec["optimizer"],
-            spec["weight_decay"],
+            spec.local_epochs,
+            spec.batch_size,
+            spec.seed,
+            spec.optimizer,
+            spec.weight_decay,
             objective=self.modifiers.objective,
             privacy=self.modifiers.privacy,
         )
@@ -83,13 +85,13 @@ class Simulation:
         federation = Federation(
             samples=self.samples,
             x=self.x,
-            clients_per_round=spec["clients_per_round"],
+            clients_per_round=spec.clients_per_round,
             parameters=self.parameters,
             shapes=tuple(tuple(parameter.shape) for parameter in self.backend.model.parameters()),
             labels=self.totals["train"].double().to(device),
             memberships=None if memberships is None else memberships.to(device),
-            model=spec["model"],
-            seed=seed_of(spec["seed"], "server"),
+            model=spec.model.model_dump(),
+            seed=seed_of(spec.seed, "server"),
         )
         self.state = self.algorithm.init_state(federation)
         self.modifiers.init(federation)
@@ -138,7 +140,7 @@ class Simulation:
             x=self.x,
             round=self.round,
             exchange=exchange,
-            seed=seed_of(self.spec["seed"], "server", self.round, *([exchange] if exchange else [])),
+            seed=seed_of(self.spec.seed, "server", self.round, *([exchange] if exchange else [])),
             gradient=self.measuring.gradients(self.x, ids, self.round, self.parameters),
             **(self.measuring.at("received", self.x.unsqueeze(-2), ids, self.round) if measured else {}),
             val_received=self.losses("validation", ids) if "val_received" in needs else None,
@@ -150,11 +152,11 @@ class Simulation:
         """Measure every client. The numbers stay on the device until they are fetched."""
         models = self.evaluation_models()
         self.result.mixture = models.mixture
-        measured = {part: self.evaluated(part, models) for part in self.spec["evaluated_parts"]}
+        measured = {part: self.evaluated(part, models) for part in self.spec.evaluated_parts}
         if self.stalled:  # a model that no client can train has diverged, though its loss may still be a number
             measured = {part: replace(own, loss=own.loss * float("nan")) for part, own in measured.items()}
         self.pending.append((self.round, measured))
-        if self.spec["keep"] == "path":
+        if self.spec.keep == "path":
             self.result.path.append(self.x.cpu().clone())
         if len(self.pending) >= PENDING:
             self.fetch()
@@ -176,15 +178,15 @@ class Simulation:
     @property
     def learning_rate(self) -> float:
         """Local rate of this round."""
-        decay = self.spec["lr_decay"]
-        return self.spec["learning_rate"] * (decay["factor"] ** (self.round // decay["every"]) if decay else 1.0)
+        decay = self.spec.lr_decay
+        return self.spec.learning_rate * (decay.factor ** (self.round // decay.every) if decay else 1.0)
 
     def sampled(self) -> list[int]:
         """Clients of this round, ascending ids [m]: all, or a uniform draw without replacement."""
-        K, m = self.clients.count, self.spec["clients_per_round"]
+        K, m = self.clients.count, self.spec.clients_per_round
         if m == K:
             return list(range(K))
-        draw = torch.randperm(K, generator=generator(self.spec["seed"], "clients", self.round))
+        draw = torch.randperm(K, generator=generator(self.spec.seed, "clients", self.round))
         return draw[:m].sort().values.tolist()
 
     def work(self, ids: list[int], plan: Plan) -> tuple[Work, Tensor]:
@@ -292,7 +294,7 @@ class Simulation:
             self._load(saved)
             print(f"goes on from round {self.round}", flush=True)
             measured = max((int(row["round"]) for row in self.result.history), default=-1)
-        rounds, every = self.spec["rounds"], self.spec["evaluate_every"]
+        rounds, every = self.spec.rounds, self.spec.evaluate_every
         progress = Progress(rounds, self.latest, self.round)
         while True:
             if measured < self.round and (self.round % every == 0 or self.round == rounds):
@@ -309,8 +311,8 @@ class Simulation:
 
     def measures(self) -> dict[str, float]:
         """Of the run as a whole, by metric (fairfl.metrics.registry.SUMMED)."""
-        rounds = self.spec["rounds"]
-        found = self.exchanged.measures(rounds, self.spec["clients_per_round"], self.result.x.shape[-1])
+        rounds = self.spec.rounds
+        found = self.exchanged.measures(rounds, self.spec.clients_per_round, self.result.x.shape[-1])
         if "aligned" in self.state:
             found["fair_angle_share"] = float(self.state["aligned"]) / rounds
         if self.result.x.numel() == 1:
@@ -324,8 +326,8 @@ class Simulation:
         sizes = self.clients.parts["train"].sizes
         return self.modifiers.epsilon(
             needs=self.needs,
-            share=self.spec["clients_per_round"] / self.clients.count,
-            rounds=self.spec["rounds"],
+            share=self.spec.clients_per_round / self.clients.count,
+            rounds=self.spec.rounds,
             samples=sizes,
             batches=[self.local.batch(n) for n in sizes],
             steps=[self.local.steps(n) for n in sizes],
@@ -336,7 +338,7 @@ class Simulation:
         self.fetch()
         if not self.result.history:
             return ""
-        row, part = self.result.history[-1], self.spec["evaluated_parts"][-1]
+        row, part = self.result.history[-1], self.spec.evaluated_parts[-1]
         loss, accuracy = row[f"loss_{part}"].nanmean(), row[f"accuracy_{part}"]
         worst = accuracy.nan_to_num(1).min()
         return f"loss {loss:.4f}" + (

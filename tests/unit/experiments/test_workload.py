@@ -9,7 +9,8 @@ import yaml
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
-from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload

@@ -19,6 +19,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
+from tests.unit.simulation.federations import spec_of as run_of
 
 CPU = torch.device("cpu")
 
@@ -36,9 +37,8 @@ def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
         "local_optimum": {"max_steps": max_steps, "flat_window": flat_window, "flat_tolerance": flat_tolerance},
         "seed": 3,
         "client": 0,
-        "code": {},
     }
-    return spec | changes
+    return local_optimum.Spec(**spec | changes)
 
 
 def part_of(inputs, labels):
@@ -181,9 +181,7 @@ def test_pretraining_starts_from_the_model_that_training_starts_from():
     clients = client(*noisy())
     drawn = {"model": {"name": "mlp", "hidden": [4]}, "learning_rate": 0.0}
     found = local_optimum.pretrain(spec_of(max_steps=1, **drawn), clients, CPU)
-    run = {"algorithm": "fedavg", "hyperparameters": {}, "local_epochs": 1, "clients_per_round": 1}
-    run |= {"lr_decay": None, "modifiers": {}}
-    training = Simulation(spec_of(**drawn) | run, clients, None, CPU)
+    training = Simulation(run_of(**drawn, loss="logistic", seed=3, clients_per_round=1), clients, None, CPU)
     assert found["loss_train"] == training.losses("train", torch.tensor([0])).item()
     other = local_optimum.pretrain(spec_of(max_steps=1, **drawn, seed=4), clients, CPU)
     assert other["loss_train"] != found["loss_train"]
@@ -220,7 +218,15 @@ def files(tmp_path):
 
 def arguments(files, spec):
     paths = ["--data", str(files / "data.safetensors"), "--partition", str(files / "p.parquet")]
-    return ["--spec", json.dumps(spec), *paths, "--out", str(files / "out" / "client.json"), "--device", "cpu"]
+    return [
+        "--spec",
+        spec.model_dump_json(exclude_unset=True),
+        *paths,
+        "--out",
+        str(files / "out" / "client.json"),
+        "--device",
+        "cpu",
+    ]
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -233,7 +239,8 @@ def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, numbe
     expected = local_optimum.pretrain(spec, own, CPU)
     assert {key: written[key] for key in expected} == expected
     assert (written["loss_test"] is None) == (number == 1)
-    assert written["spec"] == spec and written["fingerprint"] == fingerprint(spec)
+    assert written["spec"] == spec.model_dump(exclude_unset=True)
+    assert written["fingerprint"] == fingerprint(written["spec"])
     assert f"client {number}: cap after 4 epochs" in capsys.readouterr().out
 
 

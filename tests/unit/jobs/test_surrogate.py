@@ -25,7 +25,7 @@ from tests.unit.simulation.federations import spec_of as run_of
 CPU = torch.device("cpu")
 
 
-def spec_of(clusters=1, method="trained", epochs=20, every=1, batch_size="setting", **changes):
+def spec_of(clusters=1, method="trained", epochs=20, every=1, batch="setting", **changes):
     """A spec as fairfl.workflow.job_specs.surrogate makes it."""
     spec = {
         "data": {"name": "toy"},
@@ -37,14 +37,13 @@ def spec_of(clusters=1, method="trained", epochs=20, every=1, batch_size="settin
         "batch_size": None,
         "evaluated_parts": ["train", "test"],
         "surrogate": {
-            "clusters": clusters, "method": method, "epochs": epochs, "every": every, "batch_size": batch_size,
+            "clusters": clusters, "method": method, "epochs": epochs, "every": every, "batch_size": batch,
         },
         "precision": "fp32",
         "seed": 3,
         "cluster": 0,
-        "code": {},
-    }  # fmt: skip
-    return spec | changes
+            }  # fmt: skip
+    return surrogate.Spec(**spec | changes)
 
 
 def part_of(owned):
@@ -162,7 +161,7 @@ def test_another_number_of_clusters_is_refused():
     [(20, "setting", 20, 15), (20, "pooled", 60, 5), (None, "setting", None, 1), (None, "pooled", None, 1)],
 )
 def test_a_batch_is_the_settings_or_makes_an_epoch_as_long_as_a_clients(batch, choice, size, steps):
-    recipe = surrogate.recipe(spec_of(batch_size=choice, every=1) | {"batch_size": batch}, clients=3)
+    recipe = surrogate.recipe(spec_of(batch=choice, every=1, batch_size=batch), clients=3)
     assert recipe.batch_size == size and recipe.steps(300) == steps
     client = replace(recipe, batch_size=batch)
     assert choice == "setting" or client.steps(100) == steps
@@ -170,7 +169,7 @@ def test_a_batch_is_the_settings_or_makes_an_epoch_as_long_as_a_clients(batch, c
 
 def test_every_cluster_and_seed_has_its_own_minibatches():
     def loss(**changes):
-        return trained(spec_of(epochs=1) | {"batch_size": 7} | changes)["last"]["loss_train"][0]
+        return trained(spec_of(epochs=1, batch_size=7, **changes))["last"]["loss_train"][0]
 
     assert loss() == loss() and len({loss(cluster=c, seed=s) for c in (0, 1) for s in (3, 4)}) == 4
 
@@ -178,7 +177,7 @@ def test_every_cluster_and_seed_has_its_own_minibatches():
 def test_minibatches_change_from_interval_to_interval_and_epoch_to_epoch(monkeypatch):
     orders, real = [], torch.randperm
     monkeypatch.setattr(torch, "randperm", lambda *a, **k: orders.append(real(*a, **k)) or orders[-1])
-    trained(spec_of(epochs=4, every=2) | {"batch_size": 7})
+    trained(spec_of(epochs=4, every=2, batch_size=7))
     assert len(orders) == len({tuple(order.tolist()) for order in orders}) == 4
 
 
@@ -207,7 +206,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("after", [1, 3])
 def test_a_resumed_training_is_equal_to_the_bit(tmp_path, monkeypatch, after):
-    spec = spec_of(epochs=7, every=2, learning_rate=20.0) | {"batch_size": 7}
+    spec = spec_of(epochs=7, every=2, learning_rate=20.0, batch_size=7)
     whole = trained(spec)
     checkpoint = Checkpoint(tmp_path / "c.pt", "mark", 0.0)
     saves, save = [], checkpoint.save
@@ -250,7 +249,9 @@ def files(tmp_path):
 def command(files, spec, data="data", *more):
     paths = ["--data", str(files / f"{data}.safetensors"), "--partition", str(files / "p.parquet")]
     out = files / "out" / "cluster0.json"
-    surrogate.main(["--spec", json.dumps(spec), *paths, "--out", str(out), "--device", "cpu", *more])
+    surrogate.main(
+        ["--spec", spec.model_dump_json(exclude_unset=True), *paths, "--out", str(out), "--device", "cpu", *more]
+    )
     return json.loads(out.read_text(), parse_constant=pytest.fail)
 
 
@@ -262,7 +263,8 @@ def test_the_command_trains_on_its_cluster_alone_and_writes_what_it_found(files,
     expected = trained(spec, own)
     assert {key: written[key] for key in expected} == expected
     assert written["clients"] == [0, 2] and len(written["best"]["loss_test"]) == 2
-    assert written["spec"] == spec and written["fingerprint"] == fingerprint(spec)
+    assert written["spec"] == spec.model_dump(exclude_unset=True)
+    assert written["fingerprint"] == fingerprint(written["spec"])
     assert "cluster 0, 2 clients: best epoch" in capsys.readouterr().out
     assert [path.name for path in (files / "out").iterdir()] == ["cluster0.json"]
 

@@ -10,7 +10,7 @@ import pytest
 from fairfl.data.interface import assemble
 from fairfl.jobs import timing
 from fairfl.jobs.prepare import write
-from fairfl.jobs.timing import Stopwatch, in_turns, metric_works, variant_record
+from fairfl.jobs.timing import Stopwatch, TimedVariant, in_turns, metric_works, variant_record
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.reporting.measured import timed
 from fairfl.runtime.errors import FairflError
@@ -91,7 +91,7 @@ def test_what_is_not_asked_for_is_not_done() -> None:
 
 
 def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_server() -> None:
-    record = variant_record(OTHER, 3, [6.0, 9.0], [0.25])
+    record = variant_record(TimedVariant(**OTHER), 3, [6.0, 9.0], [0.25])
     assert record == {
         "algorithm": "qffl",
         "hyperparameters": "q=1.0",
@@ -102,8 +102,8 @@ def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_ser
             "inference_seconds": [0.25],
         },
     }
-    assert set(variant_record(VARIANT, 1, [], [0.25])["seconds"]) == {*INFERENCE}
-    assert set(variant_record(VARIANT, 1, [1.0], [])["seconds"]) == {*TRAINING}
+    assert set(variant_record(TimedVariant(**VARIANT), 1, [], [0.25])["seconds"]) == {*INFERENCE}
+    assert set(variant_record(TimedVariant(**VARIANT), 1, [1.0], [])["seconds"]) == {*TRAINING}
 
 
 @pytest.mark.parametrize("clients", [1, 10])
@@ -168,7 +168,7 @@ def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
     step = timing.Simulation.step
 
     def watched(self) -> None:
-        seen.append(self.spec["algorithm"])
+        seen.append(self.spec.algorithm)
         step(self)
 
     monkeypatch.setattr(timing.Simulation, "step", watched)

@@ -10,6 +10,7 @@ from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.evaluation import client_losses, evaluate
 from fairfl.simulation.flat_parameters import bind
 from fairfl.simulation.losses import LOSSES
+from tests.unit.simulation.federations import spec_of
 
 MODELS = {
     "resnet": {"name": "resnet", "widths": [4, 6], "blocks": [1, 1]},
@@ -42,8 +43,7 @@ def clients(held_out):
 
 def backend_of(model, loss, held_out=(5, 0)):
     federation = clients(list(held_out))
-    spec = {"model": MODELS[model], "loss": loss, "seed": 0, "precision": "fp32"}
-    spec |= {"optimizer": "sgd", "weight_decay": 0.0}
+    spec = spec_of(model=MODELS[model], loss=loss, seed=0)
     return *make_backend(spec, federation, "auto", CPU), federation
 
 

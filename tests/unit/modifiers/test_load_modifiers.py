@@ -8,7 +8,8 @@ import torch
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
-from fairfl.experiments.declaration import declaration, names, parameters
+from fairfl.experiments.declaration import declaration, parameters
+from fairfl.experiments.plugins import names
 from fairfl.runtime.validation import SpecError
 from tests.unit.modifiers.updates import D, close, federation, reports, tensor
 
@@ -32,7 +33,9 @@ def test_declarations_are_read_without_running_the_file(name):
 
 def test_reading_declarations_does_not_import_torch():
     code = (
-        "import sys; from fairfl.experiments.declaration import declaration, names\n"
+        "import sys\n"
+        "from fairfl.experiments.declaration import declaration\n"
+        "from fairfl.experiments.plugins import names\n"
         "for name in names('modifiers'): declaration('modifiers', name)\n"
         "assert 'torch' not in sys.modules"
     )

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from fairfl.experiments.declaration import declaration, names
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
 from fairfl.reporting import figures, measured, style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.separators import line_in_frame

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.training_spec import TrainingSpec
 
 
 def clients_of(samples, classes, validation=None):
@@ -31,9 +32,10 @@ def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0):
 
 
 def spec_of(**changes):
-    """A run spec as fairfl.workflow.job_specs.train makes it."""
+    """The spec of a run."""
     spec = {
         "setting": "toy",
+        "variant": "default",
         "model": {"name": "logistic_regression", "init": "pytorch"},
         "loss": "cross_entropy",
         "clients_per_round": 3,
@@ -53,7 +55,7 @@ def spec_of(**changes):
         "hyperparameters": {"weighting": "size"},
         "seed": 1,
     }
-    return spec | changes
+    return TrainingSpec(**spec | changes)
 
 
 def gradient(run, w, client, rows=slice(None)):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairfl.algorithms import load
-from fairfl.experiments.declaration import names
+from fairfl.experiments.plugins import names
 from fairfl.jobs.partition import partition
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.clients import Clients, Part

@@ -434,7 +434,7 @@ def test_a_convolution_takes_the_step_of_plain_autograd():
     backend, x = make_backend(spec, clients, "sequential", CPU)
     from fairfl import models
 
-    plain = models.build(spec["model"], clients.shape, 3).double()
+    plain = models.build(spec.model.model_dump(), clients.shape, 3).double()
     flat_parameters.bind(plain, x.clone())
     images, labels = clients.parts["train"].of(0)
     nn.functional.cross_entropy(plain(images), labels).backward()

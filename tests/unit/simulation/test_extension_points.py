@@ -40,6 +40,8 @@ def register(monkeypatch, name, **members):
     members = {"aggregate": uniform, "__module__": module.__name__} | members
     module.Config, module.Toy = members.pop("Config", type("Config", (Strict,), {})), type("Toy", (Algorithm,), members)
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    known = (name, "fedavg", "logistic_regression", "mlp", "cnn")
+    monkeypatch.setattr("fairfl.experiments.plugins.names", lambda kind: known)
     assert algorithms.load(name) is module.Toy
 
 

@@ -49,7 +49,8 @@ def clients(files):
 
 
 def spec(**changes):
-    return spec_of(model=MODEL, loss="next_word", batch_size=8, learning_rate=1.0, rounds=8, evaluate_every=4) | changes
+    learning = {"loss": "next_word", "batch_size": 8, "learning_rate": 1.0, "rounds": 8, "evaluate_every": 4}
+    return spec_of(**{"model": MODEL} | learning | changes)
 
 
 def test_tokens_reach_the_model_as_they_are(files, clients):

@@ -59,7 +59,8 @@ def clients(tmp_path_factory):
 
 def spec(**changes):
     learning = {"batch_size": 16, "local_epochs": 2, "learning_rate": 5e-3, "optimizer": "adamw", "weight_decay": 0.01}
-    return spec_of(model=MODEL, clients_per_round=4, rounds=5, evaluate_every=5, **learning) | changes
+    learning |= {"model": MODEL, "clients_per_round": 4, "rounds": 5, "evaluate_every": 5}
+    return spec_of(**learning | changes)
 
 
 def test_every_client_has_reviews_of_one_domain(clients):

@@ -91,7 +91,10 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
         delta=torch.from_numpy(g),
     )
     order = fedfv.projection_order(reports, algorithm.config)
-    h = fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, algorithm.config.alpha)).numpy() @ g
+    h = (
+        fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, algorithm.config.alpha)).numpy()
+        @ g
+    )
     state = algorithm.init_state(Federation(reports.samples, reports.x))
     step, _ = algorithm.aggregate(state, reports)
     return h, step.weights.numpy() @ g

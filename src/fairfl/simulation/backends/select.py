@@ -1,7 +1,5 @@
 """The backend that runs a model, and the model's first values."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -15,10 +13,11 @@ from fairfl.simulation.clients import Clients
 from fairfl.simulation.device import product_dtype
 from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed
 from fairfl.simulation.seeds import seed_of
+from fairfl.simulation.training_spec import LearningSpec
 
 
 def make_backend(
-    spec: dict[str, Any],
+    spec: LearningSpec,
     clients: Clients,
     name: str,
     device: torch.device,
@@ -30,25 +29,25 @@ def make_backend(
     `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
     Raises ValueError if the backend cannot run the model.
     """
-    outputs = outputs_needed(spec["loss"], clients.classes)
+    outputs = outputs_needed(spec.loss, clients.classes)
     train = clients.parts["train"]
 
     def built(*purpose: str | int) -> torch.nn.Module:
-        seed = seed_of(spec["seed"], *purpose)
-        model = flat_parameters.initial(lambda: models.build(spec["model"], clients.shape, outputs), seed)
+        seed = seed_of(spec.seed, *purpose)
+        model = flat_parameters.initial(lambda: models.build(spec.model.model_dump(), clients.shape, outputs), seed)
         return model.to(device=device, dtype=clients.dtype)
 
     model = built("init")
-    clients.check(model, spec["loss"])
+    clients.check(model, spec.loss)
     x = flat_parameters.flatten(model)
     if count is not None:
         x = torch.stack([x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))])
-    can = supports(model) and isinstance(LOSSES[spec["loss"]], ClosedForm)
-    special = special or ("" if spec["optimizer"] == "sgd" else f"optimizer {spec['optimizer']}")
-    special = special or ("weight decay" if spec["weight_decay"] else "")
+    can = supports(model) and isinstance(LOSSES[spec.loss], ClosedForm)
+    special = special or ("" if spec.optimizer == "sgd" else f"optimizer {spec.optimizer}")
+    special = special or ("weight decay" if spec.weight_decay else "")
     stackable = can and not special
     if name == "stacked" and not stackable:
-        what = special if can else f"model {spec['model']['name']}"
+        what = special if can else f"model {spec.model.name}"
         raise ValueError(f"backend stacked cannot run {what}; use auto or sequential")
     kind = Stacked if stackable and name != "sequential" else Sequential
-    return kind(model, spec["loss"], train, product_dtype(spec["precision"])), x
+    return kind(model, spec.loss, train, product_dtype(spec.precision)), x

@@ -1,0 +1,68 @@
+"""What a training depends on, as the specs of the jobs that train say it."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.parts import (
+    Algorithm,
+    Choice,
+    Count,
+    Data,
+    Decay,
+    Keep,
+    LabelNoise,
+    Loss,
+    Optimizer,
+    PartName,
+    Precision,
+    Seed,
+    Split,
+)
+from fairfl.experiments.plugins import known
+
+
+class Model(Choice):
+    """A file of fairfl.models with its parameters."""
+
+    name: Annotated[str, AfterValidator(known("models"))]
+
+
+class LearningSpec(JobSpec):
+    """Local training of one model: by clients of a federation, by one client alone, or on pooled data."""
+
+    data: Data | None = Field(None, description="of the prepared tensors, which are an input; recorded, not read")
+    model: Model
+    loss: Loss
+    optimizer: Optimizer = Field(description="of the local steps; starts anew in each round")
+    learning_rate: float = Field(description="of the local steps, before any decay")
+    weight_decay: float = Field(description="decoupled: y shrinks by learning_rate x weight_decay per step")
+    batch_size: Count | None = Field(description="samples; null: full batch")
+    precision: Precision = Field(description="arithmetic of the layers' products")
+    seed: Seed
+
+
+class TrainingSpec(LearningSpec):
+    """One run: setting x variant x seed."""
+
+    setting: str
+    algorithm: Algorithm
+    variant: str = Field(description="its folder")
+    hyperparameters: dict[str, Any] = Field(description="all of the algorithm's, as its Config names them")
+    modifiers: dict[str, dict[str, Any]] = Field(description="modifier -> all of its hyper-parameters")
+    clients_per_round: Count
+    rounds: Count
+    local_epochs: Count = Field(description="epochs of each client in a round")
+    lr_decay: Decay | None = Field(description="null: a constant learning rate")
+    evaluate_every: Count = Field(description="rounds between two evaluations")
+    evaluated_parts: list[PartName]
+    keep: Keep = Field(description="what the run leaves: nothing, its last model, or its path over evaluated rounds")
+
+    # What the partition, an input, was made from: recorded so that `snakemake plan` names what changed, not read.
+    samples: Count | None = None
+    partition: Choice | None = None
+    partition_seed: Seed | None = None
+    label_noise: LabelNoise | None = None
+    clients: Count | None = None
+    split: Split | None = None
