@@ -201,9 +201,9 @@ def _parsed(text: str, separators: str) -> dict[str, Value]:
     for pair in [] if text == _DEFAULT else re.split(f"[{separators}]", text):
         key, equals, value = (piece.strip() for piece in pair.partition("="))
         if not (key and equals and value):
-            raise FairflError(f"hyper-parameters {shown(text)}: {shown(pair.strip())} is not key=value")
+            raise FairflError(f"hyperparameters {shown(text)}: {shown(pair.strip())} is not key=value")
         if key in found:
-            raise FairflError(f"hyper-parameters {shown(text)}: {shown(key)} is given twice")
+            raise FairflError(f"hyperparameters {shown(text)}: {shown(key)} is given twice")
         found[key] = _value(value)
     return found
 

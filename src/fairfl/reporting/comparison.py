@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import Literal
 
 from fairfl.experiments.paper import Artifact
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin
-from fairfl.reporting.arms import Arm, arm, arm_text, spelled
 from fairfl.reporting.changes import changed_by_scale, changed_keys
 from fairfl.reporting.claims.contradictions import Found, contradictions
 from fairfl.reporting.marks import Known
 from fairfl.reporting.results import (
     MEASURED_KINDS,
+    NO_VARIANT,
     Cell,
     Values,
     digits_of,
@@ -139,27 +140,25 @@ class _Table:
         """The artifact's own cells, then reported numbers that it has no cell for."""
         done = set()
         for setting in self.artifact.settings:
-            for algorithm, hyperparameters, said in self.rows_in(setting):
-                for column in self.artifact.columns_for(algorithm, setting):
+            for variant, said in self.rows_in(setting):
+                for column in self.artifact.columns_for(variant.algorithm, setting):
                     for metric in expanded(column, (self.here, setting), (self.printed, setting)):
-                        done.add(key_of(setting, algorithm, arm(hyperparameters), metric))
-                        yield self.line(setting, algorithm, hyperparameters, metric, said)
-        for setting, algorithm, levels, metric in self.printed.cells:
-            if (setting, algorithm, levels, metric) not in done:
-                yield self.line(setting, algorithm, _level_text(levels), metric, Known(""))
+                        done.add(key_of(setting, variant, metric))
+                        yield self.line(setting, variant, metric, said)
+        for setting, variant, metric in self.printed.cells:
+            if (setting, variant, metric) not in done:
+                yield self.line(setting, variant, metric, Known(""))
 
-    def rows_in(self, setting: str) -> list[tuple[str, str, Known]]:
-        """(algorithm, hyper-parameters, how they are known) of the setting's rows; a nameless one where numbers belong
+    def rows_in(self, setting: str) -> list[tuple[Variant, Known]]:
+        """(variant, how its hyper-parameters are known) of the setting's rows; a nameless one where numbers belong
         to no algorithm."""
         if not self.artifact.rows and self.artifact.of_settings:
-            return [("", "", Known(""))]
+            return [(NO_VARIANT, Known(""))]
         rows = self.artifact.rows_in(setting)
-        return [(row.algorithm, spelled(row.hyperparameters), known(row)) for row in rows]
+        return [(row.variant, known(row)) for row in rows]
 
-    def line(self, setting: str, algorithm: str, hyperparameters: str, metric: str, said: Known) -> ComparisonLine:
-        levels = arm(hyperparameters)
-        paper = self.printed.find(setting, algorithm, levels, metric)
-        here = self.here.find(setting, algorithm, levels, metric)
+    def line(self, setting: str, variant: Variant, metric: str, said: Known) -> ComparisonLine:
+        paper, here = (values.find(setting, variant, metric) for values in (self.printed, self.here))
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
         paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
@@ -175,8 +174,8 @@ class _Table:
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
-            algorithm=algorithm,
-            hyperparameters=hyperparameters,
+            algorithm=variant.algorithm,
+            hyperparameters=variant.csv,
             metric=metric,
             unit=units[0],
             reported=number_text(paper_or_none.mean),
@@ -188,18 +187,14 @@ class _Table:
             difference_over_spread=number_text(over),
             verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
             provenance=", ".join(said.words),
-            note="; ".join(filter(None, (said.note, _note(here, metric, arm_text(algorithm, levels))))),
+            note="; ".join(filter(None, (said.note, _note(here, metric, str(variant))))),
             reported_note=paper_or_none.note,
-            contradiction="; ".join(self.against.get((self.name, key_of(setting, algorithm, levels, metric)), ())),
+            contradiction="; ".join(self.against.get((self.name, key_of(setting, variant, metric)), ())),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
             runs=";".join(here_or_none.runs),
             fingerprints=";".join(here_or_none.fingerprints),
         )
-
-
-def _level_text(levels: Arm) -> str:
-    return ",".join(f"{key}={value}" for key, value in levels)
 
 
 # Why there is no number of ours, by where it would come from.

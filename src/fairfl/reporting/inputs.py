@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from fairfl.data import prepared
+from fairfl.experiments.variant import Variant
 from fairfl.metrics.origin import owner
 from fairfl.partition.partition_file import read
 from fairfl.reporting import measured
-from fairfl.reporting.arms import arm
 from fairfl.reporting.changes import changed_keys
 from fairfl.reporting.units import factor
 from fairfl.runtime import shape, tables
@@ -22,11 +22,6 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.shape import COUNT
 from fairfl.runtime.validation import nearest
 
-# Letters that the papers print in place of a hyper-parameter's name.
-GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ",
-    "lambda": "λ", "mu": "μ", "rho": "ρ", "sigma": "σ", "tau": "τ",
-}  # fmt: skip
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 
 _TIDY = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "run")
@@ -74,36 +69,36 @@ class NothingRun(FairflError):
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table, one box or curve of a figure: an algorithm with its hyper-parameters."""
+    """One row of a table, one box or curve of a figure: a variant of an algorithm."""
 
-    algorithm: str
+    variant: Variant
     title: str
-    values: tuple[tuple[str, Any], ...]
     setting: str | None = None  # the only one that has it; None: all
     printed: str | None = None  # what the paper prints in place of title and values
 
     @property
+    def algorithm(self) -> str:
+        return self.variant.algorithm
+
+    @property
     def hyperparameters(self) -> str:
-        """As the tidy files spell them: 'lambda=1.0', '' if none."""
-        return ",".join(f"{key}={value}" for key, value in self.values)
+        """As in CSV files: 'lambda=1.0', '' if none."""
+        return self.variant.csv
 
     @property
     def label(self) -> str:
         """As the papers print it: 'EAGLE λ = 0.1'."""
-        if self.printed is not None:
-            return self.printed
-        shown = ", ".join(f"{symbol(key)} = {value}" for key, value in self.values)
-        return f"{self.title} {shown}".rstrip()
+        return self.variant.label(self.title) if self.printed is None else self.printed
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The lines of a tidy or rounds frame that belong to this row."""
-        mine = (frame["algorithm"] == self.algorithm) & (frame["hyperparameters"] == self.hyperparameters)
-        return frame[mine if self.setting is None else mine & (frame["setting"] == self.setting)]
+        own = (frame["algorithm"] == self.algorithm) & frame["hyperparameters"].isin(self._spellings(frame))
+        return frame[own if self.setting is None else own & (frame["setting"] == self.setting)]
 
-
-def symbol(key: str) -> str:
-    """'lambda' -> 'λ', 'eta_lambda' -> 'η_λ', anything else as it is."""
-    return "_".join(GREEK.get(part, part) for part in key.split("_"))
+    def _spellings(self, frame: pd.DataFrame) -> list[str]:
+        """The texts that stand for the row's hyper-parameters in a frame: 'q=1' and 'q=1.0' are equal."""
+        texts = frame["hyperparameters"].unique()
+        return [text for text in texts if Variant.from_csv(self.algorithm, text) == self.variant]
 
 
 @dataclass(frozen=True)
@@ -135,9 +130,8 @@ class Inputs:
         titles = self.spec["algorithms"]
         return [
             Row(
-                row["algorithm"],
+                Variant(row["algorithm"], row["hyperparameters"]),
                 titles[row["algorithm"]],
-                tuple(sorted(row["hyperparameters"].items())),
                 row["setting"],
                 row["title"],
             )
@@ -164,7 +158,7 @@ class Inputs:
 
     @cached_property
     def reported(self) -> pd.DataFrame:
-        """The paper's own numbers, those of this artifact first, in the units that it prints; `arm` tells rows apart.
+        """The paper's own numbers, those of this artifact first, in its units; `variant` tells rows apart.
 
         Empty cells are left out. Curves have metric <metric>_curve and a column `round`.
         """
@@ -174,9 +168,9 @@ class Inputs:
         frame = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(_REPORTED))
         frame = frame[frame["value"].notna()]
         rounds = frame["note"].astype(str).str.extract(r"^round=(\d+)")[0].astype("Int64")
-        arms = frame["hyperparameters"].map(lambda text: str(arm(text)))
+        variants = [Variant.from_csv(*pair) for pair in zip(frame["algorithm"], frame["hyperparameters"], strict=True)]
         units = self.units | {f"{name}_curve": unit for name, unit in self.units.items()}
-        return in_units(frame.assign(round=rounds, arm=arms), units)
+        return in_units(frame.assign(round=rounds, variant=pd.Series(variants, frame.index, dtype=object)), units)
 
     def reported_for(self, setting: str, row: Row, metric: str) -> pd.DataFrame:
         """The paper's number (at most one line) or, for <metric>_curve, its points for one row."""
@@ -185,7 +179,7 @@ class Inputs:
         if kind != "setting":
             mine &= frame["algorithm"] == row.algorithm
         if kind == "variant":
-            mine &= frame["arm"] == str(arm(row.hyperparameters))
+            mine &= frame["variant"].map(lambda variant: variant == row.variant).astype(bool)
         own = frame[mine]
         return own[own["artifact"] == own["artifact"].iloc[0]] if len(own) else own
 
@@ -259,10 +253,9 @@ class Inputs:
 
     def model(self, setting: str, row: Row) -> tuple[int, dict[str, np.ndarray]] | None:
         """(seed, tensors) of the first model that the spec lists for a row, None if it was not run."""
-        wanted = row.hyperparameters.lower() or "default"
-        for run, path in self.spec.get("files", {}).get("model", {}).items():
-            *parts, seed = run.split("/")
-            if parts[:2] == [setting, row.algorithm] and parts[2].lower() == wanted:
+        for run, path in self._files("model").items():
+            place, algorithm, folder, seed = run.split("/")
+            if place == setting and Variant.from_folder(algorithm, folder).untuned == row.variant:
                 return int(seed.removeprefix("seed")), tensors_of(Path(path))
         return None
 

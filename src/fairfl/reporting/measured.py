@@ -5,9 +5,9 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfl.experiments.variant import Variant
 from fairfl.metrics.origin import owner
 from fairfl.metrics.statistics import STATISTICS
-from fairfl.reporting.arms import Arm, arm
 from fairfl.runtime import result_files
 from fairfl.runtime.errors import FairflError
 
@@ -42,21 +42,21 @@ class Timed:
     """What fairfl.jobs.timing measured in a setting: seconds of each repetition, and on what."""
 
     machine: str  # 'AMD EPYC 7763, 1 thread'
-    seconds: dict[tuple[str, Arm, str], list[float]]  # algorithm, arm ("" and () if it belongs to the setting), metric
+    seconds: dict[tuple[Variant, str], list[float]]  # by variant (none if it belongs to the setting) and metric
     fingerprint: str = ""
 
-    def of(self, algorithm: str, levels: Arm, metric: str) -> list[float]:
-        """Repetitions of a metric for an arm; none if it was not timed."""
-        return self.seconds.get(("", (), metric) if owner(metric) == "setting" else (algorithm, levels, metric), [])
+    def of(self, variant: Variant, metric: str) -> list[float]:
+        """Repetitions of a metric for a variant; none if it was not timed."""
+        return self.seconds.get((Variant("", {}) if owner(metric) == "setting" else variant, metric), [])
 
 
 def timed(path: Path) -> Timed:
     """Raises OSError or FairflError naming the file."""
     record = result_files.read(path, "variants", "metrics", "device", "processor", "threads", "fingerprint")
-    seconds = {("", (), metric): values for metric, values in record["metrics"].items()}
+    seconds = {(Variant("", {}), metric): values for metric, values in record["metrics"].items()}
     for own in record["variants"]:
-        levels = arm(own["hyperparameters"])
-        seconds |= {(own["algorithm"], levels, metric): values for metric, values in own["seconds"].items()}
+        variant = Variant.from_csv(own["algorithm"], own["hyperparameters"])
+        seconds |= {(variant, metric): values for metric, values in own["seconds"].items()}
     machine = record["processor"]
     if record["device"] == "cpu":
         machine += f", {record['threads']} thread{'' if record['threads'] == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Numbers by (setting, algorithm, hyper-parameters, metric): ours over seeds, and the papers' own.
+"""Numbers by (setting, variant, metric): ours over seeds, and the papers' own.
 
 `Values` is what claims and the comparison ask. Both sides are kept in the unit that the paper prints
 (`metrics.<id>.unit`), so that a constant in a claim means the same on both.
@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.paper import Metric, Paper
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
 from fairfl.reporting import measured
-from fairfl.reporting.arms import Arm, arm, arm_text
 from fairfl.reporting.units import counts, factor
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
-Key = tuple[str, str, Arm, str]
+Key = tuple[str, Variant, str]  # setting, variant, metric
 
 TIDY_COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "run", "fingerprint")
 REPORTED_COLUMNS = (
@@ -34,6 +34,7 @@ REPORTED_COLUMNS = (
 MEASURED_KINDS = ("table", "figure")
 # How the note of a reported cell without a number begins if the paper says that its runs diverged.
 DIVERGED = "diverged"
+NO_VARIANT = Variant("", {})  # what numbers belong to that a setting has
 
 
 # -- metrics ----------------------------------------------------------------------------------
@@ -53,10 +54,10 @@ def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
 
 
 # -- values -----------------------------------------------------------------------------------
-def key_of(setting: str, algorithm: str, levels: Arm, metric: str) -> Key:
+def key_of(setting: str, variant: Variant, metric: str) -> Key:
     """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
-    kind = owner(metric)
-    return (setting, algorithm if kind != "setting" else "", levels if kind == "variant" else (), metric)
+    owners = {"setting": NO_VARIANT, "algorithm": Variant(variant.algorithm, {})}
+    return setting, owners.get(owner(metric), variant), metric
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Values:
-    """Cells by (setting, algorithm, hyper-parameters, metric).
+    """Cells by (setting, variant, metric).
 
     `skip_empty`: groups, argopt and trends pass over empty cells. True for the papers' numbers (a cell may
     be illegible or unprinted), False for ours (a diverged run must not vanish from a minimum).
@@ -90,13 +91,13 @@ class Values:
     cells: Mapping[Key, Cell] = field(default_factory=dict)
     skip_empty: bool = False
 
-    def find(self, setting: str, algorithm: str, levels: Arm, metric: str) -> Cell | None:
-        return self.cells.get(key_of(setting, algorithm, levels, metric))
+    def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
+        return self.cells.get(key_of(setting, variant, metric))
 
-    def missing(self, setting: str, algorithm: str, levels: Arm, metric: str) -> str:
+    def missing(self, setting: str, variant: Variant, metric: str) -> str:
         """Say what stands in the way of a number."""
-        where = f"{metric} of {arm_text(algorithm, levels)} in {setting}" if algorithm else f"{metric} in {setting}"
-        cell = self.find(setting, algorithm, levels, metric)
+        where = f"{metric} of {variant} in {setting}" if variant.algorithm else f"{metric} in {setting}"
+        cell = self.find(setting, variant, metric)
         if cell is None:
             return f"no value for {where}"
         if cell.diverged:
@@ -106,7 +107,7 @@ class Values:
     def members(self, setting: str, family: str) -> set[str]:
         """Metrics 'gap_client_0', ... that a column 'gap_client_k' stands for."""
         pattern = re.compile(re.escape(family.removesuffix("k")) + r"\d+")
-        return {key[3] for key in self.cells if key[0] == setting and pattern.fullmatch(key[3])}
+        return {metric for place, _, metric in self.cells if place == setting and pattern.fullmatch(metric)}
 
 
 def expanded(column: str, *sources: tuple[Values, str]) -> list[str]:
@@ -163,7 +164,8 @@ def read_tidy(
     samples: dict[Key, dict[str, tuple[float | None, dict[str, str]]]] = {}
     for path in paths:
         for where, row in _lines(path, TIDY_COLUMNS) if path.is_file() else ():
-            key = (row["setting"], row["algorithm"], _located(where, arm, row["hyperparameters"]), row["metric"])
+            variant = _located(where, Variant.from_csv, row["algorithm"], row["hyperparameters"])
+            key = (row["setting"], variant, row["metric"])
             value = _number(row, "value", where)
             wanted = unit_of(row["setting"], row["metric"], row["unit"])
             if value is not None:
@@ -204,10 +206,10 @@ def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
         _check_known(where, row, paper, artifact)
         if row["note"].startswith("round="):
             continue
-        levels = _located(where, arm, row["hyperparameters"])
-        key = key_of(row["setting"], row["algorithm"], levels, row["metric"])
+        variant = _located(where, Variant.from_csv, row["algorithm"], row["hyperparameters"])
+        key = key_of(row["setting"], variant, row["metric"])
         if key in cells:
-            raise FairflError(f"{where}: {row['metric']} of {arm_text(key[1], key[2])} stands twice")
+            raise FairflError(f"{where}: {row['metric']} of {key[1]} stands twice")
         described = metric_of(paper.metrics, row["metric"])
         wanted = described.shown_in(row["unit"]) if described else row["unit"]
         scale = _located(where, factor, row["unit"], wanted)
@@ -247,7 +249,7 @@ def ours(workload: Workload, results: Path) -> Values:
     for file, (setting, algorithm), read in _files_of_one_value(workload):
         for metric, value in read(results / file).items() if (results / file).is_file() else ():
             whole = math.isfinite(value)
-            cells[setting, algorithm, (), metric] = Cell(
+            cells[setting, Variant(algorithm, {}), metric] = Cell(
                 mean=value if whole else None,
                 seeds=1,
                 diverged=int(not whole),
@@ -258,7 +260,7 @@ def ours(workload: Workload, results: Path) -> Values:
     for setting in settings:
         said = configured(workload.settings[setting].training())
         own = {metric: Cell(value, seeds=1, unit=unit_of(setting, metric)) for metric, value in said.items()}
-        cells |= {(setting, "", (), metric): cell for metric, cell in own.items()}
+        cells |= {(setting, NO_VARIANT, metric): cell for metric, cell in own.items()}
     for setting in workload.seconds:
         file = f"timed/{setting}.json"
         if (results / file).is_file():
@@ -267,17 +269,17 @@ def ours(workload: Workload, results: Path) -> Values:
         file = f"{paper}/{key}.csv"
         if artifact.drawing and artifact.claims and (results / file).is_file():
             drawn = measured.drawn(results / file)
-            cells |= {(name, algorithm, (), metric): Cell(value) for (algorithm, metric), value in drawn.items()}
+            cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn.items()}
     return Values(cells)
 
 
 def _timed(setting: str, file: str, found: measured.Timed, unit_of: Callable[[str, str, str], str]) -> dict[Key, Cell]:
     """Mean and population standard deviation over the repetitions of what was timed in a setting."""
     cells = {}
-    for (algorithm, levels, metric), seconds in found.seconds.items():
+    for (variant, metric), seconds in found.seconds.items():
         unit = unit_of(setting, metric, "seconds")
         scale = factor("seconds", unit)
-        cells[setting, algorithm, levels, metric] = Cell(
+        cells[setting, variant, metric] = Cell(
             mean=statistics.fmean(seconds) * scale,
             std=statistics.pstdev(seconds) * scale,
             seeds=len(seconds),

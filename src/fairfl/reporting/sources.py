@@ -6,9 +6,8 @@ from typing import Any
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
-from fairfl.experiments.variant import split_modifiers
+from fairfl.experiments.variant import Variant, split_modifiers
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.arms import Arm, arm
 from fairfl.reporting.marks import SURE, Known
 
 _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
@@ -50,8 +49,8 @@ def unprinted(setting: Setting) -> str:
 def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
     """Every value that a hyper-parameter has in the runs of a paper's artifacts, with the surest provenance of it.
 
-    Hyper-parameters are those that a row, a setting or the paper's defaults and grids name; an arm that leaves one out
-    has the setting's, the paper's or the algorithm file's. Modifiers of algorithms are no part of it.
+    Hyper-parameters are those that a row, a setting or the paper's defaults and grids name; a variant that leaves one
+    out has the setting's, the paper's or the algorithm file's. Modifiers of algorithms are no part of it.
     """
     source = workload.papers[paper]
     runs = [
@@ -67,10 +66,10 @@ def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
     for _, setting, row in runs:
         own = workload.settings[setting].hyperparameters.get(row.algorithm, {})
         named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *own])
-    found: dict[tuple[str, str, Arm], dict[str, Any]] = {}
+    found: dict[Variant, dict[str, Any]] = {}
     for key, setting, row in runs:
         for name, (value, provenance, note) in _levels(workload, paper, setting, row, named[row.algorithm]).items():
-            record = found.setdefault((row.algorithm, name, arm({name: value})), {
+            record = found.setdefault(Variant(row.algorithm, {name: value}), {
                 "algorithm": row.algorithm,
                 "title": source.algorithms[row.algorithm].title,
                 "hyperparameter": name,

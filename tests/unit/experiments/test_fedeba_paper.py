@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.arms import arm
 from fairfl.reporting.results import MEASURED_KINDS
 
 SCALES = ("paper", "small", "quick")
@@ -59,21 +59,24 @@ def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(
         lines = printed(root, key)
         if artifact.kind not in MEASURED_KINDS or not lines:
             continue
-        there = [(line["setting"], line["algorithm"], arm(line["hyperparameters"]), line["metric"]) for line in lines]
+        there = [
+            (line["setting"], Variant.from_csv(line["algorithm"], line["hyperparameters"]), line["metric"])
+            for line in lines
+        ]
         assert len(set(there)) == len(there), key
         own = set(cells(artifact))
         assert set(there) <= own, key
-        ours = {cell for cell in own - set(there) if "dp.target" not in dict(cell[2]) and cell[3] != "comm_cost"}
+        ours = {cell for cell in own - set(there) if cell[1].number("dp.target") is None and cell[2] != "comm_cost"}
         assert artifact.kind == "figure" or not ours, key
         assert all(line["artifact"] == key for line in lines)
 
 
 def cells(artifact):
-    """(setting, algorithm, hyper-parameters, metric) of all numbers of an artifact."""
+    """(setting, variant, metric) of all numbers of an artifact."""
     for setting in artifact.settings:
         for row in artifact.rows_in(setting):
             for metric in artifact.columns_for(row.algorithm, setting):
-                yield setting, row.algorithm, arm(row.hyperparameters), metric
+                yield setting, row.variant, metric
 
 
 def test_rows_of_tables_whose_values_are_not_printed_say_how_they_are_known(root):

@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.arms import arm
 from fairfl.reporting.results import MEASURED_KINDS
 
 SCALES = ("paper", "small", "quick")
@@ -64,21 +64,21 @@ def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(
             continue
         with path.open(newline="") as file:
             printed = {
-                (row["setting"], row["algorithm"], arm(row["hyperparameters"]), row["metric"])
+                (row["setting"], Variant.from_csv(row["algorithm"], row["hyperparameters"]), row["metric"])
                 for row in csv.DictReader(file)
             }
         if artifact.kind == "table":
-            assert printed == {cell for cell in cells(artifact) if cell[3] != "train_seconds_per_model"}, key
+            assert printed == {cell for cell in cells(artifact) if cell[2] != "train_seconds_per_model"}, key
         assert {cell[0] for cell in printed} <= set(artifact.settings)
 
 
 def cells(artifact):
-    """(setting, algorithm, hyper-parameters, metric); nameless where a number belongs to the setting."""
+    """(setting, variant, metric); a nameless variant where a number belongs to the setting."""
     found = set()
     for setting in artifact.settings:
         for metric in artifact.columns_in.get(setting, artifact.columns):
-            rows = [(row.algorithm, arm(row.hyperparameters)) for row in artifact.rows_in(setting)]
-            found |= {(setting, *row, metric) for row in rows or [("", ())]}
+            variants = [row.variant for row in artifact.rows_in(setting)]
+            found |= {(setting, variant, metric) for variant in variants or [Variant("", {})]}
     return found
 
 

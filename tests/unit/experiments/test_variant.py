@@ -144,7 +144,7 @@ def test_a_row_of_a_paper_is_a_variant():
 )
 def test_bad_hyper_parameters_are_named(text, message):
     for read in (Variant.from_csv, Variant.from_folder):
-        with pytest.raises(FairflError, match=f"^hyper-parameters .*{message}$"):
+        with pytest.raises(FairflError, match=f"^hyperparameters .*{message}$"):
             read("qffl", text.replace(",", "~") if read == Variant.from_folder else text)
 
 

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Row
-from fairfl.reporting.arms import arm
+from fairfl.experiments.variant import Variant
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
 from fairfl.reporting.results import Cell, Values
@@ -20,7 +20,7 @@ NUMBERS = {
     ("eagle", "lambda=2.0"): {"gap": 0.1, "acc": 0.675},
     ("eagle", "lambda=10"): {"gap": 0.1004, "acc": 0.66},
 }
-ROWS = [Row(algorithm=name, hyperparameters=dict(arm(text))) for name, text in NUMBERS]
+ROWS = [Row(algorithm=name, hyperparameters=dict(Variant.from_csv(name, text).values)) for name, text in NUMBERS]
 
 
 def table(setting: str = "s", skip_empty: bool = False, **changed: float | None) -> Values:
@@ -28,10 +28,10 @@ def table(setting: str = "s", skip_empty: bool = False, **changed: float | None)
     cells = {}
     for (name, text), metrics in NUMBERS.items():
         for metric, value in metrics.items():
-            cells[setting, name, arm(text), metric] = Cell(value)
-        label = "_".join([name, *(f"{value:g}".replace(".", "") for _, value in arm(text))])
+            cells[setting, Variant.from_csv(name, text), metric] = Cell(value)
+        label = "_".join([name, *(f"{value:g}".replace(".", "") for _, value in Variant.from_csv(name, text).values)])
         if label in changed:
-            cells[setting, name, arm(text), "gap"] = Cell(changed[label])
+            cells[setting, Variant.from_csv(name, text), "gap"] = Cell(changed[label])
     return Values(cells, skip_empty)
 
 
@@ -95,17 +95,17 @@ def test_claims(text, status) -> None:
 
 def test_tree() -> None:
     assert parse("gap(eagle, lambda=1.0)@s.a0.1 - 1 < min_over(gap, !eagle)", "c") == Comparison(
-        Binary("-", CellOf("gap", "eagle", (("lambda", 1.0),), "s.a0.1"), 1.0),
+        Binary("-", CellOf("gap", Variant("eagle", {"lambda": 1.0}), "s.a0.1"), 1.0),
         "<",
-        Group("min", "gap", None, ("eagle",), (), None),
+        Group("min", "gap", None, ("eagle",), Variant("", {}), None),
     )
-    assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", "a", (("k", "v"), ("l", -0.002)))
+    assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", Variant("a", {"k": "v", "l": -0.002}))
 
 
 def test_keys_of_modifiers_have_a_dot() -> None:
     parameters = {"q": 1, "dp.sigma": 2, "lsr": True}
     rows = [Row(algorithm="qffl", hyperparameters=parameters | {"dp.sigma": sigma}) for sigma in (2, 5)]
-    values = Values({("s", "qffl", arm(row.hyperparameters), "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
+    values = Values({("s", row.variant, "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
     assert judged("acc(qffl, q=1, dp.sigma=2, lsr=true) == 0.9", values, rows).status == "holds"
     assert judged("monotone(acc, qffl, dp.sigma, down)", values, rows).status == "holds"
     assert judged("max_over(acc, !fedavg, dp.sigma=5) == 0.4", values, rows).status == "holds"
@@ -117,7 +117,7 @@ def test_dominance_names_the_better_row_and_forgives_ties() -> None:
     assert "dominated by eagle(lambda=2)" in judged("undominated eagle(lambda=10): acc up, gap down").reason
     values = table(fedavg=0.1)  # as good as eagle(lambda=2) in gap, better in acc
     assert judged("undominated eagle(lambda=2): acc up, gap down", values).reason == "dominated by fedavg"
-    same = Values({**values.cells, ("s", "fedavg", (), "acc"): Cell(0.675)})
+    same = Values({**values.cells, ("s", Variant("fedavg", {}), "acc"): Cell(0.675)})
     assert judged("undominated eagle(lambda=2): acc up, gap down", same).status == "holds"
 
 
@@ -134,7 +134,7 @@ def test_dominance_needs_numbers() -> None:
 def test_a_name_may_stand_for_an_arm() -> None:
     statement = parse("cv(row) == sqrt(var(row)@t) / abs(-acc(row)) + cv(fedavg) * max_over(cv, *)", "c")
     meant = "cv(q, a=1) == sqrt(var(q, a=1)@t) / abs(-acc(q, a=1)) + cv(fedavg) * max_over(cv, *)"
-    assert bound(statement, "row", "q", arm("a=1")) == parse(meant, "c")
+    assert bound(statement, "row", Variant("q", {"a": 1})) == parse(meant, "c")
 
 
 def test_equalities_and_argopt_accept_ties_at_the_printed_precision_only() -> None:
@@ -154,14 +154,15 @@ def test_trend_is_taken_along_the_number_not_the_order_of_rows() -> None:
 
 def test_trend_with_a_fixed_parameter() -> None:
     rows = [Row(algorithm="f", hyperparameters={"a": a, "t": t}) for a in (1, 2) for t in (0, 1)]
-    values = Values({("s", "f", arm(row.hyperparameters), "m"): Cell(float(n)) for n, row in enumerate(rows)})
+    values = Values({("s", row.variant, "m"): Cell(float(n)) for n, row in enumerate(rows)})
     assert judged("monotone(m, f, t, up, a=1)", values, rows).status == "holds"
     assert "other hyper-parameters change" in judged("monotone(m, f, t, up)", values, rows).reason
 
 
 def test_rows_of_another_setting_take_no_part() -> None:
     rows = [*ROWS, Row(algorithm="afl", setting="t.0"), Row(algorithm="fedprox", setting="s")]
-    values = Values({**table().cells, ("t.0", "afl", (), "gap"): Cell(0.0), ("s", "fedprox", (), "gap"): Cell(0.5)})
+    values = Values({**table().cells, ("t.0", Variant("afl", {}), "gap"): Cell(0.0)})
+    values = Values({**values.cells, ("s", Variant("fedprox", {}), "gap"): Cell(0.5)})
     assert judged("min_over(gap, *) == 0.1", values, rows).status == "holds"
     assert judged("argmax gap == fedprox", values, rows).status == "holds"
     assert judged("min_over(gap, afl)@t.0 == 0", values, rows).status == "holds"

@@ -75,11 +75,11 @@ def build(
     (root / "results/tidy").mkdir(parents=True)
     for setting in PAPER["settings"]:
         text = TIDY
-        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+        for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed, loss in ((0, 1.0), (1, 1.2)):
-                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},f{seed}"
-                text += f"{setting},{algorithm},{arm},{seed},loss,{loss},nats,d,10,{run}\n"
-                text += f"{setting},{algorithm},{arm},{seed},acc,0.5,fraction,d,10,{run}\n"
+                run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},f{seed}"
+                text += f"{setting},{algorithm},{variant},{seed},loss,{loss},nats,d,10,{run}\n"
+                text += f"{setting},{algorithm},{variant},{seed},acc,0.5,fraction,d,10,{run}\n"
         (root / f"results/tidy/{setting}.csv").write_text(text)
     return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
 
@@ -354,7 +354,7 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
         for row in rows
         if (row.artifact, row.setting, row.metric) == ("demo_table1", "same", "loss")
     }
-    fedavg, qffl, leftover = own[""], own["q=1.0"], own["q=3.0"]
+    fedavg, qffl, leftover = own[""], own["q=1.0"], own["q=3"]
     assert (fedavg.provenance, fedavg.note, fedavg.contradiction) == ("paper", "", "")
     assert (qffl.provenance, qffl.note, qffl.reported_note) == ("recalled", "from version 1", "equal to table 7")
     assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 1.50", "1.3", "agrees")
@@ -418,8 +418,8 @@ def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
     workload = build(tmp_path, reported, {"table1": table}, SECONDS, {"timed": {**SETTING, "timing": {}}})
     path = tmp_path / "results/timed/timed.json"
     path.parent.mkdir()
-    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
-    record = {"arms": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
+    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
+    record = {"variants": [variant], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
     path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
     rows = comparison_lines(workload, tmp_path, tmp_path / "results")
     mine = one(rows, "timed", metric="inference_seconds")

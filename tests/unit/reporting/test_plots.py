@@ -41,7 +41,7 @@ SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
 VECTORS = {"a": [3.0, 0.0], "b": [-1.06, 1.06], "c": [-0.57, -0.82]}
 
 
-def arm(row):
+def hyperparameters(row):
     return ",".join(f"{key}={value}" for key, value in sorted(row["hyperparameters"].items()))
 
 
@@ -82,7 +82,7 @@ def round_lines(features, labels, client, row, seed, path):
         losses = np.logaddexp(0, -sign * (inputs @ theta))
         for k, floor in enumerate((0.05, 0.3, 0.55)):
             loss = losses[client == k].mean()
-            yield (SETTING, row["algorithm"], arm(row), seed, at, k, loss, loss - floor)
+            yield (SETTING, row["algorithm"], hyperparameters(row), seed, at, k, loss, loss - floor)
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +101,10 @@ def results(tmp_path_factory):
             path = descend(features, labels, client, WEIGHTS[row["algorithm"]], seed)
             lines = list(round_lines(features, labels, client, row, seed, path))
             rounds += lines
-            run = f"{SETTING}/{row['algorithm']}/{arm(row) or 'default'}/seed{seed}"
+            run = f"{SETTING}/{row['algorithm']}/{hyperparameters(row) or 'default'}/seed{seed}"
             for *_, at, k, loss, gap in lines:
                 if at == ROUNDS - 1:
-                    common = (SETTING, row["algorithm"], arm(row), seed)
+                    common = (SETTING, row["algorithm"], hyperparameters(row), seed)
                     tail = ("nats", "blobs", ROUNDS, run, "f" * 16)
                     tidy += [(*common, f"loss_client_{k}", loss, *tail), (*common, f"gap_client_{k}", gap, *tail)]
             if seed == SEEDS[0]:
@@ -289,6 +289,27 @@ def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
     point = contour.iloc[37]
     margin = (2 * labels - 1) * (features @ np.array([point["w1"], point["w2"]]) + bias)
     assert point["loss"] == pytest.approx(np.logaddexp(0, -margin[train]).mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(("plot", "panel"), [("separators", "line"), ("weight_paths", "path")])
+def test_models_of_tuned_variants_and_of_several_hyper_parameters_are_drawn(results, tmp_path, plot, panel):
+    """Their folders are called alpha=0.1~lambda=2.0 and q=5.0+tuned, tables print alpha=0.1,lambda=2.0 and q=5.0."""
+    files = dict(results)
+    for kind, read, write in (("tidy", pd.read_csv, "to_csv"), ("rounds", pd.read_parquet, "to_parquet")):
+        frame = read(results[kind][SETTING])
+        frame = frame.assign(hyperparameters=frame["hyperparameters"].replace("lambda=2.0", "alpha=0.1,lambda=2.0"))
+        getattr(frame, write)(tmp_path / kind, index=False)
+        files[kind] = {SETTING: str(tmp_path / kind)}
+    folders = {"lambda=2.0": "alpha=0.1~lambda=2.0", "q=5.0": "q=5.0+tuned"}
+    models = results["model"].items()
+    files["model"] = {"/".join(folders.get(part, part) for part in run.split("/")): path for run, path in models}
+    several = {"algorithm": "eagle", "hyperparameters": {"lambda": 2.0, "alpha": 0.1}}
+    rows = [several if row["algorithm"] == "eagle" else row for row in ROWS]
+    *_, frame = drawn(spec_of(files, plot, rows=rows))
+    drawn_rows = frame[frame["panel"] == panel][["algorithm", "hyperparameters"]].drop_duplicates()
+    assert {tuple(row) for row in drawn_rows.fillna("").to_numpy()} == {
+        ("afl", ""), ("qffl", "q=5.0"), ("eagle", "alpha=0.1,lambda=2.0"), ("fedavg", ""),
+    }  # fmt: skip
 
 
 def test_mean_loss_counts_every_client_alike():

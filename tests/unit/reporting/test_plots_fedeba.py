@@ -212,8 +212,8 @@ def curves(tmp_path):
         for k in range(4)
         for value in [shift + at / 250 + k / 50 + seed / 20 - row["hyperparameters"].get("dp.sigma", 0) / 100]
     ]
-    arm = ["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
-    columns = [*arm, *(f"{name}_test" for name in ("loss", "accuracy", "recall", "samples"))]
+    keys = ["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
+    columns = [*keys, *(f"{name}_test" for name in ("loss", "accuracy", "recall", "samples"))]
     pd.DataFrame(lines, columns=columns).to_parquet(tmp_path / "rounds.parquet")
     (tmp_path / "table7.csv").write_text(REPORTED)
     return {"rounds": {"all": str(tmp_path / "rounds.parquet")}, "reported": {"t": str(tmp_path / "table7.csv")}}

@@ -1,15 +1,13 @@
-"""Values: hyper-parameters compare as numbers, seeds become mean and spread, bad files are named."""
+"""Values: variants compare as numbers, seeds become mean and spread, bad files are named."""
 
 import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Metric, Paper
+from fairfl.experiments.variant import Variant
 from fairfl.metrics.configuration import configured
-from fairfl.reporting.arms import arm, arm_text, spelled
 from fairfl.reporting.results import Cell, Values, expanded, number_text, read_reported, read_tidy
 from fairfl.reporting.units import endless, factor, half_unit, printed
 from fairfl.runtime.errors import FairflError
@@ -34,41 +32,25 @@ def paper() -> Paper:
     [
         ("q=1", "q=1.0"),
         ("alpha=0.1,tau=10", "tau=10.0;alpha=.1"),
-        ({"q": 1}, "q=1e0"),
-        ({"lsr": True}, "lsr=1"),
-        ({"order": "loss"}, "order=loss"),
-        ({}, ""),
+        ("lsr=True", "lsr=1"),
+        ("order=loss",) * 2,
         ("", " "),
     ],
 )
-def test_hyperparameters_match_as_numbers_in_any_order(one, other) -> None:
-    assert arm(one) == arm(other)
+def test_hyperparameters_match_as_numbers_in_any_order(tmp_path, one, other) -> None:
+    values = read_tidy([tidy(tmp_path, f's,a,"{one}",0,loss,1.0,nats,d,5,r0,f0')])
+    assert values.find("s", Variant.from_csv("a", other), "loss").mean == 1.0
 
 
 @pytest.mark.parametrize(("one", "other"), [("q=1", "q=2"), ("q=1", "r=1"), ("order=loss", "order=no"), ("q=1", "")])
-def test_other_hyperparameters_do_not_match(one, other) -> None:
-    assert arm(one) != arm(other)
-
-
-@pytest.mark.parametrize("text", ["q", "=1", "q=", "q=1,q=1"])
-def test_broken_hyperparameters_are_named(text) -> None:
-    with pytest.raises(FairflError, match="hyperparameters"):
-        arm(text)
-
-
-@given(st.dictionaries(st.sampled_from("abc"), st.floats(allow_nan=False, allow_infinity=False)))
-def test_spelled_text_reads_back(hyperparameters) -> None:
-    assert arm(spelled(hyperparameters)) == arm(hyperparameters)
-
-
-def test_arm_text() -> None:
-    assert arm_text("eagle", arm("lambda=1.0")) == "eagle(lambda=1)"
-    assert arm_text("fedavg", ()) == "fedavg"
+def test_other_hyperparameters_do_not_match(tmp_path, one, other) -> None:
+    values = read_tidy([tidy(tmp_path, f"s,a,{one},0,loss,1.0,nats,d,5,r0,f0")])
+    assert values.find("s", Variant.from_csv("a", other), "loss") is None
 
 
 def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
     path = tidy(tmp_path, "s,a,q=1.0,0,loss,1.0,nats,d,5,r0,f0", "s,a,q=1.0,1,loss,3.0,nats,d,5,r1,f1")
-    cell = read_tidy([path]).find("s", "a", arm("q=1"), "loss")
+    cell = read_tidy([path]).find("s", Variant.from_csv("a", "q=1"), "loss")
     assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
     assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
 
@@ -77,9 +59,9 @@ def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
 def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")
     values = read_tidy([path])
-    cell = values.find("s", "a", (), "loss")
+    cell = values.find("s", Variant("a", {}), "loss")
     assert (cell.mean, cell.std, cell.seeds, cell.diverged) == (None, None, 2, 1)
-    assert values.missing("s", "a", (), "loss") == "loss of a in s: 1 of 2 seeds diverged"
+    assert values.missing("s", Variant("a", {}), "loss") == "loss of a in s: 1 of 2 seeds diverged"
 
 
 def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
@@ -88,7 +70,7 @@ def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
 
 def test_units_are_those_of_the_paper(tmp_path) -> None:
     path = tidy(tmp_path, "s,a,,0,acc,0.25,fraction,d,5,r,f")
-    cell = read_tidy([path], lambda setting, metric, unit: "percent").find("s", "a", (), "acc")
+    cell = read_tidy([path], lambda setting, metric, unit: "percent").find("s", Variant("a", {}), "acc")
     assert (cell.mean, cell.unit) == (25.0, "percent")
     with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
         read_tidy([path], lambda setting, metric, unit: "nats")
@@ -121,9 +103,9 @@ def test_reported_numbers_and_empty_cells(tmp_path) -> None:
     path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
     values = read_reported(path, paper(), "t")
     assert values.skip_empty
-    cell = values.find("s", "fedavg", (), "loss")
+    cell = values.find("s", Variant("fedavg", {}), "loss")
     assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
-    assert values.find("s", "fedavg", arm("q=2"), "loss").mean is None
+    assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").mean is None
     assert read_reported(tmp_path / "none.csv", paper(), "t").cells == {}
 
 
@@ -200,18 +182,18 @@ def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> 
     path = tmp_path / "t.csv"
     path.write_text(REPORTED + "t,s,fedavg,,loss,,,,nats,diverged\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
     values = read_reported(path, paper(), "t")
-    assert values.find("s", "fedavg", (), "loss").diverged == 1
-    assert values.find("s", "fedavg", arm("q=2"), "loss").diverged == 0
-    assert values.missing("s", "fedavg", (), "loss") == "loss of fedavg in s: diverged"
+    assert values.find("s", Variant("fedavg", {}), "loss").diverged == 1
+    assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").diverged == 0
+    assert values.missing("s", Variant("fedavg", {}), "loss") == "loss of fedavg in s: diverged"
 
 
 def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
-    cells = {("s", "qffl", (), "hp_q"): Cell(1.0), ("s", "", (), "num_clients"): Cell(3.0)}
+    cells = {("s", Variant("qffl", {}), "hp_q"): Cell(1.0), ("s", Variant("", {}), "num_clients"): Cell(3.0)}
     values = Values(cells)
-    assert values.find("s", "qffl", arm("q=5"), "hp_q").mean == 1
-    assert values.find("s", "qffl", arm("q=5"), "num_clients").mean == 3
-    assert values.find("s", "afl", (), "hp_q") is None
-    assert values.missing("t", "", (), "num_clients") == "no value for num_clients in t"
+    assert values.find("s", Variant.from_csv("qffl", "q=5"), "hp_q").mean == 1
+    assert values.find("s", Variant.from_csv("qffl", "q=5"), "num_clients").mean == 3
+    assert values.find("s", Variant("afl", {}), "hp_q") is None
+    assert values.missing("t", Variant("", {}), "num_clients") == "no value for num_clients in t"
 
 
 def test_reported_counts_name_no_algorithm(tmp_path) -> None:
@@ -219,7 +201,7 @@ def test_reported_counts_name_no_algorithm(tmp_path) -> None:
     path.write_text(f"{REPORTED}t,s,,,num_clients,50,,,count,\n")
     described = Metric(name="clients", meaning="", unit="count", digits=0)
     known = paper().model_copy(update={"metrics": {"num_clients": described, "loss": described}})
-    assert read_reported(path, known, "t").find("s", "", (), "num_clients").mean == 50
+    assert read_reported(path, known, "t").find("s", Variant("", {}), "num_clients").mean == 50
     path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
     with pytest.raises(FairflError, match="algorithm: unknown ''"):
         read_reported(path, known, "t")
@@ -228,16 +210,16 @@ def test_reported_counts_name_no_algorithm(tmp_path) -> None:
 # -- targets that were not reached --------------------------------------------------------------
 def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
     lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
-    cell = read_tidy([tidy(tmp_path, *lines)]).find("s", "a", (), "reach")
+    cell = read_tidy([tidy(tmp_path, *lines)]).find("s", Variant("a", {}), "reach")
     assert (cell.mean, cell.std, cell.seeds, cell.censored, cell.diverged) == (math.inf, None, 3, 2, 0)
-    cell = read_tidy([tidy(tmp_path, *lines[:1])]).find("s", "a", (), "reach")
+    cell = read_tidy([tidy(tmp_path, *lines[:1])]).find("s", Variant("a", {}), "reach")
     assert (cell.mean, cell.std, cell.censored) == (3.0, 0.0, 0)
 
 
 @pytest.mark.parametrize("bad", ["", "nan", "-inf"])
 def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
-    cell = read_tidy([path]).find("s", "a", (), "reach")
+    cell = read_tidy([path]).find("s", Variant("a", {}), "reach")
     assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
 
 
@@ -246,8 +228,8 @@ def test_reported_rounds_may_be_infinite(tmp_path) -> None:
     path.write_text(f"{REPORTED}t,s,fedavg,,reach,inf,,,rounds,\nt,s,fedavg,,loss,inf,,,nats,\n")
     described = {"reach": Metric(name="reach", meaning="", unit="rounds", digits=0), **paper().metrics}
     values = read_reported(path, paper().model_copy(update={"metrics": described}), "t")
-    assert values.find("s", "fedavg", (), "reach").mean == math.inf
-    assert values.find("s", "fedavg", (), "loss").mean is None
+    assert values.find("s", Variant("fedavg", {}), "reach").mean == math.inf
+    assert values.find("s", Variant("fedavg", {}), "loss").mean is None
 
 
 # -- units that a metric has in other settings --------------------------------------------------
@@ -257,7 +239,7 @@ def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"{REPORTED}t,s,fedavg,,loss,0.01,,,mse,\n")
     values = read_reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
-    cell = values.find("s", "fedavg", (), "loss")
+    cell = values.find("s", Variant("fedavg", {}), "loss")
     assert (cell.mean, cell.unit) == (0.01, "mse")
     with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
         factor("mse", "nats")
@@ -265,12 +247,13 @@ def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
 
 # -- what is timed and what settings say --------------------------------------------------------
 def test_seconds_of_training_belong_to_an_arm_and_those_of_a_metric_to_the_setting() -> None:
-    cells = {("s", "qffl", arm("q=5"), "inference_seconds"): Cell(1.0), ("s", "", (), "metric_seconds_faa"): Cell(2.0)}
-    values = Values({**cells, ("s", "", (), "config_rounds"): Cell(3.0)})
-    assert values.find("s", "qffl", arm("q=5.0"), "inference_seconds").mean == 1
-    assert values.find("s", "qffl", (), "inference_seconds") is None
-    assert values.find("s", "focus", arm("M=3"), "metric_seconds_faa").mean == 2
-    assert values.find("s", "", (), "config_rounds").mean == 3
+    cells = {("s", Variant("qffl", {"q": 5}), "inference_seconds"): Cell(1.0)}
+    cells["s", Variant("", {}), "metric_seconds_faa"] = Cell(2.0)
+    values = Values({**cells, ("s", Variant("", {}), "config_rounds"): Cell(3.0)})
+    assert values.find("s", Variant.from_csv("qffl", "q=5.0"), "inference_seconds").mean == 1
+    assert values.find("s", Variant("qffl", {}), "inference_seconds") is None
+    assert values.find("s", Variant.from_csv("focus", "M=3"), "metric_seconds_faa").mean == 2
+    assert values.find("s", Variant("", {}), "config_rounds").mean == 3
 
 
 def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> None:
@@ -279,7 +262,7 @@ def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> No
     path = tmp_path / "t.csv"
     for name, arm_ in (("", ""), ("fedavg", "M=3")):
         path.write_text(f"{REPORTED}t,s,{name},{arm_},metric_seconds_faa,6.09e-06,,,seconds,\n")
-        assert read_reported(path, known, "t").find("s", "", (), "metric_seconds_faa").mean == 6.09e-6
+        assert read_reported(path, known, "t").find("s", Variant("", {}), "metric_seconds_faa").mean == 6.09e-6
 
 
 def test_configuration_of_a_setting() -> None:

@@ -774,11 +774,11 @@ SECONDS = {
 }  # fmt: skip
 
 
-def record(path, arms=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
+def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
     """What fairfl.jobs.timing writes."""
-    arms = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in arms]
+    variants = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in variants]
     machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
-    path.write_text(json.dumps({"arms": arms, "metrics": metrics or {}, **machine}))
+    path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
     return str(path)
 
 
@@ -792,11 +792,11 @@ def clocked(spec, tmp_path):
     spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
     changed = ["timing.rounds: 20 -> 2"]
     spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
-    arms = [
+    variants = [
         ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
         ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
     ]
-    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", arms)}}
+    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
     return spec
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fairfl.experiments.paper import Consistency, Paper
-from fairfl.reporting.arms import Arm
+from fairfl.experiments.variant import Variant
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Speaking, bound, nodes, parse
-from fairfl.reporting.results import Cell, Key, Values, digits_of, key_of, pooled
+from fairfl.reporting.results import NO_VARIANT, Cell, Key, Values, digits_of, key_of, pooled
 from fairfl.reporting.units import half_unit, printed
 from fairfl.runtime.validation import nearest
 
-# In a relation: any arm of which the paper prints the number on the left.
+# In a relation: any variant of which the paper prints the number on the left.
 ROW = "row"
 # (artifact name, key of a number) -> what speaks against the number
 Found = dict[tuple[str, Key], list[str]]
@@ -54,11 +54,12 @@ class _Book:
                 if cell.mean is not None:
                     places.setdefault(key, {})[name] = cell
         for key, cells in places.items():
+            metric = key[-1]
             for name, own in cells.items():
                 others: dict[str, list[str]] = {}
                 for other, cell in cells.items():
-                    if self._differ(own, cell, key[3]):
-                        others.setdefault(self._text(cell, key[3]), []).append(other.removeprefix(f"{self.name}_"))
+                    if self._differ(own, cell, metric):
+                        others.setdefault(self._text(cell, metric), []).append(other.removeprefix(f"{self.name}_"))
                 if others:
                     yield (name, key), "; ".join(f"{', '.join(names)}: {text}" for text, names in others.items())
 
@@ -83,19 +84,19 @@ class _Book:
         for name, table in self.tables.items() if relations else ():
             values = pooled(self.name, name, self.tables)
             for relation, statement in relations:
-                for setting, algorithm, levels in self._places(relation, statement, table):
-                    own = bound(statement, ROW, algorithm, levels)
+                for setting, variant in self._places(relation, statement, table):
+                    own = bound(statement, ROW, variant)
                     if text := self._broken(relation, own, values, setting):
                         keys = (_key(side, setting) for side in (own.left, own.right) if isinstance(side, CellOf))
                         yield from (((name, key), text) for key in keys if key in table.cells)
 
-    def _places(self, relation: Consistency, statement: Comparison, table: Values) -> list[tuple[str, str, Arm]]:
-        """(setting, algorithm, arm) that a relation is about in a table; nameless if it names its numbers itself."""
+    def _places(self, relation: Consistency, statement: Comparison, table: Values) -> list[tuple[str, Variant]]:
+        """(setting, variant) that a relation is about in a table; none if it names its numbers itself."""
         if not _of_rows(statement):
-            return [(relation.setting or "", "", ())]
+            return [(relation.setting or "", NO_VARIANT)]
         return [
-            (setting, algorithm, levels)
-            for setting, algorithm, levels, metric in table.cells
+            (setting, variant)
+            for setting, variant, metric in table.cells
             if metric == statement.left.metric and relation.setting in (None, setting)
         ]
 
@@ -138,8 +139,8 @@ class _Book:
 
 def _of_rows(statement: Comparison) -> list[CellOf]:
     """The numbers of `row`."""
-    return [node for node, _ in nodes(statement) if isinstance(node, CellOf) and node.algorithm == ROW]
+    return [node for node, _ in nodes(statement) if isinstance(node, CellOf) and node.variant.algorithm == ROW]
 
 
 def _key(cell: CellOf, setting: str) -> Key:
-    return key_of(cell.setting or setting, cell.algorithm, cell.arm, cell.metric)
+    return key_of(cell.setting or setting, cell.variant, cell.metric)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fairfl.experiments.paper import Row
-from fairfl.reporting.arms import Arm, arm, arm_text
+from fairfl.experiments.variant import Variant
 from fairfl.reporting.claims.grammar import (
     Argopt,
     Binary,
@@ -35,8 +35,6 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "atan_deg": lambda numbers: math.degrees(math.atan(numbers[0])),
 }
 _ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-
-Line = tuple[str, Arm]  # a row of the artifact: algorithm and hyper-parameters
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,11 @@ class _Scope:
     rows: tuple[Row, ...]
     digits: Callable[[str], int]
 
-    def value(self, metric: str, algorithm: str, levels: Arm, setting: str | None) -> float:
+    def value(self, metric: str, variant: Variant, setting: str | None) -> float:
         where = self.where(setting)
-        cell = self.values.find(where, algorithm, levels, metric)
+        cell = self.values.find(where, variant, metric)
         if cell is None or cell.mean is None:
-            raise _Undecidable(self.values.missing(where, algorithm, levels, metric))
+            raise _Undecidable(self.values.missing(where, variant, metric))
         return cell.mean
 
     def where(self, setting: str | None) -> str:
@@ -74,17 +72,17 @@ class _Scope:
             return setting or self.setting
         raise _Undecidable("the claim names no setting and its artifact has several")
 
-    def lines(self, setting: str | None) -> list[Line]:
-        """The artifact's rows in a setting."""
+    def variants(self, setting: str | None) -> list[Variant]:
+        """Those of the artifact's rows in a setting."""
         where = self.where(setting)
-        return [(row.algorithm, arm(row.hyperparameters)) for row in self.rows if row.setting in (None, where)]
+        return [row.variant for row in self.rows if row.setting in (None, where)]
 
-    def present(self, metric: str, rows: Iterable[Line], setting: str | None) -> list[tuple[str, Arm, float]]:
+    def present(self, metric: str, rows: Iterable[Variant], setting: str | None) -> list[tuple[Variant, float]]:
         """Values of some rows; empty cells are an obstacle unless the table allows to skip them."""
         found = []
-        for algorithm, levels in rows:
+        for variant in rows:
             try:
-                found.append((algorithm, levels, self.value(metric, algorithm, levels, setting)))
+                found.append((variant, self.value(metric, variant, setting)))
             except _Undecidable:
                 if not self.values.skip_empty:
                     raise
@@ -141,7 +139,7 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
     """A value; infinite where a cell is, because its target was never reached."""
     match node:
         case CellOf():
-            return scope.value(node.metric, node.algorithm, node.arm, node.setting)
+            return scope.value(node.metric, node.variant, node.setting)
         case Group():
             return _group(node, scope)
         case Call():
@@ -163,74 +161,73 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
 
 def _group(node: Group, scope: _Scope) -> float:
     rows = [
-        (algorithm, levels)
-        for algorithm, levels in scope.lines(node.setting)
-        if node.only in (None, algorithm) and algorithm not in node.excluded and set(node.fixed) <= set(levels)
+        variant
+        for variant in scope.variants(node.setting)
+        if node.only in (None, variant.algorithm)
+        and variant.algorithm not in node.excluded
+        and variant.includes(node.fixed)
     ]
     if not rows:
         asked = node.only or ", ".join(f"!{name}" for name in node.excluded) or "*"
-        raise _Undecidable(f"the artifact has no row for {arm_text(asked, node.fixed)}")
-    return _PICK[node.function](value for _, _, value in scope.present(node.metric, rows, node.setting))
+        raise _Undecidable(f"the artifact has no row for {node.fixed.of(asked)}")
+    return _PICK[node.function](value for _, value in scope.present(node.metric, rows, node.setting))
 
 
 def _argopt(statement: Argopt, scope: _Scope) -> Judgement:
-    named = (statement.algorithm, statement.arm)
-    rows = scope.lines(None)
-    if named not in rows:
-        raise _Undecidable(f"the artifact has no row {arm_text(*named)}")
-    value = scope.value(statement.metric, *named, None)
+    rows = scope.variants(None)
+    if statement.variant not in rows:
+        raise _Undecidable(f"the artifact has no row {statement.variant}")
+    value = scope.value(statement.metric, statement.variant, None)
     found = scope.present(statement.metric, rows, None)
-    best = _PICK[statement.function](found, key=lambda item: item[2])
+    best, reached = _PICK[statement.function](found, key=lambda item: item[1])
     digits = scope.digits(statement.metric)
-    holds = round(best[2], digits) == round(value, digits)
-    return _judgement(holds, best[2], value, f"arg{statement.function} is {arm_text(*best[:2])}")
+    holds = round(reached, digits) == round(value, digits)
+    return _judgement(holds, reached, value, f"arg{statement.function} is {best}")
 
 
 def _monotone(statement: Monotone, scope: _Scope) -> Judgement:
-    key, rows = statement.key, [(statement.algorithm, levels) for _, levels in _points(statement, scope)]
-    found = scope.present(statement.metric, rows, statement.setting)
+    key = statement.key
+    found = scope.present(statement.metric, _points(statement, scope), statement.setting)
     if len(found) < 2:
         raise _Undecidable(f"a trend needs two values of {key}, found {len(found)}")
-    for (_, before, left), (_, after, right) in zip(found, found[1:], strict=False):
+    for (before, left), (after, right) in zip(found, found[1:], strict=False):
         wrong = left > right if statement.direction == "up" else left < right
         if wrong and not _equal(left, right):
-            start, end = dict(before)[key], dict(after)[key]
+            start, end = before.number(key), after.number(key)
             return _judgement(False, left, right, f"not {statement.direction} from {key}={start:g} to {end:g}")
-    return _judgement(True, found[0][2], found[-1][2], f"{statement.direction} over {len(found)} values of {key}")
+    return _judgement(True, found[0][1], found[-1][1], f"{statement.direction} over {len(found)} values of {key}")
 
 
-def _points(statement: Monotone, scope: _Scope) -> list[tuple[float, Arm]]:
+def _points(statement: Monotone, scope: _Scope) -> list[Variant]:
     """Rows along the hyper-parameter, sorted by it; the others must be fixed or equal."""
-    fixed, key = set(statement.fixed), statement.key
+    key = statement.key
     points = [
-        (dict(levels)[key], levels)
-        for algorithm, levels in scope.lines(statement.setting)
-        if algorithm == statement.algorithm and key in dict(levels) and fixed <= set(levels)
+        (value, variant)
+        for variant in scope.variants(statement.setting)
+        if variant.algorithm == statement.algorithm
+        and (value := variant.number(key)) is not None
+        and variant.includes(statement.fixed)
     ]
     words = [value for value, _ in points if isinstance(value, str)]
     if words:
         raise _Undecidable(f"{key}={words[0]} is not a number")
-    if len({tuple(pair for pair in levels if pair[0] != key) for _, levels in points}) > 1:
+    if len({tuple(level for level in variant.levels if level[0] != key) for _, variant in points}) > 1:
         raise _Undecidable(f"other hyper-parameters change along {key}")
-    return sorted(points)
+    return [variant for _, variant in sorted(points)]
 
 
 def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
-    named = (statement.algorithm, statement.arm)
     metrics = [metric for metric, _ in statement.criteria]
     signs = [1 if trend == "up" else -1 for _, trend in statement.criteria]
-    own = [scope.value(metric, *named, statement.setting) for metric in metrics]
-    found = [
-        {line[:2]: line[2] for line in scope.present(metric, scope.lines(statement.setting), statement.setting)}
-        for metric in metrics
-    ]
-    others = [line for line in found[0] if line != named and all(line in values for values in found)]
+    own = [scope.value(metric, statement.variant, statement.setting) for metric in metrics]
+    found = [dict(scope.present(metric, scope.variants(statement.setting), statement.setting)) for metric in metrics]
+    others = [row for row in found[0] if row != statement.variant and all(row in values for values in found)]
     if not others:
-        raise _Undecidable(f"the artifact has no row to hold {arm_text(*named)} against")
-    for line in others:
-        theirs = [values[line] for values in found]
+        raise _Undecidable(f"the artifact has no row to hold {statement.variant} against")
+    for row in others:
+        theirs = [values[row] for values in found]
         ties = [_equal(mine, other) for mine, other in zip(own, theirs, strict=True)]
         ahead = [sign * other > sign * mine for sign, mine, other in zip(signs, own, theirs, strict=True)]
         if all(map(operator.or_, ties, ahead)) and not all(ties):
-            return _judgement(False, own[0], theirs[0], f"dominated by {arm_text(*line)}")
+            return _judgement(False, own[0], theirs[0], f"dominated by {row}")
     return _judgement(True, own[0], own[0], f"{len(others)} other rows are worse in something")

@@ -20,18 +20,18 @@ from typing import Any, Literal
 from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput
 
-from fairfl.reporting.arms import Arm, arm
+from fairfl.experiments.variant import Variant
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
 
 GRAMMAR = r"""
     ?start: comparison | argopt | monotone | undominated
     comparison: sum RELATION sum
-    argopt: ARGOPT IDENT EQUALS arm
+    argopt: ARGOPT IDENT EQUALS variant
     monotone: "monotone" "(" IDENT "," IDENT "," KEY "," TREND ("," pair)* ")" ["@" SETTING]
-    undominated: "undominated" arm ":" criterion ("," criterion)* ["@" SETTING]
+    undominated: "undominated" variant ":" criterion ("," criterion)* ["@" SETTING]
     criterion: IDENT TREND
-    arm: IDENT ["(" [pair ("," pair)*] ")"]
+    variant: IDENT ["(" [pair ("," pair)*] ")"]
     ?sum: product | sum (PLUS | MINUS) product -> binary
     ?product: unary | product (TIMES | DIVIDE) unary -> binary
     ?unary: atom | MINUS unary -> negative
@@ -86,8 +86,7 @@ class ClaimError(FairflError):
 @dataclass(frozen=True)
 class CellOf:
     metric: str
-    algorithm: str
-    arm: Arm
+    variant: Variant
     setting: str | None
 
 
@@ -99,7 +98,7 @@ class Group:
     metric: str
     only: str | None
     excluded: tuple[str, ...]
-    fixed: Arm
+    fixed: Variant  # hyper-parameters of no algorithm
     setting: str | None
 
 
@@ -130,8 +129,7 @@ class Comparison:
 class Argopt:
     function: Literal["min", "max"]
     metric: str
-    algorithm: str
-    arm: Arm
+    variant: Variant
 
 
 @dataclass(frozen=True)
@@ -140,14 +138,13 @@ class Monotone:
     algorithm: str
     key: str
     direction: Literal["up", "down"]
-    fixed: Arm
+    fixed: Variant  # hyper-parameters of no algorithm
     setting: str | None
 
 
 @dataclass(frozen=True)
 class Undominated:
-    algorithm: str
-    arm: Arm
+    variant: Variant
     criteria: tuple[tuple[str, Literal["up", "down"]], ...]  # metric, where better is
     setting: str | None
 
@@ -158,17 +155,17 @@ Speaking = CellOf | Group | Argopt | Monotone | Undominated
 
 
 # -- parsing ----------------------------------------------------------------------------------
-def _arm(pairs: Iterable[tuple[Token, str] | None]) -> Arm:
-    """Hyper-parameters from pairs; FairflError with the column of a key that stands twice."""
+def _variant(algorithm: str, pairs: Iterable[tuple[Token, str] | None]) -> Variant:
+    """A variant from pairs; FairflError with the column of a repeated key."""
     found: dict[str, str] = {}
     for key, level in filter(None, pairs):
         if key in found:
             raise FairflError(f"column {key.start_pos + 1}: found {shown(str(key.value))} again, expected another key")
         found[key.value] = level
-    return arm(found)
+    return Variant(algorithm, found)
 
 
-_Selector = tuple[str | None, tuple[str, ...], Arm]
+_Selector = tuple[str | None, tuple[str, ...], Variant]
 
 
 @v_args(inline=True)
@@ -191,23 +188,23 @@ class _Builder(Transformer):
         return Group(name.removesuffix("_over"), str(metric), *selector, setting and str(setting))
 
     def included(self, algorithm: Token, *pairs: Any) -> _Selector:
-        return str(algorithm), (), _arm(pairs)
+        return str(algorithm), (), _variant("", pairs)
 
     def everything(self, star: Token, *pairs: Any) -> _Selector:
-        return None, (), _arm(pairs)
+        return None, (), _variant("", pairs)
 
     def excluded(self, names: tuple[str, ...], *pairs: Any) -> _Selector:
-        return None, names, _arm(pairs)
+        return None, names, _variant("", pairs)
 
     def exclusions(self, *parts: Any) -> tuple[str, ...]:
         before = parts[0] if isinstance(parts[0], tuple) else ()
         return (*before, str(parts[-1]))
 
     def cell(self, metric: Token, algorithm: Token, *rest: Any) -> CellOf:
-        return CellOf(str(metric), str(algorithm), _arm(rest[:-1]), rest[-1] and str(rest[-1]))
+        return CellOf(str(metric), _variant(str(algorithm), rest[:-1]), rest[-1] and str(rest[-1]))
 
-    def arm(self, algorithm: Token, *pairs: Any) -> tuple[str, Arm]:
-        return str(algorithm), _arm(pairs)
+    def variant(self, algorithm: Token, *pairs: Any) -> Variant:
+        return _variant(str(algorithm), pairs)
 
     def pair(self, key: Token, level: str) -> tuple[Token, str]:
         return key, level
@@ -218,15 +215,15 @@ class _Builder(Transformer):
     def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
         return Comparison(left, str(relation), right)
 
-    def argopt(self, function: Token, metric: Token, _: Token, named: tuple[str, Arm]) -> Argopt:
-        return Argopt(function.removeprefix("arg"), str(metric), *named)
+    def argopt(self, function: Token, metric: Token, _: Token, variant: Variant) -> Argopt:
+        return Argopt(function.removeprefix("arg"), str(metric), variant)
 
     def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
         words = [str(word) for word in (metric, algorithm, key, trend)]
-        return Monotone(*words, _arm(rest[:-1]), rest[-1] and str(rest[-1]))
+        return Monotone(*words, _variant("", rest[:-1]), rest[-1] and str(rest[-1]))
 
-    def undominated(self, named: tuple[str, Arm], *rest: Any) -> Undominated:
-        return Undominated(*named, rest[:-1], rest[-1] and str(rest[-1]))
+    def undominated(self, variant: Variant, *rest: Any) -> Undominated:
+        return Undominated(variant, rest[:-1], rest[-1] and str(rest[-1]))
 
     def criterion(self, metric: Token, trend: Token) -> tuple[str, str]:
         return str(metric), str(trend)
@@ -276,14 +273,13 @@ def nodes(statement: Statement) -> Iterator[tuple[Any, int]]:
             stack.extend((part, depth + 1) for part in inside if isinstance(part, CellOf | Group | Call | Binary))
 
 
-def bound(node: Any, name: str, algorithm: str, levels: Arm) -> Any:
-    """An expression or comparison in which `name`, written without hyper-parameters, stands for an arm."""
+def bound(node: Any, name: str, variant: Variant) -> Any:
+    """An expression or comparison in which `name`, written without hyper-parameters, stands for a variant."""
     if isinstance(node, CellOf):
-        mine = node.algorithm == name and not node.arm
-        return replace(node, algorithm=algorithm, arm=levels) if mine else node
+        return replace(node, variant=variant) if node.variant == Variant(name, {}) else node
     if isinstance(node, Call):
-        return replace(node, arguments=tuple(bound(part, name, algorithm, levels) for part in node.arguments))
+        return replace(node, arguments=tuple(bound(part, name, variant) for part in node.arguments))
     if isinstance(node, Binary | Comparison):
-        sides = {side: bound(getattr(node, side), name, algorithm, levels) for side in ("left", "right")}
+        sides = {side: bound(getattr(node, side), name, variant) for side in ("left", "right")}
         return replace(node, **sides)
     return node

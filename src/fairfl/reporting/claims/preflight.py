@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from fairfl.experiments.declaration import parameters
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import owner
-from fairfl.reporting.arms import Arm, arm, arm_text
 from fairfl.reporting.claims.contradictions import contradictions
 from fairfl.reporting.claims.grammar import Argopt, CellOf, ClaimError, Group, Monotone, Speaking, Undominated, nodes
 from fairfl.reporting.claims.judging import parsed
@@ -35,7 +35,7 @@ def check(workload: Workload) -> None:
 
 def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
     rows = [row for artifact in paper.artifacts.values() for row in (*artifact.rows, artifact.baseline) if row]
-    arms = {(row.algorithm, arm(row.hyperparameters)) for row in rows}
+    variants = {row.variant for row in rows}
     for node in speaking:
         metrics = [metric for metric, _ in node.criteria] if isinstance(node, Undominated) else [node.metric]
         for metric in metrics:
@@ -45,33 +45,34 @@ def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
             if name not in paper.algorithms:
                 yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
         # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
-        if owner(metrics[0]) == "variant" and not any(_means(node, *own) for own in arms):
-            yield f"no row of the paper is {_asked(node)}{nearest(_asked(node), [arm_text(*own) for own in arms])}"
+        if owner(metrics[0]) == "variant" and not any(_means(node, variant) for variant in variants):
+            yield f"no row of the paper is {_requested(node)}{nearest(_requested(node), sorted(variants))}"
 
 
 def _algorithms(node: Speaking) -> list[str]:
     if isinstance(node, Group):
         return [name for name in (node.only, *node.excluded) if name is not None]
-    return [node.algorithm]
+    return [node.algorithm if isinstance(node, Monotone) else node.variant.algorithm]
 
 
-def _means(node: Speaking, algorithm: str, levels: Arm) -> bool:
+def _means(node: Speaking, variant: Variant) -> bool:
     """True if a row is one of those that are spoken of."""
     match node:
         case CellOf() | Argopt() | Undominated():
-            return (node.algorithm, node.arm) == (algorithm, levels)
+            return node.variant == variant
         case Group():
-            named = node.only in (None, algorithm) and algorithm not in node.excluded
-            return named and set(node.fixed) <= set(levels)
+            named = node.only in (None, variant.algorithm) and variant.algorithm not in node.excluded
+            return named and variant.includes(node.fixed)
         case Monotone():
-            return algorithm == node.algorithm and node.key in dict(levels) and set(node.fixed) <= set(levels)
+            named = variant.algorithm == node.algorithm and variant.number(node.key) is not None
+            return named and variant.includes(node.fixed)
 
 
-def _asked(node: Speaking) -> str:
+def _requested(node: Speaking) -> str:
     match node:
         case CellOf() | Argopt() | Undominated():
-            return arm_text(node.algorithm, node.arm)
+            return str(node.variant)
         case Group():
-            return arm_text(node.only or ", ".join(f"!{name}" for name in node.excluded) or "*", node.fixed)
+            return str(node.fixed.of(node.only or ", ".join(f"!{name}" for name in node.excluded) or "*"))
         case Monotone():
-            return f"{arm_text(node.algorithm, node.fixed)} with {node.key}"
+            return f"{node.fixed.of(node.algorithm)} with {node.key}"

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
-from fairfl.reporting.arms import spelled
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.results import DIVERGED, digits_of, metric_of
 from fairfl.reporting.units import endless, printed
@@ -94,7 +93,7 @@ def table_views(
     digits = digits_of(paper.metrics)
     heads = _heads(lines, paper, artifact)
     ruled = [artifact.rows[number] for number in artifact.rules] if artifact.kind == "table" else []
-    above = {(row.setting, _row(row.algorithm, spelled(row.hyperparameters), artifact)) for row in ruled}
+    above = {(row.setting, _row(row.algorithm, row.variant.csv, artifact)) for row in ruled}
     tables: dict[str, dict[Place, dict[str, Any]]] = {}
     notes: dict[str, dict[str, int]] = {}  # of the paper's numbers in each table, numbered
     for line in lines:
@@ -145,7 +144,7 @@ def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
     """Key of a row. Where settings are columns, rows that the paper titles alike are one: its key is their title."""
     titles = [row.title for row in artifact.rows]
     for row in artifact.rows if artifact.layout == "arms_by_setting" else ():
-        same = (row.algorithm, spelled(row.hyperparameters)) == (algorithm, hyperparameters)
+        same = (row.algorithm, row.variant.csv) == (algorithm, hyperparameters)
         if same and row.title and titles.count(row.title) > 1:
             return row.title
     return f"{algorithm}({hyperparameters})"
@@ -153,7 +152,7 @@ def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
 
 def _heads(lines: list[Record], paper: Paper, artifact: Artifact) -> dict[str, dict[str, str]]:
     """What stands at the head of a line or column: settings, rows, metrics."""
-    titles = {_row(row.algorithm, spelled(row.hyperparameters), artifact): row.title for row in artifact.rows}
+    titles = {_row(row.algorithm, row.variant.csv, artifact): row.title for row in artifact.rows}
     heads: dict[str, dict[str, str]] = {}
     for line in lines:
         algorithm, hyperparameters = line["algorithm"], line["hyperparameters"]

@@ -17,8 +17,9 @@ from matplotlib.ticker import NullLocator
 from pydantic import Field, model_validator
 
 from fairfl.experiments.base import Strict
+from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels, symbol
+from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -91,9 +92,9 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
 
 def _value(inputs: Inputs, config: Config, row: Row) -> float:
     """A row's value of the hyper-parameter."""
-    value = dict(row.values).get(config.key, config.default)
+    value = dict(row.variant.values).get(config.key, config.default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        known = sorted({key for own in inputs.rows for key, _ in own.values})
+        known = sorted({key for own in inputs.rows for key, _ in own.variant.values})
         hint = "" if config.key in known else nearest(config.key, known)
         raise FairflError(
             f"{inputs.name}: options.key: {row.label!r} has no number for {config.key!r}{hint}; "

@@ -148,7 +148,7 @@ def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
 
 def _tau(row: Row) -> float | None:
     """The temperature of a row that is on the curve over tau."""
-    values = dict(row.values)
+    values = dict(row.variant.values)
     return float(values["tau"]) if row.algorithm == "fedeba" and set(values) == {"tau"} else None
 
 

@@ -4,8 +4,8 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from fairfl.experiments.variant import Variant
 from fairfl.metrics.origin import origin
-from fairfl.reporting.arms import arm
 from fairfl.reporting.inputs import Inputs, Row, finite
 from fairfl.reporting.notes import plural
 from fairfl.reporting.units import counts, endless, factor, printed
@@ -91,7 +91,7 @@ def over_seeds(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -
 def over_repetitions(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
     """Aggregate what was timed."""
     found = inputs.timed.get(setting)
-    seconds = found.of(row.algorithm, arm(row.hyperparameters), metric) if found else []
+    seconds = found.of(row.variant, metric) if found else []
     if not seconds:
         return Cell(None, None, 0, unit, ())
     scale = factor("seconds", unit)
@@ -121,7 +121,7 @@ def lines_of(inputs: Inputs) -> list[Line]:
     lines = []
     for setting in inputs.settings:
         there = spec["columns_in"].get(setting, spec["columns"])
-        for number, row in enumerate(inputs.rows or [Row("", "", ())]):
+        for number, row in enumerate(inputs.rows or [Row(Variant("", {}), "")]):
             if row.setting not in (None, setting):
                 continue
             columns = spec["columns_of"].get(row.algorithm, spec["columns"])

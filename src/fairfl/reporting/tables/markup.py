@@ -5,7 +5,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from fairfl.reporting.inputs import GREEK, Row
+from fairfl.experiments.variant import GREEK
+from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import MARKS
 from fairfl.runtime.errors import FairflError
 
@@ -85,25 +86,8 @@ def _latex_math(text: str) -> str:
 
 
 def latex_row(row: Row) -> str:
-    """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
-    if row.printed is not None:
-        return latex(row.printed)
-    shown = []
-    for key, value in row.values:
-        name = latex_key(key)
-        if name[0] == "$" and isinstance(value, int | float):
-            shown.append(f"{name[:-1]} = {value}$")
-        else:
-            shown.append(f"{name} = {latex(str(value))}")
-    return f"{latex(row.title)} {', '.join(shown)}".rstrip()
-
-
-def latex_key(key: str) -> str:
-    """'$\\eta_{\\lambda}$' for eta_lambda, '$q$'; a name of several letters stays a word."""
-    parts = [f"\\{part}" if part in GREEK else part for part in key.split("_")]
-    if all(part[:1] == "\\" or len(part) == 1 for part in parts):
-        return f"${parts[0]}{''.join(f'_{{{part}}}' for part in parts[1:])}$"
-    return latex(key)
+    """'EAGLE $\\lambda = 0.1$', or what the paper prints in its place."""
+    return row.variant.latex(row.title, latex) if row.printed is None else latex(row.printed)
 
 
 def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:

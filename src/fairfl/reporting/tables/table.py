@@ -15,15 +15,15 @@ import pandas as pd
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.experiments.variant import latex_symbol, symbol
 from fairfl.metrics.origin import origins
-from fairfl.reporting.inputs import Inputs, Row, labels, symbol
+from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, Known, legend, marks, used_lines
 from fairfl.reporting.notes import note
 from fairfl.reporting.tables.layouts import Head, Words, grid_of, title
 from fairfl.reporting.tables.lines import Line, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
     latex,
-    latex_key,
     latex_page,
     latex_row,
     latex_table,
@@ -194,7 +194,7 @@ def used_table(spec: dict[str, Any]) -> tuple[str, str, str]:
     text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(index=False, lineterminator="\n")
     lines = used_lines(values)
     md = [[markdown(title), markdown(symbol(key)), markdown(", ".join(shown))] for title, key, shown in lines]
-    tex = [[latex(title), latex_key(key), latex(", ".join(shown))] for title, key, shown in lines]
+    tex = [[latex(title), latex_symbol(key, latex), latex(", ".join(shown))] for title, key, shown in lines]
     rules = {n for n in range(1, len(lines)) if lines[n][0] != lines[n - 1][0]}
     note_text = " ".join(legend((record["provenance"] for record in values), "value"))
     table = latex_table(list(USED_HEADER), tex, rules, "llp{0.6\\linewidth}")
