@@ -157,6 +157,7 @@ class _Short(_Writer):
         self.bindings["argparse"] = 1  # its import
 
     def text_of(self, tree: ast.AST) -> str:
+        """With an import for annotations only if its name occurs elsewhere."""
         text = super().text_of(tree)
         for place, module, name in self.imported:
             if re.search(rf"\b{name}\b", text):
@@ -189,7 +190,7 @@ class _Short(_Writer):
             self._node(ast.Assign(targets=[node.target], value=node.value))
 
     def _expression(self, node: ast.Expr) -> None:
-        """Not a docstring; of `print(...)` what it evaluates and may have an effect."""
+        """Not a docstring; of `print(...)` only what may have an effect: calls, items of mappings; not names, attributes."""
         value = node.value
         if isinstance(value, ast.Constant):
             return
@@ -201,6 +202,7 @@ class _Short(_Writer):
             self._node(node)
 
     def _effects(self, node: ast.expr) -> Iterator[ast.expr]:
+        """The parts of what is printed whose evaluation may do more than to give a value."""
         if isinstance(node, ast.JoinedStr):
             for part in node.values:
                 yield from self._effects(part)
