@@ -34,8 +34,8 @@ from fairfl.algorithms.interface import (
     Received,
     Reports,
     State,
-    gram,
 )
+from fairfl.algorithms.shared.span import gram
 from fairfl.experiments.base import Strict
 
 

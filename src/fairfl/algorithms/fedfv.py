@@ -2,7 +2,7 @@
 
     min_x  sum_k p_k F_k(x),    g_k = D_k
 
-    PO     = clients of the round by ascending F_k
+    PO     = clients of the round by ascending F_k                              Algorithm 1, line 8
     keep   = the last m - ceil((m-1)(1-alpha)) of PO, none if alpha = 0         largest losses
     h_i    = g_i;   for i not in keep:  for j in PO, j != i:                    Algorithm 2
                         if h_i . g_j < 0:  h_i <- h_i - (h_i . g_j) / ||g_j||^2 g_j
@@ -13,8 +13,9 @@
     G     <- G / ||G|| * ||(1/m) sum_k g_k||
     x     <- x - G
 
-with g_k of absent clients their latest update and t_k its round. Every vector is a combination of the round's
-updates and of former ones, so all steps work on coefficients and inner products.
+with g_k of absent clients their latest update and t_k its round (shared/recent_updates.py). All vectors are
+combinations of these g_k, so h_i, G and c are kept as coefficients (shared/span.py): `h[:, j] -= s` is
+h_i <- h_i - s_i g_j for all i. The same lines on whole vectors are in tests/oracle/naive.py.
 """
 
 from math import ceil
@@ -24,8 +25,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State, gram
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
+from fairfl.algorithms.shared.recent_updates import no_updates, updates_of_absent, with_round
+from fairfl.algorithms.shared.span import Span, gram
 from fairfl.experiments.base import Strict
+
+ZERO = 1e-24  # ||g||^2 up to which a vector has no direction
 
 
 class Config(Strict):
@@ -36,75 +41,54 @@ class Config(Strict):
     )
 
 
-def projection_order(reports: Reports, config: Config) -> list[int]:
+def projection_order(reports: Reports, order: str) -> list[int]:
     """PO: positions in the round, first target first. Ties: smaller client id first."""
     by_id = reports.clients.cpu().argsort()
-    if config.order == "random":
+    if order == "random":
         draw = torch.randperm(len(by_id), generator=torch.Generator().manual_seed(reports.seed))
         return by_id[draw].tolist()
     F = reports.loss_received.cpu()[by_id]
-    return by_id[F.argsort(descending=config.order == "reverse", stable=True)].tolist()
+    return by_id[F.argsort(descending=order == "reverse", stable=True)].tolist()
 
 
-def kept(order: list[int], alpha: float) -> list[int]:
+def kept(PO: list[int], alpha: float) -> list[int]:
     """Clients that keep their update: the last ones of PO."""
-    return order[ceil((len(order) - 1) * (1 - alpha)) :] if alpha > 0 else []
+    return PO[ceil((len(PO) - 1) * (1 - alpha)) :] if alpha > 0 else []
 
 
-def mitigate_internal_conflicts(Q: Tensor, order: list[int], keep: list[int]) -> Tensor:
-    """Algorithm 2. Coefficients of h_i over the g_j, row i, [m, m], from the inner products Q [m, m] of the g_j.
+def mitigate_internal_conflicts(g: Span, PO: list[int], keep: list[int]) -> Tensor:
+    """Algorithm 2: all h_i, [m, m], for the span of g_1, ..., g_m.
 
-    The targets g_j stay as they are, so target j can meet all rows at once.
+    A target g_j stays as it is, so all h_i meet the target j at once.
     """
-    h = torch.eye(len(order), dtype=Q.dtype)
-    for j in order:
-        if Q[j, j] >= 1e-24:
-            conflict = (h @ Q[j]).clamp(max=0)
+    h = g.vectors()
+    for j in PO:
+        if g.products[j, j] >= ZERO:
+            conflict = g.products_with(h, j).clamp(max=0)  # h_i . g_j if it is negative
             conflict[[j, *keep]] = 0
-            h[:, j] -= conflict / Q[j, j]
+            h[:, j] -= conflict / g.products[j, j]
     return h
 
 
-def mitigate_external_conflicts(G: Tensor, Q: Tensor, rounds: list[list[int]]) -> Tensor:
-    """Algorithm 3. G [n] and Q [n, n] over all vectors; `rounds`, oldest first, say which of them belong together."""
-    for ids in rounds:
-        product = (Q @ G)[ids].clamp(max=0)
+def mitigate_external_conflicts(G: Tensor, g: Span, ages: list[list[int]]) -> Tensor:
+    """Algorithm 3: the next G, [n]. `ages`: positions in the span of the absent clients' g_k, oldest age first."""
+    for absent in ages:
+        product = g.products_of(G)[absent].clamp(max=0)  # G . g_k if it is negative
         c = torch.zeros_like(G)
-        c[ids] = (product < 0).to(G.dtype)
-        square = c @ Q @ c
-        if square >= 1e-24:
-            G = G - product.sum() / square * c
+        c[absent] = (product < 0).to(G.dtype)
+        if g.square(c) >= ZERO:
+            G = G - product.sum() / g.square(c) * c
     return G
 
 
-def rescaled(G: Tensor, Q: Tensor, m: int) -> Tensor:
-    """G at the length of the plain average; 0 if its parts cancel, as G then has no direction."""
-    average = torch.zeros_like(G)
-    average[:m] = 1 / m
-    square = G @ Q @ G
-    parts = (G.abs() @ Q.diagonal().sqrt()).square()
+def rescale(G: Tensor, g: Span, m: int) -> Tensor:
+    """G at the length of the mean of g_1, ..., g_m, [n]; 0 if its parts cancel, as G then has no direction."""
+    mean = torch.zeros_like(G)
+    mean[:m] = 1 / m
     # Updates are float32: 3e-7 of their lengths is rounding.
-    if square <= max(1e-24, 1e-13 * parts):
+    if g.square(G) <= max(ZERO, 1e-13 * g.parts(G)):
         return torch.zeros_like(G)
-    return G * (average @ Q @ average / square).sqrt()
-
-
-def remembered(state: State, last: Tensor, t: int, tau: int) -> list[Tensor]:
-    """Updates of rounds t - tau, ..., t - 1 that are their client's latest, each [*, P]; none before round tau."""
-    found = []
-    for past in range(t - tau, t) if t >= tau else ():
-        clients = state[f"clients_{past % tau}"]
-        found.append(state[f"updates_{past % tau}"][(clients >= 0) & (last[clients] == past)])
-    return found
-
-
-def store(state: State, reports: Reports, last: Tensor, tau: int) -> State:
-    """This round in the place of round t - tau. Where clients failed to report, places stay empty."""
-    slot, m = reports.round % tau, len(reports.clients)
-    clients = torch.full_like(state[f"clients_{slot}"], -1)
-    updates = torch.zeros_like(state[f"updates_{slot}"])
-    clients[:m], updates[:m] = reports.clients, reports.delta
-    return {**state, "last": last, f"clients_{slot}": clients, f"updates_{slot}": updates}
+    return G * (g.square(mean) / g.square(G)).sqrt()
 
 
 class FedFV(Algorithm[Config]):
@@ -114,33 +98,20 @@ class FedFV(Algorithm[Config]):
         return () if self.config.order == "random" else self.measurements
 
     def init_state(self, federation: Federation) -> State:
-        """A ring of tau rounds: updates [m, P] and their clients [m], -1 where empty; t_k [K] of all, -1: never.
-
-        One tensor per round: a round replaces one of them, so the others need not be copied.
-        """
-        if self.config.tau == 0:
-            return {}
-        K, device = federation.clients, federation.x.device
-        m = federation.clients_per_round or K
-        state = {"last": torch.full((K,), -1, device=device)}
-        for slot in range(self.config.tau):
-            state[f"updates_{slot}"] = torch.zeros_like(federation.x[: federation.parameters]).repeat(m, 1)
-            state[f"clients_{slot}"] = torch.full((m,), -1, device=device)
-        return state
+        return no_updates(federation, self.config.tau) if self.config.tau > 0 else {}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        m, past = len(reports.clients), []
-        if self.config.tau > 0:
-            last = state["last"].index_fill(0, reports.clients, reports.round)
-            past = remembered(state, last, reports.round, self.config.tau)
-            state = store(state, reports, last, self.config.tau)
-        stack = torch.cat([reports.delta, *past])
-        Q = gram(stack)
-        order = projection_order(reports, self.config)
-        G = torch.zeros(len(stack), dtype=Q.dtype)
-        G[:m] = mitigate_internal_conflicts(Q[:m, :m], order, kept(order, self.config.alpha)).mean(0)
-        positions = torch.arange(m, len(stack)).split([len(updates) for updates in past])
-        G = mitigate_external_conflicts(G, Q, [ids.tolist() for ids in positions])
-        G = rescaled(G, Q, m).to(stack.device)
-        along_past = G[m:].to(stack.dtype) @ stack[m:] if G[m:].any() else None
-        return Aggregate(G[:m], along_past), state
+        m, tau, absent = len(reports.clients), self.config.tau, []
+        if tau > 0:
+            absent, state = updates_of_absent(state, reports, tau), with_round(state, reports, tau)
+        updates = torch.cat([reports.delta, *absent])  # g_1, ..., g_m of the round, then those of each age
+        ages = torch.arange(m, len(updates)).split([len(of_age) for of_age in absent])
+
+        g = Span(gram(updates))
+        PO = projection_order(reports, self.config.order)
+        h = mitigate_internal_conflicts(g.first(m), PO, kept(PO, self.config.alpha))
+        G = mitigate_external_conflicts(g.extend(h.mean(0)), g, [positions.tolist() for positions in ages])
+        G = rescale(G, g, m).to(updates.device)
+
+        along_absent = G[m:].to(updates.dtype) @ updates[m:] if G[m:].any() else None
+        return Aggregate(weights=G[:m], extra=along_absent), state

@@ -16,7 +16,8 @@ it began this one, as do clients that are not drawn. First nets have weights fro
 
 `gamma`, `sigma2`, `sigma0` and `sweeps` are those of the public code (IBM/FedMA), which in layers above the first puts
 the prior mean 0.1 on the first weight instead of the bias, a slip that is not repeated here. It trains with momentum
-0.9, which no other algorithm that FOCUS compares with has.
+0.9, which no other algorithm that FOCUS compares with has. Nets of all widths are flat vectors of one size
+(shared/wide_mlp.py).
 """
 
 from typing import Any
@@ -42,44 +43,34 @@ class Config(Strict):
     max_width: int = Field(700, gt=0, description="global neurons of a layer at most; the public code stops at 700")
 
 
-def matched(state: State, nets: Tensor, c: int, config: Config, draw: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Nets [m, P] with layer c + 1 matched, and the global neurons [m, L] that its neurons became."""
-    wide, L = state["wide"].tolist(), int(state["narrow"][c + 1])
+def match_layer(
+    nets: Tensor, c: int, wide: list[int], width: int, config: Config, draw: np.random.Generator
+) -> tuple[Tensor, Tensor]:
+    """Nets [m, P] with the global neurons as layer c + 1, and those that its neurons became, [m, width]."""
     nets = nets.clone()
-    (weight, bias), (above, _) = wide_mlp.layers(nets, wide)[c : c + 2]
-    rows = torch.cat([weight[:, :L], bias[:, :L, None]], dim=2).double().cpu().numpy()
-    mean = np.zeros(rows.shape[2])
-    mean[-1] = wide_mlp.BIAS
-    precisions = np.full((len(rows), rows.shape[2]), 1 / config.sigma2)
-    prior = Prior(mean, config.sigma0, config.gamma, config.max_width)
-    assignments, merged = match(rows, precisions, prior, config.sweeps, draw)
-    layer = torch.from_numpy(merged).to(nets)
+    (weight, bias), (weight_above, _) = wide_mlp.layers(nets, wide)[c : c + 2]  # views: to write to them changes nets
+    rows = torch.cat([weight[:, :width], bias[:, :width, None]], dim=2).double().cpu().numpy()  # [m, width, in + 1]
+    mu = np.zeros(rows.shape[2])
+    mu[-1] = wide_mlp.BIAS
+    s = np.full((len(rows), rows.shape[2]), 1 / config.sigma2)
+    prior = Prior(mu, config.sigma0, config.gamma, config.max_width)
+    assignments, merged = match(rows, s, prior, config.sweeps, draw)
+    layer, neurons = torch.from_numpy(merged).to(nets), torch.from_numpy(np.stack(assignments)).to(nets.device)
     weight[:, : len(layer)], bias[:, : len(layer)] = layer[:, :-1], layer[:, -1]
-    neurons = torch.from_numpy(np.stack(assignments)).to(nets.device)
-    above.copy_(torch.zeros_like(above).scatter_(2, neurons[:, None].expand(-1, above.shape[1], -1), above[:, :, :L]))
+    weight_above.copy_(wide_mlp.move_inputs(weight_above, neurons))
     return nets, neurons
 
 
-def averaged(state: State, nets: Tensor, clients: Tensor) -> Tensor:
-    """The global net [P]: the hidden layers that nets [m, P] have in common, and the average of their output layers."""
-    model, wide = nets[0].clone(), state["wide"].tolist()
-    shares = wide_mlp.class_shares(state["labels"][clients], otherwise=1 / len(clients))
-    for whole, parts in zip(wide_mlp.layers(model, wide)[-1], wide_mlp.layers(nets, wide)[-1], strict=True):
-        whole.copy_(torch.einsum("kd,kd...->d...", shares, parts.double()))
+def average_outputs(nets: Tensor, labels: Tensor, wide: list[int]) -> Tensor:
+    """The global net [P]: the hidden layers that nets [m, P] have in common, and the average of their output layers.
+
+    `labels` [m, C] are n_kd.
+    """
+    model = nets[0].clone()
+    shares = wide_mlp.class_shares(labels, otherwise=1 / len(nets))
+    for average, parts in zip(wide_mlp.layers(model, wide)[-1], wide_mlp.layers(nets, wide)[-1], strict=True):
+        average.copy_(torch.einsum("kd,kd...->d...", shares, parts.double()))
     return model
-
-
-def own_parts(state: State, model: Tensor, clients: Tensor) -> Tensor:
-    """Each client's own neurons of the global net, [m, P], compact."""
-    wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
-    inputs, outputs = (torch.arange(n, device=model.device).repeat(len(clients), 1) for n in (wide[0], wide[-1]))
-    units = [inputs, *(state[f"neurons_{c}"][clients] for c in range(len(wide) - 2)), outputs]
-    own = model.new_zeros(len(clients), len(model))
-    both = zip(wide_mlp.compact(own, wide, narrow), wide_mlp.layers(model, wide), strict=True)
-    for ((weight, bias), (global_weight, global_bias)), below, here in zip(both, units[:-1], units[1:], strict=True):
-        weight.copy_(global_weight[here[:, :, None], below[:, None]])
-        bias.copy_(global_bias[here])
-    return own
 
 
 class FedMA(Algorithm[Config]):
@@ -89,46 +80,49 @@ class FedMA(Algorithm[Config]):
         return wide_mlp.widened("fedma", model, clients, self.config.max_width)
 
     def exchanges_per_round(self, federation: Federation) -> int:
+        """H + 1: a layer is a weight and a bias."""
         return len(federation.shapes) // 2
 
     def init_state(self, federation: Federation) -> State:
-        """`own` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: those that they train in it.
+        """`first` [K, P]: nets that clients begin a round with, compact. `nets` [K, P]: those that they train in it.
 
-        `neurons_<c>` [K, L_c]: global neurons that neurons of layer c + 1 became; `done` [K]: exchanges of the round.
+        `neurons_<c>` [K, L_c]: global neurons that neurons of layer c + 1 became; `reported` [K]: in how many exchanges
+        of the round, without a gap. `labels` [K, C]; `wide` and `narrow`: units of each layer, of all and of a client.
         """
         wide, narrow = wide_mlp.units("fedma", federation)
-        own = wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed)
+        first = wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed)
         state = {
-            "own": own,
-            "nets": own,
-            "done": torch.zeros(federation.clients, dtype=torch.int64, device=own.device),
-            "labels": federation.labels.to(own.device),
+            "first": first,
+            "nets": first,
+            "reported": torch.zeros(federation.clients, dtype=torch.int64, device=first.device),
+            "labels": federation.labels.to(first.device),
             "wide": torch.tensor(wide),
             "narrow": torch.tensor(narrow),
         }
         for c, width in enumerate(narrow[1:-1]):
-            state[f"neurons_{c}"] = torch.arange(width, device=own.device).repeat(federation.clients, 1)
+            state[f"neurons_{c}"] = torch.arange(width, device=first.device).repeat(federation.clients, 1)
         return state
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        c = received.exchange
+        c, S, momentum = received.exchange, received.clients, self.config.momentum
         if c == 0:
-            return Plan(start=state["own"][received.clients], momentum=self.config.momentum)
-        start = state["nets"][received.clients]
-        return Plan(start=start, frozen=2 * c, epochs=self.config.retrain_epochs, momentum=self.config.momentum)
+            return Plan(start=state["first"][S], momentum=momentum)
+        return Plan(start=state["nets"][S], frozen=2 * c, epochs=self.config.retrain_epochs, momentum=momentum)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        c = reports.exchange
-        done = state["done"] if c > 0 else torch.zeros_like(state["done"])
-        present = done[reports.clients] == c
-        clients, nets = reports.clients[present], reports.trained[present]
-        state = {**state, "done": done.index_fill(0, clients, c + 1)}
-        if not len(clients):
+        c, wide, narrow = reports.exchange, state["wide"].tolist(), state["narrow"].tolist()
+        H = len(wide) - 2
+        reported = state["reported"] if c > 0 else torch.zeros_like(state["reported"])
+        present = reported[reports.clients] == c
+        S, nets = reports.clients[present], reports.trained[present]
+        state = {**state, "reported": reported.index_fill(0, S, c + 1)}
+        if not len(S):
             return Aggregate(), state
-        if c < len(state["wide"]) - 2:
-            nets, neurons = matched(state, nets, c, self.config, np.random.default_rng(reports.seed))
-            found = {"nets": nets, f"neurons_{c}": neurons}
-            return Aggregate(), state | {name: state[name].index_copy(0, clients, new) for name, new in found.items()}
-        model = averaged(state, nets, clients)
-        own = state["own"].index_copy(0, clients, own_parts(state, model, clients))
-        return Aggregate(model=model), {**state, "own": own}
+        if c < H:
+            draw = np.random.default_rng(reports.seed)
+            nets, neurons = match_layer(nets, c, wide, narrow[c + 1], self.config, draw)
+            changed = {"nets": nets, f"neurons_{c}": neurons}
+            return Aggregate(), state | {name: state[name].index_copy(0, S, new) for name, new in changed.items()}
+        model = average_outputs(nets, state["labels"][S], wide)
+        first = wide_mlp.extract(model, [state[f"neurons_{c}"][S] for c in range(H)], wide, narrow)
+        return Aggregate(model=model), {**state, "first": state["first"].index_copy(0, S, first)}

@@ -14,8 +14,9 @@ from typing import Literal
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State, gram
+from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
 from fairfl.algorithms.shared.min_norm import min_norm
+from fairfl.algorithms.shared.span import gram
 from fairfl.experiments.base import Strict
 
 

@@ -163,18 +163,6 @@ class EvaluationModels:
     mixture: Tensor | None = None
 
 
-def gram(stack: Tensor) -> Tensor:
-    """Inner products of the rows of [n, P], [n, n] float64 on the CPU, where small problems are solved.
-
-    The columns are taken in pieces: a float64 copy of the whole stack could be as large as all models of a round.
-    """
-    total = torch.zeros(len(stack), len(stack), dtype=torch.float64, device=stack.device)
-    for piece in stack.split(2**18, dim=1):
-        piece = piece.double()
-        total.addmm_(piece, piece.T)
-    return total.cpu()
-
-
 Hyperparameters = TypeVar("Hyperparameters", bound=Strict)
 
 
@@ -246,7 +234,7 @@ class Algorithm(Generic[Hyperparameters]):
         return 1
 
     def architecture(self, model: dict[str, Any], clients: int) -> dict[str, Any]:
-        """The model to build for K = `clients` clients, {name: ..., **parameters}; by default the setting's, `model`."""
+        """The model to build for K = `clients` clients, {name: ..., **parameters}. By default the setting's."""
         return model
 
     def traffic(self, federation: Federation) -> tuple[int, int] | None:

@@ -8,7 +8,7 @@ There is no global model. P [d_sub, P] is a random projection that all know, fro
     R(c) = ||c||_1,        r(c) = sign(c)    lp-proj-1, `p: 1`
 
     o_k <- omega                                                      for the clients of the round, omega at first 0
-    repeat R times:
+    repeat R times:                                                   one exchange each
         th_k <- th_k - eta (grad F_k(th_k) + lambda P' r(P th_k - o_k))      all local steps with the same o_k
         o_k  <- o_k - eta_o lambda r(o_k - P th_k)
     omega <- (1 - b) omega + b mean(o_k)                              d_sub numbers up, d_sub numbers down
@@ -18,13 +18,11 @@ Against the public code (desternylin/perfed): there all K clients train in every
 here clients that are not drawn rest, as in all other algorithms. It takes R = 5 times J = 20 batches; here R is
 `repeats` and the local steps are those of the setting's local epochs, or of `epochs`: R = 1 is the work of FedAvg. It
 clips gradients to norm 60, which is left out. Its `p: 2` of lp_proj divides the step of o by ||c||; its proj, which is
-meant here, does not. Every th_k starts at an initialisation of its own there: here its tensors are those of the first
-model with their numbers shuffled, which is such a draw where the numbers of a tensor are drawn alike. P is never
-stored, it follows from the run's seed.
+meant here, does not. Every th_k starts at an initialisation of its own there; `start` says what stands for it here. P
+and the first th_k follow from the run's seed (shared/random_projection.py).
 """
 
-from functools import lru_cache, partial
-from math import prod
+from functools import partial
 from typing import Literal
 
 import torch
@@ -42,6 +40,7 @@ from fairfl.algorithms.interface import (
     State,
 )
 from fairfl.algorithms.shared.proximal import refuse_divergence
+from fairfl.algorithms.shared.random_projection import random_projection, shuffled_models
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import OptionError
 
@@ -69,60 +68,25 @@ class Config(Strict):
         return self
 
 
-@lru_cache(maxsize=1)
-def projection(
-    seed: int, d_sub: int, parameters: int, orthogonalize: bool, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """P, [d_sub, P]."""
-    draw = torch.Generator().manual_seed(seed)
-    rows = torch.stack([torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(d_sub)])
-    if orthogonalize:
-        Q, R = torch.linalg.qr(rows.T)
-        rows = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
-    return (rows / rows.norm(dim=1, keepdim=True)).to(device, dtype)
-
-
-def shuffled(federation: Federation) -> Tensor:
-    """The first model x for each client, [K, P + B], the numbers of each parameter tensor in an order of its own."""
-    draw = torch.Generator().manual_seed(federation.seed ^ 1)  # not the draws of P
-    x, P = federation.x, federation.parameters
-    parts = x[:P].split([prod(shape) for shape in federation.shapes])
-    own = [
-        torch.cat([*(part[torch.randperm(len(part), generator=draw).to(x.device)] for part in parts), x[P:]])
-        for _ in range(federation.clients)
-    ]
-    return torch.stack(own)
-
-
-def known_to_all(state: State, config: Config) -> Tensor:
-    """P, [d_sub, P]."""
-    th, size = state["th"], int(state["parameters"])
-    return projection(int(state["seed"]), config.d_sub, size, config.orthogonalize, th.dtype, th.device)
-
-
-def at_exchange(state: State, received: Received) -> Tensor:
-    """o_k as the exchange begins, of all clients, [K, d_sub]."""
-    return state["omega"].expand_as(state["o"]) if received.exchange == 0 else state["o"]
-
-
 def r(c: Tensor, p: int) -> Tensor:
-    """Gradient of R."""
+    """Gradient of R at c [..., d_sub], of that shape."""
     return c if p == 2 else c.sign()
 
 
-def pull(y: Tensor, place: int, projection: Tensor, o: Tensor, config: Config) -> Tensor:
+def pull(y: Tensor, place: int, P: Tensor, o: Tensor, config: Config) -> Tensor:
     """lambda P' r(P y - o_k), [P], for the model y [P] of the client at a place of o [m, d_sub]."""
-    return config.lam * (projection.T @ r(projection @ y - o[place], config.p))
+    return config.lam * (P.T @ r(P @ y - o[place], config.p))
 
 
 class LpProj(Algorithm[Config]):
     requires_sequential = True
-    incompatible_modifiers = ("server_momentum", "fedvarp")
+    incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
     def exchanges_per_round(self, federation: Federation) -> int:
         return self.config.repeats
 
     def traffic(self, federation: Federation) -> tuple[int, int]:
+        """omega down, o_k up."""
         return self.config.d_sub, self.config.d_sub
 
     def init_state(self, federation: Federation) -> State:
@@ -130,36 +94,45 @@ class LpProj(Algorithm[Config]):
 
         Raises OptionError if more rows are to be orthogonal than there are parameters.
         """
-        K, x, P = federation.clients, federation.x, federation.parameters
-        if self.config.orthogonalize and self.config.d_sub > P:
+        K, x, parameters, d_sub = federation.clients, federation.x, federation.parameters, self.config.d_sub
+        if self.config.orthogonalize and d_sub > parameters:
             raise OptionError(
-                f"lp_proj: d_sub: {self.config.d_sub} rows of {P} parameters cannot be orthogonal; at most {P}"
+                f"lp_proj: d_sub: {d_sub} rows of {parameters} parameters cannot be orthogonal; at most {parameters}"
             )
         return {
-            "th": shuffled(federation) if self.config.start == "own" else x.repeat(K, 1),
-            "o": x.new_zeros(K, self.config.d_sub),
-            "omega": x.new_zeros(self.config.d_sub),
+            "th": shuffled_models(federation) if self.config.start == "own" else x.repeat(K, 1),
+            "o": x.new_zeros(K, d_sub),
+            "omega": x.new_zeros(d_sub),
             "seed": torch.tensor(federation.seed),
-            "parameters": torch.tensor(P),
+            "parameters": torch.tensor(parameters),
         }
+
+    def projection(self, state: State) -> Tensor:
+        """P, [d_sub, P]."""
+        th, seed, parameters = state["th"], int(state["seed"]), int(state["parameters"])
+        return random_projection(seed, self.config.d_sub, parameters, self.config.orthogonalize, th.dtype, th.device)
+
+    def anchors(self, state: State, received: Received) -> Tensor:
+        """o_k of all clients as the exchange begins, [K, d_sub]: omega in the first one of a round."""
+        return state["omega"].expand_as(state["o"]) if received.exchange == 0 else state["o"]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         """Raises OptionError if the pull alone makes th_k diverge."""
         if self.config.p == 2:
             refuse_divergence("lp_proj", "lambda", self.config.lam, received.learning_rate)
-        o = at_exchange(state, received)[received.clients]
-        force = partial(pull, projection=known_to_all(state, self.config), o=o, config=self.config)
-        return Plan(start=state["th"][received.clients], epochs=self.config.epochs, force=force)
+        S = received.clients
+        force = partial(pull, P=self.projection(state), o=self.anchors(state, received)[S], config=self.config)
+        return Plan(start=state["th"][S], epochs=self.config.epochs, force=force)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        S, th, P = reports.clients, reports.trained, known_to_all(state, self.config)
-        o = at_exchange(state, reports)
-        own = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
-        state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, own)}
+        S, th, P, b = reports.clients, reports.trained, self.projection(state), self.config.b
+        o = self.anchors(state, reports)
+        o_S = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
+        state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, o_S)}
         if reports.exchange == self.config.repeats - 1:
             n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-            mean = (n / n.sum()).to(own.dtype) @ own
-            state["omega"] = (1 - self.config.b) * state["omega"] + self.config.b * mean
+            mean = (n / n.sum()).to(o_S.dtype) @ o_S
+            state["omega"] = (1 - b) * state["omega"] + b * mean
         return Aggregate(), state
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:

@@ -3,7 +3,7 @@
     every client trains a net of its own, from weights N(0, 0.1^2) and biases 0.1, in all rounds; nothing is averaged
     for hidden layers c = H, ..., 1:    rows [bias, outgoing weights], for c = 1 [incoming weights, bias, outgoing]
         outgoing weights go to the global neurons of layer c + 1, 0 to those that the client has no part in
-        match the rows of all clients (fairfl.algorithms.shared.matching), s = 1 / sigma2; for c = H outgoing weights to
+        match the rows of all clients (shared/matching.py), s = 1 / sigma2; for c = H outgoing weights to
         class d have (n_kd / n_d) / sigma2, by the samples of the class
         global neurons are G / S
     output bias of class d    (sum_k s_kd b_kd + mu_d / sigma0) / (1 / sigma0 + sum_k s_kd),    s_kd as above
@@ -15,6 +15,7 @@ net. The variant in which clients train on from what was matched is left out: FO
 
 `sigma2`, `sigma0` and `gamma` are those of the authors' examples; no paper here says which were used. The authors
 choose among gamma 1, 0.001, 50, sigma2 1, 0.1, 0.5 and sigma0 1, 10.
+Nets of all widths are flat vectors of one size (shared/wide_mlp.py).
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ from fairfl.algorithms.interface import (
     State,
 )
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.algorithms.shared.matching import Prior, match
+from fairfl.algorithms.shared.matching import Prior, match, move_columns
 from fairfl.experiments.base import Strict
 
 Array = NDArray[np.float64]
@@ -56,23 +57,23 @@ def global_net(
 ) -> list[tuple[Array, Array]]:
     """Weights [out, in] and bias [out] of each layer, from all clients' [K, out, in] and [K, out] and shares [K, C]."""
     *hidden, (weight, bias) = nets
-    seen, prior = shares / config.sigma2, 1 / config.sigma0
-    biases = [((seen * bias).sum(0) + wide_mlp.BIAS * prior) / (seen.sum(0) + prior)]
-    weights, outgoing = [], weight.swapaxes(1, 2)
-    for c, (weight, bias) in reversed(list(enumerate(hidden))):
-        incoming = weight if c == 0 else weight[:, :, :0]  # those of other layers are matched below, as outgoing ones
+    s_out, prior = shares / config.sigma2, 1 / config.sigma0  # s_kd of the outgoing weights, [K, C]
+    biases = [((s_out * bias).sum(0) + wide_mlp.BIAS * prior) / (s_out.sum(0) + prior)]
+    weights, outgoing = [], weight.swapaxes(1, 2)  # [K, L, C]
+    for c in reversed(range(len(hidden))):
+        weight, bias = hidden[c]
+        incoming = weight if c == 0 else weight[:, :, :0]  # of other layers they are matched below, as outgoing ones
         rows = np.concatenate([incoming, bias[:, :, None], outgoing], axis=2)
         K, _, D = incoming.shape
-        precisions = np.hstack([np.full((K, D + 1), 1 / config.sigma2), seen])
-        mean = np.zeros(rows.shape[2])
-        mean[D] = wide_mlp.BIAS
-        of_layer = Prior(mean, config.sigma0, config.gamma, config.max_width)
-        assignments, neurons = match(rows, precisions, of_layer, config.sweeps, draw)
+        s = np.hstack([np.full((K, D + 1), 1 / config.sigma2), s_out])
+        mu = np.zeros(rows.shape[2])
+        mu[D] = wide_mlp.BIAS
+        neurons_of_layer = Prior(mu, config.sigma0, config.gamma, config.max_width)
+        assignments, neurons = match(rows, s, neurons_of_layer, config.sweeps, draw)
         weights.append(neurons[:, D + 1 :].T)
         biases.append(neurons[:, D])
-        outgoing, seen = np.zeros((K, weight.shape[2], len(neurons))), np.full((K, len(neurons)), 1 / config.sigma2)
-        for own, positions, above in zip(weight, assignments, outgoing, strict=True):
-            above[:, positions] = own.T
+        outgoing = move_columns(weight.swapaxes(1, 2), assignments, len(neurons))
+        s_out = np.full((K, len(neurons)), 1 / config.sigma2)
     weights.append(neurons[:, :D])
     return list(zip(reversed(weights), reversed(biases), strict=True))
 
@@ -84,7 +85,7 @@ class PFNM(Algorithm[Config]):
         return wide_mlp.widened("pfnm", model, clients, self.config.max_width)
 
     def init_state(self, federation: Federation) -> State:
-        """Clients' nets, [K, P], compact; what the server knows of them."""
+        """`nets` [K, P] of the clients, compact; `labels` [K, C] are n_kd; what the global net is made with."""
         wide, narrow = wide_mlp.units("pfnm", federation)
         return {
             "nets": wide_mlp.drawn(federation.clients, wide, narrow, federation.x, federation.seed),
@@ -101,14 +102,10 @@ class PFNM(Algorithm[Config]):
         return Aggregate(), {**state, "nets": state["nets"].index_copy(0, reports.clients, reports.trained)}
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
+        """The global net, in the type of x [P]."""
         wide, narrow = state["wide"].tolist(), state["narrow"].tolist()
-        clients = wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)
-        draw = np.random.default_rng(int(state["seed"]))
+        nets = [(w.numpy(), b.numpy()) for w, b in wide_mlp.compact(state["nets"].double().cpu(), wide, narrow)]
         shares = wide_mlp.class_shares(state["labels"], otherwise=0.0).cpu().numpy()
-        net = global_net([(w.numpy(), b.numpy()) for w, b in clients], shares, self.config, draw)
-        model = torch.zeros_like(x)
-        widths = [wide[0], *(len(bias) for _, bias in net)]
-        for own, matched in zip(wide_mlp.compact(model, wide, widths), net, strict=True):
-            for values, numbers in zip(own, matched, strict=True):
-                values.copy_(torch.from_numpy(numbers))
-        return EvaluationModels(model.unsqueeze(0))
+        net = global_net(nets, shares, self.config, np.random.default_rng(int(state["seed"])))
+        layers = [(torch.from_numpy(weight), torch.from_numpy(bias)) for weight, bias in net]
+        return EvaluationModels(wide_mlp.flatten(layers, wide, like=x).unsqueeze(0))

@@ -68,7 +68,7 @@ def test_lag_of_one_round():
 
 
 def test_l2_normalises_the_first_round_too():
-    _, _, state = start("eagle", **{"lambda": 0.5}, norm="l2")
+    _, state = start("eagle", **{"lambda": 0.5}, norm="l2")
     close(state["w"], [3**-0.5] * 3)
 
 

@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
 from fairfl.algorithms import fedfv
-from fairfl.algorithms.interface import Federation, Reports, gram
+from fairfl.algorithms.interface import Federation, Reports
+from fairfl.algorithms.shared.span import Span, gram
 from tests.unit.algorithms.toy import close
 
 G = torch.tensor([[2.0, 0.0], [-1.0, 1.0], [0.5, -2.0]], dtype=torch.float64)
@@ -99,20 +100,20 @@ def test_example(alpha, tau, order, expected):
     ],
 )
 def test_example_before_the_rescaling(alpha, order, expected):
-    h = fedfv.mitigate_internal_conflicts(gram(G), order, fedfv.kept(order, alpha))
+    h = fedfv.mitigate_internal_conflicts(Span(gram(G)), order, fedfv.kept(order, alpha))
     close(h.mean(0) @ G, expected)
 
 
 def test_example_of_external_conflicts_before_the_rescaling():
     stack = torch.cat([G, torch.tensor([[-2.0, -1.0], [-1.0, 0.5], [0.5, -3.0]], dtype=torch.float64)])
-    Q = gram(stack)
-    mean = torch.cat([fedfv.mitigate_internal_conflicts(Q[:3, :3], ORDER, []).mean(0), torch.zeros(3)])
-    close(fedfv.mitigate_external_conflicts(mean, Q, [[4, 5]]) @ stack, [0.041176, 0.082353])
-    close(fedfv.mitigate_external_conflicts(mean, Q, [[3], [4, 5]]) @ stack, [-0.088235, -0.176471])
+    g = Span(gram(stack))
+    mean = g.extend(fedfv.mitigate_internal_conflicts(g.first(3), ORDER, []).mean(0))
+    close(fedfv.mitigate_external_conflicts(mean, g, [[4, 5]]) @ stack, [0.041176, 0.082353])
+    close(fedfv.mitigate_external_conflicts(mean, g, [[3], [4, 5]]) @ stack, [-0.088235, -0.176471])
 
 
 def test_projected_updates_of_the_example():
-    h = fedfv.mitigate_internal_conflicts(gram(G), ORDER, []) @ G
+    h = fedfv.mitigate_internal_conflicts(Span(gram(G)), ORDER, []) @ G
     close(h, [[1.176471, 0.294118], [0.235294, 0.058824], [0.0, -0.75]])
 
 
@@ -196,7 +197,7 @@ def test_no_other_update_conflicts_with_the_last_target(drawn):
     """The last target's own update may: others were projected out of it one after the other."""
     updates, losses = map(torch.from_numpy, drawn)
     order = losses.argsort(stable=True).tolist()
-    h = fedfv.mitigate_internal_conflicts(gram(updates), order, []) @ updates
+    h = fedfv.mitigate_internal_conflicts(Span(gram(updates)), order, []) @ updates
     assert (h[order[:-1]] @ updates[order[-1]] > -1e-9).all()
 
 
@@ -210,20 +211,20 @@ def test_scaled_updates_scale_the_step(scale):
 def test_ties_in_the_loss_go_by_client_id():
     config = fedfv.Config(alpha=0.0, tau=0)
     reports = report(G, [1.0, 0.5, 1.0], ids=(9, 4, 2))
-    assert fedfv.projection_order(reports, config) == [1, 2, 0]
-    assert fedfv.projection_order(reports, fedfv.Config(order="reverse")) == [2, 0, 1]
+    assert fedfv.projection_order(reports, config.order) == [1, 2, 0]
+    assert fedfv.projection_order(reports, "reverse") == [2, 0, 1]
 
 
 def test_random_order_is_drawn_by_the_rounds_seed():
     config = fedfv.Config(order="random")
-    orders = [tuple(fedfv.projection_order(report(G, F, seed=seed), config)) for seed in range(30)]
+    orders = [tuple(fedfv.projection_order(report(G, F, seed=seed), config.order)) for seed in range(30)]
     assert {*orders} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
-    assert orders[7] == tuple(fedfv.projection_order(report(G, F + 5, seed=7), config))
+    assert orders[7] == tuple(fedfv.projection_order(report(G, F + 5, seed=7), config.order))
     # The same clients in another place are drawn in the same order.
     ids = (5, 3, 4)
     turned = report(G[[1, 2, 0]], F, ids=[ids[i] for i in (1, 2, 0)], seed=7)
-    first = [ids[i] for i in fedfv.projection_order(report(G, F, ids=ids, seed=7), config)]
-    assert first == [int(turned.clients[i]) for i in fedfv.projection_order(turned, config)]
+    first = [ids[i] for i in fedfv.projection_order(report(G, F, ids=ids, seed=7), config.order)]
+    assert first == [int(turned.clients[i]) for i in fedfv.projection_order(turned, config.order)]
 
 
 @pytest.mark.parametrize(("order", "needed"), [("loss", ("loss_received",)), ("reverse", ("loss_received",))])

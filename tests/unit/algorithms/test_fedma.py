@@ -36,7 +36,7 @@ def begin(nets, labels, **hyperparameters):
     hidden = [len(b) for _, b in nets[0][:-1]]
     given = federation(algorithm, hidden, labels, nets[0][0][0].shape[1])
     state = algorithm.init_state(given)
-    return given, algorithm, state | {"own": flat(nets, state)}
+    return given, algorithm, state | {"first": flat(nets, state)}
 
 
 def exchange(given, algorithm, state, number, clients=None, round=0):
@@ -85,7 +85,7 @@ def test_what_clients_train_in_each_exchange():
         found.append((plan.frozen, plan.epochs, plan.momentum))
         start, _, state = exchange(given, algorithm, state, number)
         if number == 0:
-            assert torch.equal(start, state["own"])
+            assert torch.equal(start, state["first"])
         else:
             for w, v in wide_mlp.layers(start, state["wide"].tolist())[:number]:
                 assert torch.equal(w[0], w[1]) and torch.equal(v[0], v[1]), "matched layers are everybody's"
@@ -105,10 +105,10 @@ def test_the_next_round_begins_with_the_clients_own_neurons():
     assert len(net[0][1]) > 4 and len(net[1][1]) > 5, "clients have different parts"
     for k in range(3):
         first, second = (state[f"neurons_{c}"][k].tolist() for c in (0, 1))
-        part = wide_mlp.compact(state["own"][k], state["wide"].tolist(), [3, 4, 5, 2])
+        part = wide_mlp.compact(state["first"][k], state["wide"].tolist(), [3, 4, 5, 2])
         (w, b), (v, a), (u, o) = net
         compare(part, [(w[first], b[first]), (v[second][:, first], a[second]), (u[:, second], o)], 0)
-        assert state["own"][k].count_nonzero() == sum(tensor.count_nonzero() for pair in part for tensor in pair)
+        assert state["first"][k].count_nonzero() == sum(tensor.count_nonzero() for pair in part for tensor in pair)
 
 
 # -- limits --------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_clients_that_are_not_drawn_keep_their_nets():
     given, algorithm, state = begin(nets, [[2, 3]] * 3, gamma=1.0)
     _, _, after = exchange(given, algorithm, state, 0, clients=[0, 2])
     _, aggregate, after = exchange(given, algorithm, after, 1, clients=[0, 2])
-    assert torch.equal(after["own"][1], state["own"][1])
+    assert torch.equal(after["first"][1], state["first"][1])
     alone, _ = matched([nets[0], nets[2]], [[2, 3]] * 2, gamma=1.0)
     assert_same_function(unpadded(aggregate.model, after["wide"].tolist()), alone)
 
@@ -170,8 +170,8 @@ def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(numb
     for c in range(3):
         lost = c == number
         _, aggregate, state = exchange(given, algorithm, state, c, clients=[0, 2] if lost else None)
-    assert torch.equal(state["own"][1], first["own"][1]), "it begins the next round as it began this one"
-    assert not torch.equal(state["own"][0], first["own"][0])
+    assert torch.equal(state["first"][1], first["first"][1]), "it begins the next round as it began this one"
+    assert not torch.equal(state["first"][0], first["first"][0])
     if number == 0:
         alone, _ = matched([nets[0], nets[2]], [labels[0], labels[2]], gamma=1.0)
         assert_same_function(unpadded(aggregate.model, state["wide"].tolist()), alone)
@@ -181,7 +181,7 @@ def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(numb
     close(net[-1][1], (torch.tensor([2.0, 3.0]) * b + torch.tensor([3.0, 1.0]) * a) / total, 1e-12)
     # All are back in the next round.
     _, _, after = exchange(given, algorithm, state, 0, round=1)
-    assert after["done"].tolist() == [1, 1, 1]
+    assert after["reported"].tolist() == [1, 1, 1]
 
 
 def test_a_round_that_everybody_left_changes_nothing():
@@ -189,7 +189,7 @@ def test_a_round_that_everybody_left_changes_nothing():
     _, _, after = exchange(given, algorithm, state, 0, clients=[0])
     _, aggregate, after = exchange(given, algorithm, after, 1, clients=[1])
     assert aggregate.weights is None and aggregate.model is None
-    assert torch.equal(after["own"], state["own"])
+    assert torch.equal(after["first"], state["first"])
 
 
 def test_state_is_left_alone():
@@ -244,13 +244,13 @@ def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
     run = Simulation(spec, image_clients([8, 9, 12]), None, torch.device("cpu"), backend)
     wide, narrow = run.state["wide"].tolist(), run.state["narrow"].tolist()
     assert narrow == [4, *hidden, 3] and wide == [4, *(3 * n for n in hidden), 3]
-    nets = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["own"]]
+    nets = [wide_mlp.compact(own.clone(), wide, narrow) for own in run.state["first"]]
     parts = [run.clients.parts["train"].of(k) for k in range(3)]
     for _ in range(2):
         whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.algorithm.config)
         run.step()
         compare(unpadded(run.x, wide), whole, 1e-9)
-    for own, net in zip(run.state["own"], nets, strict=True):
+    for own, net in zip(run.state["first"], nets, strict=True):
         compare(wide_mlp.compact(own, wide, narrow), net, 1e-9)
     run.record()
     run.fetch()

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from fairfl.algorithms import lp_proj
 from fairfl.algorithms.interface import Federation, Received, Reports
+from fairfl.algorithms.shared.random_projection import random_projection, shuffled_models
 from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation
@@ -22,7 +23,6 @@ CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
 CURVATURES = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
 FIRST = vector(0.5, 0.5)
 SAMPLES = vector(10, 30)
-DOUBLE = (torch.float64, torch.device("cpu"))
 
 
 def federation(x=FIRST, K=2, P=2, seed=3, shapes=((2,),)):
@@ -58,7 +58,7 @@ def rounds(count=1, clients=(0, 1), state=None, **hyperparameters):
 @pytest.fixture
 def row(monkeypatch):
     """P = (3, 4) / 5."""
-    monkeypatch.setattr(lp_proj, "projection", lambda *known: torch.tensor([[0.6, 0.8]], dtype=torch.float64))
+    monkeypatch.setattr(lp_proj, "random_projection", lambda *known: torch.tensor([[0.6, 0.8]], dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
@@ -76,28 +76,11 @@ def test_example(row, p, th, o, omega):
 
 
 def test_the_sign_of_zero_is_zero():
-    known = {"projection": torch.tensor([[0.6, 0.8]], dtype=torch.float64), "config": lp_proj.Config(p=1, d_sub=1)}
+    known = {"P": torch.tensor([[0.6, 0.8]], dtype=torch.float64), "config": lp_proj.Config(p=1, d_sub=1)}
     assert not lp_proj.pull(vector(0.0, 0.0), 0, o=torch.zeros(1, 1, dtype=torch.float64), **known).any()
 
 
 # -- P and the first models --------------------------------------------------------------------------------
-def test_the_projection():
-    P = lp_proj.projection(5, 40, 3000, False, *DOUBLE)
-    close(P.norm(dim=1), torch.ones(40), 1e-12)
-    close((P * 3000**0.5).var(), 1.0, 0.02)
-    assert (P @ P.T - torch.eye(40)).abs().max() > 1e-3
-    assert torch.equal(P, lp_proj.projection.__wrapped__(5, 40, 3000, False, *DOUBLE))
-    assert not torch.equal(P, lp_proj.projection(6, 40, 3000, False, *DOUBLE))
-
-
-def test_the_orthogonal_projection_is_that_of_gram_and_schmidt():
-    plain, P = (lp_proj.projection.__wrapped__(5, 4, 30, orthogonal, *DOUBLE) for orthogonal in (False, True))
-    close(P @ P.T, torch.eye(4), 1e-12)
-    close(P[0], plain[0], 1e-12)
-    second = plain[1] - (plain[1] @ P[0]) * P[0]
-    close(P[1], second / second.norm(), 1e-12)
-
-
 def test_a_checkpoint_holds_no_projection():
     state = lp_proj.LpProj(lp_proj.Config(d_sub=50)).init_state(
         federation(torch.zeros(1000), P=1000, shapes=((1000,),))
@@ -109,11 +92,7 @@ def test_every_client_starts_at_a_draw_of_its_own():
     x = torch.arange(12, dtype=torch.float64)
     known = federation(x, K=4, P=10, shapes=((2, 3), (4,)))
     th = lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"]
-    for own in th:
-        for part in (slice(0, 6), slice(6, 10)):
-            assert torch.equal(own[part].sort().values, x[part])
-    assert torch.equal(th[:, 10:], x[10:].expand(4, 2)), "buffers are no parameters"
-    assert len(th.unique(dim=0)) == 4
+    assert torch.equal(th, shuffled_models(known)) and len(th.unique(dim=0)) == 4
     assert torch.equal(th, lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"])
     assert torch.equal(lp_proj.LpProj(lp_proj.Config(d_sub=2, start="same")).init_state(known)["th"], x.expand(4, 12))
 
@@ -130,7 +109,7 @@ def test_no_pull_is_local_training(p):
 def test_a_square_orthogonal_projection_is_a_proximal_term():
     """pFedMe: with P'P = I the force is lambda (th_k - P'omega), and P'o_k moves to th_k."""
     state, config = rounds(4, d_sub=2, orthogonalize=True, **{"lambda": 2.0})
-    P = lp_proj.known_to_all(state, config)
+    P = lp_proj.LpProj(config).projection(state)
     th, z = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64)
     for _ in range(4):
         for _ in range(STEPS):
@@ -142,7 +121,7 @@ def test_a_square_orthogonal_projection_is_a_proximal_term():
 
 def test_one_client_drags_omega_to_its_projection():
     state, config = rounds(600, clients=(0,))
-    P = lp_proj.known_to_all(state, config)
+    P = lp_proj.LpProj(config).projection(state)
     close(P @ state["th"][0], state["omega"], 1e-6)
     close(state["th"][0], CENTRES[0], 1e-6)
 
@@ -218,7 +197,7 @@ def simulation(hyperparameters, **changes):
 def test_the_engine_against_a_plain_loop(p):
     run = simulation({"p": p, "lambda": 3.0, "d_sub": 4, "repeats": 2})
     th, omega = run.state["th"].clone(), torch.zeros(4, dtype=torch.float64)
-    P, first = lp_proj.known_to_all(run.state, run.algorithm.config), run.x.clone()
+    P, first = run.algorithm.projection(run.state), run.x.clone()
     run.run()
 
     for _ in range(3):
@@ -247,7 +226,7 @@ def test_in_the_engine_a_run_goes_on_from_its_checkpoint(tmp_path):
     begun = simulation(keys, rounds=2, clients_per_round=2)
     begun.run()
     checkpoint.save(begun._saved())
-    lp_proj.projection.cache_clear()
+    random_projection.cache_clear()
     run = simulation(keys, rounds=4, clients_per_round=2)
     assert torch.equal(run.run(checkpoint).history[-1]["loss_test"], whole.history[-1]["loss_test"])
 

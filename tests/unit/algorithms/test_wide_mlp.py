@@ -120,3 +120,23 @@ def test_units_of_the_wide_net_and_of_clients():
 def test_class_shares():
     labels = torch.tensor([[1.0, 0.0, 5.0], [3.0, 0.0, 0.0]], dtype=torch.float64)
     close(wide_mlp.class_shares(labels, otherwise=0.5), [[0.25, 0.5, 1.0], [0.75, 0.5, 0.0]], 1e-15)
+
+
+def test_a_net_is_flattened_and_its_own_units_extracted():
+    (net,) = random_nets(NARROW, 1)
+    narrow = flat([net], STATE)[0]
+    assert torch.equal(wide_mlp.flatten(net, WIDE, like=narrow), narrow)
+    units = [torch.tensor([[0, 1, 2], [2, 0, 1]]), torch.tensor([[0, 1], [1, 0]])]
+    same, turned = wide_mlp.extract(narrow, units, WIDE, NARROW)
+    assert torch.equal(same, narrow)
+    layers = wide_mlp.compact(turned, WIDE, NARROW)
+    for (weight, bias), (w, b), below, here in zip(
+        layers, net, [[0, 1, 2, 3], [2, 0, 1], [1, 0]], [[2, 0, 1], [1, 0], [0, 1, 2]], strict=True
+    ):
+        assert torch.equal(weight, w[here][:, below]) and torch.equal(bias, b[here])
+
+
+def test_inputs_move_to_other_units():
+    weight = torch.tensor([[[1.0, 2.0, 0.0, 0.0], [3.0, 4.0, 0.0, 0.0]]])
+    expected = [[[2.0, 0.0, 0.0, 1.0], [4.0, 0.0, 0.0, 3.0]]]
+    close(wide_mlp.move_inputs(weight, torch.tensor([[3, 0]])), expected)

@@ -144,3 +144,11 @@ def match(
     for order in (by_width, *(draw.permutation(len(rows)) for _ in range(sweeps))):
         assignments = sweep(order, rows, precisions, assignments, prior)
     return [assignments[j] for j in range(len(rows))], combine(rows, precisions, assignments, prior)
+
+
+def move_columns(arrays: Rows, assignments: Sequence[Indices], count: int) -> Array:
+    """Clients' arrays [J, D, L_j] with column l at the global neuron that l became, 0 at all others, [J, D, count]."""
+    moved = np.zeros((len(arrays), arrays[0].shape[0], count))
+    for target, columns, neurons in zip(moved, arrays, assignments, strict=True):
+        target[:, neurons] = columns
+    return moved

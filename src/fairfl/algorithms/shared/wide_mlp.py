@@ -64,6 +64,35 @@ def compact(flat: Tensor, wide: Sequence[int], narrow: Sequence[int]) -> list[tu
     return [(weight[..., :outputs, :inputs], bias[..., :outputs]) for (weight, bias), inputs, outputs in pairs]
 
 
+def flatten(net: Sequence[tuple[Tensor, Tensor]], wide: Sequence[int], like: Tensor) -> Tensor:
+    """A net of layers (weight [out, in], bias [out]) as a compact one, [P], of the type of `like` [P]."""
+    flat = torch.zeros_like(like)
+    widths = [wide[0], *(len(bias) for _, bias in net)]
+    for views, numbers in zip(compact(flat, wide, widths), net, strict=True):
+        for view, values in zip(views, numbers, strict=True):
+            view.copy_(values)
+    return flat
+
+
+def extract(net: Tensor, units: Sequence[Tensor], wide: Sequence[int], narrow: Sequence[int]) -> Tensor:
+    """Parts of one net [P] as compact nets, [m, P]: those of its `units`, [m, narrow_c] for each hidden layer c."""
+    m = len(units[0])
+    inputs, outputs = (torch.arange(n, device=net.device).repeat(m, 1) for n in (wide[0], wide[-1]))
+    units = [inputs, *units, outputs]
+    parts = net.new_zeros(m, len(net))
+    both = zip(compact(parts, wide, narrow), layers(net, wide), strict=True)
+    for ((weight, bias), (whole_weight, whole_bias)), below, here in zip(both, units[:-1], units[1:], strict=True):
+        weight.copy_(whole_weight[here[:, :, None], below[:, None]])
+        bias.copy_(whole_bias[here])
+    return parts
+
+
+def move_inputs(weight: Tensor, units: Tensor) -> Tensor:
+    """Weights [m, out, in] whose first L inputs come from `units` [m, L] of the layer below now; all others are 0."""
+    index = units[:, None].expand(-1, weight.shape[1], -1)
+    return torch.zeros_like(weight).scatter_(2, index, weight[:, :, : units.shape[1]])
+
+
 def drawn(count: int, wide: Sequence[int], narrow: Sequence[int], like: Tensor, seed: int) -> Tensor:
     """Compact nets, [count, P], with weights from N(0, 0.1^2) and biases 0.1, of the type of `like` [P]."""
     draw = torch.Generator().manual_seed(seed)

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from pydantic import Field, model_validator
 
 from fairfl.algorithms import fedfv
-from fairfl.algorithms.interface import Federation, Reports, gram
+from fairfl.algorithms.interface import Federation, Reports
+from fairfl.algorithms.shared.span import Span, gram
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs
@@ -90,11 +91,16 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
         loss_received=torch.tensor(losses, dtype=torch.float64),
         delta=torch.from_numpy(g),
     )
+<<<<<<< HEAD
     order = fedfv.projection_order(reports, algorithm.config)
     h = (
         fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, algorithm.config.alpha)).numpy()
         @ g
     )
+=======
+    order = fedfv.projection_order(reports, algorithm.config.order)
+    h = fedfv.mitigate_internal_conflicts(Span(gram(reports.delta)), order, keep=[]).numpy() @ g
+>>>>>>> e0e32a7 (FedFV, lp-proj, FedMA and PFNM read like their papers; what they share with nobody's box is in algorithms/shared, tested)
     state = algorithm.init_state(Federation(reports.samples, reports.x))
     step, _ = algorithm.aggregate(state, reports)
     return h, step.weights.numpy() @ g

@@ -1,0 +1,40 @@
+"""A random projection that server and clients know without sending it, and first models that differ from each other.
+
+Both follow from the run's seed, so neither is stored.
+"""
+
+from functools import lru_cache
+from math import prod
+
+import torch
+from torch import Tensor
+
+from fairfl.algorithms.interface import Federation
+
+
+@lru_cache(maxsize=1)
+def random_projection(
+    seed: int, rows: int, parameters: int, orthogonal: bool, dtype: torch.dtype, device: torch.device
+) -> Tensor:
+    """[rows, parameters] from N(0, 1), each row of length 1; `orthogonal` to each other by Gram-Schmidt."""
+    draw = torch.Generator().manual_seed(seed)
+    drawn = torch.stack([torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)])
+    if orthogonal:
+        Q, R = torch.linalg.qr(drawn.T)
+        drawn = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
+    return (drawn / drawn.norm(dim=1, keepdim=True)).to(device, dtype)
+
+
+def shuffled_models(federation: Federation) -> Tensor:
+    """The first model x for each client, [K, P + B], the numbers of each parameter tensor in an order of its own.
+
+    That is an initialisation of its own where the numbers of a tensor are drawn alike.
+    """
+    draw = torch.Generator().manual_seed(federation.seed ^ 1)  # not the draws of the projection
+    x, P = federation.x, federation.parameters
+    tensors = x[:P].split([prod(shape) for shape in federation.shapes])
+    models = [
+        torch.cat([*(part[torch.randperm(len(part), generator=draw).to(x.device)] for part in tensors), x[P:]])
+        for _ in range(federation.clients)
+    ]
+    return torch.stack(models)

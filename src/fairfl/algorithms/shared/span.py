@@ -1,0 +1,59 @@
+"""Combinations sum_j c_j v_j of a few given vectors, kept as their coefficients c.
+
+An algorithm that only adds, scales and multiplies client updates [m, P] needs no vector of P numbers before its end:
+every inner product of combinations follows from the inner products of the v_j.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def gram(stack: Tensor) -> Tensor:
+    """Inner products of the rows of [n, P], [n, n] float64 on the CPU, where small problems are solved.
+
+    The columns are taken in pieces: a float64 copy of the whole stack could be as large as all models of a round.
+    """
+    total = torch.zeros(len(stack), len(stack), dtype=torch.float64, device=stack.device)
+    for piece in stack.split(2**18, dim=1):
+        piece = piece.double()
+        total.addmm_(piece, piece.T)
+    return total.cpu()
+
+
+@dataclass(frozen=True)
+class Span:
+    """What v_1, ..., v_n span. A combination is its coefficients, [n]; several are [count, n]."""
+
+    products: Tensor  # [n, n] float64, v_i . v_j
+
+    def vectors(self) -> Tensor:
+        """The v_j themselves, [n, n]."""
+        return torch.eye(len(self.products), dtype=self.products.dtype)
+
+    def first(self, count: int) -> "Span":
+        """What v_1, ..., v_count span."""
+        return Span(self.products[:count, :count])
+
+    def extend(self, combination: Tensor) -> Tensor:
+        """A combination of the first vectors as one of all, [n]."""
+        extended = torch.zeros(len(self.products), dtype=self.products.dtype)
+        extended[: len(combination)] = combination
+        return extended
+
+    def products_with(self, combinations: Tensor, j: int) -> Tensor:
+        """u . v_j of combinations u [count, n], [count]."""
+        return combinations @ self.products[j]
+
+    def products_of(self, combination: Tensor) -> Tensor:
+        """v_j . u of one combination u [n] and every v_j, [n]."""
+        return self.products @ combination
+
+    def square(self, combination: Tensor) -> Tensor:
+        """||u||^2 of a combination u [n], []."""
+        return combination @ self.products @ combination
+
+    def parts(self, combination: Tensor) -> Tensor:
+        """(sum_j |c_j| ||v_j||)^2 of a combination [n], []: its squared length if its parts did not cancel."""
+        return (combination.abs() @ self.products.diagonal().sqrt()).square()
