@@ -23,7 +23,7 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
             output.parent.mkdir(parents=True, exist_ok=True)
             output.write_text(json.dumps({"says": job.name, "files": []}))
         read = {graph.record(name): records.read(graph.record(name)) for name in job.inputs}
-        inputs = {path: [record["fingerprint"], records.left(record)] for path, record in read.items() if record}
+        inputs = {path: [record["fingerprint"], records.results_hash(record)] for path, record in read.items() if record}
         versions = {"torch": version("torch")} if job.name.partition("/")[0] in TORCH else {}
         records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), versions=versions)
 

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +15,15 @@ from safetensors.numpy import save
 
 from fairfl.data import prepared, pretrained
 from fairfl.data.interface import assemble
+from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import PACKAGE, declaration
 from fairfl.jobs.prepare import write
 from fairfl.models import weights
 from fairfl.partition import partition_file
-from fairfl.runtime import result_files, shape, tables
+from fairfl.runtime import result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.json_text import from_json
+from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 from tests.bad_input.refusals import refused
 
@@ -185,47 +188,74 @@ def test_what_stands_in_the_place_of_a_file(tmp_path):
 
 
 # -- records ---------------------------------------------------------------------------------------------
-LOSS = ("loss_test",)
+def optimum(loss):
+    """A local optimum whose last loss is this JSON."""
+    return b'{"loss_train": 1, "loss_validation": null, "loss_test": ' + loss + b"}"
+
+
 RECORDS = [
-    (b"", LOSS, "damaged: not valid JSON"),
-    (b"{", LOSS, "damaged: not valid JSON"),
-    (b"\xff\xfe", LOSS, "damaged: not valid JSON"),
-    (b"[" * 10**5, LOSS, "nested too deep"),
-    (b"[]", LOSS, "damaged: []: expected a mapping"),
-    (b"null", LOSS, "damaged: None: expected a mapping"),
-    (b"{}", LOSS, "damaged: has no 'loss_test'"),
-    (b'{"loss_test": NaN}', LOSS, "NaN is no number of JSON"),
-    (b'{"loss_test": Infinity}', LOSS, "Infinity is no number of JSON"),
-    (b'{"loss_test": 1e999}', LOSS, "loss_test: inf: expected a number"),
-    (b'{"loss_test": "0.5"}', LOSS, "loss_test: '0.5': expected a number"),
-    (b'{"loss_test": true}', LOSS, "loss_test: True: expected a number"),
-    (b'{"loss_test": [1]}', LOSS, "loss_test: [1]: expected a number"),
-    (b'{"loss_test": 1, "loss_test": 2}', LOSS, "'loss_test' stands twice"),
-    (b'{"loss_test": ' + b"9" * 5000 + b"}", LOSS, "not valid JSON"),
-    (b'{"loss_test": ' + b"9" * 400 + b"}", LOSS, "loss_test: a whole number of 1329 bits: expected a number"),
-    (b'{"memberships": [1, 2]}', ("memberships",), "memberships.0: 1: expected a list"),
-    (b'{"memberships": [["x"]]}', ("memberships",), "memberships.0.0: 'x': expected a number"),
-    (b'{"clients": [-1]}', ("clients",), "clients.0: -1: expected a whole number from 0"),
-    (b'{"best": {"epoch": "x"}}', ("best",), "best.epoch: 'x': expected a whole number"),
-    (b'{"best": {"epoch": 1, "loss_test": 3}}', ("best",), "best.loss_test: 3: expected a list"),
-    (b'{"last": {"epoch": 1, "loss_test": ["x"]}}', ("last",), "last.loss_test.0: 'x': expected a number"),
-    (b'{"variants": [{}]}', ("variants",), "variants.0: has no 'algorithm'"),
-    (b'{"measures": {"x": null}}', ("measures",), "measures.x: None: expected a number"),
-    (b'{"batch_size": 0}', ("batch_size",), "batch_size: 0: expected"),
-    (b'{"versions": []}', ("versions",), "versions: []: expected a mapping"),
-    (b'{"setting": "a\\u0000b", "value": {"x": 1}}', ("setting", "value"), "value: {'x': 1}: expected a number"),
+    (b"", "damaged: not valid JSON"),
+    (b"{", "damaged: not valid JSON"),
+    (b"\xff\xfe", "damaged: not valid JSON"),
+    (b"[" * 10**5, "nested too deep"),
+    (b"[]", "damaged: []: expected a mapping"),
+    (b"null", "damaged: None: expected a mapping"),
+    (b'{"loss_train": 1, "loss_validation": null}', "damaged: loss_test: missing"),
+    (optimum(b"NaN"), "NaN is no number of JSON"),
+    (optimum(b"Infinity"), "Infinity is no number of JSON"),
+    (optimum(b"1e999"), "loss_test: inf: expected a finite number"),
+    (optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
+    (optimum(b"true"), "loss_test: True: expected a number"),
+    (optimum(b"[1]"), "loss_test: [1]: expected a number"),
+    (optimum(b'1, "loss_test": 2'), "'loss_test' stands twice"),
+    (optimum(b"9" * 5000), "not valid JSON"),
+    (optimum(b"9" * 400), "loss_test: a whole number of 1329 bits: expected a "),
 ]
 
 
-@pytest.mark.parametrize(("content", "keys", "words"), RECORDS, ids=[words[:50] for *_, words in RECORDS])
-def test_records(tmp_path, content, keys, words):
+@pytest.mark.parametrize(("content", "words"), RECORDS, ids=[words[:50] for _, words in RECORDS])
+def test_result_files(tmp_path, content, words):
     path = tmp_path / "client0.json"
     path.write_bytes(content)
-    refused(lambda: result_files.read(path, *keys), "client0.json: damaged: ", words, "delete it and run again")
+    words = ("client0.json: damaged: ", words, "delete it and run again")
+    refused(lambda: result_files.read(path, result_files.LocalOptimum), *words)
 
 
-def test_every_record_that_is_read_has_a_shape():
-    assert set(result_files.CHOICE) <= set(result_files._SHAPES)
+EPOCH = {"epoch": 1, "loss_test": [0.5, None]}
+RESULTS = {
+    result_files.Summary: {"spec": {}, "fingerprint": "f", "data_source": "s", "measures": {"epsilon": 1.0}},
+    result_files.Surrogate: {"clients": [0, 1], "best": EPOCH, "last": EPOCH},
+    result_files.TunedChoice: {
+        "setting": "s", "algorithm": "a", "learning_rate": 0.1, "batch_size": None, "hyperparameters": {"q": 1},
+        "value": None,
+    },
+    result_files.Seconds: {
+        "variants": [], "metrics": {}, "device": "cpu", "processor": "p", "threads": 1, "fingerprint": "f",
+    },
+    result_files.Fetched: {"files": [{"path": "a/b", "bytes": 3}]},
+}  # fmt: skip
+DAMAGE = [
+    (result_files.Summary, {"memberships": [1, 2]}, "memberships.0: 1: expected a list"),
+    (result_files.Summary, {"memberships": [["x"]]}, "memberships.0.0: 'x': expected a number"),
+    (result_files.Summary, {"measures": {"x": None}}, "measures.x: None: expected a number"),
+    (result_files.Surrogate, {"clients": [-1]}, "clients.0: -1: expected 0 or more"),
+    (result_files.Surrogate, {"best": {"epoch": "x"}}, "best.epoch: 'x': expected a whole number"),
+    (result_files.Surrogate, {"best": EPOCH | {"loss_test": 3}}, "best.loss_test: 3: expected a list"),
+    (result_files.Surrogate, {"last": EPOCH | {"loss_test": ["x"]}}, "last.loss_test.0: 'x': expected a number"),
+    (result_files.Seconds, {"variants": [{}]}, "variants.0.algorithm: missing"),
+    (result_files.TunedChoice, {"batch_size": 0}, "batch_size: 0: expected more than 0"),
+    (result_files.TunedChoice, {"value": {"x": 1}}, "value: {'x': 1}: expected a number"),
+    (result_files.Fetched, {"files": [{"path": "a"}]}, "files.0.bytes: missing"),
+]
+
+
+@pytest.mark.parametrize(("kind", "change", "words"), DAMAGE, ids=[words for *_, words in DAMAGE])
+def test_every_kind_of_result_file(tmp_path, kind, change, words):
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(RESULTS[kind] | {"more": 1}))
+    assert result_files.read(path, kind).model_dump(exclude_unset=True) == RESULTS[kind]
+    path.write_text(json.dumps(RESULTS[kind] | change))
+    refused(lambda: result_files.read(path, kind), f"result.json: damaged: {words}", "delete it and run again")
 
 
 # -- tables ------------------------------------------------------------------------------------------------
@@ -323,14 +353,24 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-SHAPE = {"a": str, "b": [{"c": (float, None)}], "d": {"*": range(5)}, "e": {"x", "y"}}
+
+
+class Inner(Strict):
+    c: float | None
+
+
+class Outer(Strict):
+    a: str
+    b: list[Inner]
+    d: dict[str, int] = {}
+    e: Literal["x", "y"] = "x"
 
 
 @MANY
 @given(st.dictionaries(st.sampled_from("abcdexyz"), JSON, max_size=6))
-def test_any_value_has_the_shape_or_is_refused(value):
+def test_any_value_fits_the_model_or_is_refused(value):
     try:
-        assert shape.checked(value, SHAPE, "--spec") is value
+        assert checked(value, Outer, "--spec").model_dump(exclude_unset=True) == value
     except FairflError as error:
         assert str(error).startswith("--spec: ") and "\n" not in str(error) and len(str(error)) < 300
 

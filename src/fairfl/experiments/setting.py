@@ -23,6 +23,7 @@ from fairfl.experiments.parts import (
     Seed,
     Split,
     Surrogate,
+    Target,
 )
 from fairfl.experiments.variant import Value, format_value
 from fairfl.runtime import plain
@@ -128,15 +129,6 @@ class Tuning(Strict):
         for axes in self.algorithms.values():
             _check_grid(self.grid, axes)
         return self
-
-
-class Target(Strict):
-    """A reported number that a calibration steers by."""
-
-    metric: str
-    value: float
-    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
-    source: str
 
 
 class Calibration(Strict):

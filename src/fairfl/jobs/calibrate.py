@@ -8,47 +8,53 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.parts import Target
 from fairfl.runtime import atomic, cli, job, tables
 
 COLUMNS = {"setting": str, "algorithm": str, "metric": str, "value": float}
-SPEC = {
-    "name": str,
-    "why": str,
-    "data": str,
-    "algorithm": str,
-    "points": {"*": dict},
-    "targets": [{"metric": str, "value": float, "tolerance": float}],
-}
 
 
-def compare(spec: dict[str, Any], final: pd.DataFrame) -> pd.DataFrame:
+class Spec(JobSpec):
+    """A calibration: the grid, and the reported numbers that it steers by."""
+
+    name: str
+    why: str
+    data: str = Field(description="name of the data set for tables")
+    algorithm: str
+    points: dict[str, dict[str, Any]] = Field(description="setting of a grid point -> what it changes")
+    targets: list[Target]
+
+
+def compare(spec: Spec, final: pd.DataFrame) -> pd.DataFrame:
     """One row per grid point: its values, each target's number here, and the miss.
 
     miss = sqrt(mean of ((ours - reported) / tolerance)^2) over the targets; the smallest comes first.
     """
     rows = []
-    for setting, point in spec["points"].items():
-        runs = final[(final["setting"] == setting) & (final["algorithm"] == spec["algorithm"])]
+    for setting, point in spec.points.items():
+        runs = final[(final["setting"] == setting) & (final["algorithm"] == spec.algorithm)]
         row: dict[str, Any] = {**point}
         misses = []
-        for target in spec["targets"]:
-            ours = runs.loc[runs["metric"] == target["metric"], "value"].mean()
-            row[target["metric"]] = ours
-            row[f"{target['metric']}_reported"] = target["value"]
-            misses.append(((ours - target["value"]) / target["tolerance"]) ** 2)
-        row |= {"miss": (sum(misses) / len(misses)) ** 0.5, "data": spec["data"], "setting": setting}
+        for target in spec.targets:
+            ours = runs.loc[runs["metric"] == target.metric, "value"].mean()
+            row[target.metric] = ours
+            row[f"{target.metric}_reported"] = target.value
+            misses.append(((ours - target.value) / target.tolerance) ** 2)
+        row |= {"miss": (sum(misses) / len(misses)) ** 0.5, "data": spec.data, "setting": setting}
         rows.append(row)
     return pd.DataFrame(rows).sort_values("miss", kind="stable", ignore_index=True)
 
 
-def markdown(spec: dict[str, Any], table: pd.DataFrame) -> str:
+def markdown(spec: Spec, table: pd.DataFrame) -> str:
     best = "none, no point gave all of them"
     if pd.notna(table.iloc[0]["miss"]):
-        best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec["points"].values())))
+        best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec.points.values())))
     return (
-        f"# Calibration {spec['name']} on {spec['algorithm']}\n\n{spec['why']}\n\n"
-        f"Data: {spec['data']}. The point nearest to the reported numbers: {best}.\n\n"
+        f"# Calibration {spec.name} on {spec.algorithm}\n\n{spec.why}\n\n"
+        f"Data: {spec.data}. The point nearest to the reported numbers: {best}.\n\n"
         f"{table.drop(columns='data').to_markdown(index=False, floatfmt='.4g')}\n"
     )
 
@@ -60,8 +66,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--csv", required=True, type=Path)
     parser.add_argument("--md", required=True, type=Path)
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, SPEC)
-    with job.leaving(args, args.csv, args.md):
+    spec = job.spec_of(args, Spec)
+    with job.run_context(args, args.csv, args.md):
         rows = (row for path in args.tidy for _, row in tables.rows(path, COLUMNS))
         final = pd.DataFrame(rows, columns=list(COLUMNS))
         table = compare(spec, final.assign(value=pd.to_numeric(final["value"])))

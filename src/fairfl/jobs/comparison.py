@@ -8,7 +8,7 @@ from fairfl.runtime import atomic, cli, job
 
 def main(argv: list[str] | None = None) -> None:
     args = job.summary_arguments("Compare our numbers with the reported ones.", argv)
-    with job.leaving(args, args.out):
+    with job.run_context(args, args.out):
         workload = load_workload(args.root, args.config)
         lines = comparison_lines(workload, args.root, args.results)
         atomic.write_text(args.out, csv_text(lines, ComparisonLine))

@@ -46,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
         kind, name, files = "weights", args.weights, (_published(args.weights),)
     else:
         kind, name, files = "dataset", args.dataset, load(args.dataset).files(json_object("--options", args.options))
-    with job.leaving(args, args.out):
+    with job.run_context(args, args.out):
         found = find_all(files, name, args.folder, args.mirror, args.offline)
         records = [
             {

@@ -16,7 +16,7 @@ def main(argv: list[str] | None = None) -> None:
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
     args = parser.parse_args(argv)
     spec = read_spec(args.spec)
-    with job.leaving(args, args.csv, args.pdf, args.png):
+    with job.run_context(args, args.csv, args.pdf, args.png):
         pdf, png, text = build(spec)
         atomic.write_bytes(args.pdf, pdf)
         atomic.write_bytes(args.png, png)

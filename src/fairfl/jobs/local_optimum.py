@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=job.whole, default=1)
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
-    with job.leaving(args, args.out, torch=True):
+    with job.run_context(args, args.out, torch=True):
         chosen = device.choose(args.device, args.threads, spec.precision)
         clients = load_clients(args.data, args.partition, chosen, only=spec.client)
         try:

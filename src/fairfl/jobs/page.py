@@ -8,7 +8,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.page.page import render  # here: the planner must not import jinja2
 
     args = job.summary_arguments("Write the report page.", argv)
-    with job.leaving(args, args.out):
+    with job.run_context(args, args.out):
         workload = load_workload(args.root, args.config)
         atomic.write_text(args.out, render(workload, args.results, args.out))
 

@@ -5,33 +5,46 @@ import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
+from pydantic import AfterValidator, Field
 
 from fairfl.data import prepared
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.parts import Choice, Count, Data, LabelNoise, Seed, Split
+from fairfl.experiments.plugins import known
 from fairfl.partition.cut import cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.label_noise import flipped
 from fairfl.partition.partition_file import PARTS
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import atomic, cli, job, validation
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.shape import COUNT, SEED, modules
 
 _TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8(), "label": pa.int64()}
 
 COLUMNS = ("official_test", "client", "domain")
-SPEC = {
-    "data": {"name": str, "stands_in_for": (str, None)},
-    "samples": (COUNT, None),
-    "partition": {"name": modules("partition")},
-    "partition_seed": (SEED, None),
-    "clients": COUNT,
-    "split": {"train": float, "validation": float, "test": float, "order": str},
-    "seed": SEED,
-}
+
+
+class Method(Choice):
+    """A file of fairfl.partition with its parameters."""
+
+    name: Annotated[str, AfterValidator(known("partition"))]
+
+
+class Spec(JobSpec):
+    """Who gets which samples, and in which parts."""
+
+    data: Data
+    samples: Count | None = Field(description="drawn from the data set; null: all")
+    partition: Method
+    partition_seed: Seed | None = Field(description="of who owns what, for all runs alike; null: the run's own seed")
+    label_noise: LabelNoise | None = None
+    clients: Count
+    split: Split
+    seed: Seed
 
 
 def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
@@ -61,38 +74,32 @@ def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random
     return Table(tensors["labels"][rows], groups[rows], ambiguous, client, official, domain), rows
 
 
-def partition(spec: dict, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
+def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
     """Columns row, client, part of the partition, and how the rows were dealt.
 
     Where images are turned there is a column `turn`, and with label_noise a column `label`: the labels to be used.
     One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut and
     the noise are the run's own.
     """
-    dealing = spec["seed"] if spec["partition_seed"] is None else spec["partition_seed"]
-    seeds = {"subset": dealing, "deal": dealing, "cut": spec["seed"], "label_noise": spec["seed"]}
+    dealing = spec.seed if spec.partition_seed is None else spec.partition_seed
+    seeds = {"subset": dealing, "deal": dealing, "cut": spec.seed, "label_noise": spec.seed}
     draw = {
         purpose: np.random.default_rng(np.random.SeedSequence([seed, number]))
         for number, (purpose, seed) in enumerate(seeds.items())
     }
-    table, rows = table_of(tensors, spec["samples"], draw["subset"])
-    method = importlib.import_module(f"fairfl.partition.{spec['partition']['name']}")
-    options = {key: value for key, value in spec["partition"].items() if key != "name"}
-    try:
-        config = method.Config(**options)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(map(str, ("partition", *problem["loc"])))
-        raise PartitionError(f"--spec: {key}: {problem['msg']}") from None
-    assignment = method.assign(table, spec["clients"], config, draw["deal"])
+    table, rows = table_of(tensors, spec.samples, draw["subset"])
+    method = importlib.import_module(f"fairfl.partition.{spec.partition.name}")
+    config = validation.checked(spec.partition.options, method.Config, "--spec", "partition")
+    assignment = method.assign(table, spec.clients, config, draw["deal"])
     columns = {
         "row": rows[np.concatenate(assignment.rows)],
-        "client": np.repeat(np.arange(spec["clients"]), [len(own) for own in assignment.rows]),
-        "part": np.concatenate(parts_of(assignment, table, spec["split"], draw["cut"])),
+        "client": np.repeat(np.arange(spec.clients), [len(own) for own in assignment.rows]),
+        "part": np.concatenate(parts_of(assignment, table, spec.split, draw["cut"])),
     }
     if assignment.turns is not None:
         columns["turn"] = np.concatenate(assignment.turns)
-    if (noise := spec.get("label_noise")) is not None:
-        columns["label"] = noisy(columns, tensors["labels"], noise["ratio"], draw["label_noise"])
+    if (noise := spec.label_noise) is not None:
+        columns["label"] = noisy(columns, tensors["labels"], noise.ratio, draw["label_noise"])
         assignment = replace(assignment, remarks=[*assignment.remarks, told(columns, tensors["labels"])])
     return columns, assignment
 
@@ -117,18 +124,18 @@ def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str,
     return {"clusters": prepared["clusters"]} if "clusters" in prepared else {}
 
 
-def parts_of(assignment: Assignment, table: Table, split: dict, rng: np.random.Generator) -> list[np.ndarray]:
+def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:
     """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
     parts = []
     for client, own in enumerate(assignment.rows):
         place = f"client {client} of {len(assignment.rows)}"
         if len(own) == 0:
             raise PartitionError(f"{place} got no sample")
-        parts.append(cut(own, table, split, rng))
+        parts.append(cut(own, table, split.model_dump(), rng))
         if PARTS.index("train") not in parts[-1]:
             raise PartitionError(
                 f"{place} got no training sample: its {len(own)} are too few "
-                f"for split.train {split['train']:g}, split.order {split['order']}"
+                f"for split.train {split.train:g}, split.order {split.order}"
             )
     return parts
 
@@ -157,8 +164,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, SPEC)
-    with job.leaving(args, args.out, args.statistics):
+    spec = job.spec_of(args, Spec)
+    with job.run_context(args, args.out, args.statistics):
         # Who owns what does not depend on the inputs, which may be gigabytes.
         tensors, said = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
         check(args.data, tensors)
@@ -166,11 +173,9 @@ def main(argv: list[str] | None = None) -> None:
         table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
         table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, said)})
-        data = spec["data"]
-        label = data["name"] + (f" (stand-in for {data['stands_in_for']})" if data["stands_in_for"] else "")
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
-        atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, label))
+        atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, spec.data.label))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
 
     name, options, seed = _checked(json_object("--spec", args.spec))
-    with job.leaving(args, args.out):
+    with job.run_context(args, args.out):
         prepared = load(name).prepare(args.folder, options, seed)
         write(args.out, replace(prepared, metadata=prepared.metadata | {"spec": args.spec}))
 

@@ -178,7 +178,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     saved = args.out.with_suffix(".checkpoint.pt")
-    with job.leaving(args, args.out, scratch=[saved], torch=True) as key:
+    with job.run_context(args, args.out, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision)
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)

@@ -17,7 +17,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = read_spec(args.spec)
     outputs = args.csv, args.md, args.tex
-    with job.leaving(args, *outputs):
+    with job.run_context(args, *outputs):
         for path, text in zip(outputs, table(spec), strict=True):
             atomic.write_text(path, text)
 

@@ -16,6 +16,7 @@ from fairfl import algorithms
 from fairfl.runtime import atomic, cli, job, result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
+from fairfl.runtime.result_files import LocalOptimum, Summary, TunedChoice
 from fairfl.simulation import device
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, load_clients
@@ -48,14 +49,16 @@ def history_table(result: Result) -> pa.Table:
 
 def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
     """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
-    key = f"loss_{part}"
-    values = [result_files.read(folder / f"client{k}.json", key)[key] for k in range(clients)]
+    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(clients)]
+    values = [getattr(optimum, f"loss_{part}") for optimum in optima]
     return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
 
 
 def memberships(path: Path) -> torch.Tensor:
     """The mixture that a run deployed at last, [K, M], from its summary.json."""
-    found = result_files.read(path, "memberships")["memberships"]
+    found = result_files.read(path, Summary).memberships
+    if found is None:
+        raise FairflError(f"{path}: the run has no memberships")
     return torch.tensor(found, dtype=torch.float64)
 
 
@@ -80,17 +83,17 @@ def kept_tensors(spec: Spec, result: Result) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def tuned(spec: Spec, choice: dict[str, Any]) -> Spec:
+def tuned(spec: Spec, choice: TunedChoice) -> Spec:
     """The spec with what fairfl.jobs.tune chose in place of its own values; spec.tuned says how much of it.
 
     Raises FairflError if the choice was made for another run.
     """
     for key in ("setting", "algorithm"):
-        if choice[key] != getattr(spec, key):
-            raise FairflError(f"--tuned: chosen for {key} {choice[key]!r}, the run has {getattr(spec, key)!r}")
-    chosen = {"learning_rate": choice["learning_rate"], "batch_size": choice["batch_size"]}
+        if getattr(choice, key) != getattr(spec, key):
+            raise FairflError(f"--tuned: chosen for {key} {getattr(choice, key)!r}, the run has {getattr(spec, key)!r}")
+    chosen: dict[str, Any] = {"learning_rate": choice.learning_rate, "batch_size": choice.batch_size}
     if spec.tuned == "all":
-        chosen["hyperparameters"] = {**spec.hyperparameters, **choice["hyperparameters"]}
+        chosen["hyperparameters"] = {**spec.hyperparameters, **choice.hyperparameters}
     return spec.model_copy(update=chosen)
 
 
@@ -114,11 +117,11 @@ def main(argv: list[str] | None = None) -> None:
     if asked.tuned:
         if args.tuned is None:
             raise FairflError(f"{asked.setting}: a tuned run needs the file of chosen values: name it with --tuned")
-        choice = result_files.read(args.tuned, *result_files.CHOICE)
+        choice = result_files.read(args.tuned, TunedChoice)
         spec = tuned(asked, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     saved = args.out / "checkpoint.pt"
-    with job.leaving(args, *outputs, scratch=[saved], torch=True) as key:
+    with job.run_context(args, *outputs, scratch=[saved], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision)
         clients = load_clients(args.data, args.partition, chosen)
         needed = "val_best" in algorithms.load(spec.algorithm).measurements
@@ -150,7 +153,7 @@ def main(argv: list[str] | None = None) -> None:
             dropped_reports=result.dropped,
             diverged=diverged(clients, result),
             measures=simulation.measures(),
-            **({"chosen": {key: choice[key] for key in result_files.CHOICE}} if choice else {}),
+            **({"chosen": choice.model_dump(exclude={"value"})} if choice else {}),
             **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
             **({} if clients.clusters is None else {"clusters": clients.clusters}),
         )

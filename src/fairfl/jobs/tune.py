@@ -8,29 +8,43 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.parts import Count, Seed
 from fairfl.runtime import atomic, cli, job, tables
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.shape import COUNT, SEED
 from fairfl.runtime.validation import nearest
 
-CHOSEN = ("learning_rate", "batch_size", "hyperparameters")
+CHOSEN = {"learning_rate", "batch_size", "hyperparameters"}
 COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}
-SPEC = {
-    "setting": str,
-    "algorithm": str,
-    "data": str,
-    "metric": str,
-    "direction": frozenset({"up", "down"}),
-    "seeds": [SEED],
-    "points": [
-        {"setting": str, "shown": str, "learning_rate": float, "batch_size": (COUNT, None), "hyperparameters": dict}
-    ],
-}
 
 
-def score(spec: dict[str, Any], point: dict[str, Any], rows: list[dict[str, str]]) -> float | None:
+class Point(JobSpec):
+    """A point of the grid."""
+
+    setting: str = Field(description="the setting at this learning rate and batch size")
+    shown: str = Field(description="hyper-parameters as tables spell them")
+    learning_rate: float
+    batch_size: Count | None = Field(description="null: full batch")
+    hyperparameters: dict[str, Any]
+
+
+class Spec(JobSpec):
+    """The grid of one algorithm in one setting, and how its points are scored."""
+
+    setting: str
+    algorithm: str
+    data: str = Field(description="name of the data set for tables")
+    metric: str
+    direction: Literal["up", "down"] = Field(description="up: larger is better")
+    seeds: list[Seed] = Field(description="a point's score is the mean over these")
+    points: list[Point]
+
+
+def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
     """Mean of the metric over the seeds of one grid point; None if a seed diverged.
 
     Raises FairflError if the metric was not measured or a seed is missing.
@@ -38,31 +52,30 @@ def score(spec: dict[str, Any], point: dict[str, Any], rows: list[dict[str, str]
     own = [
         row
         for row in rows
-        if row["setting"] == point["setting"]
-        and row["algorithm"] == spec["algorithm"]
-        and row["hyperparameters"] == point["shown"]
+        if row["setting"] == point.setting
+        and row["algorithm"] == spec.algorithm
+        and row["hyperparameters"] == point.shown
     ]
-    values = {int(row["seed"]): row["value"] for row in own if row["metric"] == spec["metric"]}
+    values = {int(row["seed"]): row["value"] for row in own if row["metric"] == spec.metric}
     if own and not values:
         known = sorted({row["metric"] for row in own})
-        raise FairflError(f"{spec['setting']}: tuning.metric: {spec['metric']!r}{nearest(spec['metric'], known)}")
-    if sorted(values) != sorted(spec["seeds"]):
-        raise FairflError(f"{point['setting']}: {spec['algorithm']}({point['shown']}): no run of some seed")
+        raise FairflError(f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}")
+    if sorted(values) != sorted(spec.seeds):
+        raise FairflError(f"{point.setting}: {spec.algorithm}({point.shown}): no run of some seed")
     mean = sum(float(value or "nan") for value in values.values()) / len(values)
     return mean if math.isfinite(mean) else None
 
 
-def choose(spec: dict[str, Any], rows: list[dict[str, str]]) -> dict[str, Any]:
+def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
     """The best point of the grid and all points with their scores; the earlier one wins a tie.
 
     If every point diverged, the first one stands with value null.
     """
-    points = [{**{key: point[key] for key in CHOSEN}, "value": score(spec, point, rows)} for point in spec["points"]]
-    sign = 1 if spec["direction"] == "up" else -1
+    points = [{**point.model_dump(include=CHOSEN), "value": score(spec, point, rows)} for point in spec.points]
+    sign = 1 if spec.direction == "up" else -1
     finite = [point for point in points if point["value"] is not None]
     best = max(finite, key=lambda point: sign * point["value"]) if finite else points[0]
-    head = {key: spec[key] for key in ("setting", "algorithm", "metric", "direction", "seeds", "data")}
-    return {**head, **best, "points": points}
+    return {**spec.model_dump(exclude={"points", "code"}), **best, "points": points}
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -71,8 +84,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
-    spec = job.spec_of(args, SPEC)
-    with job.leaving(args, args.out):
+    spec = job.spec_of(args, Spec)
+    with job.run_context(args, args.out):
         rows = [row for path in args.tidy for _, row in tables.rows(path, COLUMNS)]
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")
 

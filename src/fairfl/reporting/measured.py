@@ -19,11 +19,11 @@ def chosen(path: Path) -> dict[str, float]:
 
     Words (order=loss) are no numbers and left out. Raises OSError or FairflError naming the file.
     """
-    record = result_files.read(path, *result_files.CHOICE, "value")
-    values = {"learning_rate": record["learning_rate"]}
-    values |= {f"hp_{name}": value for name, value in record["hyperparameters"].items()}
+    choice = result_files.read(path, result_files.TunedChoice)
+    values = {"learning_rate": choice.learning_rate}
+    values |= {f"hp_{name}": value for name, value in choice.hyperparameters.items()}
     numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
-    return numbers if record["value"] is not None else dict.fromkeys(numbers, math.nan)
+    return numbers if choice.value is not None else dict.fromkeys(numbers, math.nan)
 
 
 def statistics(path: Path) -> dict[str, float]:
@@ -52,15 +52,15 @@ class Timed:
 
 def timed(path: Path) -> Timed:
     """Raises OSError or FairflError naming the file."""
-    record = result_files.read(path, "variants", "metrics", "device", "processor", "threads", "fingerprint")
-    seconds = {(Variant("", {}), metric): values for metric, values in record["metrics"].items()}
-    for own in record["variants"]:
-        variant = Variant.from_csv(own["algorithm"], own["hyperparameters"])
-        seconds |= {(variant, metric): values for metric, values in own["seconds"].items()}
-    machine = record["processor"]
-    if record["device"] == "cpu":
-        machine += f", {record['threads']} thread{'' if record['threads'] == 1 else 's'}"
-    return Timed(machine, seconds, record["fingerprint"])
+    measured = result_files.read(path, result_files.Seconds)
+    seconds = {(Variant("", {}), metric): values for metric, values in measured.metrics.items()}
+    for own in measured.variants:
+        variant = Variant.from_csv(own.algorithm, own.hyperparameters)
+        seconds |= {(variant, metric): values for metric, values in own.seconds.items()}
+    machine = measured.processor
+    if measured.device == "cpu":
+        machine += f", {measured.threads} thread{'' if measured.threads == 1 else 's'}"
+    return Timed(machine, seconds, measured.fingerprint)
 
 
 def drawn(path: Path) -> dict[tuple[str, str], float]:

@@ -8,14 +8,16 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import ownership, records, shape
+from fairfl.runtime import ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.validation import from_text
+from fairfl.runtime.validation import checked, from_text
+
+Spec = TypeVar("Spec", bound=BaseModel)
 
 
 def arguments(parser: argparse.ArgumentParser, *, spec: bool = True) -> None:
@@ -28,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser, *, spec: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def leaving(
+def run_context(
     args: argparse.Namespace, *outputs: Path, scratch: Sequence[Path] = (), torch: bool = False
 ) -> Iterator[str]:
     """Around the work of a job that leaves `outputs`; `scratch` are files that it removes at its end.
@@ -40,20 +42,20 @@ def leaving(
         FairflError: an input was made from another spec than the one that this job was planned with, or another
             process has taken the job over (fairfl.runtime.ownership).
     """
-    spec, versions = shape.parsed(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
+    spec, versions = from_text(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
     if args.record is None:
         yield fingerprint([spec, versions])
         return
-    read = shape.checked(records.flat(shape.parsed(args.inputs, dict, "--inputs")), {"*": str}, "--inputs")
-    inputs = {path: accepted(path, expected) for path, expected in read.items()}
+    expected = checked(records.flat_paths(from_text(args.inputs, dict, "--inputs")), dict[str, str], "--inputs")
+    inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
-        now_at_the_latest(Path(path))
+        clamp_mtime(Path(path))
     with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
         yield fingerprint([spec, versions, inputs])
         records.write(args.record, spec, inputs, outputs, versions=versions)
 
 
-def accepted(path: str, expected: str) -> list[str]:
+def check_input(path: str, expected: str) -> list[str]:
     """Fingerprint and content of a job's results.
 
     Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's.
@@ -70,11 +72,11 @@ def accepted(path: str, expected: str) -> list[str]:
             f"mixing them is refused, run it again (`snakemake plan` says what differs)"
         )
     for output in record["outputs"]:
-        now_at_the_latest(Path(output))
-    return [expected, records.left(record)]
+        clamp_mtime(Path(output))
+    return [expected, records.results_hash(record)]
 
 
-def now_at_the_latest(path: Path) -> None:
+def clamp_mtime(path: Path) -> None:
     """Snakemake fails a job whose outputs are older than its inputs, which a clock that was set back makes them."""
     with contextlib.suppress(OSError):
         if path.stat().st_mtime > time.time():
@@ -90,15 +92,13 @@ def summary_arguments(description: str, argv: list[str] | None) -> argparse.Name
     parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
     parser.add_argument("--out", type=Path, required=True, help="file to write")
     args = parser.parse_args(argv)
-    args.config = shape.parsed(args.config, dict, "--config")
+    args.config = from_text(args.config, dict, "--config")
     return args
 
 
-def spec_of(args: argparse.Namespace, form: Any = dict) -> Any:
-    """The job's spec. Raises FairflError if it is not JSON of this model (or shape, fairfl.runtime.shape)."""
-    if isinstance(form, type) and issubclass(form, BaseModel):
-        return from_text(args.spec, form, "--spec")
-    return shape.parsed(args.spec, form, "--spec")
+def spec_of(args: argparse.Namespace, kind: type[Spec]) -> Spec:
+    """The job's spec. Raises FairflError if it is not JSON of this model."""
+    return from_text(args.spec, kind, "--spec")
 
 
 def whole(text: str) -> int:

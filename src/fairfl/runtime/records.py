@@ -40,19 +40,19 @@ def read(path: Path | str) -> dict[str, Any] | None:
         return None
 
 
-def left(record: dict[str, Any]) -> str:
-    """One hash of all that a job left."""
-    return fingerprint({path: said for path, (_, said) in record["outputs"].items()})
+def results_hash(record: dict[str, Any]) -> str:
+    """One hash of the contents of all results of a job."""
+    return fingerprint({path: content for path, (_, content) in record["outputs"].items()})
 
 
 def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable[Path], **more: Any) -> None:
     """Leave the record of a job whose `outputs` are complete; `inputs` are fingerprint and content by record."""
-    found = {str(output): [output.stat().st_size, content(output)] for output in outputs}
-    record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": found, **more, "spec": spec}
+    files = {str(output): [output.stat().st_size, content(output)] for output in outputs}
+    record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": files, **more, "spec": spec}
     atomic.write_text(path, canonical(record) + "\n")
 
 
-def nested(paths: dict[str, str]) -> dict[str, Any]:
+def nested_paths(paths: dict[str, str]) -> dict[str, Any]:
     """{"a/b": 1, "a/c": 2} -> {"a": {"b": 1, "c": 2}}: a command line has no room for one folder a thousand times."""
     tree: dict[str, Any] = {}
     for path, value in paths.items():
@@ -64,10 +64,10 @@ def nested(paths: dict[str, str]) -> dict[str, Any]:
     return tree
 
 
-def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """The reverse of `nested`."""
-    found: dict[str, str] = {}
+def flat_paths(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
+    """The reverse of `nested_paths`."""
+    paths: dict[str, str] = {}
     for name, value in tree.items():
         path = f"{prefix}{name}"
-        found |= flat(value, f"{path}/") if isinstance(value, dict) else {path: value}
-    return found
+        paths |= flat_paths(value, f"{path}/") if isinstance(value, dict) else {path: value}
+    return paths

@@ -1,50 +1,102 @@
-"""Reading what jobs wrote as JSON: a damaged record is one clear line that names the file."""
+"""The JSON files that jobs leave for other jobs: what readers may rely on, and one clear line if a file is damaged."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from fairfl.runtime import shape
+from pydantic import BaseModel, ConfigDict, Field
+
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.shape import COUNT
+from fairfl.runtime.validation import from_text
 
-# What fairfl.jobs.tune writes and a tuned run takes.
-CHOICE = ("setting", "algorithm", "learning_rate", "batch_size", "hyperparameters")
-
-_LOSS = (float, None)  # null: not finite
-_LOSSES = {"epoch": int, "*": [_LOSS]}
-# The shape of each key, whichever job writes it.
-_SHAPES: dict[str, Any] = {
-    "algorithm": str,
-    "variants": [{"algorithm": str, "hyperparameters": str, "seconds": {"*": [float]}}],
-    "batch_size": (COUNT, None),
-    "best": _LOSSES,
-    "chosen": dict,
-    "clients": [range(2**31)],
-    "data_source": str,
-    "device": str,
-    "files": [{"path": str, "bytes": COUNT}],
-    "fingerprint": str,
-    "hyperparameters": {"*": (bool, float, str)},
-    "last": _LOSSES,
-    "learning_rate": float,
-    "loss_test": _LOSS,
-    "loss_train": _LOSS,
-    "loss_validation": _LOSS,
-    "measures": {"*": float},
-    "memberships": [[float]],
-    "metrics": {"*": [float]},
-    "processor": str,
-    "setting": str,
-    "spec": dict,
-    "threads": COUNT,
-    "value": _LOSS,
-    "versions": {"*": str},
-}
+ClientId = Annotated[int, Field(ge=0, lt=2**31)]
+Losses = list[float | None]
+"""Of each client, in nats; null where it is not finite or the client has no samples."""
 
 
-def read(path: Path, *keys: str) -> dict[str, Any]:
-    """The record at `path`. Raises OSError if it cannot be read, FairflError if one of `keys` is missing or damaged."""
+class ResultFile(BaseModel):
+    """The keys that are read. A file may hold more, such as the seconds that the job took."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Fetched(ResultFile):
+    """Marker of fairfl.jobs.fetch."""
+
+    class File(ResultFile):
+        path: str = Field(description="below the data folder")
+        bytes: int = Field(gt=0)
+
+    files: list[File]
+
+
+class LocalOptimum(ResultFile):
+    """L*_k of one client, from fairfl.jobs.local_optimum; nats, null: not finite."""
+
+    loss_train: float | None
+    loss_validation: float | None
+    loss_test: float | None
+
+
+class Surrogate(ResultFile):
+    """Losses of one true cluster's clients with the cluster's surrogate, from fairfl.jobs.surrogate."""
+
+    class Epoch(ResultFile):
+        """Losses after an epoch, by part; parts that the setting does not evaluate are missing."""
+
+        epoch: int
+        loss_train: Losses | None = None
+        loss_validation: Losses | None = None
+        loss_test: Losses | None = None
+
+    clients: list[ClientId]
+    best: Epoch = Field(description="of smallest pooled test loss")
+    last: Epoch
+
+
+class TunedChoice(ResultFile):
+    """What fairfl.jobs.tune chose for one algorithm in one setting."""
+
+    setting: str
+    algorithm: str
+    learning_rate: float
+    batch_size: int | None = Field(gt=0, description="null: full batch")
+    hyperparameters: dict[str, bool | int | float | str]
+    value: float | None = Field(description="of the metric; null: every point of the grid diverged")
+
+
+class Summary(ResultFile):
+    """summary.json of a run, from fairfl.jobs.train."""
+
+    spec: dict[str, Any]
+    fingerprint: str = Field(description="of the spec")
+    data_source: str
+    measures: dict[str, float] = Field(description="of the run as a whole, by metric")
+    memberships: list[list[float]] | None = Field(None, description="[client][model], of the clustered only")
+    clusters: list[int] | None = Field(None, description="true cluster of each client, where it is known")
+
+
+class Seconds(ResultFile):
+    """What fairfl.jobs.timing measured in one setting, and on what."""
+
+    class Variant(ResultFile):
+        algorithm: str
+        hyperparameters: str = Field(description="as tables spell them")
+        seconds: dict[str, list[float]] = Field(description="metric -> each repetition")
+
+    variants: list[Variant]
+    metrics: dict[str, list[float]] = Field(description="of the setting, not of a variant: metric -> each repetition")
+    device: str
+    processor: str
+    threads: int = Field(gt=0)
+    fingerprint: str
+
+
+File = TypeVar("File", bound=ResultFile)
+
+
+def read(path: Path, kind: type[File]) -> File:
+    """The file at `path`. Raises OSError if it cannot be read, FairflError if a key is missing or damaged."""
     try:
-        return shape.parsed(path.read_bytes(), {key: _SHAPES[key] for key in keys}, "damaged")
+        return from_text(path.read_bytes(), kind, "damaged")
     except FairflError as error:
         raise FairflError(f"{path}: {error}; delete it and run again") from None

@@ -133,9 +133,9 @@ def from_text(text: str | bytes, kind: type[Type], where: str) -> Type:
     return checked(value, kind, where)
 
 
-def checked(value: Any, kind: type[Type], where: str) -> Type:
-    """The value as a model or another type. Raises FairflError with one line, the first problem."""
+def checked(value: Any, kind: type[Type], where: str, prefix: str = "") -> Type:
+    """The value, which stands at key `prefix`, as a model or another type. Raises FairflError with one line, the first problem."""
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(value, strict=True)
     except ValidationError as error:
-        raise FairflError(_problems(error, kind, where)[0]) from None
+        raise FairflError(_problems(error, kind, where, prefix)[0]) from None

@@ -16,7 +16,7 @@ from typing import Any
 from fairfl.data import pretrained
 from fairfl.data.registry import load
 from fairfl.runtime.fingerprint import canonical, fingerprint
-from fairfl.runtime.records import nested
+from fairfl.runtime.records import nested_paths
 from fairfl.workflow import job_specs
 from fairfl.workflow.code_hash import closure
 from fairfl.workflow.paths import Layout
@@ -102,7 +102,7 @@ class Graph:
         """Command-line options of fairfl.runtime.job: the spec, where to leave the record and which results to accept."""
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        values = {"spec": job.spec, "record": self.record(name), "inputs": canonical(nested(expected))}
+        values = {"spec": job.spec, "record": self.record(name), "inputs": canonical(nested_paths(expected))}
         return " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
 
     # -- one method per kind of job -----------------------------------------------------------

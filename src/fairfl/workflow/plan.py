@@ -7,7 +7,8 @@ import argparse
 from pathlib import Path
 
 from fairfl.experiments.workload import Workload, load_workload
-from fairfl.runtime import cli, shape
+from fairfl.runtime import cli
+from fairfl.runtime.validation import from_text
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.paths import Layout
 from fairfl.workflow.rerun import Rerun
@@ -45,7 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
-    print("\n".join(lines(load_workload(args.root, shape.parsed(args.config, dict, "--config")))))
+    print("\n".join(lines(load_workload(args.root, from_text(args.config, dict, "--config")))))
 
 
 if __name__ == "__main__":

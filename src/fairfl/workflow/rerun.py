@@ -12,8 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from fairfl.runtime import records as made
-from fairfl.runtime import result_files
+from fairfl.runtime import records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job
@@ -46,7 +45,7 @@ class Rerun:
 
     def record(self, name: str) -> dict[str, Any] | None:
         if name not in self._records:
-            self._records[name] = made.read(self.graph.record(name))
+            self._records[name] = records.read(self.graph.record(name))
         return self._records[name]
 
     def nearest(self, name: str) -> list[str]:
@@ -79,12 +78,12 @@ class Rerun:
             if record and not self._changes(prepare, record) and not damage(prepare, record):
                 return ""
         try:
-            files = result_files.read(Path(job.outputs[0]), "files")["files"]
+            files = result_files.read(Path(job.outputs[0]), result_files.Fetched).files
         except (OSError, FairflError):
             return f"{os.path.basename(job.outputs[0])} is damaged"
         for file in files:
-            path = Path(self.graph.workload.config.data_folder, file["path"])
-            if not path.is_file() or path.stat().st_size != file["bytes"]:
+            path = Path(self.graph.workload.config.data_folder, file.path)
+            if not path.is_file() or path.stat().st_size != file.bytes:
                 return f"{path} is missing or damaged"
         return ""
 
@@ -119,7 +118,7 @@ class Rerun:
             found = self.record(name)
             if fingerprint != self.graph.job(name).fingerprint:
                 return f"{name}, which it reads, is another one now"
-            if found is not None and made.left(found) != content:
+            if found is not None and records.results_hash(found) != content:
                 return f"{name}, which it reads, has come out different"
         return ""
 

@@ -26,6 +26,10 @@ SPEC = {
 }
 
 
+def compare(final, **changes):
+    return calibrate.compare(calibrate.Spec(**SPEC | changes), final)
+
+
 def tidy(values, algorithm="fedavg"):
     """Two seeds per grid point around (gap_max, accuracy_balanced)."""
     rows = []
@@ -40,13 +44,13 @@ VALUES = [(0.9, 0.8), (0.5, 0.84), (0.6, 0.8)]  # misses: sqrt(16/2), sqrt(4/2),
 
 
 def test_the_smallest_miss_comes_first():
-    table = calibrate.compare(SPEC, tidy(VALUES))
+    table = compare(tidy(VALUES))
     assert table["setting"].tolist() == list(SPEC["points"])[::-1]
     np.testing.assert_allclose(table["miss"], [0.5**0.5, 2**0.5, 8**0.5])
 
 
 def test_a_row_holds_the_point_our_mean_and_the_reported_number():
-    row = calibrate.compare(SPEC, tidy(VALUES)).iloc[0]
+    row = compare(tidy(VALUES)).iloc[0]
     assert (row["learning_rate"], row["samples"], row["data"]) == (5.0, 1000, SPEC["data"])
     assert row["gap_max"] == pytest.approx(0.6) and row["gap_max_reported"] == 0.5
     assert row["accuracy_balanced"] == pytest.approx(0.8) and row["accuracy_balanced_reported"] == 0.8
@@ -55,20 +59,20 @@ def test_a_row_holds_the_point_our_mean_and_the_reported_number():
 def test_other_algorithms_and_settings_do_not_count():
     foreign = pd.concat([tidy([(9, 9)] * 3, "eagle"), tidy([(9, 9)] * 3).assign(setting="other")])
     mine = tidy(VALUES)
-    pd.testing.assert_frame_equal(calibrate.compare(SPEC, pd.concat([foreign, mine])), calibrate.compare(SPEC, mine))
+    pd.testing.assert_frame_equal(compare(pd.concat([foreign, mine])), compare(mine))
 
 
 def test_points_of_equal_miss_keep_the_order_of_the_grid():
     grid = {f"s~x={n}": {"x": n} for n in range(60)}  # long enough for a sort that is not stable to show
     rows = [(name, "fedavg", 0, metric, 0.5 + n % 2) for n, name in enumerate(grid) for metric in ("a", "b")]
     final = pd.DataFrame(rows, columns=["setting", "algorithm", "seed", "metric", "value"])
-    targets = [{"metric": metric, "value": 0.5, "tolerance": 1.0} for metric in ("a", "b")]
-    table = calibrate.compare(SPEC | {"points": grid, "targets": targets}, final)
+    targets = [{"metric": metric, "value": 0.5, "tolerance": 1.0, "source": "paper"} for metric in ("a", "b")]
+    table = compare(final, points=grid, targets=targets)
     assert table["x"].tolist() == [*range(0, 60, 2), *range(1, 60, 2)]
 
 
 def test_a_diverged_point_comes_last():
-    table = calibrate.compare(SPEC, tidy([(float("nan"), 0.8), (9.0, 0.1), (5.0, 0.1)]))
+    table = compare(tidy([(float("nan"), 0.8), (9.0, 0.1), (5.0, 0.1)]))
     assert table["learning_rate"].tolist() == [5.0, 1.0, 0.1]
     assert np.isnan(table["miss"].iloc[-1])
 

@@ -68,7 +68,9 @@ class Job:
         folder = self.folder / name
         folder.mkdir()
         for k, value in enumerate(validation):
-            (folder / f"client{k}.json").write_text(json.dumps({"loss_validation": value, "loss_test": test}))
+            (folder / f"client{k}.json").write_text(
+                json.dumps({"loss_train": 0.0, "loss_validation": value, "loss_test": test})
+            )
         return ["--optima", str(folder)]
 
     def arguments(self, *more, **changes):
@@ -303,7 +305,7 @@ def test_a_mixture_is_written_down_and_a_later_run_starts_from_it(job):
     assert "memberships" not in job.run(), "FedAvg deploys one model"
 
     earlier = job.folder / "earlier.json"
-    earlier.write_text(json.dumps({"memberships": [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]}))
+    earlier.write_text(json.dumps(focus | {"memberships": [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]}))
     hard = job.run("--after", str(earlier), algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
     assert hard["memberships"] == [[0, 1], [1, 0], [0, 1]]
 

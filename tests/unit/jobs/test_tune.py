@@ -7,6 +7,8 @@ import pytest
 
 from fairfl.jobs import train, tune
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.result_files import TunedChoice
+from tests.unit.simulation.federations import spec_of as training_spec
 
 POINTS = [
     {"setting": f"s~tuning~learning_rate={rate}", "shown": f"beta={beta}", "learning_rate": rate, "batch_size": 8,
@@ -32,12 +34,12 @@ def rows(values, seeds=(0, 1), metric="accuracy_mean", algorithm="vred"):
 
 
 def chosen(*values, **changes):
-    result = tune.choose({**SPEC, **changes}, rows(values))
+    result = tune.choose(tune.Spec(**SPEC | changes), rows(values))
     return result["learning_rate"], result["hyperparameters"]["beta"]
 
 
 def test_the_best_mean_over_seeds_is_chosen():
-    result = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+    result = tune.choose(tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3]))
     assert (result["learning_rate"], result["batch_size"], result["hyperparameters"]) == (0.1, 8, {"beta": 2.0})
     assert result["value"] == pytest.approx(0.9)
     assert [point["value"] for point in result["points"]] == pytest.approx([0.2, 0.9, 0.4, 0.3])
@@ -55,27 +57,27 @@ def test_one_diverged_seed_rules_a_point_out():
     next(line for line in lines if line["hyperparameters"] == "beta=2.0" and line["metric"] == "accuracy_mean")[
         "value"
     ] = ""
-    assert tune.choose(SPEC, lines)["value"] == pytest.approx(0.4)
+    assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
 
 
 def test_if_everything_diverged_the_first_point_stands_without_a_value():
-    result = tune.choose(SPEC, rows(["", "", "", ""]))
+    result = tune.choose(tune.Spec(**SPEC), rows(["", "", "", ""]))
     assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
 
 
 def test_other_algorithms_do_not_count():
     lines = rows([0.1, 0.2, 0.3, 0.4]) + rows([0.9, 0.8, 0.7, 0.6], algorithm="semi_vred")
-    assert tune.choose(SPEC, lines)["value"] == pytest.approx(0.4)
+    assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
 
 
 def test_an_unknown_metric_names_the_nearest():
     with pytest.raises(FairflError, match=r"tuning.metric: 'acuracy_mean'; did you mean 'accuracy_mean'"):
-        tune.choose({**SPEC, "metric": "acuracy_mean"}, rows([0.1, 0.2, 0.3, 0.4]))
+        tune.choose(tune.Spec(**SPEC | {"metric": "acuracy_mean"}), rows([0.1, 0.2, 0.3, 0.4]))
 
 
 def test_a_missing_seed_is_an_error():
     with pytest.raises(FairflError, match=r"learning_rate=0.1: vred\(beta=1.0\): no run of some seed"):
-        tune.choose(SPEC, rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
+        tune.choose(tune.Spec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
 
 
 def test_command_line(tmp_path):
@@ -87,20 +89,27 @@ def test_command_line(tmp_path):
             writer.writerows(own)
     files = [str(tmp_path / f"{rate}.csv") for rate in (0.1, 0.5)]
     tune.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--out", str(tmp_path / "choice.json")])
-    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
+    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(
+        tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])
+    )
 
 
-RUN = {"setting": "s", "algorithm": "vred", "learning_rate": 9.0, "batch_size": None, "hyperparameters": {"beta": 9.0}}
+def run(**changes):
+    """A run that takes what was chosen."""
+    spec = training_spec(setting="s", algorithm="vred", learning_rate=9.0, hyperparameters={"beta": 9.0})
+    return train.Spec(**spec.model_dump() | changes)
+
+
+def choice():
+    return TunedChoice(**tune.choose(tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])))
 
 
 @pytest.mark.parametrize(("applies", "beta"), [("all", 2.0), ("rates", 9.0)])
 def test_a_tuned_run_takes_what_was_chosen(applies, beta):
-    choice = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
-    spec = train.tuned({**RUN, "tuned": applies}, choice)
-    assert (spec["learning_rate"], spec["batch_size"], spec["hyperparameters"]) == (0.1, 8, {"beta": beta})
+    spec = train.tuned(run(tuned=applies), choice())
+    assert (spec.learning_rate, spec.batch_size, spec.hyperparameters) == (0.1, 8, {"beta": beta})
 
 
 def test_a_choice_for_another_run_is_refused():
-    choice = tune.choose(SPEC, rows([0.2, 0.9, 0.4, 0.3]))
     with pytest.raises(FairflError, match="chosen for algorithm 'vred', the run has 'semi_vred'"):
-        train.tuned({**RUN, "algorithm": "semi_vred", "tuned": "all"}, choice)
+        train.tuned(run(algorithm="semi_vred", tuned="all"), choice())

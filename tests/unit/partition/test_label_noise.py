@@ -1,7 +1,5 @@
 """Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine."""
 
-import json
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data.interface import assemble
-from fairfl.jobs.partition import main, partition, statistics
+from fairfl.jobs.partition import Spec, main, partition, statistics
 from fairfl.jobs.prepare import write
 from fairfl.partition.interface import PartitionError
 from fairfl.partition.label_noise import flipped
@@ -31,7 +29,7 @@ def spec(**changes):
         "split": SPLIT,
         "seed": 0,
     }
-    return base | changes
+    return Spec(**base | changes)
 
 
 def noise(ratio, **changes):
@@ -136,7 +134,7 @@ def test_the_engine_trains_on_noisy_labels_and_measures_on_true_ones(tmp_path, o
     """Inputs tell the row, so labels can be compared with the true ones."""
     rows = np.arange(200)
     write(tmp_path / "d.safetensors", assemble("toy", 5, "made", rows[:, None].astype(np.float32), rows % 5))
-    job = json.dumps(noise(0.5))
+    job = noise(0.5).model_dump_json()
     paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
     main(["--spec", job, *paths, "--statistics", str(tmp_path / "s.csv")])
     dealt = pq.read_table(tmp_path / "p.parquet")

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.jobs.partition import partition, parts_of, statistics
+from fairfl.experiments.parts import Split
+from fairfl.jobs.partition import Spec, partition, parts_of, statistics
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
 from fairfl.partition.interface import Assignment, PartitionError
 from tests.unit.partition.partition_tables import rng, table
@@ -123,15 +124,12 @@ def test_pieces_are_shuffled_or_consecutive(shuffle):
 @pytest.mark.parametrize("stored", ["sorted", "mixed"])
 def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest, largest, stored):
     labels = np.repeat(np.arange(classes), 50_000 // classes)
-    spec_of_vred = {
-        "data": {"name": "x", "stands_in_for": None},
-        "samples": None,
-        "clients": 50,
-        "partition": {"name": "dirichlet_by_class", "alpha": 0.05} | FAIRFL,
-        "partition_seed": None,
-        "split": {"train": train, "validation": 0.0, "test": 1 - train, "order": "stored_by_class"},
-        "seed": 2,
-    }
+    spec_of_vred = spec(
+        clients=50,
+        partition={"name": "dirichlet_by_class", "alpha": 0.05} | FAIRFL,
+        split={"train": train, "validation": 0.0, "test": 1 - train, "order": "stored_by_class"},
+        seed=2,
+    )
     data = {"labels": labels if stored == "sorted" else rng().permutation(labels), "groups": np.arange(50_000)}
     columns, assignment = partition(spec_of_vred, data)
     assert [(columns["part"] == part).sum() for part in (0, 1, 2)] == [sizes[0], 0, sizes[1]]
@@ -295,7 +293,7 @@ def spec(**changes):
         "split": SPLIT,
         "seed": 0,
     }
-    return base | changes
+    return Spec(**base | changes)
 
 
 def tensors(count=300):
@@ -337,12 +335,12 @@ def test_a_client_without_training_samples_is_refused():
     with pytest.raises(
         PartitionError, match="client 1 of 2 got no training sample: its 3 are too few for split.train 0.5"
     ):
-        parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), split, rng())
+        parts_of(Assignment([np.array([0, 1]), np.array([2, 3, 4])]), table([0, 0, 0, 1, 2]), Split(**split), rng())
 
 
 def test_a_client_without_samples_is_refused():
     with pytest.raises(PartitionError, match="client 1 of 2 got no sample"):
-        parts_of(Assignment([np.arange(3), np.empty(0, int)]), table([0, 1, 2]), SPLIT, rng())
+        parts_of(Assignment([np.arange(3), np.empty(0, int)]), table([0, 1, 2]), Split(**SPLIT), rng())
 
 
 def test_subset_of_samples():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.experiments.base import JobSpec
 from fairfl.runtime import atomic, job, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
@@ -25,14 +26,14 @@ def folder(tmp_path, monkeypatch):
 def options(name="b", inputs=None, spec=SPEC, record=True):
     parser = argparse.ArgumentParser()
     job.arguments(parser)
-    command = ["--spec", json.dumps(spec), "--inputs", json.dumps(records.nested(inputs or {}))]
+    command = ["--spec", json.dumps(spec), "--inputs", json.dumps(records.nested_paths(inputs or {}))]
     return parser.parse_args([*command, *(["--record", f"results/records/{name}.json"] if record else [])])
 
 
 def run(name="b", inputs=None, spec=SPEC, text="result", **more):
     """A job that writes one file."""
     args = options(name, inputs, spec)
-    with job.leaving(args, Path(f"{name}.csv"), **more) as key:
+    with job.run_context(args, Path(f"{name}.csv"), **more) as key:
         atomic.write_text(f"{name}.csv", text)
     return key
 
@@ -43,7 +44,9 @@ def test_a_record_says_what_was_made_from_what():
     run("b", {"results/records/a.json": a})
     record = records.read("results/records/b.json")
     assert record["spec"] == SPEC and record["fingerprint"] == fingerprint(SPEC)
-    assert record["inputs"] == {"results/records/a.json": [a, records.left(records.read("results/records/a.json"))]}
+    assert record["inputs"] == {
+        "results/records/a.json": [a, records.results_hash(records.read("results/records/a.json"))]
+    }
     assert record["outputs"] == {"b.csv": [6, records.content(Path("b.csv"))]} and record["versions"] == {}
     run("c", torch=True)
     assert records.read("results/records/c.json")["versions"] == {"torch": version("torch")}
@@ -51,13 +54,13 @@ def test_a_record_says_what_was_made_from_what():
 
 
 def test_without_a_record_nothing_is_left():
-    with job.leaving(options(record=False), Path("b.csv")):
+    with job.run_context(options(record=False), Path("b.csv")):
         atomic.write_text("b.csv", "x")
     assert os.listdir() == ["b.csv"]
 
 
 def test_a_job_that_fails_leaves_no_record():
-    with pytest.raises(FairflError, match="why"), job.leaving(options(), Path("b.csv")):
+    with pytest.raises(FairflError, match="why"), job.run_context(options(), Path("b.csv")):
         raise FairflError("why")
     assert os.listdir("results/records") == []
 
@@ -82,7 +85,7 @@ def test_results_without_a_record_are_refused_by_name(damage):
 
 
 def test_what_was_taken_over_cannot_be_finished():
-    with pytest.raises(ownership.Taken), job.leaving(options(), Path("b.csv")):
+    with pytest.raises(ownership.Taken), job.run_context(options(), Path("b.csv")):
         run("b", text="the new owner's")
         atomic.write_text("b.csv", "the orphan's")
     assert Path("b.csv").read_text() == "the new owner's" and records.read("results/records/b.json")
@@ -109,7 +112,7 @@ def test_inputs_of_the_future_are_brought_to_the_present():
 def test_a_spec_that_is_no_object_is_refused(spec):
     args = argparse.Namespace(spec=spec)
     with pytest.raises(FairflError, match="--spec"):
-        job.spec_of(args)
+        job.spec_of(args, JobSpec)
 
 
 # -- contents -------------------------------------------------------------------------------------
@@ -127,5 +130,5 @@ def test_content_of_json_leaves_out_how_and_where_it_was_made():
 
 def test_trees_of_paths_there_and_back():
     paths = {"results/a/b.json": "1", "results/a/c=0.1,d.json": "2", "x.json": "3"}
-    assert records.flat(records.nested(paths)) == paths
-    assert records.nested({"a/b": "1", "a/c": "2"}) == {"a": {"b": "1", "c": "2"}}
+    assert records.flat_paths(records.nested_paths(paths)) == paths
+    assert records.nested_paths({"a/b": "1", "a/c": "2"}) == {"a": {"b": "1", "c": "2"}}

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from fairfl.algorithms import load
+from fairfl.experiments.parts import Data, Split
 from fairfl.experiments.plugins import names
-from fairfl.jobs.partition import partition
+from fairfl.jobs.partition import Method, Spec, partition
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
@@ -41,14 +42,15 @@ def federation(name: str) -> Clients:
     if name == "plain":
         # Unequal on purpose: the equal deal of `plain` would not test padding.
         tensors = {key: value[:58] for key, value in tensors.items()}
-    spec = {
-        "seed": 3,
-        "partition_seed": None,
-        "samples": None,
-        "partition": {"name": name, **REQUIRED_PARTITION.get(name, {})},
-        "clients": CLIENTS,
-        "split": {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"},
-    }
+    spec = Spec(
+        data=Data(name="toy"),
+        seed=3,
+        partition_seed=None,
+        samples=None,
+        partition=Method(name=name, **REQUIRED_PARTITION.get(name, {})),
+        clients=CLIENTS,
+        split=Split(train=0.6, validation=0.2, test=0.2),
+    )
     columns, _ = partition(spec, tensors)
     inputs = torch.from_numpy(draw.normal(size=(60, 1, 2, 3)))
     parts = {}

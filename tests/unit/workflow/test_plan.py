@@ -279,7 +279,7 @@ def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stor
     path = Path(stored.graph.record(prepare))
     fetched = stored.graph.record(f"{prepare}.fetched")
     record = records.read(path)
-    records.write(path, record["spec"], {fetched: [records.read(fetched)["fingerprint"], records.left(records.read(fetched))]},
+    records.write(path, record["spec"], {fetched: [records.read(fetched)["fingerprint"], records.results_hash(records.read(fetched))]},
                [stored.output(prepare)])  # fmt: skip
     assert stored.planned() == set()  # prepared data do without raw files
     stored.output(prepare).unlink()
