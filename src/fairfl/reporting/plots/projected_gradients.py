@@ -91,16 +91,8 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
         loss_received=torch.tensor(losses, dtype=torch.float64),
         delta=torch.from_numpy(g),
     )
-<<<<<<< HEAD
-    order = fedfv.projection_order(reports, algorithm.config)
-    h = (
-        fedfv.mitigate_internal_conflicts(gram(reports.delta), order, fedfv.kept(order, algorithm.config.alpha)).numpy()
-        @ g
-    )
-=======
     order = fedfv.projection_order(reports, algorithm.config.order)
     h = fedfv.mitigate_internal_conflicts(Span(gram(reports.delta)), order, keep=[]).numpy() @ g
->>>>>>> e0e32a7 (FedFV, lp-proj, FedMA and PFNM read like their papers; what they share with nobody's box is in algorithms/shared, tested)
     state = algorithm.init_state(Federation(reports.samples, reports.x))
     step, _ = algorithm.aggregate(state, reports)
     return h, step.weights.numpy() @ g
