@@ -40,7 +40,7 @@ def _graph() -> Any:
     # No on-disk cache: grimp's is keyed by mtime, and a checkout sets mtimes freely.
     graph = grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
     for job in filter(_is_job, graph.modules):  # without what they import for planning
-        planned = [(node.lineno, node.end_lineno) for node in planning(ast.parse(_path(job).read_bytes()))]
+        planned = [(node.lineno, node.end_lineno or 0) for node in planning(ast.parse(_path(job).read_bytes()))]
         for imported in graph.find_modules_directly_imported_by(job) if planned else ():
             lines = [place["line_number"] for place in graph.get_import_details(importer=job, imported=imported)]
             if all(any(first <= line <= last for first, last in planned) for line in lines):
@@ -67,17 +67,17 @@ def closure(*entries: str) -> dict[str, str]:
 
 
 @cache
-def _text(module: str, whole: bool = False) -> str:
+def _text(module: str, whole: bool) -> str:
     return normal_form(_path(module).read_text(encoding="utf-8"), whole, job=_is_job(module))
 
 
 @cache
 def _reads_programs(module: str) -> bool:
-    return reads_programs(_text(module))
+    return reads_programs(_text(module, False))
 
 
 @cache
-def module_hash(module: str, whole: bool = False) -> str:
+def module_hash(module: str, whole: bool) -> str:
     """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
 
     `page.html.j2` goes with `page.py`.

@@ -29,6 +29,7 @@ _READING = re.compile(
     r"|'(?:__doc__|getdoc|__annotations__|__annotate__|get_annotations|get_type_hints|getsource|signature|singledispatch"
     r"|singledispatchmethod|validate_call|TypeAdapter|create_model|PlainSerializer|WrapSerializer|jit|custom_op|__code__"
     r"|use_attribute_docstrings|model_json_schema|json_schema|redirect_stdout|dup2)'"
+    r"|alias\(name'\*'"  # with the names that are imported for annotations
     r"|targets\[Attribute\(value'sys'attr'stdout'"
 )
 
@@ -185,12 +186,12 @@ class _Short(_Writer):
         if self.in_class or not _is_plain(node.annotation):
             self._node(node)
         elif node.value is None:
-            self._node(ast.AnnAssign(target=node.target, simple=node.simple))
+            self._node(ast.AnnAssign(node.target, ast.Constant(None), simple=node.simple))
         else:
             self._node(ast.Assign(targets=[node.target], value=node.value))
 
     def _expression(self, node: ast.Expr) -> None:
-        """Not a docstring; of `print(...)` only what may have an effect: calls, items of mappings; not names, attributes."""
+        """Not a docstring; of `print(...)` what may have an effect: calls, items of mappings; not names, attributes."""
         value = node.value
         if isinstance(value, ast.Constant):
             return
@@ -241,7 +242,7 @@ class _Short(_Writer):
                 self.imported.append((len(self.parts), str(node.module), alias.name))
                 self.parts.append("")
             else:
-                self._node(ast.ImportFrom(module=node.module, names=[alias]))
+                self._node(ast.ImportFrom(node.module, [alias], level=0))
 
     def _guarded(self, node: ast.Try | ast.With) -> None:
         outer, self.may_be_caught = self.may_be_caught, True

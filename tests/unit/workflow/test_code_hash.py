@@ -14,13 +14,13 @@ MODELS = ("fairfl.models.mlp", "fairfl.algorithms.eagle", "fairfl.modifiers.dp")
 def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
     (tmp_path / "page.py").write_text("x = 1")
     monkeypatch.setattr(code_hash, "_path", lambda module: tmp_path / "page.py")
-    alone = code_hash.module_hash.__wrapped__("page")
+    alone = code_hash.module_hash.__wrapped__("page", False)
     (tmp_path / "page.html.j2").write_text("<p>")
-    with_file = code_hash.module_hash.__wrapped__("page")
+    with_file = code_hash.module_hash.__wrapped__("page", False)
     (tmp_path / "page_numbers.py").write_text("another module")
-    assert alone != with_file == code_hash.module_hash.__wrapped__("page")
+    assert alone != with_file == code_hash.module_hash.__wrapped__("page", False)
     (tmp_path / "page.html.j2").write_text("<b>")
-    assert with_file != code_hash.module_hash.__wrapped__("page")
+    assert with_file != code_hash.module_hash.__wrapped__("page", False)
 
 
 def test_closure_is_transitive_and_has_parent_packages():

@@ -182,7 +182,14 @@ def test_programs_that_read_programs(use):
 
 
 @pytest.mark.parametrize(
-    "line", ["import inspect", "import ast, inspect", "from inspect import signature as s", "sys.stdout = file"]
+    "line",
+    [
+        "import inspect",
+        "import ast, inspect",
+        "from inspect import signature as s",
+        "from a import *",
+        "sys.stdout = file",
+    ],
 )
 def test_programs_that_may_read_programs(line):
     assert reads_programs(normal_form(line))
