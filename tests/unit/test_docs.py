@@ -4,6 +4,7 @@ import dataclasses
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,13 @@ def test_the_architecture_names_every_package():
     packages = [path.parent.name for path in (ROOT / "src/fairfl").glob("*/__init__.py")]
     assert len(packages) > 8
     assert all(re.search(rf"^  {name}/", text, re.M) for name in packages)
+
+
+def test_the_architecture_has_the_layers_that_the_linter_checks():
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    table = (ROOT / "docs/architecture.md").read_text().partition("| layer | packages |")[2].partition("\n\n")[0]
+    documented = [set(re.findall(r"`(\w+)`", line)) for line in table.splitlines() if "`" in line]
+    assert documented == [set(re.findall(r"fairfl\.(\w+)", layer)) for layer in layers]
 
 
 def test_the_picture_of_the_rules_has_every_rule_that_makes_a_file():
