@@ -6,6 +6,7 @@ their files lie, and the resolved spec of each job as one dictionary. Nothing he
 
 import fnmatch
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -268,7 +269,7 @@ class Workload:
             self.__dict__.pop("runs", None)
 
 
-def _grid(axes: dict[str, list]) -> list[dict[str, Any]]:
+def _grid(axes: Mapping[Any, list]) -> list[dict[str, Any]]:
     """Every point of a grid: {a: [1, 2], b: [3]} -> {a: 1, b: 3}, {a: 2, b: 3}."""
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
