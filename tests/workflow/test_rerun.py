@@ -262,11 +262,11 @@ def test_an_algorithm(case):
     ("helper", "algorithms"), [("class_counts", {"feddisco", "fedwavg"}), ("entropy", {"fedeba", "fedeba_plus"})]
 )
 def test_a_helper_that_two_algorithms_import(case, helper, algorithms):
-    path = f"src/fairfl/algorithms/{helper}.py"
+    path = f"src/fairfl/algorithms/shared/{helper}.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
     variants = {"fedeba": "tau=0.1", "fedeba_plus": "alpha=0.9~tau=0.1"}
     runs = {f"runs/{FASHION}/{name}/{variants.get(name, 'default')}/seed0" for name in algorithms}
-    says = {f"runs/*/{name}/*": f"edited fairfl.algorithms.{helper}" for name in algorithms}
+    says = {f"runs/*/{name}/*": f"edited fairfl.algorithms.shared.{helper}" for name in algorithms}
     check(case, {*runs, f"tidy/{FASHION}", "fedeba/table20", *SUMMARY}, says)
 
 
