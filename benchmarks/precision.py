@@ -52,8 +52,8 @@ def accuracy(clients: Clients, workload: Workload, precision: str, seed: int, ro
     )  # fmt: skip
     run = Simulation(spec, clients, None, choose(device, 1, precision))
     for _ in range(rounds):
-        run.step()
-    return float(run.evaluated("test").hits.sum()) / len(clients.parts["test"].labels)
+        run.run_round()
+    return float(run.evaluate("test").hits.sum()) / len(clients.parts["test"].labels)
 
 
 def main() -> None:

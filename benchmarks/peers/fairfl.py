@@ -51,7 +51,7 @@ def after_one_round(job: Job, precision: str) -> Tensor:
     """The model after a round of two clients with eight samples each."""
     workload = job.workload.at(clients=2, per_round=2, samples=8, batch=None)
     run = simulation(Job(workload, job.inputs[:16], job.labels[:16], job.device, job.source), precision)
-    run.step()
+    run.run_round()
     return run.x.clone()
 
 
@@ -67,7 +67,7 @@ class Fairfl(Competitor):
             raise Unfit(str(error)) from None
 
     def step(self) -> None:
-        self.run.step()
+        self.run.run_round()
 
     def parameters(self) -> Tensor:
         w = self.job.workload

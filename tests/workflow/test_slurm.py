@@ -157,7 +157,7 @@ def results(project: Project) -> dict[str, bytes]:
 def went_on(project: Project, arm: str) -> bool:
     """True if the newest log says so; the round must not be the first."""
     log = project.folder / f"results/tiny/logs/runs/{SETTING}/{arm}/default/seed0.log"
-    found = re.search(r"^goes on from round (\d+)$", log.read_text(), re.M)
+    found = re.search(r"^resuming from round (\d+)$", log.read_text(), re.M)
     return found is not None and 0 < int(found[1]) < 6000
 
 

@@ -111,8 +111,8 @@ def variant_record(variant: TimedVariant, models: int, rounds: list[float], pass
 
 def measure(spec: Spec, simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
     """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
-    rounds = in_turns([simulation.step for simulation in simulations], spec.rounds, watch)
-    passes = in_turns([partial(simulation.evaluated, "test") for simulation in simulations], spec.inferences, watch)
+    rounds = in_turns([simulation.run_round for simulation in simulations], spec.rounds, watch)
+    passes = in_turns([partial(simulation.evaluate, "test") for simulation in simulations], spec.inferences, watch)
     works = metric_works(spec.clients) if spec.metrics else {}
     metrics = in_turns(list(works.values()), spec.metrics, watch)
     models = [simulation.algorithm.server_models() or 1 for simulation in simulations]

@@ -1,4 +1,4 @@
-"""What a server makes of the updates and running statistics that clients send."""
+"""The server's step: what it makes of the updates and running statistics that clients send."""
 
 import math
 from dataclasses import replace
@@ -6,16 +6,39 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from fairfl.algorithms.interface import Reports
+from fairfl.algorithms.interface import Aggregate, Reports
+from fairfl.simulation.modifiers import Modifiers
 
-# The numbers of the clients in a Reports.
+# Fields of Reports that hold one number per client, [m] or [M, m].
 NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
 
-# What has one row for each client.
+# Fields of Reports that hold one row per client, [m, ...].
 ROWS = ("gradient", "correct_received", "correct_after", "steps")
 
 
-def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
+def server_step(x: Tensor, parameters: int, aggregate: Aggregate, reports: Reports, modifiers: Modifiers) -> Tensor:
+    """The next x [P + B] or [M, P + B]: the model that the algorithm made, or x - G with G = sum_k w_k D_k + extra.
+
+    The modifiers change G. The B running statistics become the mean of the clients', see `buffer_update`.
+    """
+    if aggregate.model is not None:
+        return aggregate.model
+    G = x.new_zeros(*x.shape[:-1], parameters)
+    if aggregate.weights is not None:
+        G = weighted_sum(aggregate.weights, reports.delta, several=x.dim() == 2)
+    if aggregate.extra is not None:
+        G = G + aggregate.extra
+    G = modifiers.total(G, aggregate, reports)
+    if reports.buffers is None:
+        return x - G
+    held = x[..., parameters:]
+    moved = torch.zeros_like(held)
+    if aggregate.weights is not None:
+        moved = buffer_update(held, reports.buffers, aggregate.weights, reports.samples)
+    return x - torch.cat([G, moved], dim=-1)
+
+
+def weighted_sum(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
     """sum_k w_k D_k: [P]; [M, P] if the server keeps `several` models and w is [M, m], D [M, m, P].
 
     Where each client trains one model, the D [m, P] of all clients serve every model of the server.
@@ -27,15 +50,16 @@ def combine(weights: Tensor, delta: Tensor, several: bool) -> Tensor:
         return torch.bmm(weights.unsqueeze(1), delta).squeeze(1)
     m, P = delta.shape[-2:]
     # A product for each model that clients train: those of weight 0 must not change how the others are summed.
-    return sum(w @ D for w, D in zip(weights.reshape(-1, m), delta.reshape(-1, m, P), strict=True))
+    products = (w @ D for w, D in zip(weights.reshape(-1, m), delta.reshape(-1, m, P), strict=True))
+    return sum(products, delta.new_zeros(()))
 
 
-def averaged_away(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor) -> Tensor:
+def buffer_update(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tensor) -> Tensor:
     """held - mean of the clients' buffers: what is taken from the server's buffers `held`, [B] or [M, B].
 
     One server model: the mean by n_k [m], whatever the algorithm's weights are, so that variances stay positive; of the
     models that each client trains, [models, m, B], those count that have a weight. Several: by the weights of each,
-    [M, m]; a model that nobody has a part in keeps its buffers.
+    [M, m]; a model without any weight keeps its buffers.
     """
     if held.dim() == 1:
         used = weights.ne(0).any(-1, keepdim=True) if weights.dim() == 2 else weights.new_ones(())
@@ -43,11 +67,11 @@ def averaged_away(held: Tensor, buffers: Tensor, weights: Tensor, samples: Tenso
         share = share / share.sum().clamp(min=1e-300)
         rows = buffers.reshape(len(share), -1)
         return share.sum().to(held.dtype) * held - share.to(held.dtype) @ rows
-    return weights.sum(1, keepdim=True).to(held.dtype) * held - combine(weights, buffers, several=True)
+    return weights.sum(1, keepdim=True).to(held.dtype) * held - weighted_sum(weights, buffers, several=True)
 
 
-def finite(reports: Reports) -> Reports:
-    """Leave out clients that sent a NaN or an infinity; perhaps nobody is left."""
+def drop_diverged(reports: Reports) -> Reports:
+    """The reports without clients that sent a NaN or an infinity; perhaps nobody is left."""
     numbers = {name: value for name in NUMBERS if (value := getattr(reports, name)) is not None}
     total = sum((value.sum() for value in numbers.values()), reports.delta.sum())
     if reports.gradient is not None:

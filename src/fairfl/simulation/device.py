@@ -16,8 +16,8 @@ def product_dtype(precision: str) -> torch.dtype | None:
 def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False) -> torch.device:
     """Device for "auto", "cpu" or "cuda"; sets threads, determinism and the GPU's arithmetic for float32 products.
 
-    Of several GPUs the process gets one (fairfl.runtime.gpu_slots), with `alone` one that no other job uses; it may have to wait.
-    tf32 makes a difference on a GPU only. Raises FairflError if "cuda" is asked for and there is no GPU.
+    Of several GPUs the process gets one (fairfl.runtime.gpu_slots), with `alone` one that no other job uses; it may
+    have to wait. tf32 makes a difference on a GPU only. Raises FairflError if "cuda" is requested and there is no GPU.
     """
     if name != "cpu":
         gpu_slots.take(alone)  # first: the driver looks once which GPUs it may use

@@ -25,12 +25,12 @@ class Modifiers:
         self.states: dict[str, State] = {name: {} for name, _, _ in self.used}
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
-        self.local = ""  # the one that changes local steps, in words
+        self.changes_local_steps = ""  # the modifier that does, in words
         for name, module, config in self.used:
             objective = module.objective(config, spec.loss, classes, shape, spec.rounds)
             privacy = module.privacy(config, needs)
             if objective is not None or privacy is not None:
-                self.local = f"modifier {name}"
+                self.changes_local_steps = f"modifier {name}"
             self.objective, self.privacy = self.objective or objective, self.privacy or privacy
         if self.objective is not None and self.privacy is not None and self.privacy.per_sample:
             raise ValueError("dp.per_sample clips gradients of the loss, and lsr puts another objective in its place")
@@ -59,10 +59,10 @@ class Modifiers:
         accounts = (module.epsilon(config, **schedule) for _, module, config in self.used if hasattr(module, "epsilon"))
         return next(accounts, None)
 
-    def saved(self) -> dict[str, State]:
-        """What a checkpoint holds."""
+    def state_dict(self) -> dict[str, State]:
+        """The states, on the CPU."""
         return {name: {key: value.cpu() for key, value in state.items()} for name, state in self.states.items()}
 
-    def restore(self, saved: dict[str, State], device: torch.device) -> None:
-        """Go on from a checkpoint."""
+    def load_state_dict(self, saved: dict[str, State], device: torch.device) -> None:
+        """Continue from what `state_dict` returned."""
         self.states = {name: {key: value.to(device) for key, value in state.items()} for name, state in saved.items()}

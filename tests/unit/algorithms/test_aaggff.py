@@ -247,9 +247,9 @@ def test_choices_of_variant_d_stay_positive(rounds):
 def test_in_the_engine_worse_clients_count_more(per_round):
     spec = spec_of(algorithm="aaggff", hyperparameters={}, rounds=4, clients_per_round=per_round)
     run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
-    losses = run.losses("train", run.sampled())
-    seen = run.sampled()
-    run.step()
+    losses = run.losses("train", run.select_clients())
+    seen = run.select_clients()
+    run.run_round()
     p = run.state["p"][seen]
     assert torch.equal(p.argsort(), losses.argsort()) and ("H" in run.state) is (per_round == 3)
     run.run()

@@ -242,20 +242,20 @@ def simulation(hyperparameters, algorithm="cgsv", backend="auto", **changes):
 def test_in_the_engine_every_client_trains_its_own_model_and_is_evaluated_with_it(backend):
     run = simulation({"Gamma": 0.5}, backend=backend)
     first = run.x.clone()
-    run.step()
+    run.run_round()
     own = run.state["w"].clone()
     assert run.state["sizes"].tolist() == [12, 3]
     assert not torch.equal(own[0], own[1]), "rewards differ"
     best = run.state["r"].argmax()
     close(own[best], run.x, 1e-12)  # the whole update, that of the server
     assert ((own - first) != 0).sum(1).min() < 15
-    measured = run.evaluated("test").loss
+    measured = run.evaluate("test").loss
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         outputs = run.backend.forward(own[k], inputs)
         close(measured[k], torch.nn.functional.cross_entropy(outputs, labels), 1e-12)
-    work, _ = run.work([0, 1, 2], run.algorithm.configure_clients(run.state, run.received([0, 1, 2], 0)))
-    assert torch.equal(work.start, own)
+    plan = run.algorithm.configure_clients(run.state, run.measure_received([0, 1, 2]))
+    assert torch.equal(plan.start, own)
 
 
 def test_in_the_engine_batch_normalisation_follows_the_data_of_the_client(monkeypatch):
@@ -275,9 +275,9 @@ def test_in_the_engine_batch_normalisation_follows_the_data_of_the_client(monkey
 
 def test_in_the_engine_absent_clients_keep_their_model():
     run = simulation({"Gamma": 0.5}, clients_per_round=2)
-    (absent,) = set(range(3)) - set(run.sampled())
+    (absent,) = set(range(3)) - set(run.select_clients())
     before = run.state["w"].clone()
-    run.step()
+    run.run_round()
     changed = (run.state["w"] != before).any(1)
     assert changed.tolist() == [k != absent for k in range(3)]
 

@@ -120,12 +120,12 @@ def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypa
     first, seen = run.x.clone(), []
     train = run.backend.train
     monkeypatch.setattr(run.backend, "train", lambda work, *a, **k: (seen.append(work), train(work, *a, **k))[1])
-    run.step()
+    run.run_round()
     (work,) = seen
     assert work.clients == [0, 1, 2] and torch.equal(work.start, first[[0, 1, 0]])
     y = work.start - train(work, run.local, 0).delta
     close(run.x, torch.stack([vector(4, 9) @ y[[0, 2]] / 13, y[1]]), 1e-12)
-    measured = run.evaluated("test").loss
+    measured = run.evaluate("test").loss
     for k, c in enumerate((0, 1, 0)):
         inputs, labels = run.clients.parts["test"].of(k)
         close(measured[k], torch.nn.functional.cross_entropy(run.backend.forward(run.x[c], inputs), labels), 1e-12)

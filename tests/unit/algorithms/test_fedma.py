@@ -248,12 +248,12 @@ def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
     parts = [run.clients.parts["train"].of(k) for k in range(3)]
     for _ in range(2):
         whole, nets = round_by_a_loop(nets, parts, run.state["labels"], 0.2, 2, 3, run.algorithm.config)
-        run.step()
+        run.run_round()
         compare(unpadded(run.x, wide), whole, 1e-9)
     for own, net in zip(run.state["first"], nets, strict=True):
         compare(wide_mlp.compact(own, wide, narrow), net, 1e-9)
-    run.record()
-    run.fetch()
+    run.record_evaluation()
+    run.history.fetch()
     for k, part in enumerate(parts):
         close(run.result.history[-1]["loss_train"][k], loss(whole, *part), 1e-9)
 
@@ -276,8 +276,8 @@ def test_a_saved_run_continues_equally():
     )
     through, broken, resumed = (Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu")) for _ in range(3))
     through.run()
-    broken.step()
-    resumed._load(copy.deepcopy(broken._saved()))
+    broken.run_round()
+    resumed.load_state_dict(copy.deepcopy(broken.state_dict()))
     resumed.run()
     assert torch.equal(through.x, resumed.x)
 

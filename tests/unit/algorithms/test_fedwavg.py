@@ -126,8 +126,8 @@ def test_samples_without_a_class_are_refused(labels, message):
 def test_in_the_engine():
     spec = spec_of(algorithm="fedwavg", hyperparameters={}, rounds=3, clients_per_round=2, batch_size=2)
     run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
-    drawn = set(run.sampled())
-    run.step()
+    drawn = set(run.select_clients())
+    run.run_round()
     assert run.state["learned"].shape == (3, 9)
     for k, n in enumerate([4, 6, 9]):
         assert not run.state["learned"][k, n:].any()

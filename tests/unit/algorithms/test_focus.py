@@ -223,7 +223,7 @@ def test_the_engine_measures_the_models_of_the_start_of_the_round(backend, batch
     run = simulation("focus", {"M": 2}, backend, batch_size=batch_size)
     first = run.x.clone()
     assert not torch.equal(first[0], first[1]), "first models differ"
-    run.step()
+    run.run_round()
     for k in range(3):
         inputs, labels = run.clients.parts["train"].of(k)
         losses = [cross_entropy(run.backend.forward(x, inputs), labels) for x in first]
@@ -232,8 +232,8 @@ def test_the_engine_measures_the_models_of_the_start_of_the_round(backend, batch
 
 def test_in_the_engine_absent_clients_keep_their_memberships():
     run = simulation("focus", {"M": 2}, clients_per_round=1)
-    (sampled,) = run.sampled()
-    run.step()
+    (sampled,) = run.select_clients()
+    run.run_round()
     changed = (run.state["logpi"] - torch.tensor(0.5, dtype=torch.float64).log()).abs().amax(1) > 1e-12
     assert changed.tolist() == [k == sampled for k in range(3)]
 
@@ -245,9 +245,9 @@ def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_partici
     drawn = set()
     for _ in range(2):
         before = run.state["logpi"].clone()
-        (sampled,) = run.sampled()
+        (sampled,) = run.select_clients()
         drawn.add(sampled)
-        run.step()
+        run.run_round()
         absent = [k for k in range(3) if k != sampled]
         assert torch.equal(run.state["logpi"][absent], before[absent])
         assert not torch.equal(run.state["logpi"][sampled], before[sampled])
@@ -255,7 +255,7 @@ def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_partici
     close(mixture.sum(1), torch.ones(3), 1e-12)
     assert len(never) == 1
     close(mixture[never], torch.full((1, 3), 1 / 3, dtype=torch.float64), 1e-12)
-    measured = run.evaluated("test")
+    measured = run.evaluate("test")
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         mixed = sum(

@@ -225,7 +225,7 @@ def test_in_the_engine_a_run_goes_on_from_its_checkpoint(tmp_path):
     checkpoint = Checkpoint(tmp_path / "c.pt", "print", 0.0)
     begun = simulation(keys, rounds=2, clients_per_round=2)
     begun.run()
-    checkpoint.save(begun._saved())
+    checkpoint.save(begun.state_dict())
     random_projection.cache_clear()
     run = simulation(keys, rounds=4, clients_per_round=2)
     assert torch.equal(run.run(checkpoint).history[-1]["loss_test"], whole.history[-1]["loss_test"])

@@ -184,8 +184,8 @@ def test_a_saved_run_continues_equally():
 
     through, broken, resumed = simulation(), simulation(), simulation()
     through.run()
-    broken.step()
-    resumed._load(copy.deepcopy(broken._saved()))
+    broken.run_round()
+    resumed.load_state_dict(copy.deepcopy(broken.state_dict()))
     resumed.run()
     assert torch.equal(through.state["nets"], resumed.state["nets"])
     assert torch.equal(through.evaluation_models().models, resumed.evaluation_models().models)

@@ -237,9 +237,9 @@ def test_in_the_engine_one_full_step_is_fedeba_plus_a_round_later(backend):
     mixed = None
     for _ in range(4):
         exact.x = run.x.clone()
-        fair = exact.algorithm.configure_clients(exact.state, exact.received([0, 1, 2], 0)).direction
+        fair = exact.algorithm.configure_clients(exact.state, exact.measure_received([0, 1, 2])).direction
         mixed = fair if mixed is None else 0.6 * fair + 0.4 * mixed
-        run.step()
+        run.run_round()
         close(run.state["g_b"], mixed, 1e-10)
     assert run.state["aligned"] == 3
 
@@ -254,7 +254,7 @@ def test_in_the_engine_paths_of_unequal_length_are_averaged(backend):
     seen = []
     for k in range(3):
         own = simulation("fedavg", backend, {}, batch_size=3, rounds=1)
-        own.sampled = lambda k=k: [k]
-        own.step()
+        own.select_clients = lambda k=k: [k]
+        own.run_round()
         seen.append((x - own.x) / (0.1 * 2 * (-(-[4, 6, 9][k] // 3))))
     close(run.state["g_b"], torch.stack(seen).mean(0), 1e-9)

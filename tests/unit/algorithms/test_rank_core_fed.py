@@ -106,7 +106,7 @@ def simulation(hyperparameters, algorithm="rank_core_fed", backend="auto", **cha
 def test_in_the_engine_one_candidate_is_fedavg(backend, per_round):
     plain = simulation({"weighting": "size"}, "fedavg", backend, clients_per_round=per_round).run()
     one = simulation({"J": 1}, backend=backend, clients_per_round=per_round)
-    assert one.exchanges == 1 and one.needs == ()
+    assert one.exchanges_per_round == 1 and one.needs == ()
     assert torch.equal(one.run().x, plain.x)
 
 
@@ -120,7 +120,7 @@ def test_in_the_engine_the_losses_of_the_candidates_decide(backend, monkeypatch)
 
     monkeypatch.setattr(rank_core_fed.RankCoreFed, "aggregate", recorded)
     run = simulation({"J": 5}, backend=backend)
-    run.step()
+    run.run_round()
     (_, first), (state, second) = seen
     assert (first.exchange, second.exchange) == (0, 1)
     assert not second.delta.any() and second.loss_after.shape == (5, 3)

@@ -11,7 +11,7 @@ from fairfl.simulation import flat_parameters
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import flat, outputs, random_nets
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import image_clients, spec_of, work_of
 
 WIDE, NARROW = [4, 7, 6, 3], [4, 3, 2, 3]
 STATE = {"wide": torch.tensor(WIDE), "narrow": torch.tensor(NARROW)}
@@ -61,8 +61,8 @@ def test_a_padded_net_trains_exactly_as_the_narrow_one(backend, momentum, change
         state = STATE | {"wide": torch.tensor(sizes)}
         spec = spec_of(model={"name": "mlp", "hidden": sizes[1:-1]}, local_epochs=4, **changes)
         run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
-        work, start = run.work([0, 1, 2], Plan(start=flat(own, state), momentum=momentum))
-        return start - run.backend.train(work, run.local, 0).delta
+        work = work_of(run, [0, 1, 2], Plan(start=flat(own, state), momentum=momentum))
+        return work.start - run.backend.train(work, run.local, 0).delta
 
     wide, narrow = trained(WIDE), trained(NARROW)
     for (a, b), (w, v) in zip(wide_mlp.compact(wide, WIDE, NARROW), wide_mlp.layers(narrow, NARROW), strict=True):

@@ -193,10 +193,10 @@ def test_it_is_federated_training_with_one_client_that_has_all_data(model, optim
     one = replace(agents, parts={name: surrogate.pooled(part) for name, part in agents.parts.items()})
     run = Simulation(run_of(**common, rounds=3, local_epochs=2, clients_per_round=1, seed=3), one, None, CPU)
     for _ in range(3):
-        run.step()
+        run.run_round()
     run.clients = agents  # evaluated one by one
-    assert found["last"]["loss_test"] == run.evaluated("test").loss.tolist()
-    assert found["last"]["loss_train"] == run.evaluated("train").loss.tolist()
+    assert found["last"]["loss_test"] == run.evaluate("test").loss.tolist()
+    assert found["last"]["loss_train"] == run.evaluate("train").loss.tolist()
 
 
 # -- resume -----------------------------------------------------------------------------------------

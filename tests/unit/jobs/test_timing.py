@@ -165,13 +165,13 @@ def test_tables_read_what_was_written(job) -> None:
 
 def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
     seen = []
-    step = timing.Simulation.step
+    run_round = timing.Simulation.run_round
 
     def watched(self) -> None:
         seen.append(self.spec.algorithm)
-        step(self)
+        run_round(self)
 
-    monkeypatch.setattr(timing.Simulation, "step", watched)
+    monkeypatch.setattr(timing.Simulation, "run_round", watched)
     job()
     assert seen == ["fedavg", "qffl"] * 4  # one round warms up
 

@@ -103,15 +103,15 @@ def kill(monkeypatch):
     """Run a job that dies when it comes to `round`, with a checkpoint after every round before."""
 
     def until(job, round, **changes):
-        step = Simulation.step
+        run_round = Simulation.run_round
 
         def mortal(self):
             if self.round == round:
                 raise Killed
-            step(self)
+            run_round(self)
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(Simulation, "step", mortal)
+            patch.setattr(Simulation, "run_round", mortal)
             patch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)
             job.run("--checkpoint-seconds", "0", **changes)
 
@@ -192,8 +192,8 @@ def test_a_killed_run_goes_on_from_its_checkpoint_to_the_same_bytes(job, kill, m
     job.out = job.folder / "killed"
     kill(job, 3, keep="path", clients_per_round=2)
     assert [path.name for path in job.out.iterdir()] == ["checkpoint.pt"]
-    rounds, step = [], Simulation.step
-    monkeypatch.setattr(Simulation, "step", lambda self: (rounds.append(self.round), step(self)))
+    rounds, run_round = [], Simulation.run_round
+    monkeypatch.setattr(Simulation, "run_round", lambda self: (rounds.append(self.round), run_round(self)))
     job.run(keep="path", clients_per_round=2)
     assert rounds == [3, 4]
     assert [(job.out / name).read_bytes() for name in FILES[:2]] == whole

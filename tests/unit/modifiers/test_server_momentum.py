@@ -100,6 +100,6 @@ def test_an_interrupted_run_goes_on_with_its_velocity(tmp_path):
     whole = simulation(given, clients_per_round=2).run().x
     checkpoint, first = Checkpoint(tmp_path / "checkpoint.pt", "f", 0.0), simulation(given, clients_per_round=2)
     for _ in range(3):
-        first.step()
-    checkpoint.save(first._saved())
+        first.run_round()
+    checkpoint.save(first.state_dict())
     assert torch.equal(simulation(given, clients_per_round=2).run(checkpoint).x, whole)

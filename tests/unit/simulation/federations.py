@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 
+from fairfl.simulation.backends.interface import Work
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.training_spec import TrainingSpec
 
@@ -56,6 +57,11 @@ def spec_of(**changes):
         "seed": 1,
     }
     return TrainingSpec(**spec | changes)
+
+
+def work_of(run, clients, plan):
+    """What a run asks of its backend for a plan in this round."""
+    return Work.of_plan(plan, run.x, clients, run.learning_rate)
 
 
 def gradient(run, w, client, rows=slice(None)):

@@ -10,7 +10,7 @@ from torch import nn
 from fairfl.algorithms.interface import Plan
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import image_clients, spec_of, work_of
 
 CPU = torch.device("cpu")
 MODELS = {
@@ -34,8 +34,8 @@ def trained(run, plan, rounds=1):
     """Client 0 after so many rounds of its own, by the backend."""
     x = run.x
     for number in range(rounds):
-        work, start = run.work([0], plan)
-        x = start[0] - run.backend.train(work, run.local, number).delta[0]
+        work = work_of(run, [0], plan)
+        x = work.start[0] - run.backend.train(work, run.local, number).delta[0]
         run.x = x
     return x
 
@@ -90,7 +90,7 @@ def test_frozen_layers_do_not_even_decay():
 
 def test_momentum_is_refused():
     run = simulation()
-    work, _ = run.work([0], Plan(momentum=0.5))
+    work = work_of(run, [0], Plan(momentum=0.5))
     with pytest.raises(ValueError, match="momentum, which optimizer adamw"):
         run.backend.train(work, run.local, 0)
 

@@ -28,7 +28,7 @@ from fairfl.experiments.base import Strict
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import image_clients, spec_of, work_of
 
 CPU = torch.device("cpu")
 NOTHING = {"weighting": "uniform"}
@@ -74,7 +74,7 @@ def test_prox_of_zero_is_fedavg_and_a_strong_one_holds_clients_back(monkeypatch,
         register(monkeypatch, "toy", configure_clients=fedprox(mu))
         run = simulation("toy", backend=backend, batch_size=2)
         start = run.x
-        run.step()
+        run.run_round()
         moved[mu] = (run.x - start).norm()
     assert moved[0.0] > moved[1.0] > moved[9.0]
     register(monkeypatch, "toy", configure_clients=fedprox(0.0))
@@ -109,12 +109,12 @@ def test_each_model_is_trained_by_its_own_clients(monkeypatch, backend):
     run = simulation("toy", backend=backend)
     first = run.x.clone()
     assert first.shape == (2, 15) and not torch.equal(first[0], first[1]), "models start apart"
-    run.step()
+    run.run_round()
     # Client 0 alone moves model 0: the same step as when it is a federation of one.
-    work, _ = run.work([0], Plan(start=first[0].expand(1, 1, -1)))
+    work = work_of(run, [0], Plan(start=first[0].expand(1, 1, -1)))
     alone = run.backend.train(work, run.local, 0).delta[0]
     close(run.x[0], first[0] - alone)
-    work, _ = run.work([1, 2], Plan(start=first[1].expand(1, 2, -1)))
+    work = work_of(run, [1, 2], Plan(start=first[1].expand(1, 2, -1)))
     close(run.x[1], first[1] - run.backend.train(work, run.local, 0).delta.mean(0))
 
 
@@ -133,7 +133,7 @@ def test_losses_have_one_row_per_model(monkeypatch):
     register(monkeypatch, "toy", **both | {"configure_clients": plan, "aggregate": aggregate})
     run = simulation("toy")
     first = run.x.clone()
-    run.step()
+    run.run_round()
     received, reports = seen
     assert received.loss_received.shape == (2, 3) and reports.delta.shape == (2, 3, 15)
     assert reports.loss_after.shape == (2, 3)
@@ -157,7 +157,7 @@ def test_a_mixture_is_evaluated_by_mixed_probabilities(monkeypatch):
     membership = torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
     register(monkeypatch, "toy", **clusters(2, membership))
     run = simulation("toy")
-    measured = run.evaluated("test")
+    measured = run.evaluate("test")
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         p = sum(membership[k, c] * run.backend.forward(run.x[c], inputs).softmax(-1) for c in range(2))
@@ -207,7 +207,7 @@ def test_personal_models_without_pull_are_local_training(monkeypatch, backend):
     run.run()
     for number in range(3):
         for k in range(3):
-            work, _ = run.work([k], Plan(start=alone[k].expand(1, 1, -1)))
+            work = work_of(run, [k], Plan(start=alone[k].expand(1, 1, -1)))
             alone[k] = alone[k] - run.backend.train(work, run.local, number).delta[0]
     close(run.state["v"], torch.stack(alone))
 
@@ -215,9 +215,9 @@ def test_personal_models_without_pull_are_local_training(monkeypatch, backend):
 def test_a_client_that_is_not_sampled_keeps_its_personal_model(monkeypatch):
     register(monkeypatch, "toy", **ditto(0.5))
     run = simulation("toy", clients_per_round=1)
-    (sampled,) = run.sampled()
+    (sampled,) = run.select_clients()
     before = run.state["v"].clone()
-    run.step()
+    run.run_round()
     changed = (run.state["v"] != before).any(1)
     assert changed.tolist() == [k == sampled for k in range(3)]
 
@@ -225,8 +225,8 @@ def test_a_client_that_is_not_sampled_keeps_its_personal_model(monkeypatch):
 def test_every_client_is_evaluated_with_its_own_model(monkeypatch):
     register(monkeypatch, "toy", **ditto(0.1))
     run = simulation("toy")
-    run.step()
-    measured = run.evaluated("test")
+    run.run_round()
+    measured = run.evaluate("test")
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         outputs = run.backend.forward(run.state["v"][k], inputs)
@@ -275,7 +275,7 @@ def test_reports_give_the_trained_models(monkeypatch):
     register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(start=own), aggregate=aggregate)
     run = simulation("toy")
     first = run.x
-    run.step()
+    run.run_round()
     (reports,) = seen
     assert reports.trained.shape == (3, 15) and reports.buffers is None
     close(reports.trained, own - reports.delta)
@@ -290,7 +290,7 @@ def test_a_server_may_make_its_model_anew(monkeypatch):
     seen = []
     register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[2]), aggregate(*given))[1])
     run = simulation("toy")
-    run.step()
+    run.run_round()
     assert torch.equal(run.x, seen[0].trained.amax(0))
 
 
@@ -313,8 +313,8 @@ def test_exchanges_of_one_round_are_with_the_same_clients(monkeypatch):
     )
     run, drawn = simulation("toy", model=MLP, clients_per_round=2), []
     for _ in range(2):
-        drawn.append(tuple(run.sampled()))
-        run.step()
+        drawn.append(tuple(run.select_clients()))
+        run.run_round()
     assert [(number, exchange) for number, exchange, _, _ in seen] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert [clients for _, _, clients, _ in seen] == [drawn[0], drawn[0], drawn[1], drawn[1]]
     assert len({seed for *_, seed in seen}) == 4, "the server draws anew in each exchange"
@@ -339,7 +339,7 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
     run = simulation("toy", backend=backend, model=MLP, batch_size=batch_size)
     first = run.x.clone()
     hidden = 4 * 5 + 5
-    run.step()
+    run.run_round()
     assert torch.equal(run.x[:hidden], first[:hidden])
 
     def reads(part):
@@ -352,7 +352,7 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
     register(monkeypatch, "toy", configure_clients=lambda self, state, received: linear)
     alone = Simulation(spec_of(algorithm="toy", hyperparameters={}, batch_size=batch_size), clients, None, CPU)
     alone.x = first[hidden:].clone()
-    alone.step()
+    alone.run_round()
     close(run.x[hidden:], alone.x)
 
 
@@ -402,7 +402,7 @@ def walked(run, k, start, momentum, q):
 
 @BOTH
 def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
-    """Another plan in each round. A slope that is written anew is one object as long as it is the same."""
+    """Another plan in each round."""
     plans, q = [(0.9, 2), (0.9, 2), (0.0, 1), (0.5, 0)], {q: float(q) for q in range(3)}
 
     def plan(self, state, received: Received):
@@ -410,13 +410,11 @@ def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
         return Plan(momentum=momentum, slope=partial(power, q=q[exponent]))
 
     register(monkeypatch, "toy", configure_clients=plan)
-    run, slopes = simulation("toy", backend=backend), []
+    run = simulation("toy", backend=backend)
     for momentum, exponent in plans:
         expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
-        run.step()
+        run.run_round()
         close(run.x, expected)
-        slopes.append(run.slope)
-    assert slopes[0] is slopes[1] and len(set(map(id, slopes))) == 3
 
 
 @BOTH
@@ -427,7 +425,7 @@ def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, back
     register(monkeypatch, "toy", **clusters(2, membership) | own)
     run = simulation("toy", backend=backend)
     first = run.x
-    run.step()
+    run.run_round()
     close(run.x[0], walked(run, 0, first[0], 0.9, 2))
     close(run.x[1], (walked(run, 1, first[1], 0.9, 2) + walked(run, 2, first[1], 0.9, 2)) / 2)
 
@@ -442,8 +440,8 @@ def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
     stopped = simulation("toy", **changes)
     while stopped.round < stop:
-        stopped.step()
-    checkpoint.save(stopped._saved())
+        stopped.run_round()
+    checkpoint.save(stopped.state_dict())
     resumed = simulation("toy", **changes)
     resumed.run(checkpoint)
     assert torch.equal(resumed.x, whole.x)
@@ -465,7 +463,7 @@ def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkey
     register(monkeypatch, "toy", **toy)
     run = simulation("toy")
     expected = run.losses("train", [0, 1, 2])
-    run.step()
+    run.run_round()
     close(seen[0], expected)
 
 
@@ -499,9 +497,9 @@ def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids
     seen = []
     register(monkeypatch, "toy", **recorder(ALL, seen, server_models=lambda self: models))
     run = simulation("toy", backend=backend, learning_rate=2.0)
-    monkeypatch.setattr(run, "sampled", lambda: ids)
+    monkeypatch.setattr(run, "select_clients", lambda: ids)
     received = run.x.view(-1, 15)
-    run.step()
+    run.run_round()
     (reports,) = seen
     numbers = {name: getattr(reports, name) for name in ALL}
     assert {tuple(value.shape) for value in numbers.values()} == {(len(ids),) if models is None else (2, len(ids))}
@@ -527,7 +525,7 @@ def test_numbers_are_measured_only_if_asked_for_and_both_in_one_pass(monkeypatch
     run = simulation("toy", batch_size=2)
     forward = run.backend.forward
     monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (passes.append(len(inputs)), forward(x, inputs))[1])
-    run.step()
+    run.run_round()
     (reports,) = seen
     assert {name for name in ALL if getattr(reports, name) is not None} == set(needs)
     before, after = (any(name.endswith(when) for name in needs) for when in ("received", "after"))
@@ -550,7 +548,7 @@ def test_the_configuration_says_what_is_needed(monkeypatch):
         )
         run = simulation("toy", {"accuracy": accuracy})
         run.best = torch.ones(3, dtype=torch.float64)
-        run.step()
+        run.run_round()
         assert (seen[0].accuracy_after is not None, seen[0].val_best is None) == (accuracy, accuracy)
 
 
@@ -558,19 +556,19 @@ def test_the_first_step_does_not_tell_the_loss_where_the_accuracy_asks_for_a_pas
     seen = []
     register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_received"), seen))
     run = simulation("toy")
-    assert not run.first_step_tells([0, 1, 2])
+    assert not run.measurements.loss_from_first_step([0, 1, 2])
     expected = run.losses("train", [0, 1, 2])
-    run.step()
+    run.run_round()
     assert torch.equal(seen[0].loss_received, expected)
     register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_after"), seen))
-    assert simulation("toy").first_step_tells([0, 1, 2])
+    assert simulation("toy").measurements.loss_from_first_step([0, 1, 2])
 
 
 def test_a_client_without_training_samples_has_no_accuracy_and_is_left_out(monkeypatch):
     seen = []
     register(monkeypatch, "toy", **recorder(("accuracy_received", "accuracy_after"), seen))
     run = simulation("toy", counts=(4, 0, 9))
-    run.step()
+    run.run_round()
     assert seen[0].clients.tolist() == [0, 2] and run.result.dropped == 1
     assert seen[0].accuracy_received.shape == seen[0].accuracy_after.shape == (2,)
     close(seen[0].accuracy_after[1], measured(run, seen[0].x - seen[0].delta[1], 2)[1])
@@ -609,7 +607,7 @@ def test_losses_are_measured_on_the_sampled_clients_only(monkeypatch):
     run = simulation("qffl", {"q": 1.0}, counts=[3] * 50, clients_per_round=4, batch_size=2)
     forward = run.backend.forward
     monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (counted.append(len(inputs)), forward(x, inputs))[1])
-    run.step()
+    run.run_round()
     assert counted == [4 * 3]
 
 
@@ -618,19 +616,19 @@ def test_full_batches_give_the_received_loss_without_a_forward_pass(monkeypatch,
     """And the run is the same as with one."""
     run = simulation("qffl", {"q": 1.0}, backend=backend)
     slow = simulation("qffl", {"q": 1.0}, backend=backend)
-    monkeypatch.setattr(slow, "first_step_tells", lambda ids: False)
+    slow.measurements = dataclasses.replace(slow.measurements, plain_steps=False)
     forward = run.backend.forward
     monkeypatch.setattr(run.backend, "forward", lambda *_: pytest.fail("a forward pass"))
-    run.step()
+    run.run_round()
     monkeypatch.setattr(run.backend, "forward", forward)
-    slow.step()
+    slow.run_round()
     close(run.x, slow.x)
     close(run.run().x, slow.run().x)
 
 
 @pytest.mark.parametrize(("changes", "expected"), [({}, True), ({"batch_size": 9}, True), ({"batch_size": 8}, False)])
 def test_the_first_step_tells_the_loss_only_if_it_sees_all_samples(changes, expected):
-    assert simulation("qffl", {"q": 1.0}, **changes).first_step_tells([0, 2]) is expected
+    assert simulation("qffl", {"q": 1.0}, **changes).measurements.loss_from_first_step([0, 2]) is expected
 
 
 def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
@@ -641,7 +639,7 @@ def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
         return Plan()
 
     register(monkeypatch, "toy", measurements=("loss_received",), configure_clients=plan)
-    simulation("toy").step()
+    simulation("toy").run_round()
     assert seen[0] is not None
 
 
@@ -657,6 +655,6 @@ def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):
 
     monkeypatch.setattr(run.backend, "train", broken)
     before = run.state["v"].clone()
-    run.step()
+    run.run_round()
     assert run.result.dropped == 1
     assert torch.equal(run.state["v"][1], before[1]) and not torch.equal(run.state["v"][0], before[0])

@@ -38,7 +38,7 @@ def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
     register(monkeypatch, "toy", configure_clients=planned(mix=mix, direction=D))
     run = simulation("toy", backend=backend)
     expected = by_hand(run, lambda y, k: y - 0.1 * ((1 - mix) * gradient(run, y, k) + mix * D))
-    run.step()
+    run.run_round()
     close(run.x, expected)
 
 
@@ -48,7 +48,7 @@ def test_a_direction_leaves_clients_alone_whose_epoch_is_over(monkeypatch, backe
     register(monkeypatch, "toy", configure_clients=planned(mix=1.0, direction=D))
     run = simulation("toy", backend=backend, batch_size=4, local_epochs=1)
     start = run.x
-    run.step()
+    run.run_round()
     close(run.x, start - 0.1 * D * (1 + 2 + 3) / 3)
 
 
@@ -72,7 +72,7 @@ def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
         return y
 
     expected = torch.stack([trained(k) for k in range(3)]).mean(0)
-    run.step()
+    run.run_round()
     close(run.x, expected)
 
 
@@ -98,7 +98,7 @@ def test_a_force_acts_on_the_model_before_the_step(monkeypatch, momentum):
             v = momentum * v + gradient(run, y, k) + pull[k] * (y - D)
             y = y - 0.1 * v
         ends.append(y)
-    run.step()
+    run.run_round()
     close(run.x, torch.stack(ends).mean(0))
 
 
@@ -111,14 +111,14 @@ def test_an_algorithm_with_forces_cannot_run_stacked(monkeypatch):
 def test_a_force_that_was_not_announced_is_refused(monkeypatch):
     register(monkeypatch, "toy", configure_clients=planned(force=lambda y, place: y))
     with pytest.raises(ValueError, match="must say requires_sequential = True"):
-        simulation("toy").step()
+        simulation("toy").run_round()
 
 
 def test_weight_decay_shrinks_the_model_before_the_step(monkeypatch):
     register(monkeypatch, "toy")
     run = simulation("toy", weight_decay=0.5)
     expected = by_hand(run, lambda y, k: y - 0.1 * (gradient(run, y, k) + 0.5 * y))
-    run.step()
+    run.run_round()
     close(run.x, expected)
 
 
@@ -135,7 +135,7 @@ def test_a_single_step_is_the_first_of_the_round(monkeypatch, backend):
     register(monkeypatch, "toy", configure_clients=planned(single_step=True), aggregate=kept)
     run = simulation("toy", backend=backend, batch_size=4)
     x = run.x
-    run.step()
+    run.run_round()
     for k in range(3):
         rows = slice(None) if k == 0 else first_batch(run, k)
         close(seen["delta"][k], 0.1 * gradient(run, x, k, rows))
@@ -153,7 +153,7 @@ def test_full_batches_take_the_place_of_the_settings(monkeypatch, backend):
     register(monkeypatch, "toy", configure_clients=planned(full_batch=True))
     run = simulation("toy", backend=backend, batch_size=4)
     expected = by_hand(run, lambda y, k: y - 0.1 * gradient(run, y, k))
-    run.step()
+    run.run_round()
     close(run.x, expected)
 
 
@@ -181,7 +181,7 @@ def test_the_rate_decays_by_rounds(monkeypatch):
     starts = []
     for _ in range(5):
         starts.append(run.x)
-        run.step()
+        run.run_round()
     assert seen == [0.1, 0.1, 0.05, 0.05, 0.025]
     close(run.x, starts[4] - 0.025 * torch.stack([gradient(run, starts[4], k) for k in range(3)]).mean(0))
 
@@ -203,14 +203,14 @@ def test_gradients_at_the_received_model(monkeypatch, backend, kind):
     register(monkeypatch, "toy", measurements=(kind,), configure_clients=plan, aggregate=kept)
     run = simulation("toy", backend=backend, batch_size=4)
     x = run.x
-    run.step()
+    run.run_round()
     for k in range(3):
         rows = slice(None) if kind == "gradient_full" or k == 0 else first_batch(run, k)
         close(seen["plan"][k], gradient(run, x, k, rows))
     assert seen["aggregate"] is seen["plan"]
     register(monkeypatch, "toy")
     plain = simulation("toy", backend=backend, batch_size=4)
-    plain.step()
+    plain.run_round()
     assert torch.equal(run.x, plain.x), "measuring changes nothing"
 
 
@@ -224,7 +224,7 @@ def test_which_samples_are_right(monkeypatch, backend):
 
     register(monkeypatch, "toy", measurements=("correct_received", "correct_after", "accuracy_after"), aggregate=kept)
     run = simulation("toy", backend=backend, clients_per_round=2)
-    run.step()
+    run.run_round()
     reports = seen["reports"]
     for place, k in enumerate(reports.clients.tolist()):
         inputs, labels = run.clients.parts["train"].of(k)
@@ -249,7 +249,7 @@ def test_clients_measure_models_without_training(monkeypatch):
 
     register(monkeypatch, "toy", measurements=("loss_after",), configure_clients=plan, aggregate=kept)
     run = simulation("toy")
-    run.step()
+    run.run_round()
     assert seen["reports"].delta.eq(0).all() and seen["reports"].loss_after.shape == (2, 3)
     close(seen["reports"].loss_after[1], run.losses("train", [0, 1, 2]))
     assert torch.equal(run.x, candidates[1])
@@ -261,17 +261,17 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     register(monkeypatch, "toy")
     run = simulation("toy")
     run.run()
-    assert run.exchanged.sent == 6 * 3 * 30
+    assert run.communication.sent == 6 * 3 * 30
     assert run.measures() == {"comm_cost": 3 * 30 * 4 / 2**20, "comm_extra_cost": 0.0}
     needs = ("loss_received", "gradient_batch")
     register(monkeypatch, "toy", measurements=needs, configure_clients=planned(mix=0.5, direction=D))
     run = simulation("toy")
     run.run()
-    assert run.exchanged.sent == 6 * 3 * (30 + 1 + 15 + 15)
+    assert run.communication.sent == 6 * 3 * (30 + 1 + 15 + 15)
     register(monkeypatch, "toy", traffic=lambda self, federation: (2, 3))
     run = simulation("toy")
     run.run()
-    assert run.exchanged.sent == 6 * 3 * 5
+    assert run.communication.sent == 6 * 3 * 5
 
 
 def test_what_was_sent_survives_an_interruption(monkeypatch, tmp_path):
@@ -280,8 +280,8 @@ def test_what_was_sent_survives_an_interruption(monkeypatch, tmp_path):
     checkpoint = Checkpoint(tmp_path / "c.pt", "f", 0.0)
     first = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
     for _ in range(4):
-        first.step()
-    checkpoint.save(first._saved())
+        first.run_round()
+    checkpoint.save(first.state_dict())
     second = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
     second.run(checkpoint)
-    assert second.exchanged.sent == 6 * 3 * 30
+    assert second.communication.sent == 6 * 3 * 30

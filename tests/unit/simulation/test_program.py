@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairfl.simulation.backends import cuda_graph, sequential, stacked_block
-from fairfl.simulation.backends.cuda_graph import WARM_UP, Program, same
+from fairfl.simulation.backends.cuda_graph import WARM_UP, Program, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from tests.unit.simulation.federations import image_clients, spec_of
@@ -90,16 +90,17 @@ def scaled(loss, factor):
 
 def test_a_partial_made_anew_of_the_same_objects_is_the_same():
     config = object()
-    assert same(None, None) and same(scaled, scaled)
-    assert same(partial(scaled, factor=config), partial(scaled, factor=config))
-    assert same(partial(scaled, config), partial(scaled, config))
-    assert same("x".join, "x".join), "bound methods"
+    assert same_function(None, None) and same_function(scaled, scaled)
+    assert same_function(partial(scaled, factor=config), partial(scaled, factor=config))
+    assert same_function(partial(scaled, config), partial(scaled, config))
+    assert same_function("x".join, "x".join), "bound methods"
     others = [None, scaled, partial(scaled), partial(scaled, config), partial(scaled, loss=config)]
     others += [partial(scaled, factor=object()), partial(print, factor=config)]
+    made = partial(scaled, factor=config)
     for other in others:
-        assert not same(partial(scaled, factor=config), other) and not same(other, partial(scaled, factor=config))
+        assert not same_function(made, other) and not same_function(other, made)
     # Equal tensors may become unequal, and comparing them would wait for a GPU.
-    assert not same(partial(scaled, torch.ones(1)), partial(scaled, torch.ones(1)))
+    assert not same_function(partial(scaled, torch.ones(1)), partial(scaled, torch.ones(1)))
 
 
 @pytest.mark.parametrize("name", ["stacked", "sequential"])
@@ -119,9 +120,10 @@ def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(g
     plain, x = make_backend(spec, clients, name, torch.device("cpu"))
     captured, _ = make_backend(spec, clients, name, torch.device("cpu"))
     captured.kind = "cuda"
-    double, triple, local = partial(scaled, factor=2.0), partial(scaled, factor=3.0), LocalTraining(2, 4, 3)
+    two, three, local = 2.0, 3.0, LocalTraining(2, 4, 3)
     captures = []
-    for slope in (double, double, triple, None):
+    for factor in (two, two, three, None):
+        slope = factor and partial(scaled, factor=factor)  # made anew in every round, as algorithms do
         work = Work([0, 1], x.expand(2, -1), torch.tensor([0.1, 0.2]).double(), momentum=0.9, slope=slope)
         with monkeypatch.context() as patch:
             patch.setattr(stacked_block, "Program", OnGpu)

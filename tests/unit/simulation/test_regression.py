@@ -35,9 +35,9 @@ def test_one_step_by_hand():
     """w = 0 on (x, y) = (2, 1) and (1, -1): mean of 2 (0 - y) x is (-4 + 2) / 2 = -1; w becomes 0.1."""
     clients = clients_of([[([2.0], 1.0), ([1.0], -1.0)]], 0)
     simulation = Simulation(spec(clients_per_round=1, rounds=1), clients, None, CPU)
-    simulation.step()
+    simulation.run_round()
     torch.testing.assert_close(simulation.x, torch.tensor([0.1], dtype=torch.float64))
-    assert simulation.evaluated("test").loss.item() == pytest.approx((0.8**2 + 1.1**2) / 2)
+    assert simulation.evaluate("test").loss.item() == pytest.approx((0.8**2 + 1.1**2) / 2)
 
 
 def test_federated_training_ends_between_the_agents():

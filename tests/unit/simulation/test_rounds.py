@@ -66,7 +66,7 @@ def test_evaluated_rounds():
 def test_evaluation_against_a_loop_over_clients():
     clients = image_clients([4, 0, 9])
     run = simulation(clients)
-    measured = run.evaluated("test")
+    measured = run.evaluate("test")
     losses = client_losses(run.backend.forward, run.loss, run.x, clients.parts["test"])
     for k in (0, 2):
         x, y = clients.parts["test"].of(k)
@@ -83,7 +83,7 @@ def test_evaluation_against_a_loop_over_clients():
 
 def test_evaluation_does_not_depend_on_the_chunk(monkeypatch):
     run = simulation()
-    whole = run.evaluated("train")
+    whole = run.evaluate("train")
     monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 4)
     pieces = evaluate(run.backend.forward, run.loss, EvaluationModels(run.x[None]), run.clients.parts["train"], 3)
     torch.testing.assert_close(pieces.loss, whole.loss)
@@ -92,9 +92,9 @@ def test_evaluation_does_not_depend_on_the_chunk(monkeypatch):
 
 def test_recorded_recall_is_the_metric():
     run = simulation()
-    measured = run.evaluated("test")
-    run.record()
-    run.fetch()
+    measured = run.evaluate("test")
+    run.record_evaluation()
+    run.history.fetch()
     row, totals = run.result.history[-1], count(run.clients.parts["test"], 3)
     assert row["recall_test"].tolist() == recall(measured.hits.numpy(), totals.numpy()).tolist()
 
@@ -114,10 +114,10 @@ def test_resume_is_equal_to_the_bit(tmp_path, monkeypatch, algorithm, stop):
         pass
 
     class Mortal(Simulation):
-        def step(self):
+        def run_round(self):
             if self.round == stop:
                 raise Killed
-            super().step()
+            super().run_round()
 
     with pytest.raises(Killed):
         Mortal(spec_of(**changes), image_clients([4, 6, 9]), BEST, CPU).run(checkpoint)
@@ -135,11 +135,12 @@ def test_resume_starts_where_it_stopped(tmp_path, monkeypatch):
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
     run = simulation(rounds=4)
     run.run(checkpoint)
-    steps = []
+    rounds = []
     again = simulation(rounds=4)
-    monkeypatch.setattr(again, "step", lambda step=again.step: (steps.append(again.round), step()))
+    run_round = again.run_round
+    monkeypatch.setattr(again, "run_round", lambda: (rounds.append(again.round), run_round()))
     again.run(checkpoint)
-    assert steps == [3]
+    assert rounds == [3]
 
 
 def test_a_client_that_sends_nan_is_left_out_and_counted():
@@ -180,7 +181,7 @@ def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
         run = simulation(clients_per_round=2, algorithm=algorithm, hyperparameters=ARMS[algorithm])
         draws.append([])
         for run.round in range(20):
-            ids = run.sampled()
+            ids = run.select_clients()
             assert len(set(ids)) == 2 and ids == sorted(ids)
             draws[-1].append(ids)
     assert draws[0] == draws[1]
@@ -188,9 +189,9 @@ def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
 
 
 def test_only_needed_losses_are_measured():
-    received = simulation().received([0, 1, 2], 0)
+    received = simulation().measure_received([0, 1, 2], 0)
     assert received.loss_received is None and received.val_received is None and received.val_best is None
-    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).received([2, 0], 0)
+    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).measure_received([2, 0], 0)
     assert received.loss_received is None
     assert torch.equal(received.val_best, BEST[[2, 0]])
 

@@ -9,10 +9,10 @@ from torch import nn
 from fairfl import algorithms
 from fairfl.algorithms.interface import Plan
 from fairfl.simulation import flat_parameters
-from fairfl.simulation.aggregation import averaged_away
+from fairfl.simulation.aggregation import buffer_update
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import image_clients, spec_of, work_of
 
 CPU = torch.device("cpu")
 RESNET = {"name": "resnet", "widths": [4], "blocks": [1], "stem": "cifar", "norm": "batch"}
@@ -52,29 +52,28 @@ def test_one_client_alone_is_torchs_own_training():
     flat_parameters.bind(reference, run.x.clone())
     optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
     inputs, labels = run.clients.parts["train"].of(0)
-    run.step()
+    run.run_round()
     reference.train()
     for _ in range(3):
         optimizer.zero_grad()
         nn.functional.cross_entropy(reference(inputs), labels).backward()
         optimizer.step()
     close(run.x, flat_parameters.flatten(reference))
-    measured = run.evaluated("test")
+    measured = run.evaluate("test")
     reference.eval()
     inputs, labels = run.clients.parts["test"].of(0)
     close(measured.loss[0], nn.functional.cross_entropy(reference(inputs), labels))
-    again = run.evaluated("test")
+    again = run.evaluate("test")
     assert torch.equal(measured.loss, again.loss), "evaluation changes nothing"
 
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "qffl", "fedmgda_plus", "fedfv", "afl"])
 def test_buffers_are_averaged_by_samples_whatever_the_weights_are(algorithm):
     run = simulation(algorithm, hyperparameters={"q": 5.0} if algorithm == "qffl" else {})
-    work, start = run.work([0, 1, 2], Plan())
-    delta = run.backend.train(work, run.local, 0).delta
-    trained = (start - delta)[:, run.parameters :]
+    work = work_of(run, [0, 1, 2], Plan())
+    trained = (work.start - run.backend.train(work, run.local, 0).delta)[:, run.parameters :]
     n = torch.tensor([6.0, 9.0, 5.0], dtype=torch.float64)
-    run.step()
+    run.run_round()
     close(buffers(run), n / n.sum() @ trained)
 
 
@@ -84,7 +83,7 @@ def test_algorithms_see_parameters_only(monkeypatch):
     aggregate = fedavg.aggregate
     monkeypatch.setattr(fedavg, "aggregate", lambda *given: (seen.append(given[2]), aggregate(*given))[1])
     run = simulation()
-    run.step()
+    run.run_round()
     (reports,) = seen
     assert reports.delta.shape == (3, run.parameters) and reports.buffers.shape == (3, run.x.numel() - run.parameters)
     assert reports.trained.shape == (3, run.x.numel())
@@ -94,9 +93,9 @@ def test_algorithms_see_parameters_only(monkeypatch):
 def test_cluster_models_have_buffers_of_their_own_averaged_by_membership():
     run = simulation("focus", hyperparameters={"M": 2})
     assert run.x.shape[0] == 2
-    work, start = run.work([0, 1, 2], Plan())
-    trained = start - run.backend.train(work, run.local, 0).delta.view(start.shape)
-    run.step()
+    work = work_of(run, [0, 1, 2], Plan())
+    trained = (work.start - run.backend.train(work, run.local, 0).delta).view(2, 3, -1)
+    run.run_round()
     pi = run.state["logpi"].exp()
     for c in range(2):
         close(buffers(run)[c], pi[:, c] / pi[:, c].sum() @ trained[c, :, run.parameters :])
@@ -120,15 +119,15 @@ def test_personal_models_keep_their_own_buffers():
 
 
 def test_proximal_term_and_momentum_leave_running_statistics_alone(monkeypatch):
-    """They follow the batches: the same mean of one batch, whatever pulls at the flat_parameters."""
+    """They follow the batches: the same mean of one batch, whatever pulls at the parameters."""
     found = []
     for plan in (Plan(), Plan(prox=5.0), Plan(momentum=0.9)):
         run = simulation(batch_size=None, local_epochs=1)
-        work, start = run.work([0, 1, 2], plan)
-        found.append((start - run.backend.train(work, run.local, 0).delta)[:, run.parameters :])
+        work = work_of(run, [0, 1, 2], plan)
+        found.append((work.start - run.backend.train(work, run.local, 0).delta)[:, run.parameters :])
     close(found[1], found[0])
     close(found[2], found[0])
-    assert (found[0] != start[:, run.parameters :]).all()
+    assert (found[0] != work.start[:, run.parameters :]).all()
 
 
 def test_a_batch_of_one_sample_is_skipped():
@@ -137,7 +136,7 @@ def test_a_batch_of_one_sample_is_skipped():
     batches = []
     program = run.backend._program
     run.backend._program = lambda size, *more: (batches.append(size), program(size, *more))[1]
-    run.step()
+    run.run_round()
     assert batches == [4] * 2 + [4, 2] * 2 + [4, 4] * 2
     assert torch.isfinite(run.x).all()
 
@@ -157,7 +156,7 @@ def test_what_is_taken_from_the_servers_buffers():
     n = torch.tensor([1.0, 3.0]).double()
 
     def left(held, buffers, weights):
-        return held - averaged_away(held, buffers, torch.tensor(weights).double(), n)
+        return held - buffer_update(held, buffers, torch.tensor(weights).double(), n)
 
     close(left(held, of_clients, [5.0, -9.0]), torch.tensor([3.25]).double())
     both = torch.stack([of_clients, 100 * of_clients])

@@ -11,7 +11,7 @@ from torch import Tensor
 WARM_UP = 3
 
 
-def same(one: Callable | None, other: Callable | None) -> bool:
+def same_function(one: Callable | None, other: Callable | None) -> bool:
     """True if two functions are one, so that what was captured of the first serves for the second.
 
     A `functools.partial` made anew is the same if it is made of the same objects.

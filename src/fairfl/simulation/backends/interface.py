@@ -6,7 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from fairfl.algorithms.interface import Force, Slope
+from fairfl.algorithms.interface import Force, Plan, Slope
 from fairfl.modifiers.interface import Objective, Privacy
 from fairfl.simulation.seeds import generator, seed_of
 
@@ -27,6 +27,16 @@ class LocalTraining:
     phase: int = 0  # of the round
     objective: Objective | None = None  # in place of the loss
     privacy: Privacy | None = None  # what becomes of the gradients
+
+    def of_plan(self, plan: Plan, phase: int) -> "LocalTraining":
+        """This training with what the plan for an exchange changes of it."""
+        return replace(
+            self,
+            epochs=self.epochs if plan.epochs is None else plan.epochs,
+            batch_size=None if plan.full_batch else self.batch_size,
+            single=plan.single_step,
+            phase=phase,
+        )
 
     @property
     def passes(self) -> int:
@@ -72,6 +82,35 @@ class Work:
     slope: Slope | None = None  # None: 1
     frozen: int = 0  # parameter tensors that stay as they are, the first ones
 
+    @classmethod
+    def of_plan(cls, plan: Plan, x: Tensor, clients: list[int], rate: float) -> "Work":
+        """What a plan for these clients means, of which each trains one model, or several one after the other.
+
+        x [P + B] or [M, P + B] are the server's models, which a proximal term pulls to.
+        """
+        start, m = start_of(plan, x, len(clients)), len(clients)
+        models = 1 if start.dim() == 2 else len(start)
+        rates = torch.full((m,), rate, dtype=torch.float64)
+        if plan.lr_scale is not None:
+            rates = rates * plan.lr_scale.cpu()
+        work = cls(
+            clients=clients * models,
+            start=start.reshape(-1, x.shape[-1]),
+            rate=rates.repeat(models),
+            momentum=plan.momentum,
+            slope=plan.slope,
+            frozen=plan.frozen,
+            mix=plan.mix,
+            direction=plan.direction,
+        )
+        if (force := plan.force) is not None:
+            work = replace(work, force=lambda y, place: force(y, place % m))
+        if isinstance(plan.prox, Tensor) or plan.prox:
+            prox = torch.as_tensor(plan.prox, dtype=torch.float64).cpu()
+            anchor = x.unsqueeze(-2).expand_as(start).reshape(work.start.shape)
+            work = replace(work, prox=prox.expand(models).repeat_interleave(m), anchor=anchor)
+        return work
+
     def of(self, chosen: list[int] | slice) -> "Work":
         """The work of some places, in that order."""
         places = chosen if isinstance(chosen, list) else range(*chosen.indices(len(self.clients)))
@@ -91,6 +130,11 @@ class Work:
             prox=None if self.prox is None else self.prox[chosen],
             anchor=None if self.anchor is None else models(self.anchor),
         )
+
+
+def start_of(plan: Plan, x: Tensor, clients: int) -> Tensor:
+    """Models that m `clients` start from, [m, P + B], or [models, m, P + B] if each trains several."""
+    return x.unsqueeze(-2).expand(*x.shape[:-1], clients, -1) if plan.start is None else plan.start
 
 
 @dataclass(frozen=True)

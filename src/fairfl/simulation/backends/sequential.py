@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from fairfl.algorithms.interface import Slope
 from fairfl.modifiers.interface import Objective, Privacy
 from fairfl.simulation.backends import conv_kernels
-from fairfl.simulation.backends.cuda_graph import Program
+from fairfl.simulation.backends.cuda_graph import Program, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, order, steepness
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
@@ -138,9 +138,10 @@ class Sequential:
     @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
-        asked = (work.slope, work.frozen, local.objective, local.privacy)
-        if asked != (self.slope, self.frozen, self.objective, self.privacy):  # captured steps hold them
-            self.slope, self.frozen, self.objective, self.privacy = asked
+        constants = (work.frozen, local.objective, local.privacy)
+        # Captured steps hold these.
+        if constants != (self.frozen, self.objective, self.privacy) or not same_function(work.slope, self.slope):
+            self.slope, (self.frozen, self.objective, self.privacy) = work.slope, constants
             self.still = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
             self.programs.clear()
         for asked, what in ((work.momentum, "momentum"), (work.force, "a force"), (local.privacy, "private gradients")):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends.cuda_graph import Program
+from fairfl.simulation.backends.cuda_graph import Program, same_function
 from fairfl.simulation.backends.dense_kernels import Chain
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
 from fairfl.simulation.clients import Part
@@ -85,7 +85,7 @@ class Block:
 
     def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
         """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
-        if work.slope is not self.slope:  # a captured graph holds the slope
+        if not same_function(work.slope, self.slope):  # a captured graph holds the slope
             self.slope = work.slope
             self.program = self._program()
         self._weigh(work, counts)
