@@ -271,6 +271,13 @@ class Setting(Strict):
         """The part that a training job depends on: no sources, notes, seeds."""
         return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "timing"})
 
+    def training_of(self, algorithm: str) -> dict[str, Any]:
+        """What a training of one algorithm depends on, with its learning rate here; but not its hyper-parameters."""
+        training = self.training()
+        del training["hyperparameters"]
+        rates = training.pop("learning_rates")
+        return {**training, "learning_rate": rates.get(algorithm, training["learning_rate"])}
+
     def tuned_at(self, point: dict[str, Any]) -> dict[str, Any]:
         """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data."""
         tuning = self.tuning

@@ -12,15 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairfl.data import registry
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Scale
 from fairfl.experiments.reading import load_paper, load_scale, nested, patched
-from fairfl.experiments.setting import Setting, Tuning
+from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.strict import merged
 from fairfl.experiments.variant import Variant, format_hyperparameters, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, check, nearest
 
@@ -52,6 +54,37 @@ class Workload:
     scale: Scale
     settings: dict[str, Setting]
     paper_of: dict[str, str]
+
+    # -- data ---------------------------------------------------------------------------------
+    def prepared(self, setting: str, seed: int) -> str:
+        """Key of the prepared data: data set, options that differ from default, seed if drawn anew for each one."""
+        if (setting, seed) not in self._keys:
+            data = self.settings[setting].data
+            module = registry.load(data.name)
+            changed = {key: value for key, value in data.options.items() if value != module.DEFAULTS[key]}
+            suffix = f"-{fingerprint(changed)[:8]}" if changed else ""
+            key = f"{data.name}{suffix}" + (f"_seed{seed}" if module.PER_SEED else "")
+            self._keys[setting, seed] = key
+            self._users.setdefault(key, (setting, seed))
+        return self._keys[setting, seed]
+
+    def prepared_by(self, key: str) -> tuple[Data, int]:
+        """The data set, and a seed, that have this key. Raises KeyError if no setting uses it."""
+        if key not in self._users:
+            for name in self.settings:
+                for seed in self.settings[name].seeds:
+                    self.prepared(name, seed)
+        setting, seed = self._users[key]
+        return self.settings[setting].data, seed
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str, int], str]:
+        return {}
+
+    @cached_property
+    def _users(self) -> dict[str, tuple[str, int]]:
+        """Key of prepared data -> the first (setting, seed) found to use it."""
+        return {}
 
     # -- runs ---------------------------------------------------------------------------------
     @cached_property

@@ -5,14 +5,18 @@ Only FedAvg is looked at: tuning an unstated fact on a paper's own method would 
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Target
 from fairfl.runtime import atomic, cli, job, tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fairfl.experiments.workload import Workload
 
 COLUMNS = {"setting": str, "algorithm": str, "metric": str, "value": float}
 
@@ -28,11 +32,35 @@ class Spec(JobSpec):
     targets: list[Target]
 
 
-def compare(spec: Spec, final: pd.DataFrame) -> pd.DataFrame:
+def spec(workload: "Workload", paper: str, name: str) -> dict[str, Any]:
+    """Grid points by setting id, targets, algorithm."""
+    calibration = workload.papers[paper].calibrations[name]
+
+    def value(tree: Any, key: str) -> Any:
+        for part in key.split("."):
+            tree = tree[part]
+        return tree
+
+    return {
+        "name": name,
+        "points": {
+            setting: {key: value(workload.settings[setting].training(), key) for key in calibration.grid}
+            for setting in workload.calibration_grid(paper, name)
+        },
+        "algorithm": calibration.algorithm,
+        "targets": [target.model_dump(mode="json") for target in calibration.targets],
+        "why": calibration.why,
+        "data": workload.settings[calibration.setting].data.label,
+    }
+
+
+def compare(spec: Spec, final: "pd.DataFrame") -> "pd.DataFrame":
     """One row per grid point: its values, each target's number here, and the miss.
 
     miss = sqrt(mean of ((ours - reported) / tolerance)^2) over the targets; the smallest comes first.
     """
+    import pandas as pd
+
     rows = []
     for setting, point in spec.points.items():
         runs = final[(final["setting"] == setting) & (final["algorithm"] == spec.algorithm)]
@@ -48,9 +76,9 @@ def compare(spec: Spec, final: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("miss", kind="stable", ignore_index=True)
 
 
-def markdown(spec: Spec, table: pd.DataFrame) -> str:
+def markdown(spec: Spec, table: "pd.DataFrame") -> str:
     best = "none, no point gave all of them"
-    if pd.notna(table.iloc[0]["miss"]):
+    if table["miss"].notna()[0]:
         best = ", ".join(f"{key} = {table.iloc[0][key]}" for key in next(iter(spec.points.values())))
     return (
         f"# Calibration {spec.name} on {spec.algorithm}\n\n{spec.why}\n\n"
@@ -60,6 +88,8 @@ def markdown(spec: Spec, table: pd.DataFrame) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
+    import pandas as pd
+
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.calibrate", description=__doc__)
     job.arguments(parser)
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")

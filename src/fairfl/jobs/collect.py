@@ -2,186 +2,45 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from pydantic import Field
+from fairfl.runtime import atomic, cli, job
 
-from fairfl.experiments.base import JobSpec
-from fairfl.experiments.parts import PARTS, Count, PartName, Seed
-from fairfl.metrics.registry import (
-    Vectors,
-    classified,
-    evaluate,
-    evaluate_against,
-    evaluate_along,
-    evaluate_assignment,
-    evaluate_local,
-    evaluate_summary,
-    measured,
-)
-from fairfl.runtime import atomic, cli, job, result_files, tables
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.result_files import LocalOptimum, Summary, Surrogate
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
 
 
-class Run(JobSpec):
-    """One run of the setting."""
-
-    id: str = Field(description="its folder below results/<scale>/runs/")
-    algorithm: str
-    hyperparameters: str = Field(description="as tables spell them")
-    seed: Seed
-
-
-class Spec(JobSpec):
-    """The runs of a setting and what their losses are held against."""
-
-    setting: str
-    data: str = Field(description="name of the data set for tables")
-    rounds: Count
-    reported_part: PartName = Field(description="of the metrics")
-    gap_part: PartName = Field(description="of the differences from local optima and surrogates")
-    baseline: str | None = Field(None, description="algorithm that the others are held against; null: none")
-    runs: list[Run]
-    local_only: bool = Field(description="local optima are an algorithm's results too")
-    seeds: list[Seed]
-    optima_seeds: list[Seed] = Field(description="seeds with local optima")
-    surrogates: int = Field(ge=0, lt=2**31, description="true clusters with a surrogate; 0: none")
-    loss_unit: str = Field(description="nats or mse")
-    clients: Count
-
-
-# What the losses of a run are held against, [K] nats by part, under the name of the difference.
-References = dict[str, dict[str, np.ndarray]]
-
-
-def references(results: Path, spec: Spec, seed: int) -> References:
-    """The local optima ("gap") and surrogates ("excess", "excess_last") that the setting has."""
-    found = {"gap": local_optima(results, spec, seed)} if seed in spec.optima_seeds else {}
-    return found | (surrogates(results, spec, seed) if spec.surrogates else {})
-
-
-def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
-    """L*_k per part, [K] nats; NaN where one diverged."""
-    folder = results / "optima" / spec.setting / f"seed{seed}"
-    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(spec.clients)]
-    return {part: np.array([getattr(best, f"loss_{part}") for best in optima], dtype=float) for part in PARTS}
-
-
-def surrogates(results: Path, spec: Spec, seed: int) -> References:
-    """B_k per part, [K] nats, with the surrogate of k's true cluster at its best and at its last epoch.
-
-    NaN where one diverged. Raises FairflError unless every client is in one cluster.
-    """
-    folder = results / "surrogates" / spec.setting / f"seed{seed}"
-    clusters = [result_files.read(folder / f"cluster{c}.json", Surrogate) for c in range(spec.surrogates)]
-    order = np.array([k for cluster in clusters for k in cluster.clients], dtype=int)
-    if sorted(order) != list(range(spec.clients)):
-        raise FairflError(f"{folder}: the surrogates are not of each of {spec.clients} clients exactly once")
-
-    def losses(epochs: list[Surrogate.Epoch]) -> dict[str, np.ndarray]:
-        found = {}
-        for part in PARTS:
-            values = [getattr(epoch, f"loss_{part}") for epoch in epochs]
-            if None not in values:
-                found[part] = np.concatenate([np.array(each, dtype=float) for each in values])[np.argsort(order)]
-        return found
-
+def spec(workload: "Workload", setting: str) -> dict[str, Any]:
+    """Names of the runs and what their losses are held against."""
+    declared = workload.settings[setting]
     return {
-        "excess": losses([cluster.best for cluster in clusters]),
-        "excess_last": losses([cluster.last for cluster in clusters]),
+        "setting": setting,
+        "data": declared.data.label,
+        "rounds": declared.rounds,
+        "reported_part": declared.reported_part,
+        "baseline": workload.baseline(setting),
+        "gap_part": declared.gap_part or declared.reported_part,
+        "runs": [
+            {
+                "id": run.id,
+                "algorithm": run.algorithm,
+                "hyperparameters": run.variant.csv,
+                "seed": run.seed,
+            }
+            for run in workload.runs_of(setting)
+        ],
+        "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),
+        "seeds": declared.seeds,
+        "optima_seeds": declared.seeds if declared.local_optimum else [],
+        "surrogates": declared.surrogate.clusters if declared.surrogate else 0,
+        "loss_unit": "mse" if declared.loss == "squared_error" else "nats",
+        "clients": declared.clients,
     }
 
 
-def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[pd.DataFrame, Summary]:
-    """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
-    folder = results / "runs" / run.id
-    summary = result_files.read(folder / "summary.json", Summary)
-    made = summary.spec
-    if fingerprint(made) != summary.fingerprint:
-        raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
-    own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('variant')}/seed{made.get('seed')}"
-    if own != run.id:
-        raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
-    table = tables.arrow(folder / "metrics.parquet")
-    tables.check_columns(folder / "metrics.parquet", table, "round", "client", f"loss_{spec.reported_part}")
-    curves = table.to_pandas()
-    last = curves[curves["round"] == curves["round"].max()]
-    if sorted(last["client"]) != list(range(spec.clients)):
-        raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
-    for name, losses in against.items():
-        for part in (part for part in losses if f"loss_{part}" in curves):
-            curves[f"{name}_{part}"] = curves[f"loss_{part}"] - losses[part][curves["client"]]
-    return curves, summary
-
-
-def final_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> Vectors:
-    """Values of the last evaluated round (the papers report the final model) by client id."""
-    last = curves[curves["round"] == curves["round"].max()].sort_values("client").set_index("client")
-    reported = measured(last, spec.reported_part)
-    finite = measured(last, spec.gap_part)["loss"].notna()
-    vectors = {name: last.loc[finite.index, f"{name}_{spec.gap_part}"].where(finite) for name in against}
-    if classified(last, spec.reported_part):
-        vectors |= {"accuracy": reported["accuracy"], "recall": reported["recall"]}
-    return Vectors(clients=len(last), loss=reported["loss"], **vectors)
-
-
-def baseline_runs(spec: Spec) -> dict[int, str]:
-    """seed -> id of the run that the others are held against; none unless the baseline has exactly one variant."""
-    runs = [run for run in spec.runs if run.algorithm == spec.baseline]
-    return {run.seed: run.id for run in runs} if len({run.hyperparameters for run in runs}) == 1 else {}
-
-
-def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
-    finals: list[dict[str, Any]] = []
-    curves: list[pd.DataFrame] = []
-    common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
-    against = {seed: references(results, spec, seed) for seed in spec.seeds}
-    found = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    vectors = {run.id: final_vectors(spec, found[run.id][0], against[run.seed]) for run in spec.runs}
-    baseline = baseline_runs(spec)
-    for run in spec.runs:
-        table, summary = found[run.id]
-        keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
-        source = {"run": run.id, "fingerprint": summary.fingerprint, "source": summary.data_source}
-        rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
-        rows += evaluate_summary(summary.measures)
-        if summary.memberships is not None:
-            rows += evaluate_assignment(summary.memberships, summary.clusters)
-        if run.seed in baseline and run.algorithm != spec.baseline:
-            rows += evaluate_against(vectors[run.id].accuracy, vectors[baseline[run.seed]].accuracy)
-        for metric, unit, value in rows:
-            unit = unit.replace("nats", spec.loss_unit)
-            finals.append({**common, **keys, "metric": metric, "value": value, "unit": unit, **source})
-        table.insert(0, "setting", spec.setting)
-        for position, (name, value) in enumerate(keys.items(), start=1):
-            table.insert(position, name, value)
-        curves.append(table)
-    if spec.local_only:
-        finals += local_rows(spec, common, against)
-    order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
-    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source"])
-    return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
-
-
-def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:
-    """The algorithm `local_only`: its losses are the local optima."""
-    rows = []
-    for seed in spec.optima_seeds:
-        folder = f"{spec.setting}/seed{seed}"
-        keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed}
-        best = against[seed]["gap"][spec.gap_part]
-        for metric, unit, value in evaluate_local(best):
-            row = {**common, **keys, "metric": metric, "value": value, "unit": unit}
-            rows.append({**row, "run": f"optima/{folder}", "fingerprint": ""})
-    return rows
-
-
 def main(argv: list[str] | None = None) -> None:
+    from fairfl.reporting.collection import Spec, tidy
+
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.collect", description=__doc__)
     job.arguments(parser)
     parser.add_argument("--results", required=True, type=Path, help="results/<scale>")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairfl.data import pretrained
 from fairfl.data.download import find_all
@@ -15,6 +16,21 @@ from fairfl.data.interface import RemoteFile
 from fairfl.data.options import json_object
 from fairfl.data.registry import load
 from fairfl.runtime import atomic, cli, job
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+HASHED = False  # files are known by their checksums, whichever code has fetched them
+WEIGHTS = "weights/"  # begins the key of published weights; others are of data sets
+
+
+def spec(workload: Workload, key: str) -> dict[str, Any]:
+    """Which files are wanted; not where they are looked for."""
+    if key.startswith(WEIGHTS):
+        return {"weights": pretrained.PUBLISHED[key.removeprefix(WEIGHTS)]._asdict()}
+    data = workload.prepared_by(key)[0]
+    files = load(data.name).files(data.options)
+    return {"dataset": data.name, "files": {file.relative(data.name): [*file.sha256, file.md5] for file in files}}
 
 
 def main(argv: list[str] | None = None) -> None:

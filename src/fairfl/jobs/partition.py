@@ -1,163 +1,34 @@
 """python -m fairfl.partition: deal a prepared data set out to clients and cut each client's share."""
 
 import argparse
-import importlib
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pydantic import AfterValidator, Field
+from fairfl.runtime import atomic, cli, job
 
-from fairfl.data import prepared
-from fairfl.experiments.base import JobSpec
-from fairfl.experiments.parts import Choice, Count, Data, LabelNoise, Seed, Split
-from fairfl.experiments.plugins import known
-from fairfl.partition.cut import cut
-from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.partition.label_noise import flipped
-from fairfl.partition.partition_file import PARTS
-from fairfl.runtime import atomic, cli, job, validation
-from fairfl.runtime.errors import DataError
-
-_TYPES = {"row": pa.int64(), "client": pa.int32(), "part": pa.int8(), "turn": pa.int8(), "label": pa.int64()}
-
-COLUMNS = ("official_test", "client", "domain")
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
 
 
-class Method(Choice):
-    """A file of fairfl.partition with its parameters."""
-
-    name: Annotated[str, AfterValidator(known("partition"))]
-
-
-class Spec(JobSpec):
-    """Who gets which samples, and in which parts."""
-
-    data: Data
-    samples: Count | None = Field(description="drawn from the data set; null: all")
-    partition: Method
-    partition_seed: Seed | None = Field(description="of who owns what, for all runs alike; null: the run's own seed")
-    label_noise: LabelNoise | None = None
-    clients: Count
-    split: Split
-    seed: Seed
+def spec(workload: "Workload", setting: str) -> dict[str, Any]:
+    """What of a setting decides who has which sample."""
+    training = workload.settings[setting].training()
+    keys = ("data", "samples", "partition", "partition_seed", "label_noise", "clients", "split")
+    return {key: training[key] for key in keys}
 
 
-def check(path: Path, tensors: dict[str, np.ndarray]) -> None:
-    """Raises DataError unless all columns have a whole number, 0 or more, for each label."""
-    rows = len(tensors["labels"]) if tensors["labels"].ndim else 0
-    if not rows:
-        raise DataError(f"{path}: has no labels; delete it and run again")
-    for name in ("groups", "ambiguous", *COLUMNS):
-        if name in tensors:
-            prepared.column(str(path), name, tensors[name], rows, np.int64, None)
-
-
-def table_of(tensors: dict[str, np.ndarray], samples: int | None, rng: np.random.Generator) -> tuple[Table, np.ndarray]:
-    """The rows that take part (a random subset of `samples`, whole groups) and their row numbers."""
-    groups = tensors["groups"]
-    rows = np.arange(len(groups))
-    if samples is not None:
-        if samples > len(groups):
-            raise PartitionError(f"samples is {samples}, the data set has only {len(groups)}")
-        names, first = np.unique(groups, return_inverse=True)
-        rank = np.empty(len(names), dtype=np.int64)
-        rank[rng.permutation(len(names))] = np.arange(len(names))
-        rows = np.sort(np.argsort(rank[first], kind="stable")[:samples])
-    ambiguous = tensors["ambiguous"][rows].astype(bool) if "ambiguous" in tensors else None
-    official = tensors["official_test"][rows].astype(bool) if "official_test" in tensors else None
-    client, domain = (tensors[name][rows] if name in tensors else None for name in ("client", "domain"))
-    return Table(tensors["labels"][rows], groups[rows], ambiguous, client, official, domain), rows
-
-
-def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], Assignment]:
-    """Columns row, client, part of the partition, and how the rows were dealt.
-
-    Where images are turned there is a column `turn`, and with label_noise a column `label`: the labels to be used.
-    One generator per purpose and seed. With a partition_seed all runs share who owns which sample, and only the cut and
-    the noise are the run's own.
-    """
-    dealing = spec.seed if spec.partition_seed is None else spec.partition_seed
-    seeds = {"subset": dealing, "deal": dealing, "cut": spec.seed, "label_noise": spec.seed}
-    draw = {
-        purpose: np.random.default_rng(np.random.SeedSequence([seed, number]))
-        for number, (purpose, seed) in enumerate(seeds.items())
-    }
-    table, rows = table_of(tensors, spec.samples, draw["subset"])
-    method = importlib.import_module(f"fairfl.partition.{spec.partition.name}")
-    config = validation.checked(spec.partition.options, method.Config, "--spec", "partition")
-    assignment = method.assign(table, spec.clients, config, draw["deal"])
-    columns = {
-        "row": rows[np.concatenate(assignment.rows)],
-        "client": np.repeat(np.arange(spec.clients), [len(own) for own in assignment.rows]),
-        "part": np.concatenate(parts_of(assignment, table, spec.split, draw["cut"])),
-    }
-    if assignment.turns is not None:
-        columns["turn"] = np.concatenate(assignment.turns)
-    if (noise := spec.label_noise) is not None:
-        columns["label"] = noisy(columns, tensors["labels"], noise.ratio, draw["label_noise"])
-        assignment = replace(assignment, remarks=[*assignment.remarks, told(columns, tensors["labels"])])
-    return columns, assignment
-
-
-def noisy(columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
-    """Label of each dealt row, [n]: those of the training part flipped with probability `ratio`, the others true."""
-    given, train = labels[columns["row"]], columns["part"] == PARTS.index("train")
-    given[train] = flipped(given[train], ratio, int(labels.max()) + 1, rng)
-    return given
-
-
-def told(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
-    """What the noise did, in words."""
-    wrong = int((columns["label"] != labels[columns["row"]]).sum())
-    return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
-
-
-def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str, str]:
-    """The clusters of the clients as metadata: the partitioner's, or those of data that come with them."""
-    if assignment.clusters is not None:
-        return {"clusters": json.dumps(assignment.clusters)}
-    return {"clusters": prepared["clusters"]} if "clusters" in prepared else {}
-
-
-def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:
-    """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
-    parts = []
-    for client, own in enumerate(assignment.rows):
-        place = f"client {client} of {len(assignment.rows)}"
-        if len(own) == 0:
-            raise PartitionError(f"{place} got no sample")
-        parts.append(cut(own, table, split.model_dump(), rng))
-        if PARTS.index("train") not in parts[-1]:
-            raise PartitionError(
-                f"{place} got no training sample: its {len(own)} are too few "
-                f"for split.train {split.train:g}, split.order {split.order}"
-            )
-    return parts
-
-
-def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list[str], data: str) -> str:
-    """CSV: one line per client and part with its size and label counts, the data used and what happened.
-
-    Texts have a label at every position, from as many as there are words, and regressions have numbers: no counts.
-    Noisy labels are counted as they are used.
-    """
-    classes = int(labels.max()) + 1 if labels.ndim == 1 and labels.dtype.kind == "i" else 0
-    lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
-    used = columns["label"] if "label" in columns else labels[columns["row"]]
-    for client in range(int(columns["client"].max()) + 1):
-        for number, part in enumerate(PARTS):
-            mine = (columns["client"] == client) & (columns["part"] == number)
-            counts = np.bincount(used[mine], minlength=classes) if classes else []
-            lines.append(",".join(map(str, [client, part, int(mine.sum()), *counts, data, f'"{"; ".join(remarks)}"'])))
-    return "\n".join(lines) + "\n"
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The module that the spec names, looked up at run time."""
+    return [f"partition.{spec['partition']['name']}"]
 
 
 def main(argv: list[str] | None = None) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from fairfl.data import prepared
+    from fairfl.partition.deal import COLUMNS, TYPES, Spec, check, partition, statistics, true_clusters
+
     parser = argparse.ArgumentParser(prog="python -m fairfl.partition", description=__doc__)
     job.arguments(parser)
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
@@ -170,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
         tensors, said = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
         check(args.data, tensors)
         columns, assignment = partition(spec, tensors)
-        table = pa.table({name: pa.array(values, _TYPES[name]) for name, values in columns.items()})
+        table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
         table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, said)})
         with atomic.replacing(args.out) as temporary:

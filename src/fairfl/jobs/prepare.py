@@ -7,7 +7,7 @@ import json
 import struct
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,25 @@ from fairfl.data.registry import load
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import OptionError
 
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
 _DTYPES = {
     np.dtype(np.int64): "I64",
     np.dtype(np.float32): "F32",
     np.dtype(np.uint8): "U8",
 }
+
+
+def spec(workload: Workload, key: str) -> dict[str, Any]:
+    """The data set with its options, and the seed where each one draws data of its own."""
+    data, seed = workload.prepared_by(key)
+    return {"name": data.name, "options": data.options, "seed": seed if load(data.name).PER_SEED else 0}
+
+
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The module that the spec names, looked up at run time."""
+    return [f"data.{spec['name']}"]
 
 
 def main(argv: list[str] | None = None) -> None:

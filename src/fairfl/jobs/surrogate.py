@@ -8,163 +8,44 @@ distribution come with the minimum itself.
 
 import argparse
 import json
-import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from pydantic import Field
-from torch import Tensor
-
-from fairfl.data import prepared
-from fairfl.experiments.parts import Count, Data, PartName, Surrogate
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
-from fairfl.runtime.progress import Progress
-from fairfl.simulation import device
-from fairfl.simulation.backends.interface import LocalTraining, Work
-from fairfl.simulation.backends.select import make_backend
-from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.clients import Clients, Part, load_clients
-from fairfl.simulation.evaluation import client_losses
-from fairfl.simulation.losses import LOSSES
-from fairfl.simulation.seeds import seed_of
-from fairfl.simulation.training_spec import LearningSpec
+from fairfl.simulation.training_spec import SurrogateSpec as Spec
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
 
 
-class Lengths(Surrogate):
-    """How to train, with the lengths that the setting may leave out."""
-
-    epochs: Count
-    every: Count = Field(description="epochs between two measurements")
-
-
-class Spec(LearningSpec):
-    """Central training on the data of one true cluster's clients."""
-
-    data: Data
-    cluster: int = Field(ge=0, lt=2**31)
-    evaluated_parts: list[PartName] = Field(description="whose losses are written")
-    surrogate: Lengths
+def spec(workload: "Workload", setting: str) -> dict[str, Any]:
+    """How the model of a cluster is trained: as long as the federated one, where the setting does not say."""
+    declared = workload.settings[setting]
+    training = declared.training()
+    keys = ("data", "model", "loss", "optimizer", "weight_decay", "learning_rate", "batch_size", "evaluated_parts")
+    requested = training["surrogate"]
+    lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
+    return {
+        **{key: training[key] for key in keys},
+        "surrogate": {**requested, **{key: requested[key] or length for key, length in lengths.items()}},
+        "precision": workload.config.precision,
+    }
 
 
-def members(spec: Spec, clients: Clients) -> list[int]:
-    """Clients of the job's true cluster, ascending; all of them if the setting asks for one surrogate.
-
-    Raises FairflError if there are not as many clusters as the setting says.
-    """
-    asked = spec.surrogate.clusters
-    clusters = [0] * clients.count if asked == 1 or clients.clusters is None else clients.clusters
-    found = len(set(clusters))
-    if asked != found:
-        raise FairflError(f"surrogate.clusters is {asked}, the partition's number of true clusters is {found}")
-    return [k for k, cluster in enumerate(clusters) if cluster == spec.cluster]
-
-
-def pooled(part: Part) -> Part:
-    """The samples of all clients as those of one."""
-    return Part(part.inputs, part.labels, part.counts.sum().view(1))
-
-
-def recipe(spec: Spec, clients: int) -> LocalTraining:
-    """Training between two measurements. A batch is the setting's, or that of all `clients` together."""
-    size = spec.batch_size
-    if size is not None and spec.surrogate.batch_size == "pooled":
-        size *= clients
-    # The pooled client is number 0 in every job: its own branch of the seed tree keeps the clusters' batches apart.
-    seed = seed_of(spec.seed, "surrogate", spec.cluster)
-    return LocalTraining(spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay)
-
-
-class Pooled:
-    """Central training on the data of a cluster's clients, from the model that federated training starts from.
-
-    Raises ValueError if model, loss and data do not fit, FairflError if there is nothing to measure.
-    """
-
-    def __init__(self, spec: Spec, clients: Clients, chosen: torch.device, backend: str = "auto") -> None:
-        self.spec, self.parts = spec, {part: clients.parts[part] for part in spec.evaluated_parts}
-        self.tested = self.parts["test"].counts.double()
-        if not self.tested.sum():
-            raise FairflError(f"surrogate of cluster {spec.cluster}: its clients have no test samples")
-        together = replace(clients, parts={name: pooled(part) for name, part in clients.parts.items()}, clusters=None)
-        self.backend, self.x = make_backend(spec, together, backend, chosen)
-        self.loss, self.device = LOSSES[spec.loss], chosen
-        self.local = recipe(spec, clients.count)
-        self.rate = torch.tensor([spec.learning_rate], dtype=torch.float64)
-        self.epoch = 0
-        self.curve: list[tuple[int, float]] = []  # epoch, pooled test loss
-        self.best: dict[str, Any] = {}
-
-    def losses(self, part: str) -> Tensor:
-        """Mean loss of each client of the cluster, [K] float64; NaN for one without samples."""
-        return client_losses(self.backend.forward, self.loss, self.x, self.parts[part]).cpu()
-
-    def snapshot(self) -> dict[str, Any]:
-        """The present epoch with the losses of each client on each part; None where there is no finite number."""
-        found = {part: self.losses(part).tolist() for part in self.parts}
-        finite = {f"loss_{p}": [v if math.isfinite(v) else None for v in values] for p, values in found.items()}
-        return {"epoch": self.epoch, **finite}
-
-    def measure(self) -> None:
-        """Go on with the curve; keep the losses of the epoch of smallest pooled test loss."""
-        present = self.tested > 0
-        value = float(self.losses("test")[present] @ self.tested[present] / self.tested.sum())
-        if not self.curve or value < min(loss for _, loss in self.curve):
-            self.best = self.snapshot()
-        self.curve.append((self.epoch, value))
-
-    @property
-    def diverged(self) -> bool:
-        return not math.isfinite(self.curve[-1][1])
-
-    def train(self) -> None:
-        """As many epochs as lie between two measurements, fewer at the end."""
-        local = replace(self.local, epochs=min(self.local.epochs, self.spec.surrogate.epochs - self.epoch))
-        self.x = self.x - self.backend.train(Work([0], self.x.unsqueeze(0), self.rate), local, self.epoch).delta[0]
-        self.epoch += local.epochs
-
-    def run(self, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
-        """From where the checkpoint stands to the last epoch, or until the test loss is not finite."""
-        if checkpoint and (saved := checkpoint.restore()) is not None:
-            self.x, self.epoch = saved["x"].to(self.device), saved["epoch"]
-            self.curve, self.best = saved["curve"], saved["best"]
-        else:
-            self.measure()
-        epochs, every = self.spec.surrogate.epochs, self.local.epochs
-        progress = Progress(-(-epochs // every), self.latest, self.epoch // every)
-        while self.epoch < epochs and not self.diverged:
-            self.train()
-            self.measure()
-            progress.step(-(-self.epoch // every), force=self.epoch == epochs)
-            if checkpoint and self.epoch < epochs and checkpoint.due():
-                checkpoint.save({"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best})
-        curve = {
-            "epoch": [epoch for epoch, _ in self.curve],
-            "loss_test": [loss if math.isfinite(loss) else None for _, loss in self.curve],
-        }
-        return {"diverged": self.diverged, "best": self.best, "last": self.snapshot(), "curve": curve}
-
-    def latest(self) -> str:
-        return f"epoch {self.epoch}  loss {self.curve[-1][1]:.4f}  best {self.best['epoch']}"
-
-
-def known(spec: Spec, data: Path, clients: int) -> dict[str, Any]:
-    """The smallest possible loss that the data come with, for each of the cluster's clients."""
-    _, said = prepared.load(data)
-    if "bayes_loss" not in said:
-        name = spec.data.name
-        raise FairflError(f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained")
-    (value,) = prepared.numbers(data, said, "bayes_loss")
-    losses = {f"loss_{part}": [value] * clients for part in spec.evaluated_parts}
-    snapshot = {"epoch": 0, **losses}
-    return {"diverged": False, "best": snapshot, "last": snapshot, "curve": {"epoch": [], "loss_test": []}}
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The module that the spec names, looked up at run time."""
+    return [f"models.{spec['model']['name']}"]
 
 
 def main(argv: list[str] | None = None) -> None:
+    from fairfl.simulation import device, surrogate
+    from fairfl.simulation.checkpoint import Checkpoint
+    from fairfl.simulation.clients import load_clients
+
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.surrogate", description=__doc__)
     job.arguments(parser)
@@ -182,15 +63,15 @@ def main(argv: list[str] | None = None) -> None:
         chosen = device.choose(args.device, args.threads, spec.precision)
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
-        own = members(spec, clients)
+        own = surrogate.members(spec, clients)
         if spec.surrogate.method == "known":
-            found = known(spec, args.data, len(own))
+            found = surrogate.known(spec, args.data, len(own))
         else:
             cluster = replace(
                 clients, parts={name: part.of_clients(own) for name, part in clients.parts.items()}, clusters=None
             )
             try:
-                training = Pooled(spec, cluster, chosen, args.backend)
+                training = surrogate.Pooled(spec, cluster, chosen, args.backend)
             except ValueError as error:
                 raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
             found = training.run(checkpoint)

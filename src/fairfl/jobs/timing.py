@@ -8,121 +8,55 @@ algorithms.
 import argparse
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-from pydantic import Field
-
-from fairfl.experiments.base import JobSpec
-from fairfl.experiments.parts import Count, Precision
-from fairfl.metrics.accuracy import accuracy_std
-from fairfl.metrics.fairness import agnostic_loss, faa, gaps
+from fairfl.jobs import train
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import processor
 from fairfl.runtime.manifest import manifest
-from fairfl.simulation import device
-from fairfl.simulation.clients import load_clients
-from fairfl.simulation.simulation import Simulation
-from fairfl.simulation.training_spec import TrainingSpec
+from fairfl.simulation.training_spec import TimingSpec as Spec
 
-Work = Callable[[], Any]
-
-Repetitions = Annotated[int, Field(ge=0, lt=2**31, description="0: not timed")]
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
 
 
-class TimedVariant(TrainingSpec):
-    """A variant as its training job has it."""
+def spec(workload: "Workload", setting: str) -> dict[str, Any]:
+    """The trainings of the setting's variants (first seed), and how often what is repeated (0: never)."""
+    from fairfl.experiments.workload import Run
+    from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 
-    shown: str = Field(description="hyper-parameters as tables spell them")
-
-
-class Spec(JobSpec):
-    """What is timed in one setting, and how often."""
-
-    setting: str
-    clients: Count
-    variants: list[TimedVariant]
-    rounds: Repetitions
-    inferences: Repetitions
-    metrics: Repetitions
-    precision: Precision
-
-
-@dataclass(frozen=True)
-class Stopwatch:
-    """Seconds of a piece of work, until the device has finished it. `clock` tells seconds, `wait` is for the device."""
-
-    clock: Callable[[], float] = time.perf_counter
-    wait: Callable[[], None] = lambda: None
-
-    def seconds(self, work: Work) -> float:
-        self.wait()
-        started = self.clock()
-        work()
-        self.wait()
-        return self.clock() - started
-
-
-def in_turns(works: list[Work], repetitions: int, watch: Stopwatch) -> list[list[float]]:
-    """Seconds of each piece of work, [works][repetitions]. A first turn of all warms up and does not count."""
-    if not repetitions:
-        return [[] for _ in works]
-    turns = [[watch.seconds(work) for work in works] for _ in range(1 + repetitions)]
-    return [list(seconds) for seconds in zip(*turns[1:], strict=True)]
-
-
-def metric_works(clients: int) -> dict[str, Work]:
-    """One evaluation of each metric on ready vectors of K clients, by metric id.
-
-    The vectors are drawn: what is in them does not change the time. FAA takes the differences of two losses too, the
-    excess risks; training and surrogates are not in it.
-    """
-    accuracy, loss, best = np.random.default_rng(0).random((3, clients))
+    declared, requested = workload.settings[setting], workload.seconds[setting]
+    assert declared.timing is not None  # loading has looked
+    variants = [
+        {"shown": variant.csv, **train.spec_of_run(workload, Run(setting, variant, 0)), "seed": declared.seeds[0]}
+        for variant in workload.timed_variants.get(setting, ())
+    ]
     return {
-        "metric_seconds_accuracy_parity": lambda: accuracy_std(accuracy),
-        "metric_seconds_agnostic_loss": lambda: agnostic_loss(loss),
-        "metric_seconds_faa": lambda: faa(gaps(loss, best)),
+        "setting": setting,
+        "clients": declared.clients,
+        "variants": variants,
+        "rounds": declared.timing.rounds if requested & {*TRAINING} else 0,
+        "inferences": declared.timing.inferences if requested & {*INFERENCE} else 0,
+        "metrics": declared.timing.metrics if requested & {*EVALUATING} else 0,
+        "precision": workload.config.precision,
     }
 
 
-def variant_record(variant: TimedVariant, models: int, rounds: list[float], passes: list[float]) -> dict[str, Any]:
-    """Seconds of one variant by metric id, each repetition.
-
-    A server that keeps M models trains them one after the other here; in 1 / M of the time with a device for each.
-    """
-    seconds = {
-        "train_seconds_per_round": rounds,
-        "train_seconds_per_model": [round_ / models for round_ in rounds],
-        "inference_seconds": passes,
-    }
-    return {
-        "algorithm": variant.algorithm,
-        "hyperparameters": variant.shown,
-        "models": models,
-        "seconds": {name: values for name, values in seconds.items() if values},
-    }
-
-
-def measure(spec: Spec, simulations: list[Simulation], watch: Stopwatch) -> dict[str, Any]:
-    """All seconds that the spec asks for; `simulations` are those of its variants, in order."""
-    rounds = in_turns([simulation.run_round for simulation in simulations], spec.rounds, watch)
-    passes = in_turns([partial(simulation.evaluate, "test") for simulation in simulations], spec.inferences, watch)
-    works = metric_works(spec.clients) if spec.metrics else {}
-    metrics = in_turns(list(works.values()), spec.metrics, watch)
-    models = [simulation.algorithm.server_models() or 1 for simulation in simulations]
-    return {
-        "variants": [variant_record(*own) for own in zip(spec.variants, models, rounds, passes, strict=True)],
-        "metrics": dict(zip(works, metrics, strict=True)),
-    }
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The modules that the spec names, looked up at run time."""
+    return [module for variant in spec["variants"] for module in train.plugins(variant)]
 
 
 def main(argv: list[str] | None = None) -> None:
+    import torch
+
+    from fairfl.simulation import device
+    from fairfl.simulation.clients import load_clients
+    from fairfl.simulation.simulation import Simulation
+    from fairfl.simulation.timing import Stopwatch, measure
+
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.timing", description=__doc__)
     job.arguments(parser)

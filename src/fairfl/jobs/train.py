@@ -4,24 +4,18 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-import torch
 from pydantic import Field, ValidationError
-from safetensors.torch import save
 
-from fairfl import algorithms
 from fairfl.runtime import atomic, cli, job, result_files
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.manifest import manifest
-from fairfl.runtime.result_files import LocalOptimum, Summary, TunedChoice
-from fairfl.simulation import device
-from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.clients import Clients, load_clients
-from fairfl.simulation.simulation import Result, Simulation
+from fairfl.runtime.result_files import TunedChoice
 from fairfl.simulation.training_spec import TrainingSpec
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Run, Workload
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
 
@@ -34,53 +28,33 @@ class Spec(TrainingSpec):
     )
 
 
-def history_table(result: Result) -> pa.Table:
-    """One line per evaluated round and client: losses (nats), accuracies and recalls (fractions)."""
-    names = [name for name in result.history[0] if name != "round"]
-    clients = result.history[0][names[0]].numel()
-    columns: dict[str, Any] = {
-        "round": torch.stack([row["round"] for row in result.history]).repeat_interleave(clients).numpy(),
-        "client": torch.arange(clients, dtype=torch.int32).repeat(len(result.history)).numpy(),
+def spec(workload: "Workload", setting: str, algorithm: str, variant: str) -> dict[str, Any]:
+    """All that a run depends on but its seed."""
+    return spec_of_run(workload, workload.run(setting, algorithm, variant, 0))
+
+
+def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
+    """Likewise, for any run, also one that is timed only."""
+    training = workload.settings[run.setting].training_of(run.algorithm)
+    # The first comes in as files, the others matter after training only.
+    for key in ("local_optimum", "surrogate", "reported_part", "gap_part"):
+        training.pop(key)
+    return {
+        "setting": run.setting,
+        **training,
+        "precision": workload.config.precision,
+        "algorithm": run.algorithm,
+        "variant": run.variant.folder,
+        "hyperparameters": workload.hyperparameters(run),
+        "modifiers": workload.modifiers(run),
+        **({"tuned": tuning.applies} if (tuning := workload.tuning_of(run)) else {}),
     }
-    for name in names:
-        columns[name] = torch.cat([row[name] for row in result.history]).numpy()
-    return pa.table(columns)
 
 
-def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
-    """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
-    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(clients)]
-    values = [getattr(optimum, f"loss_{part}") for optimum in optima]
-    return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
-
-
-def memberships(path: Path) -> torch.Tensor:
-    """The mixture that a run deployed at last, [K, M], from its summary.json."""
-    found = result_files.read(path, Summary).memberships
-    if found is None:
-        raise FairflError(f"{path}: the run has no memberships")
-    return torch.tensor(found, dtype=torch.float64)
-
-
-def source(clients: Clients, model: torch.nn.Module) -> str:
-    """Where the data came from, and the model's first values if those are not drawn."""
-    return "; ".join(filter(None, [clients.source, getattr(model, "origin", "")]))
-
-
-def diverged(clients: Clients, result: Result) -> bool:
-    """True if the final loss of a client that has samples is not finite."""
-    final = result.history[-1]
-    losses = {name: final[f"loss_{name}"] for name in clients.parts if f"loss_{name}" in final}
-    return any(not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all()) for name, loss in losses.items())
-
-
-def kept_tensors(spec: Spec, result: Result) -> dict[str, torch.Tensor]:
-    """The final model and its path over the evaluated rounds, as far as the setting keeps them."""
-    tensors = {} if spec.keep == "nothing" else {"theta": result.x.cpu()}
-    if spec.keep == "path":
-        tensors["path"] = torch.stack(result.path)
-        tensors["path_rounds"] = torch.stack([row["round"] for row in result.history])
-    return tensors
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The modules that the spec names, looked up at run time."""
+    modifiers = [f"modifiers.{name}" for name in spec["modifiers"]]
+    return [f"models.{spec['model']['name']}", f"algorithms.{spec['algorithm']}", *modifiers]
 
 
 def tuned(spec: Spec, choice: TunedChoice) -> Spec:
@@ -98,6 +72,16 @@ def tuned(spec: Spec, choice: TunedChoice) -> Spec:
 
 
 def main(argv: list[str] | None = None) -> None:
+    import pyarrow.parquet as pq
+    import torch
+    from safetensors.torch import save
+
+    from fairfl import algorithms
+    from fairfl.simulation import device, run_files
+    from fairfl.simulation.checkpoint import Checkpoint
+    from fairfl.simulation.clients import load_clients
+    from fairfl.simulation.simulation import Simulation
+
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.train", description=__doc__)
     job.arguments(parser)
@@ -127,9 +111,9 @@ def main(argv: list[str] | None = None) -> None:
         needed = "val_best" in algorithms.load(spec.algorithm).measurements
         if needed and args.optima is None:
             raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
-        best = best_losses(args.optima, clients.count, "validation") if needed else None
+        best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
-        earlier = memberships(args.after) if args.after else None
+        earlier = run_files.memberships(args.after) if args.after else None
         try:
             simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)
         except ValidationError as error:
@@ -149,17 +133,17 @@ def main(argv: list[str] | None = None) -> None:
             backend=type(simulation.backend).__name__.lower(),
             parameters=simulation.parameters,
             training_seconds=round(training, 3),
-            data_source=source(clients, simulation.backend.model),
+            data_source=run_files.source(clients, simulation.backend.model),
             dropped_reports=result.dropped,
-            diverged=diverged(clients, result),
+            diverged=run_files.diverged(clients, result),
             measures=simulation.measures(),
             **({"chosen": choice.model_dump(exclude={"value"})} if choice else {}),
             **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
             **({} if clients.clusters is None else {"clusters": clients.clusters}),
         )
         with atomic.replacing(metrics) as temporary:
-            pq.write_table(history_table(result), temporary)
-        atomic.write_bytes(model, save(kept_tensors(spec, result)))
+            pq.write_table(run_files.history_table(result), temporary)
+        atomic.write_bytes(model, save(run_files.kept_tensors(spec, result)))
         atomic.write_text(described, json.dumps(summary, indent=1, sort_keys=True) + "\n")
         checkpoint.remove()
     print(f"done in {summary['seconds']} s, training {training:.1f} s, peak {summary['peak_memory_mib']} MiB")

@@ -8,7 +8,7 @@ import argparse
 import json
 import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,9 @@ from fairfl.experiments.parts import Count, Seed
 from fairfl.runtime import atomic, cli, job, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
 
 CHOSEN = {"learning_rate", "batch_size", "hyperparameters"}
 COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}
@@ -42,6 +45,33 @@ class Spec(JobSpec):
     direction: Literal["up", "down"] = Field(description="up: larger is better")
     seeds: list[Seed] = Field(description="a point's score is the mean over these")
     points: list[Point]
+
+
+def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
+    """The points of the grid and how they are scored."""
+    base = workload.settings[setting]
+    points = []
+    for name in workload.tuning_grid(setting):
+        training = workload.settings[name].training_of(algorithm)
+        points += [
+            {
+                "setting": name,
+                "shown": variant.csv,
+                "learning_rate": training["learning_rate"],
+                "batch_size": training["batch_size"],
+                "hyperparameters": dict(variant.values),
+            }
+            for variant in workload.variants[name]
+            if variant.algorithm == algorithm
+        ]
+    assert base.tuning is not None  # tuning_grid has looked
+    return {
+        "setting": setting,
+        "algorithm": algorithm,
+        "data": base.data.label,
+        **base.tuning.model_dump(mode="json", include={"metric", "direction", "seeds"}),
+        "points": points,
+    }
 
 
 def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:

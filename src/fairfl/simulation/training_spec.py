@@ -13,12 +13,14 @@ from fairfl.experiments.parts import (
     Decay,
     Keep,
     LabelNoise,
+    LocalOptimum,
     Loss,
     Optimizer,
     PartName,
     Precision,
     Seed,
     Split,
+    Surrogate,
 )
 from fairfl.experiments.plugins import known
 
@@ -66,3 +68,47 @@ class TrainingSpec(LearningSpec):
     label_noise: LabelNoise | None = None
     clients: Count | None = None
     split: Split | None = None
+
+
+class LocalOptimumSpec(LearningSpec):
+    """Training of one client alone."""
+
+    client: int = Field(ge=0, lt=2**31)
+    local_optimum: LocalOptimum
+
+
+class SurrogateLengths(Surrogate):
+    """How to train, with the lengths that the setting may leave out."""
+
+    epochs: Count
+    every: Count = Field(description="epochs between two measurements")
+
+
+class SurrogateSpec(LearningSpec):
+    """Central training on the data of one true cluster's clients."""
+
+    data: Data
+    cluster: int = Field(ge=0, lt=2**31)
+    evaluated_parts: list[PartName] = Field(description="whose losses are written")
+    surrogate: SurrogateLengths
+
+
+Repetitions = Annotated[int, Field(ge=0, lt=2**31, description="0: not timed")]
+
+
+class TimedVariant(TrainingSpec):
+    """A variant as its training job has it."""
+
+    shown: str = Field(description="hyper-parameters as tables spell them")
+
+
+class TimingSpec(JobSpec):
+    """What is timed in one setting, and how often."""
+
+    setting: str
+    clients: Count
+    variants: list[TimedVariant]
+    rounds: Repetitions
+    inferences: Repetitions
+    metrics: Repetitions
+    precision: Precision

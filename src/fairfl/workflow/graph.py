@@ -5,19 +5,20 @@ A job is named like its log: `runs/<run id>`, `partitions/<setting>/seed0`, `tid
 """
 
 import hashlib
+import importlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairfl.data import pretrained
-from fairfl.data.registry import load
-from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.experiments.workload import Workload
+from fairfl.jobs import summary_spec
+from fairfl.reporting.artifact import artifact_spec
+from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.records import nested_paths
-from fairfl.workflow import job_specs
 from fairfl.workflow.code_hash import closure
 from fairfl.workflow.paths import Layout
 
@@ -120,40 +121,33 @@ class Graph:
     def _data(self, name: str, *rest: str) -> Job:
         key = "/".join(rest)
         if key.endswith(".fetched"):
-            return self._job(name, self._fetched(key.removesuffix(".fetched")), (), (f"results/data/{key}.json",))
-        spec = job_specs.prepare(self.workload, *self.layout.owner_of(key))
-        return self._job(name, spec, self.layout.fetched(key), (f"results/data/{key}.safetensors",))
-
-    def _fetched(self, key: str) -> dict[str, Any]:
-        """Which files are asked for; not where they are looked for."""
-        if key.startswith("weights/"):
-            return {"weights": pretrained.PUBLISHED[key.removeprefix("weights/")]._asdict()}
-        data = self.workload.settings[self.layout.owner_of(key)[0]].data
-        files = load(data.name).files(data.options)
-        return {"dataset": data.name, "files": {file.relative(data.name): [*file.sha256, file.md5] for file in files}}
+            return self._job(name, self._spec("fetch", key.removesuffix(".fetched")), (), (f"results/data/{key}.json",))
+        return self._job(
+            name, self._spec("prepare", key), self.layout.fetched(key), (f"results/data/{key}.safetensors",)
+        )
 
     def _partitions(self, name: str, setting: str, seed: str) -> Job:
         at = setting, int(seed.removeprefix("seed"))
         outputs = self.layout.partition(*at), self.layout.statistics(*at)
-        return self._job(name, job_specs.partition(self.workload, *at), (self.layout.data(*at),), outputs)
+        return self._job(name, self._spec("partition", setting, seed=at[1]), (self.layout.data(*at),), outputs)
 
     def _trained_on(self, setting: str, seed: int) -> list[str]:
         return [self.layout.data(setting, seed), self.layout.partition(setting, seed), *self.layout.weights(setting)]
 
     def _optima(self, name: str, setting: str, seed: str, client: str) -> Job:
         at = {"seed": int(seed.removeprefix("seed")), "client": int(client.removeprefix("client"))}
-        spec = self._spec(job_specs.optimum, setting, 0, 0) | at
+        spec = self._spec("local_optimum", setting, **at)
         return self._job(name, spec, self._trained_on(setting, at["seed"]), (f"{self.layout.results}/{name}.json",))
 
     def _surrogates(self, name: str, setting: str, seed: str, cluster: str) -> Job:
         at = {"seed": int(seed.removeprefix("seed")), "cluster": int(cluster.removeprefix("cluster"))}
-        spec = self._spec(job_specs.surrogate, setting, 0, 0) | at
+        spec = self._spec("surrogate", setting, **at)
         path = f"{self.layout.results}/{name}"
         return self._job(name, spec, self._trained_on(setting, at["seed"]), (f"{path}.json",), f"{path}.checkpoint.pt")
 
     def _runs(self, name: str, setting: str, algorithm: str, variant: str, seed: str) -> Job:
         run = self.layout.workload.run(setting, algorithm, variant, int(seed.removeprefix("seed")))
-        spec = self._spec(job_specs.train, replace(run, seed=0)) | {"seed": run.seed}
+        spec = self._spec("train", setting, algorithm, variant, seed=run.seed)
         inputs = [
             *self._trained_on(setting, run.seed),
             *self.layout.optima_for(algorithm, setting, run.seed),
@@ -164,24 +158,23 @@ class Graph:
             name, spec, inputs, self.layout.run_files(run), f"{self.layout.results}/runs/{run.id}/checkpoint.pt"
         )
 
-    def _spec(self, make: Any, *at: Any) -> dict[str, Any]:
-        """Thousands of specs differ in seed and client only: the rest is made once."""
-        key = make, *at
-        if key not in self._like:
-            self._like[key] = make(self.workload, *at)
-        return self._like[key]
+    def _spec(self, rule: str, *words: str, **numbers: int) -> dict[str, Any]:
+        """`spec` of the job's module, with its code. Thousands differ in numbers only: the rest is made once."""
+        if (rule, *words) not in self._like:
+            self._like[rule, *words] = spec_of(self.workload, rule, *words)
+        return self._like[rule, *words] | numbers
 
     def _tidy(self, name: str, setting: str) -> Job:
         path = f"{self.layout.results}/{name}"
-        spec = job_specs.tidy(self.workload, setting)
+        spec = self._spec("collect", setting)
         return self._job(name, spec, self.layout.tidy_inputs(setting), (f"{path}.csv", f"{path}.rounds.parquet"))
 
     def _tuned(self, name: str, setting: str, algorithm: str) -> Job:
-        spec = job_specs.tune(self.workload, setting, algorithm)
+        spec = self._spec("tune", setting, algorithm)
         return self._job(name, spec, self.layout.tune_inputs(setting), (self.layout.tuned(setting, algorithm),))
 
     def _timed(self, name: str, setting: str) -> Job:
-        spec = job_specs.timing(self.workload, setting)
+        spec = self._spec("timing", setting)
         return self._job(name, spec, self.layout.timing_inputs(setting), (self.layout.timed(setting),))
 
     def _collected(self, name: str, paper: str, key: str) -> Job:
@@ -191,10 +184,12 @@ class Graph:
                 f"{self.layout.results}/tidy/{point}.csv" for point in self.workload.calibration_grid(paper, grid)
             ]
             outputs = [f"{self.layout.results}/{name}.{suffix}" for suffix in ("csv", "md")]
-            return self._job(name, job_specs.calibration(self.workload, paper, grid), inputs, outputs)
+            return self._job(name, self._spec("calibrate", paper, grid), inputs, outputs)
         artifact = f"{paper}_{key}"
         files = self.layout.artifact_inputs(artifact)
-        spec = job_specs.artifact(self.workload, artifact) | {"files": files}
+        plot = self.workload.artifacts[artifact][2].plot
+        entries = ["fairfl.jobs.figure", f"fairfl.reporting.plots.{plot}"] if plot else ["fairfl.jobs.table"]
+        spec = artifact_spec(self.workload, artifact) | {"files": files, "code": closure(*entries)}
         inputs = [path for kind in files.values() for path in kind.values()]
         if "reported" in files:
             spec["reported"] = contents(files["reported"].values())
@@ -213,15 +208,19 @@ class Graph:
         return self._summary(name, "fairfl.jobs.page", inputs, "index.html")
 
     def _summary(self, name: str, module: str, inputs: Iterable[str], file: str) -> Job:
-        workload = self.workload
-        spec = {
-            "papers": {key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
-            "scale": fingerprint(workload.scale.model_dump(mode="json")),
-            "config": json.loads(self.layout.config()),
-            "reported": contents(self.layout.reported()),
-            "code": closure(module),
-        }
+        spec = summary_spec.spec(self.workload)
+        spec |= {"reported": contents(self.layout.reported()), "code": closure(module)}
         return self._job(name, spec, inputs, (f"{self.layout.results}/{file}",))
+
+
+def spec_of(workload: Workload, rule: str, *words: str) -> dict[str, Any]:
+    """What the result of a job depends on, code included; without the numbers among its wildcards."""
+    module = importlib.import_module(f"fairfl.jobs.{rule}")
+    spec = module.spec(workload, *words)
+    if getattr(module, "HASHED", True):
+        named = module.plugins(spec) if hasattr(module, "plugins") else []
+        spec["code"] = closure(module.__name__, *(f"fairfl.{plugin}" for plugin in named))
+    return spec
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:

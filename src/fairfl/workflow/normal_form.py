@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeGuard
 
 # Functions of a job's module.
-_PLANNING = {"spec", "plugins"}
+_PLANNING = ("spec", "spec_of_run", "plugins")
 # Decorators that do not look at annotations, by the last part of their name.
 _BLIND = {
     "abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "lru_cache", "no_grad", "override",

@@ -23,8 +23,8 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Run, Workload
+from fairfl.jobs import summary_spec
 from fairfl.runtime.fingerprint import canonical
-from fairfl.workflow import job_specs
 
 RUN_FILES = ("metrics.parquet", "summary.json", "model.safetensors")
 
@@ -35,32 +35,20 @@ class Layout:
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
         self.results = f"results/{workload.scale.scale}"
-        self._prepared: dict[str, tuple[str, int]] = {}
-        self._keys: dict[tuple[str, int], str] = {}
 
     # -- data and partition -------------------------------------------------------------------
     def _settings(self) -> dict[str, Setting]:
         return self.workload.settings
 
     def data(self, setting: str, seed: int) -> str:
-        if (setting, seed) not in self._keys:
-            self._keys[setting, seed] = job_specs.data_key(self.workload, setting, seed)
-        return f"results/data/{self._keys[setting, seed]}.safetensors"
-
-    def owner_of(self, key: str) -> tuple[str, int]:
-        """Some (setting, seed) that uses the prepared data `key`."""
-        if not self._prepared:
-            for name, setting in self._settings().items():
-                for seed in setting.seeds:
-                    self._prepared.setdefault(job_specs.data_key(self.workload, name, seed), (name, seed))
-        return self._prepared[key]
+        return f"results/data/{self.workload.prepared(setting, seed)}.safetensors"
 
     def data_name(self, key: str) -> str:
-        return self._settings()[self.owner_of(key)[0]].data.name
+        return self.workload.prepared_by(key)[0].name
 
     def fetched(self, key: str) -> list[str]:
         """Marker of the raw files, for data sets that have any."""
-        data = self._settings()[self.owner_of(key)[0]].data
+        data = self.workload.prepared_by(key)[0]
         return [f"results/data/{key}.fetched.json"] if load(data.name).files(data.options) else []
 
     def sources(self) -> str:
@@ -69,7 +57,7 @@ class Layout:
         return " ".join([*mirrors, *(["--offline"] if self.workload.config.offline else [])])
 
     def data_options(self, key: str) -> str:
-        return canonical(self._settings()[self.owner_of(key)[0]].data.options)
+        return canonical(self.workload.prepared_by(key)[0].options)
 
     def weights(self, setting: str) -> list[str]:
         """Marker of the published weights that the setting's model starts from, if it does."""
@@ -94,7 +82,7 @@ class Layout:
 
     def optima_for(self, algorithm: str, setting: str, seed: int) -> list[str]:
         """The local optima that a run reads while it trains."""
-        return self.optima(setting, seed) if job_specs.needs_optima(algorithm) else []
+        return self.optima(setting, seed) if "val_best" in self.workload.declared(algorithm).measurements else []
 
     def surrogates(self, setting: str, seed: int) -> list[str]:
         """The surrogates that excess risks are taken from, one for each true cluster."""
@@ -242,6 +230,5 @@ class Layout:
         return [*self.all_artifacts(), *summaries]
 
     def config(self) -> str:
-        """What to run, for cheap jobs that read papers/*.yaml themselves; not how (device, threads, folders)."""
-        what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
-        return canonical(self.workload.config.model_dump(mode="json", include=what))
+        """What to run, for jobs that read papers/*.yaml themselves."""
+        return canonical(summary_spec.config(self.workload))

@@ -9,7 +9,7 @@ from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.variant import split_modifiers
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime.validation import SpecError
-from fairfl.workflow import job_specs
+from fairfl.workflow.graph import spec_of
 
 SETTING = {
     "data": {"name": "digits"},
@@ -47,9 +47,9 @@ def load(root, row, setting=None, **paper):
     return load_workload(root, {"scale": "paper", "papers": ["demo"]})
 
 
-def spec_of(workload):
+def train_spec(workload):
     (run,) = workload.runs
-    return job_specs.train(workload, run)
+    return spec_of(workload, "train", run.setting, run.algorithm, run.variant.folder)
 
 
 def test_a_row_folds_its_modifiers_into_its_hyper_parameters():
@@ -67,7 +67,7 @@ def test_parameters_of_a_modifier_must_be_a_mapping():
 
 def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(tmp_path):
     row = {"algorithm": "qffl", "hyperparameters": {"q": 0.5}, "modifiers": {"server_momentum": {"beta": 0.8}}}
-    spec = spec_of(load(tmp_path, row))
+    spec = train_spec(load(tmp_path, row))
     assert spec["variant"] == "q=0.5~server_momentum.beta=0.8"
     assert spec["modifiers"] == {"server_momentum": {"beta": 0.8, "form": "heavy"}}
     assert spec["hyperparameters"]["q"] == 0.5 and "server_momentum.beta" not in spec["hyperparameters"]
@@ -75,7 +75,7 @@ def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(
 
 
 def test_a_run_without_modifiers_depends_on_none(tmp_path):
-    spec = spec_of(load(tmp_path, {"algorithm": "fedavg"}))
+    spec = train_spec(load(tmp_path, {"algorithm": "fedavg"}))
     assert spec["modifiers"] == {}
     files = {name for name in spec["code"] if name.startswith("fairfl.modifiers.")}
     assert files == {"fairfl.modifiers.interface"}
@@ -84,7 +84,7 @@ def test_a_run_without_modifiers_depends_on_none(tmp_path):
 def test_a_papers_values_lie_under_those_of_a_row(tmp_path):
     paper = {"modifiers": {"server_momentum": {"beta": 0.5, "form": "ema"}}}
     row = {"algorithm": "fedavg", "modifiers": {"server_momentum": {"beta": 0.7}}}
-    assert spec_of(load(tmp_path, row, **paper))["modifiers"] == {"server_momentum": {"beta": 0.7, "form": "ema"}}
+    assert train_spec(load(tmp_path, row, **paper))["modifiers"] == {"server_momentum": {"beta": 0.7, "form": "ema"}}
 
 
 @pytest.mark.parametrize(
@@ -109,5 +109,5 @@ def test_labels_of_a_regression_cannot_be_flipped(tmp_path):
 
 
 def test_a_decaying_rate_is_part_of_the_run(tmp_path):
-    spec = spec_of(load(tmp_path, {"algorithm": "fedavg"}, {"lr_decay": {"factor": 0.999}}))
+    spec = train_spec(load(tmp_path, {"algorithm": "fedavg"}, {"lr_decay": {"factor": 0.999}}))
     assert spec["lr_decay"] == {"factor": 0.999, "every": 1}

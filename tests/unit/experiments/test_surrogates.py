@@ -1,4 +1,4 @@
-"""Surrogates of a setting: files, specs of their job_specs, what depends on them, bad input."""
+"""Surrogates of a setting: files, specs of their jobs, what depends on them, bad input."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ import yaml
 from fairfl.experiments.setting import Setting, Surrogate
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload
+from fairfl.jobs import collect, partition, surrogate, train
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError, check
-from fairfl.workflow import job_specs
-from fairfl.workflow.graph import Graph
+from fairfl.workflow.graph import Graph, spec_of
 from fairfl.workflow.paths import Layout
 
 SETTING = "fedfv_fmnist"
@@ -34,15 +34,15 @@ def test_a_file_for_each_true_cluster_and_seed(root):
         f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
     }
     assert layout.surrogates("fedfv_mnist", 0) == []
-    assert job_specs.tidy(layout.workload, SETTING)["surrogates"] == 2
-    assert job_specs.tidy(layout.workload, "fedfv_mnist")["surrogates"] == 0
+    assert collect.spec(layout.workload, SETTING)["surrogates"] == 2
+    assert collect.spec(layout.workload, "fedfv_mnist")["surrogates"] == 0
 
 
 def test_a_spec_holds_what_a_surrogate_depends_on(root):
     load = workload(root)
-    spec = job_specs.surrogate(load, SETTING, 12, 1)
+    spec = spec_of(load, "surrogate", SETTING)
     setting = load.settings[SETTING]
-    assert (spec["seed"], spec["cluster"], spec["model"]["name"]) == (12, 1, setting.model.name)
+    assert spec["model"]["name"] == setting.model.name
     assert spec["surrogate"] == {
         "clusters": 2, "method": "trained", "epochs": setting.rounds * setting.local_epochs,
         "every": setting.local_epochs, "batch_size": "setting",
@@ -52,27 +52,29 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
     assert "fairfl.jobs.train" not in code
     assert not {"fairfl.simulation.simulation", "fairfl.metrics.registry"} & code
     assert [name for name in code if name.startswith("fairfl.partition.")] == ["fairfl.partition.partition_file"]
-    assert Graph(Layout(load)).job(f"surrogates/{SETTING}/seed12/cluster1").spec == canonical(spec)
+    assert Graph(Layout(load)).job(f"surrogates/{SETTING}/seed12/cluster1").spec == canonical(
+        spec | {"seed": 12, "cluster": 1}
+    )
 
 
 def test_lengths_may_be_given(root):
-    given = job_specs.surrogate(workload(root, surrogate=Surrogate(clusters=1, epochs=5, every=3)), SETTING, 0, 0)
+    given = surrogate.spec(workload(root, surrogate=Surrogate(clusters=1, epochs=5, every=3)), SETTING)
     assert (given["surrogate"]["epochs"], given["surrogate"]["every"]) == (5, 3)
 
 
 def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(root):
     with_one, without = workload(root), workload(root, surrogate=None)
     for run in with_one.runs_of(SETTING):
-        assert canonical(job_specs.train(with_one, run)) == canonical(job_specs.train(without, run))
-    assert job_specs.partition(with_one, SETTING, 0) == job_specs.partition(without, SETTING, 0)
+        assert canonical(train.spec_of_run(with_one, run)) == canonical(train.spec_of_run(without, run))
+    assert partition.spec(with_one, SETTING) == partition.spec(without, SETTING)
     rates = {"evaluate_every": 7, "clients_per_round": 1, "learning_rates": {"fedfv": 0.5}, "notes": ["x"]}
-    assert job_specs.surrogate(workload(root, **rates), SETTING, 0, 0) == job_specs.surrogate(with_one, SETTING, 0, 0)
+    assert surrogate.spec(workload(root, **rates), SETTING) == surrogate.spec(with_one, SETTING)
 
 
 def test_points_of_a_tuning_grid_have_none(root):
     load = workload(root)
     assert all(load.settings[point].surrogate is None for point in load.tuning_grid(SETTING))
-    assert job_specs.train(load, Run(SETTING, Variant("fedavg", {}), 0))
+    assert train.spec_of_run(load, Run(SETTING, Variant("fedavg", {}), 0))
 
 
 def test_what_a_scale_changes_in_a_surrogate_is_said(root):

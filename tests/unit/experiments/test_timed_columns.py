@@ -8,9 +8,11 @@ import pytest
 from fairfl.experiments.setting import SOURCED
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload
+from fairfl.jobs import timing, train
+from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
-from fairfl.workflow import job_specs
+from fairfl.workflow.graph import spec_of
 from fairfl.workflow.paths import Layout
 
 SETTING = {
@@ -81,16 +83,15 @@ def test_columns_that_a_setting_or_an_algorithm_lacks_are_not_measured(tmp_path)
 
 def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
     workload = load(tmp_path)
-    spec = job_specs.timing(workload, "ten")
+    spec = timing.spec(workload, "ten")
     assert json.loads(canonical(spec)) == spec
     assert (spec["rounds"], spec["inferences"], spec["metrics"], spec["clients"]) == (20, 100, 100, 3)
     assert [(variant["algorithm"], variant["shown"], variant["seed"]) for variant in spec["variants"]] == [
         ("fedavg", "", 5),
         ("qffl", "q=1.0", 5),
     ]
-    training = job_specs.train(workload, Run("ten", Variant("qffl", {"q": 1.0}), 5))
-    training.pop("code")
-    assert spec["variants"][1] == {"shown": "q=1.0", **training}
+    training = train.spec_of_run(workload, Run("ten", Variant("qffl", {"q": 1.0}), 5))
+    assert spec["variants"][1] == {"shown": "q=1.0", **training, "seed": 5}
     executed = {
         "jobs.timing",
         "simulation.simulation",
@@ -98,12 +99,12 @@ def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
         "algorithms.fedavg",
         "models.logistic_regression",
     }
-    assert {f"fairfl.{module}" for module in executed} <= set(spec["code"])
+    assert {f"fairfl.{module}" for module in executed} <= set(spec_of(workload, "timing", "ten")["code"])
 
 
 def test_metrics_alone_need_neither_variants_nor_data(tmp_path) -> None:
     workload = load(tmp_path)
-    spec, layout = job_specs.timing(workload, "hundred"), Layout(workload)
+    spec, layout = timing.spec(workload, "hundred"), Layout(workload)
     assert (spec["variants"], spec["rounds"], spec["inferences"], spec["metrics"]) == ([], 0, 0, 100)
     assert (layout.timing_inputs("hundred"), layout.timing_options("hundred")) == ([], "")
     data, partition = layout.timing_inputs("ten")
@@ -111,7 +112,7 @@ def test_metrics_alone_need_neither_variants_nor_data(tmp_path) -> None:
 
 
 def test_variants_that_are_not_wanted_are_not_measured(tmp_path) -> None:
-    spec = job_specs.timing(load(tmp_path, algorithms=["fedavg"]), "ten")
+    spec = timing.spec(load(tmp_path, algorithms=["fedavg"]), "ten")
     assert [variant["algorithm"] for variant in spec["variants"]] == ["fedavg"]
 
 
@@ -127,26 +128,26 @@ def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> 
 
 def test_a_scale_may_repeat_less_often_and_the_table_says_so(tmp_path) -> None:
     workload = load(tmp_path, scale="tiny")
-    assert job_specs.timing(workload, "ten")["rounds"] == 2
-    changed = {name: job_specs.artifact(workload, name)["settings"]["ten"]["changed"] for name in workload.artifacts}
+    assert timing.spec(workload, "ten")["rounds"] == 2
+    changed = {name: artifact_spec(workload, name)["settings"]["ten"]["changed"] for name in workload.artifacts}
     assert "timing.rounds: 20 -> 2" in changed["demo_table12"]
     assert not any("timing" in change for change in changed["demo_table1"])  # it has no bearing on a run
 
 
 def test_repetitions_do_not_change_a_training(tmp_path) -> None:
     run = Run("ten", Variant("fedavg", {}), 5)
-    before = job_specs.train(load(tmp_path), run)
-    assert job_specs.train(load(tmp_path, settings={"ten": SETTING | {"timing": {"rounds": 3}}}), run) == before
+    before = train.spec_of_run(load(tmp_path), run)
+    assert train.spec_of_run(load(tmp_path, settings={"ten": SETTING | {"timing": {"rounds": 3}}}), run) == before
 
 
 def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
     workload = load(tmp_path)
-    said = job_specs.artifact(workload, "demo_table2")["settings"]["ten"]["says"]
+    said = artifact_spec(workload, "demo_table2")["settings"]["ten"]["says"]
     assert said == {
         "config_batch_size": None, "config_learning_rate": 0.1, "config_local_epochs": 1, "config_rounds": 100,
     }  # fmt: skip
-    assert "says" not in job_specs.artifact(workload, "demo_table1")["settings"]["ten"]
-    assert canonical(job_specs.artifact(workload, "demo_table2"))
+    assert "says" not in artifact_spec(workload, "demo_table1")["settings"]["ten"]
+    assert canonical(artifact_spec(workload, "demo_table2"))
     assert Layout(workload).artifact_inputs("demo_table2").keys() == {"statistics", "reported"}
 
 

@@ -14,10 +14,11 @@ from fairfl.experiments.plugins import names
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run, load_workload
+from fairfl.jobs import collect, train, tune
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
-from fairfl.workflow import job_specs
+from fairfl.workflow.graph import spec_of
 from fairfl.workflow.paths import Layout
 
 
@@ -144,9 +145,9 @@ def test_a_setting_may_have_hyperparameters_of_its_own(root):
     load = workload(root)
     run = next(run for run in load.runs if run.algorithm == "qffl" and run.setting == "vred_cifar10")
     setting = load.settings[run.setting]
-    before = job_specs.train(load, run)
+    before = train.spec_of_run(load, run)
     load.settings[run.setting] = setting.model_copy(update={"hyperparameters": {"qffl": {"L": 5.0, "q": 99.0}}})
-    after = job_specs.train(load, run)
+    after = train.spec_of_run(load, run)
     assert after["hyperparameters"] == before["hyperparameters"] | {"L": 5.0}, "q is the row's"
     assert {key for key in before if before[key] != after[key]} == {"hyperparameters"}
 
@@ -165,12 +166,12 @@ def test_run_id_is_a_path():
     assert Run("fedfv_cifar10", Variant("qffl", {"q": 1.0}), 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
 
 
-def spec_of(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
-    return job_specs.train(load, load.run(setting, algorithm, folder, seed))
+def train_spec(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
+    return spec_of(load, "train", setting, algorithm, folder) | {"seed": seed}
 
 
 def test_a_train_spec_holds_what_the_run_depends_on(root):
-    spec = spec_of(workload(root))
+    spec = train_spec(workload(root))
     assert spec["hyperparameters"]["lambda"] == 1.0
     code = set(spec["code"])
     assert {"fairfl.jobs.train", "fairfl.simulation.simulation", "fairfl.algorithms.eagle"} <= code
@@ -178,6 +179,7 @@ def test_a_train_spec_holds_what_the_run_depends_on(root):
     # Nothing that the run does not execute.
     others = {f"fairfl.algorithms.{name}" for name in names("algorithms")} - {"fairfl.algorithms.eagle"}
     assert not code & others
+    code -= {"fairfl.partition.partition_file"}  # it reads the partition
     assert not any(name.startswith(("fairfl.reporting", "fairfl.data.registry", "fairfl.partition.")) for name in code)
     assert "fairfl.models.cnn" not in code
     assert json.loads(canonical(spec)) == spec
@@ -185,26 +187,26 @@ def test_a_train_spec_holds_what_the_run_depends_on(root):
 
 def test_sources_notes_and_reporting_do_not_change_a_train_spec(root):
     load = workload(root)
-    before = canonical(spec_of(load))
+    before = canonical(train_spec(load))
     name = "eagle_emnist_linear_a0.1"
     patched = {"sources": {}, "notes": ["x"], "reported_part": "validation", "gap_part": "validation"}
     load.settings[name] = load.settings[name].model_copy(update=patched)
-    assert canonical(spec_of(load)) == before
+    assert canonical(train_spec(load)) == before
 
 
 def test_other_arms_and_settings_do_not_change_a_train_spec(root):
-    before = canonical(spec_of(workload(root)))
+    before = canonical(train_spec(workload(root)))
     load = workload(root)
     other = "eagle_emnist_linear_a0.5"
     load.settings[other] = load.settings[other].model_copy(update={"rounds": 3})
-    assert canonical(spec_of(load)) == before
+    assert canonical(train_spec(load)) == before
 
 
 def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(root):
     load = workload(root)
-    keys = {job_specs.data_key(load, f"eagle_emnist_linear_a{a}", 0) for a in ("0.1", "0.5", "1.0", "2000")}
+    keys = {load.prepared(f"eagle_emnist_linear_a{a}", 0) for a in ("0.1", "0.5", "1.0", "2000")}
     assert keys == {"digits"}
-    drawn = {job_specs.data_key(load, "eagle_synthetic_gaussian", seed) for seed in (0, 42)}
+    drawn = {load.prepared("eagle_synthetic_gaussian", seed) for seed in (0, 42)}
     assert len(drawn) == 2
 
 
@@ -234,7 +236,9 @@ def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
         assert (setting.split.train, setting.split.validation, setting.split.test) == (0.64, 0.16, 0.2)
         assert setting.seeds == [0] and setting.learning_rates == {} and setting.rounds == base.rounds
         # A run of the grid trains with the rate of its point, whatever the algorithm.
-        assert job_specs.train(load, load.run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
+        assert (
+            train.spec_of_run(load, load.run(name, "term", "alpha=0.1", 0))["learning_rate"] == point["learning_rate"]
+        )
     assert len(load.variants[name]) == 1 + 3 + 1 + 4 + 4 + 4 + 6 + 6
     fedfv = load.tuning_grid("fedfv_fmnist")
     assert [tuple(point.values()) for point in fedfv.values()] == [(0.01, None), (0.01, 400), (0.1, None), (0.1, 400)]
@@ -243,18 +247,18 @@ def test_tuning_points_hold_out_training_data_and_never_see_the_test_part(root):
 
 def test_a_choice_depends_on_the_grid_runs_of_its_algorithm_only(root):
     load = workload(root, scale="paper")
-    spec = job_specs.tune(load, "vred_cifar10", "semi_vred")
+    spec = tune.spec(load, "vred_cifar10", "semi_vred")
     assert len(spec["points"]) == 6 * 6 and spec["metric"] == "accuracy_mean"
     assert {point["shown"] for point in spec["points"]} == {f"beta={b}" for b in (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)}
-    before = canonical(job_specs.tune(load, "vred_cifar10", "vred"))
+    before = canonical(tune.spec(load, "vred_cifar10", "vred"))
     tuning = load.settings["vred_cifar10"].tuning
     algorithms = {**tuning.algorithms, "semi_vred": {"beta": [0.3]}}
     changed = workload(root, scale="paper")
     changed.settings["vred_cifar10"] = changed.settings["vred_cifar10"].model_copy(
         update={"tuning": tuning.model_copy(update={"algorithms": algorithms})}
     )
-    assert canonical(job_specs.tune(changed, "vred_cifar10", "vred")) == before
-    assert len(job_specs.tune(changed, "vred_cifar10", "semi_vred")["points"]) == 6
+    assert canonical(tune.spec(changed, "vred_cifar10", "vred")) == before
+    assert len(tune.spec(changed, "vred_cifar10", "semi_vred")["points"]) == 6
 
 
 def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
@@ -268,15 +272,15 @@ def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
 def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
     plain, tuned = (workload(root, scale="paper", tuned=tuned, papers=["vred", "fedfv"]) for tuned in (False, True))
     run = plain.run("vred_cifar10", "term", "alpha=0.01", 0)
-    spec = job_specs.train(plain, run)
+    spec = train.spec_of_run(plain, run)
     assert spec["learning_rate"] == 0.01 and "tuned" not in spec
     assert Layout(plain).tuned_for(run) == []
     assert run.variant not in tuned.variants["vred_cifar10"]
     run = tuned.run("vred_cifar10", "term", "alpha=0.01+tuned", 0)
-    assert job_specs.train(tuned, run)["tuned"] == "all"
+    assert train.spec_of_run(tuned, run)["tuned"] == "all"
     assert Layout(tuned).tuned_for(run) == ["results/paper/tuned/vred_cifar10/term.json"]
     # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
-    assert job_specs.train(tuned, tuned.run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
+    assert train.spec_of_run(tuned, tuned.run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
     assert Variant("fedfv", {"alpha": 0.0, "tau": 0}) in tuned.variants["fedfv_cifar10_order"]
 
 
@@ -288,7 +292,9 @@ def test_a_setting_without_tuning_says_so(root):
 def test_algorithms_may_have_rates_of_their_own(root):
     load = workload(root, scale="paper")
     rates = {
-        a: job_specs.train(load, run)["learning_rate"] for run in load.runs_of("vred_cinic10") for a in [run.algorithm]
+        a: train.spec_of_run(load, run)["learning_rate"]
+        for run in load.runs_of("vred_cinic10")
+        for a in [run.algorithm]
     }
     assert rates == {
         "fedavg": 0.01, "qffl": 0.005, "afl": 0.01, "term": 0.01, "propfair": 0.02, "gifair": 0.02, "vred": 0.005,
@@ -299,8 +305,8 @@ def test_algorithms_may_have_rates_of_their_own(root):
 def test_a_table_of_gains_runs_what_it_is_held_against(root):
     load = workload(root, artifacts=["vred_table1"], algorithms=["vred"])
     assert {run.algorithm for run in load.runs} == {"vred", "fedavg"}
-    assert job_specs.tidy(load, "vred_cifar100")["baseline"] == "fedavg"
-    assert job_specs.tidy(workload(root), "fedfv_fmnist")["baseline"] is None
+    assert collect.spec(load, "vred_cifar100")["baseline"] == "fedavg"
+    assert collect.spec(workload(root), "fedfv_fmnist")["baseline"] is None
 
 
 def test_rows_of_one_setting_do_not_run_in_the_others(root):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fairfl.jobs import collect
+from fairfl.reporting.collection import Spec, tidy
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -75,7 +76,7 @@ def values(final, algorithm="eagle"):
 
 
 def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(results):
-    _, curves = collect.tidy(collect.Spec(**SPEC), results)
+    _, curves = tidy(Spec(**SPEC), results)
     assert len(curves) == 4
     for part in PARTS:
         for row in curves.itertuples():
@@ -84,7 +85,7 @@ def test_a_gap_is_the_loss_minus_the_local_optimum_of_the_same_client_and_part(r
 
 
 def test_curves_say_first_which_run_they_belong_to(results):
-    _, curves = collect.tidy(collect.Spec(**SPEC), results)
+    _, curves = tidy(Spec(**SPEC), results)
     assert list(curves)[:4] == ["setting", "algorithm", "hyperparameters", "seed"]
     assert curves.iloc[0, :4].tolist() == ["s", "eagle", "lambda=1.0", 7]
 
@@ -94,7 +95,7 @@ def test_curves_say_first_which_run_they_belong_to(results):
     [("test", "test", [0.5, 0.125]), ("train", "validation", [0.125, 0.25]), ("validation", "train", [0.25, 0.125])],
 )
 def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(results, reported, gap, gaps):
-    final, _ = collect.tidy(collect.Spec(**SPEC | {"reported_part": reported, "gap_part": gap}), results)
+    final, _ = tidy(Spec(**SPEC | {"reported_part": reported, "gap_part": gap}), results)
     found, number = values(final), PARTS.index(reported)
     loss = LOSS[reported][1]
     assert found["gap_max"] == max(gaps) and found["gap_min"] == min(gaps)
@@ -108,7 +109,7 @@ def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(result
 
 
 def test_every_final_row_says_where_it_comes_from(results):
-    final, _ = collect.tidy(collect.Spec(**SPEC), results)
+    final, _ = tidy(Spec(**SPEC), results)
     row = final.iloc[0]
     assert list(final) == ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data",
                            "rounds", "run", "fingerprint", "source"]  # fmt: skip
@@ -123,13 +124,13 @@ def test_every_seed_is_compared_with_its_own_optima(results):
     write_run(results, other)
     write_optima(results, 8, {part: [0.0, 0.0] for part in PARTS})
     both = SPEC | {"runs": [*SPEC["runs"], other], "seeds": [7, 8], "optima_seeds": [7, 8]}
-    final, curves = collect.tidy(collect.Spec(**both), results)
+    final, curves = tidy(Spec(**both), results)
     assert final[final["metric"] == "gap_max"]["value"].tolist() == [0.5, 0.75]
     assert len(curves) == 8
 
 
 def test_local_only_has_its_losses_on_the_gap_part(results):
-    final, _ = collect.tidy(collect.Spec(**SPEC | {"local_only": True, "gap_part": "validation"}), results)
+    final, _ = tidy(Spec(**SPEC | {"local_only": True, "gap_part": "validation"}), results)
     assert values(final, "local_only") == {
         "local_loss_min": 0.125,
         "local_loss_max": 0.5,
@@ -141,14 +142,14 @@ def test_local_only_has_its_losses_on_the_gap_part(results):
 
 
 def test_local_only_is_absent_unless_asked_for(results):
-    final, _ = collect.tidy(collect.Spec(**SPEC), results)
+    final, _ = tidy(Spec(**SPEC), results)
     assert set(final["algorithm"]) == {"eagle"}
 
 
 def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
     write_run(tmp_path, SPEC["runs"][0])
     write_optima(tmp_path, 7, BEST | {"test": [None, 0.375]})
-    final, curves = collect.tidy(collect.Spec(**SPEC | {"local_only": True}), tmp_path)
+    final, curves = tidy(Spec(**SPEC | {"local_only": True}), tmp_path)
     found = values(final)
     assert all(np.isnan(found[name]) for name in ("gap_max", "gap_min", "gap_var", "gap_client_0"))
     assert found["gap_client_1"] == 0.125 and found["loss_mean"] == 0.625
@@ -158,7 +159,7 @@ def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
 
 def test_a_setting_without_local_optima_has_losses_and_no_gaps(tmp_path):
     write_run(tmp_path, SPEC["runs"][0])
-    final, curves = collect.tidy(collect.Spec(**SPEC | {"optima_seeds": []}), tmp_path)
+    final, curves = tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)
     found = values(final)
     assert not [name for name in found if name.startswith("gap")] and found["loss_mean"] == 0.625
     assert not [name for name in curves if name.startswith("gap")]
@@ -176,11 +177,11 @@ def test_a_client_without_samples_is_left_out_of_the_part_that_it_lacks(results)
         table.loc[table["client"] == 1, "samples_test"] = 0
 
     edit_run(results, change)
-    found = values(collect.tidy(collect.Spec(**SPEC | {"gap_part": "validation"}), results)[0])
+    found = values(tidy(Spec(**SPEC | {"gap_part": "validation"}), results)[0])
     assert (found["loss_mean"], found["accuracy_mean"], found["accuracy_std"]) == (0.75, 0.75, 0)
     assert "accuracy_client_1" not in found and found["n_skipped"] == 1
     assert (found["gap_max"], found["gap_min"]) == (0.25, 0.125)  # both have validation samples
-    whole = values(collect.tidy(collect.Spec(**SPEC | {"reported_part": "train"}), results)[0])
+    whole = values(tidy(Spec(**SPEC | {"reported_part": "train"}), results)[0])
     assert whole["n_skipped"] == 0 and "gap_client_1" not in whole and whole["gap_max"] == 0.5
 
 
@@ -190,7 +191,7 @@ def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(
         table.loc[(table["client"] == 1) & (table["round"] == 4), "loss_test"] = loss
 
     edit_run(results, change)
-    found = values(collect.tidy(collect.Spec(**SPEC), results)[0])
+    found = values(tidy(Spec(**SPEC), results)[0])
     assert found["n_skipped"] == 0 and found["accuracy_client_0"] == 0.75
     wanted = ("accuracy_mean", "accuracy_balanced", "accuracy_worst", "accuracy_worst10", "accuracy_best10", "loss_std",
               "accuracy_parity", "accuracy_area", "agnostic_loss")  # fmt: skip
@@ -218,7 +219,7 @@ def with_surrogates(results, **changes):
     write_run(results, SPEC["runs"][0])
     edit_run(results, lambda table: [table.pop(name) for name in list(table) if name.endswith("validation")])
     write_surrogates(results, **changes)
-    return collect.tidy(collect.Spec(**SPEC | {"optima_seeds": [], "surrogates": 2}), results)
+    return tidy(Spec(**SPEC | {"optima_seeds": [], "surrogates": 2}), results)
 
 
 def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(tmp_path):
@@ -236,12 +237,12 @@ def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(
 
 def test_surrogates_and_local_optima_may_stand_side_by_side(results):
     write_surrogates(results)
-    found = values(collect.tidy(collect.Spec(**SPEC | {"surrogates": 2}), results)[0])
+    found = values(tidy(Spec(**SPEC | {"surrogates": 2}), results)[0])
     assert (found["gap_client_0"], found["excess_client_0"]) == (0.5, 0.25)
 
 
 def test_a_setting_without_surrogates_has_no_excess_risk(results):
-    final, curves = collect.tidy(collect.Spec(**SPEC), results)
+    final, curves = tidy(Spec(**SPEC), results)
     assert not [name for name in (*values(final), *curves) if name.startswith(("faa", "excess"))]
 
 
@@ -274,18 +275,14 @@ def test_rounds_to_an_accuracy_survive_the_csv_where_it_is_never_reached(results
 
 def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path):
     write_run(tmp_path, SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]], clusters=[0, 1])
-    found = values(collect.tidy(collect.Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
+    found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
     assert (found["cluster_client_0"], found["cluster_client_1"], found["assignment_rand"]) == (1, 0, 1)
 
 
 def test_without_memberships_or_true_clusters_there_is_less_to_say(results):
-    assert not [
-        name
-        for name in values(collect.tidy(collect.Spec(**SPEC), results)[0])
-        if name.startswith(("cluster", "assignment"))
-    ]
+    assert not [name for name in values(tidy(Spec(**SPEC), results)[0]) if name.startswith(("cluster", "assignment"))]
     write_run(results / "unknown", SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]])
-    found = values(collect.tidy(collect.Spec(**SPEC | {"optima_seeds": []}), results / "unknown")[0])
+    found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), results / "unknown")[0])
     assert found["cluster_client_0"] == 1 and "assignment_rand" not in found
 
 
@@ -295,7 +292,7 @@ def test_a_regression_has_losses_and_no_accuracies(tmp_path):
 
     write_run(tmp_path, SPEC["runs"][0])
     edit_run(tmp_path, change)
-    found = values(collect.tidy(collect.Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
+    found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
     assert found == {
         "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_gap": 0.25,
         "loss_client_0": 0.75,
@@ -321,7 +318,7 @@ def against(tmp_path, *variants):
         if run["algorithm"] != "fedavg":
             edit_run(tmp_path, lambda table, run=run: rise(table, run["seed"]), run["id"])
     spec = SPEC | {"runs": runs, "seeds": [7, 8], "optima_seeds": [], "baseline": "fedavg"}
-    return collect.tidy(collect.Spec(**spec), tmp_path)[0]
+    return tidy(Spec(**spec), tmp_path)[0]
 
 
 def rise(table, seed):
@@ -353,13 +350,13 @@ def test_a_forged_summary_is_refused_by_name(results):
     summary["spec"]["seed"] = 8
     path.write_text(json.dumps(summary))
     with pytest.raises(FairflError, match=r"lambda=1\.0/seed7/summary\.json: the fingerprint does not belong"):
-        collect.tidy(collect.Spec(**SPEC), results)
+        tidy(Spec(**SPEC), results)
 
 
 def test_a_missing_local_optimum_is_named(results):
     (results / "optima/s/seed7/client1.json").unlink()
     with pytest.raises(FileNotFoundError) as caught:
-        collect.tidy(collect.Spec(**SPEC), results)
+        tidy(Spec(**SPEC), results)
     assert str(caught.value.filename).endswith("seed7/client1.json")
 
 
@@ -400,7 +397,7 @@ def test_a_summary_of_another_run_is_refused_by_name(results):
         json.dumps({"spec": spec, "fingerprint": fingerprint(spec), "data_source": "", "measures": {}})
     )
     with pytest.raises(FairflError, match="belongs to run s/fedavg/default/seed7"):
-        collect.tidy(collect.Spec(**SPEC), results)
+        tidy(Spec(**SPEC), results)
 
 
 def test_a_lost_client_is_refused_by_name(results):
@@ -408,7 +405,7 @@ def test_a_lost_client_is_refused_by_name(results):
     table = pd.read_parquet(path)
     table[table["client"] == 0].to_parquet(path, index=False)
     with pytest.raises(FairflError, match="metrics.parquet: its last round has not every client"):
-        collect.tidy(collect.Spec(**SPEC), results)
+        tidy(Spec(**SPEC), results)
 
 
 @pytest.mark.parametrize(
@@ -420,10 +417,10 @@ def test_a_damaged_record_is_named(results, name, content):
     write_surrogates(results)
     (results / name).write_text(content)
     with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
-        collect.tidy(collect.Spec(**SPEC | {"surrogates": 2}), results)
+        tidy(Spec(**SPEC | {"surrogates": 2}), results)
 
 
 def test_losses_of_a_regression_are_squared_errors(results):
     """EAGLE's gap variance would be in squares of them."""
-    units = collect.tidy(collect.Spec(**SPEC | {"loss_unit": "mse"}), results)[0].set_index("metric")["unit"]
+    units = tidy(Spec(**SPEC | {"loss_unit": "mse"}), results)[0].set_index("metric")["unit"]
     assert [units[name] for name in ("loss_mean", "gap_var", "accuracy_mean")] == ["mse", "mse^2", "fraction"]

@@ -12,11 +12,12 @@ from scipy.optimize import minimize
 
 from fairfl.algorithms.local_only import is_flat
 from fairfl.data.interface import assemble
-from fairfl.jobs import local_optimum
+from fairfl.jobs.local_optimum import Spec, main
 from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.simulation import local_optimum
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import spec_of as run_of
@@ -25,7 +26,7 @@ CPU = torch.device("cpu")
 
 
 def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
-    """A spec as fairfl.workflow.job_specs.optimum makes it."""
+    """A spec as fairfl.jobs.local_optimum.spec makes it."""
     spec = {
         "model": {"name": "logistic_regression", "init": "zeros"},
         "loss": "logistic",
@@ -38,7 +39,7 @@ def spec_of(max_steps=20, flat_window=5, flat_tolerance=0.0, **changes):
         "seed": 3,
         "client": 0,
     }
-    return local_optimum.Spec(**spec | changes)
+    return Spec(**spec | changes)
 
 
 def part_of(inputs, labels):
@@ -232,7 +233,7 @@ def arguments(files, spec):
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, number, capsys):
     spec = spec_of(max_steps=4, client=number)
-    local_optimum.main(arguments(files, spec))
+    main(arguments(files, spec))
     text = (files / "out" / "client.json").read_text()
     written = json.loads(text, parse_constant=pytest.fail)
     own = load_clients(files / "data.safetensors", files / "p.parquet", CPU, only=number)
@@ -246,5 +247,5 @@ def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, numbe
 
 def test_a_model_that_does_not_fit_the_data_is_refused_by_client_without_a_file(files):
     with pytest.raises(FairflError, match=r"local optimum of client 1: cnn needs images"):
-        local_optimum.main(arguments(files, spec_of(model={"name": "cnn"}, client=1)))
+        main(arguments(files, spec_of(model={"name": "cnn"}, client=1)))
     assert not (files / "out").exists()

@@ -11,10 +11,11 @@ import pytest
 import torch
 
 from fairfl.data.interface import Prepared, assemble
-from fairfl.jobs import surrogate
 from fairfl.jobs.prepare import write
+from fairfl.jobs.surrogate import Spec, main
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.simulation import surrogate
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
@@ -26,7 +27,7 @@ CPU = torch.device("cpu")
 
 
 def spec_of(clusters=1, method="trained", epochs=20, every=1, batch="setting", **changes):
-    """A spec as fairfl.workflow.job_specs.surrogate makes it."""
+    """A spec as fairfl.jobs.surrogate.spec makes it."""
     spec = {
         "data": {"name": "toy"},
         "model": {"name": "logistic_regression", "init": "zeros"},
@@ -43,7 +44,7 @@ def spec_of(clusters=1, method="trained", epochs=20, every=1, batch="setting", *
         "seed": 3,
         "cluster": 0,
             }  # fmt: skip
-    return surrogate.Spec(**spec | changes)
+    return Spec(**spec | changes)
 
 
 def part_of(owned):
@@ -249,9 +250,7 @@ def files(tmp_path):
 def command(files, spec, data="data", *more):
     paths = ["--data", str(files / f"{data}.safetensors"), "--partition", str(files / "p.parquet")]
     out = files / "out" / "cluster0.json"
-    surrogate.main(
-        ["--spec", spec.model_dump_json(exclude_unset=True), *paths, "--out", str(out), "--device", "cpu", *more]
-    )
+    main(["--spec", spec.model_dump_json(exclude_unset=True), *paths, "--out", str(out), "--device", "cpu", *more])
     return json.loads(out.read_text(), parse_constant=pytest.fail)
 
 

@@ -10,13 +10,15 @@ import pytest
 from fairfl.data.interface import assemble
 from fairfl.jobs import timing
 from fairfl.jobs.prepare import write
-from fairfl.jobs.timing import Stopwatch, TimedVariant, in_turns, metric_works, variant_record
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.reporting.measured import timed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
+from fairfl.simulation.simulation import Simulation
+from fairfl.simulation.timing import Stopwatch, in_turns, metric_works, variant_record
+from fairfl.simulation.training_spec import TimedVariant
 
-VARIANT = {  # as fairfl.workflow.job_specs.timing makes it
+VARIANT = {  # as fairfl.jobs.timing.spec makes it
     "setting": "toy",
     "shown": "",
     "model": {"name": "logistic_regression", "init": "zeros"},
@@ -165,13 +167,13 @@ def test_tables_read_what_was_written(job) -> None:
 
 def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
     seen = []
-    run_round = timing.Simulation.run_round
+    run_round = Simulation.run_round
 
     def watched(self) -> None:
         seen.append(self.spec.algorithm)
         run_round(self)
 
-    monkeypatch.setattr(timing.Simulation, "run_round", watched)
+    monkeypatch.setattr(Simulation, "run_round", watched)
     job()
     assert seen == ["fedavg", "qffl"] * 4  # one round warms up
 
@@ -195,7 +197,10 @@ def test_arms_need_data(job) -> None:
 
 
 def test_a_backend_that_cannot_run_the_model_is_one_line(job, monkeypatch) -> None:
-    monkeypatch.setattr(timing, "Simulation", lambda *_: (_ for _ in ()).throw(ValueError("backend stacked cannot")))
+    monkeypatch.setattr(
+        "fairfl.simulation.simulation.Simulation",
+        lambda *_: (_ for _ in ()).throw(ValueError("backend stacked cannot")),
+    )
     with pytest.raises(FairflError, match="toy: backend stacked cannot"):
         job()
 

@@ -25,7 +25,7 @@ from fairfl.simulation.simulation import Simulation
 FILES = ["metrics.parquet", "model.safetensors", "summary.json"]
 CNN = {"name": "cnn", "channels": [2], "kernel": 3, "padding": 1, "hidden": 3}
 EAGLE = {"algorithm": "eagle", "hyperparameters": {"lambda": 1.0, "norm": "l2_k"}}
-SPEC = {  # as fairfl.workflow.job_specs.train makes it
+SPEC = {  # as fairfl.jobs.train.spec makes it
     "setting": "toy",
     "model": {"name": "logistic_regression", "init": "zeros"},
     "loss": "cross_entropy",
@@ -240,7 +240,7 @@ def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
         train.inputs[train.offsets[1]] = torch.nan  # a training sample of client 1
         return clients
 
-    monkeypatch.setattr(train, "load_clients", load)
+    monkeypatch.setattr("fairfl.simulation.clients.load_clients", load)
     summary = job.run()
     assert (summary["diverged"], summary["dropped_reports"]) == (True, 5)
     assert np.isnan(job.metrics()["loss_train"]).tolist() == [False, True, False] * 4
@@ -291,7 +291,7 @@ def test_a_table_that_cannot_be_written_leaves_no_part_of_it(job, monkeypatch):
         path.write_bytes(b"PAR1")
         raise OSError("disk full")
 
-    monkeypatch.setattr(train.pq, "write_table", half)
+    monkeypatch.setattr(pq, "write_table", half)
     with pytest.raises(OSError, match="disk full"):
         job.run()
     assert list(job.out.iterdir()) == []

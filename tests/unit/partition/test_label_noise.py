@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data.interface import assemble
-from fairfl.jobs.partition import Spec, main, partition, statistics
+from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
+from fairfl.partition.deal import Spec, partition, statistics
 from fairfl.partition.interface import PartitionError
 from fairfl.partition.label_noise import flipped
 from fairfl.simulation.clients import load_clients

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
-from fairfl.jobs.partition import Spec, partition, parts_of, statistics
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
+from fairfl.partition.deal import Spec, partition, parts_of, statistics
 from fairfl.partition.interface import Assignment, PartitionError
 from tests.unit.partition.partition_tables import rng, table
 

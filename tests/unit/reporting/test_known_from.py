@@ -9,8 +9,8 @@ from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import sources
+from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.marks import MARKS, SURE, Known, legend, marks, used_lines
-from fairfl.workflow import job_specs
 from tests.unit.reporting import demo
 
 
@@ -153,7 +153,7 @@ def test_lines_of_the_table() -> None:
 
 
 def test_a_job_knows_what_it_must_say(workload) -> None:
-    table, grid = (job_specs.artifact(workload(), f"demo_{name}") for name in ("table1", "table6"))
+    table, grid = (artifact_spec(workload(), f"demo_{name}") for name in ("table1", "table6"))
     assert [row["provenance"] for row in table["artifact"]["rows"]] == ["recalled", "assumed", "paper", "paper"]
     assert (table["reconstructed"], "used" in table) == ([], False)
     assert "(inferred)" in table["settings"]["b"]["unprinted"] and table["settings"]["a"]["unprinted"] == ""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from fairfl.algorithms.shared import entropy
-from fairfl.jobs.partition import statistics
+from fairfl.partition.deal import statistics
 from fairfl.reporting import figures, measured
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.one_step import Toy

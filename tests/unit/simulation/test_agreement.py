@@ -10,7 +10,7 @@ import torch
 from fairfl.algorithms import load
 from fairfl.experiments.parts import Data, Split
 from fairfl.experiments.plugins import names
-from fairfl.jobs.partition import Method, Spec, partition
+from fairfl.partition.deal import Method, Spec, partition
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation

@@ -1,0 +1,59 @@
+"""Training of one client alone, to its local optimum L*_k (EAGLE section 3.2, appendix B.1)."""
+
+import math
+from typing import Any
+
+import torch
+
+from fairfl.algorithms.interface import EvaluationModels
+from fairfl.algorithms.local_only import is_flat
+from fairfl.partition.partition_file import PARTS
+from fairfl.simulation.backends.interface import LocalTraining, Work
+from fairfl.simulation.backends.select import make_backend
+from fairfl.simulation.clients import Clients
+from fairfl.simulation.evaluation import client_losses, count, evaluate
+from fairfl.simulation.losses import LOSSES
+from fairfl.simulation.seeds import seed_of
+from fairfl.simulation.training_spec import LocalOptimumSpec
+
+
+def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> dict[str, Any]:
+    """Train client 0 of `clients` alone until the curve is flat or the cap is reached; keep the best model seen.
+
+    Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped.
+    """
+    backend, x = make_backend(spec, clients, "auto", chosen)
+    rule = spec.local_optimum
+    loss = LOSSES[spec.loss]
+    # The client is number 0 in this job; its own branch of the seed tree keeps the clients' batches apart.
+    seed = seed_of(spec.seed, "optimum", spec.client)
+    local = LocalTraining(1, spec.batch_size, seed, spec.optimizer, spec.weight_decay)
+    rate = torch.tensor([spec.learning_rate], dtype=torch.float64)
+    # A check costs a forward pass. Ten per window keep that cheap and the stopping epoch exact to a tenth.
+    stride = max(1, rule.flat_window // 10)
+    losses: list[float] = []
+    best, reason, epoch = x, "cap", 0
+    while True:
+        if epoch % stride == 0 or epoch == rule.max_steps:
+            losses.append(float(client_losses(backend.forward, loss, x, clients.parts["train"])[0]))
+            if not math.isfinite(losses[-1]):
+                reason = "diverged"
+                break
+            if losses[-1] == min(losses):
+                best = x
+            if is_flat(losses, rule.flat_window // stride, rule.flat_tolerance):
+                reason = "flat"
+                break
+        if epoch == rule.max_steps:
+            break
+        x = x - backend.train(Work([0], x.unsqueeze(0), rate), local, epoch).delta[0]
+        epoch += 1
+    found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
+    for part in PARTS:
+        own = clients.parts[part]
+        measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), own, clients.classes)
+        value = float(measured.loss[0])
+        found[f"loss_{part}"] = value if math.isfinite(value) else None
+        asked = int(count(own, clients.classes).sum())
+        found[f"accuracy_{part}"] = float(measured.hits.sum()) / asked if asked else None
+    return found

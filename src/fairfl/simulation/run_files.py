@@ -1,0 +1,63 @@
+"""What a training reads of other jobs and what it leaves: curves, final model."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import torch
+
+from fairfl.runtime import result_files
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.result_files import LocalOptimum, Summary
+from fairfl.simulation.clients import Clients
+from fairfl.simulation.simulation import Result
+from fairfl.simulation.training_spec import TrainingSpec
+
+
+def history_table(result: Result) -> pa.Table:
+    """One line per evaluated round and client: losses (nats), accuracies and recalls (fractions)."""
+    names = [name for name in result.history[0] if name != "round"]
+    clients = result.history[0][names[0]].numel()
+    columns: dict[str, Any] = {
+        "round": torch.stack([row["round"] for row in result.history]).repeat_interleave(clients).numpy(),
+        "client": torch.arange(clients, dtype=torch.int32).repeat(len(result.history)).numpy(),
+    }
+    for name in names:
+        columns[name] = torch.cat([row[name] for row in result.history]).numpy()
+    return pa.table(columns)
+
+
+def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
+    """L*_k of one part, [K] nats, from the files of the local-optimum jobs."""
+    optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(clients)]
+    values = [getattr(optimum, f"loss_{part}") for optimum in optima]
+    return torch.tensor([float("nan") if v is None else v for v in values], dtype=torch.float64)
+
+
+def memberships(path: Path) -> torch.Tensor:
+    """The mixture that a run deployed at last, [K, M], from its summary.json."""
+    found = result_files.read(path, Summary).memberships
+    if found is None:
+        raise FairflError(f"{path}: the run has no memberships")
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def source(clients: Clients, model: torch.nn.Module) -> str:
+    """Where the data came from, and the model's first values if those are not drawn."""
+    return "; ".join(filter(None, [clients.source, getattr(model, "origin", "")]))
+
+
+def diverged(clients: Clients, result: Result) -> bool:
+    """True if the final loss of a client that has samples is not finite."""
+    final = result.history[-1]
+    losses = {name: final[f"loss_{name}"] for name in clients.parts if f"loss_{name}" in final}
+    return any(not bool(torch.isfinite(loss[clients.parts[name].counts > 0]).all()) for name, loss in losses.items())
+
+
+def kept_tensors(spec: TrainingSpec, result: Result) -> dict[str, torch.Tensor]:
+    """The final model and its path over the evaluated rounds, as far as the setting keeps them."""
+    tensors = {} if spec.keep == "nothing" else {"theta": result.x.cpu()}
+    if spec.keep == "path":
+        tensors["path"] = torch.stack(result.path)
+        tensors["path_rounds"] = torch.stack([row["round"] for row in result.history])
+    return tensors
