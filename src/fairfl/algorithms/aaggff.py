@@ -38,7 +38,7 @@ from pydantic import Field
 from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
-from fairfl.algorithms.shared.min_norm import min_norm
+from fairfl.algorithms.shared.min_norm import min_quadratic
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import OptionError
 
@@ -64,47 +64,34 @@ class Config(Strict):
 
 
 def responses(F: Tensor, config: Config) -> Tensor:
-    """CDF(u_k), [m], of losses F [m] in nats; of u = 1 if all losses are 0."""
+    """CDF(u_k), [m], of losses F [m] in nats, without the factor c; of u = 1 if all losses are 0."""
     mean = F.mean()
     u = torch.where(mean < 1e-12, torch.ones_like(F), F / mean)
     return CDFS[config.cdf](u)
 
 
-def newton_step(state: State, r: Tensor, config: Config) -> State:
-    """Variant S: the next state, from the responses r [K] without their factor 1/K."""
-    p, K = state["p"], len(r)
-    g = -(r / K) / (1 + p @ r / K)
+def newton_step(state: State, cdf: Tensor, form: str) -> State:
+    """Variant S: the next state, from CDF(u_k), [K]."""
+    p, K = state["p"], len(cdf)
+    g = -(cdf / K) / (1 + p @ cdf / K)  # r_k = CDF(u_k) / K
     G, H = state["G"] + g, state["H"] + g.outer(g)
-    at_p = state["gradients_at_p"] + g * (g @ p)
+    Hp = state["Hp"] + g * (g @ p)
     a, b, identity = 4, K / 4, torch.eye(K, dtype=H.dtype, device=H.device)
-    if config.form == "code":
+    if form == "code":
         linear, quadratic = G, (a + a * b) * identity + b * H
-    else:
-        linear, quadratic = G - b * at_p, a * identity + b * H
-    return {**state, "p": on_the_simplex(linear, quadratic, p / p.sum()), "G": G, "H": H, "gradients_at_p": at_p}
+    else:  # sum_s <g_s, p - p_s>^2 = p' H p - 2 <Hp, p> + a constant
+        linear, quadratic = G - b * Hp, a * identity + b * H
+    return {**state, "p": min_quadratic(linear, quadratic, begin=p / p.sum()), "G": G, "H": H, "Hp": Hp}
 
 
-def on_the_simplex(linear: Tensor, quadratic: Tensor, begin: Tensor) -> Tensor:
-    """argmin <linear, p> + p' quadratic p / 2 over p >= 0, sum p = 1, sought from `begin`; [K], [K, K], [K] -> [K].
-
-    There <linear, p> = p' (linear 1' + 1 linear') p / 2, as 1'p = 1, and neither a constant on `linear` nor a factor on
-    both changes the minimiser.
-    """
-    linear = linear - linear.mean()
-    Q = ((quadratic + linear + linear[:, None]) / quadratic.abs().max()).cpu()
-    one = torch.ones(len(Q), dtype=Q.dtype)
-    return min_norm(Q, 0 * one, one, begin.cpu()).to(linear.device)
-
-
-def leader_step(state: State, r: Tensor, reports: Reports, config: Config) -> State:
-    """Variant D: the next state, from the responses r [m] without their factor C."""
+def leader_step(state: State, cdf: Tensor, S: Tensor, t: int, response: str) -> State:
+    """Variant D: the next state, from CDF(u_k) of clients S, both [m], in round t from 1."""
     p, C, K = state["p"], state["C"], len(state["p"])
-    r, rbar = C * r, C * r.mean()
-    base = rbar if config.response == "doubly_robust" else 0 * rbar
-    rt = rbar.expand(K).index_copy(0, reports.clients, base + (r - rbar) / C)
+    r, rbar = C * cdf, C * cdf.mean()
+    base = rbar if response == "doubly_robust" else 0 * rbar
+    rt = rbar.expand(K).index_copy(0, S, base + (r - rbar) / C)
     den = 1 + rbar * p.sum()
     G = state["G"] - rt / den + rbar * (p @ (rt - rbar)) / den**2
-    t = reports.round + 1
     return {**state, "G": G, "p": (-G * sqrt(log(K)) / (sqrt(t + 1) * (2 + C))).softmax(dim=0)}
 
 
@@ -112,8 +99,10 @@ class AAggFF(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def init_state(self, federation: Federation) -> State:
-        """p [K], G [K], C = m/K; in variant S also H [K, K] and sum_s g_s <g_s, p_s> [K]. Raises OptionError if S is
-        asked for and not everybody takes part."""
+        """p [K], G [K], C = m/K; in variant S also H [K, K] and Hp = sum_s g_s <g_s, p_s> [K].
+
+        Raises OptionError if S is asked for and not everybody takes part.
+        """
         K = federation.clients
         m = federation.clients_per_round or K
         if self.config.variant == "S" and m < K:
@@ -122,15 +111,17 @@ class AAggFF(Algorithm[Config]):
         C = ones.new_tensor(m / K)
         state = {"p": ones / K if self.config.start == "uniform" else ones * C, "G": 0 * ones, "C": C}
         if self.config.variant == "S" or (self.config.variant == "auto" and m == K):
-            state |= {"H": ones.new_zeros(K, K), "gradients_at_p": 0 * ones}
+            state |= {"H": ones.new_zeros(K, K), "Hp": 0 * ones}
         return state
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        r = responses(reports.loss_received, self.config)
+        S, K = reports.clients, len(state["p"])
+        cdf = responses(reports.loss_received, self.config)
         if "H" in state:
-            state = newton_step(state, r.mean().expand(len(state["p"])).index_copy(0, reports.clients, r), self.config)
+            of_all = cdf.mean().expand(K).index_copy(0, S, cdf)  # lost reports have the mean response
+            state = newton_step(state, of_all, self.config.form)
         else:
-            state = leader_step(state, r, reports, self.config)
-        p = state["p"][reports.clients]
-        mass = p.sum()  # 0 where reports of variant S are lost and the others have no weight
-        return Aggregate(weights=torch.where(mass > 0, p / mass, 1 / len(p))), state
+            state = leader_step(state, cdf, S, reports.round + 1, self.config.response)
+        p = state["p"][S]
+        total = p.sum()  # 0 where reports of variant S are lost and the others have no weight
+        return Aggregate(weights=torch.where(total > 0, p / total, 1 / len(p))), state

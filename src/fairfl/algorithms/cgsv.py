@@ -48,8 +48,8 @@ class Config(Strict):
 
 
 def contributions(Q: Tensor, r: Tensor) -> Tensor:
-    """phi [m] from the inner products Q [m, m] of the u_k and the importances r [m]."""
-    lengths = Q.diagonal().sqrt() * (r @ Q @ r).clamp(min=0).sqrt()
+    """phi_k = cos(u_k, U), [m], from the inner products Q [m, m] of the u_k and the importances r [m]."""
+    lengths = Q.diagonal().sqrt() * (r @ Q @ r).clamp(min=0).sqrt()  # ||u_k|| ||U||
     return Q @ r / lengths.clamp(min=1e-10)
 
 
@@ -66,13 +66,13 @@ def shares(r: Tensor, config: Config) -> Tensor:
 
 
 def rewards(U: Tensor, q: Tensor, sizes: list[int], config: Config) -> Tensor:
-    """mask(U, q_k) for U [P], made of tensors of so many entries, and q [m] -> [m, P]."""
+    """mask(U, q_k), [m, P], for U [P], made of tensors of `sizes` entries, and q [m]."""
     masked = []
-    for part in U.split(sizes):
-        keep = (q * len(part)).ceil().long().clamp(max=len(part) - config.official_topk)
-        magnitude = part.abs()
-        last = torch.cat([magnitude.new_tensor([inf]), magnitude.sort(descending=True).values])[keep]
-        masked.append(torch.where(magnitude >= last[:, None], part, 0))
+    for U_l in U.split(sizes):
+        entries = (q * len(U_l)).ceil().long().clamp(max=len(U_l) - config.official_topk)
+        magnitude = U_l.abs()
+        falling = torch.cat([magnitude.new_tensor([inf]), magnitude.sort(descending=True).values])
+        masked.append(torch.where(magnitude >= falling[entries][:, None], U_l, 0))
     return torch.cat(masked, dim=1)
 
 
@@ -93,22 +93,21 @@ class CGSV(Algorithm[Config]):
         return Plan(start=state["w"][received.clients])
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        S, D, P = reports.clients, reports.delta, reports.delta.shape[-1]
+        S, D, P, config = reports.clients, reports.delta, reports.delta.shape[-1], self.config
         total = state["r"][S].sum()
         r = state["r"][S] / total
-        products = gram(D).to(D.device)
-        unit = self.config.gamma / (products.diagonal().sqrt() + 1e-7)
-        U = -((r * unit).to(D.dtype) @ D)
-        phi = contributions(unit[:, None] * products * unit, r)
-        new = importances(torch.where(state["known"][S], r, 0.0), phi, self.config)
-        earned = rewards(U, shares(new, self.config), state["sizes"].tolist(), self.config)
-        w = torch.cat([reports.start[:, :P] + earned, reports.trained[:, P:]], dim=1)
-        state = state | {
+        DD = gram(D).to(D.device)
+        length = config.gamma / (DD.diagonal().sqrt() + 1e-7)
+        U = -((r * length).to(D.dtype) @ D)  # u_k = -length_k D_k
+        phi = contributions(length[:, None] * DD * length, r)
+        r_next = importances(torch.where(state["known"][S], r, 0.0), phi, config)
+        reward = rewards(U, shares(r_next, config), state["sizes"].tolist(), config)
+        w = torch.cat([reports.start[:, :P] + reward, reports.trained[:, P:]], dim=1)
+        return Aggregate(weights=r * length), state | {
             "w": state["w"].index_copy(0, S, w),
-            "r": state["r"].index_copy(0, S, new * total),
+            "r": state["r"].index_copy(0, S, r_next * total),
             "known": state["known"].index_fill(0, S, True),
         }
-        return Aggregate(weights=r * unit), state
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         return EvaluationModels(state["w"])

@@ -16,9 +16,9 @@ from typing import Literal
 
 import torch
 from pydantic import Field
-from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
+from fairfl.algorithms.shared.core_stability import core_weights, utility_bound
 from fairfl.experiments.base import Strict
 
 
@@ -26,17 +26,6 @@ class Config(Strict):
     M: float = Field(5.0, gt=0, description="loss at which the utility of a client is 0, nats; 5 is for 10 classes")
     epsilon: float = Field(0.2, gt=0, description="smallest utility that counts, nats")
     weighting: Literal["uniform", "size"] = Field("uniform", description="f_k: 1, or n_k")
-
-
-def bound(M: Tensor, F: Tensor, config: Config) -> Tensor:
-    """M, [] nats, set by the losses F [m] if it is not known yet."""
-    return torch.where(M > 0, M, (1.2 * F.max()).clamp(min=config.M))
-
-
-def core_weights(M: Tensor, F: Tensor, f: Tensor, epsilon: float) -> Tensor:
-    """w [m] of sum 1, from losses F [m] in nats and flags f [m]."""
-    w = f / (M - F).clamp(min=epsilon)
-    return w / w.sum()
 
 
 class CoreFed(Algorithm[Config]):
@@ -49,6 +38,6 @@ class CoreFed(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         F, n = reports.loss_received, reports.samples
-        M = bound(state["M"], F, self.config)
+        M = utility_bound(state["M"], F, self.config.M)
         f = n if self.config.weighting == "size" else torch.ones_like(n)
         return Aggregate(weights=core_weights(M, F, f, self.config.epsilon)), {"M": M}

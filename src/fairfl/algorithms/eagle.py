@@ -9,7 +9,8 @@
     y     <- y - eta w_k grad L_k(y)                                  local step, line 18
     x     <- (1/K) sum_k x_k                                          line 9
 
-The weights of a round stem from the gaps of the round before (lag 1); the first round has w = 1.
+The weights of a round stem from the gaps of the round before (lag 1); the first round has w = 1. Instead of the local
+steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k, the same for one local step.
 """
 
 from typing import Literal
@@ -33,7 +34,7 @@ class Config(Strict):
 
 
 def gap_weights(r: Tensor, config: Config) -> Tensor:
-    """Line 8 and the normalisation of section 3.2: gaps [K] in nats -> weights [K]."""
+    """Line 8 and the normalisation of section 3.2: gaps r [K] in nats -> weights w [K]."""
     K = r.numel()
     w = torch.ones_like(r) if K == 1 else 1 + config.scale * config.lam * K / (K - 1) * (r - r.mean())
     length = w.norm()
@@ -42,23 +43,24 @@ def gap_weights(r: Tensor, config: Config) -> Tensor:
     return w / length * (K**0.5 if config.norm == "l2_k" else 1)
 
 
-def _weights(state: State, received: Received, config: Config) -> Tensor:
-    if config.lag == 1:
-        return state["w"][received.clients]
-    return gap_weights(received.val_received - received.val_best, config)
-
-
 class Eagle(Algorithm[Config]):
     measurements = ("val_received", "val_best")
 
     def init_state(self, federation: Federation) -> State:
+        """w [K], for the next round."""
         return {"w": gap_weights(torch.zeros_like(federation.samples), self.config)}
 
+    def weights(self, state: State, received: Received) -> Tensor:
+        """w of this round's clients, [m]."""
+        r = received.val_received - received.val_best
+        return state["w"][received.clients] if self.config.lag == 1 else gap_weights(r, self.config)
+
     def configure_clients(self, state: State, received: Received) -> Plan:
-        return Plan(lr_scale=_weights(state, received, self.config) if self.config.where == "client_lr" else None)
+        return Plan(lr_scale=self.weights(state, received)) if self.config.where == "client_lr" else Plan()
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        uniform = torch.ones_like(reports.samples) / reports.samples.numel()
+        S = reports.clients
+        uniform = torch.ones_like(reports.samples) / len(S)
+        w = uniform * self.weights(state, reports) if self.config.where == "server" else uniform
         r = reports.val_received - reports.val_best
-        weights = uniform if self.config.where == "client_lr" else uniform * _weights(state, reports, self.config)
-        return Aggregate(weights), {"w": state["w"].index_copy(0, reports.clients, gap_weights(r, self.config))}
+        return Aggregate(weights=w), {"w": state["w"].index_copy(0, S, gap_weights(r, self.config))}

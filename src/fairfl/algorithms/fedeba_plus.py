@@ -29,7 +29,6 @@ Assumed        values of alpha and tau; g_k from the first batch, that of the fi
 from typing import Literal
 
 from pydantic import Field
-from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared import entropy
@@ -51,18 +50,6 @@ class Config(Strict):
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
 
-def unfair(received: Received, config: Config) -> bool:
-    """Gradient alignment, not model alignment."""
-    return config.alpha > 0 and entropy.angle(received.loss_received) > config.theta
-
-
-def one_step_update(reports: Reports, config: Config) -> Tensor:
-    """D_a of eq. (9), [P]."""
-    q = entropy.prior(reports.samples, config)
-    steps = reports.steps if config.rescale_model_alignment else 1
-    return reports.learning_rate * entropy.weighted(q * steps, reports.gradient)
-
-
 class FedEBAPlus(Algorithm[Config]):
     measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
     measures_objective = True
@@ -76,20 +63,26 @@ class FedEBAPlus(Algorithm[Config]):
         """How many rounds had gradient alignment, [], if any can."""
         return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
 
+    def is_unfair(self, received: Received) -> bool:
+        """Gradient alignment, not model alignment."""
+        return self.config.alpha > 0 and entropy.angle(received.loss_received) > self.config.theta
+
     def configure_clients(self, state: State, received: Received) -> Plan:
-        if not unfair(received, self.config):
+        if not self.is_unfair(received):
             return Plan()
         w = entropy.weights(received.loss_received, received, self.config)
-        return Plan(mix=self.config.alpha, direction=entropy.weighted(w, received.gradient))
+        g_b = entropy.weighted(w, received.gradient)  # eq. (10)
+        return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha = self.config.alpha
+        alpha, q = self.config.alpha, entropy.prior(reports.samples, self.config)
+        w = q
         if self.config.aggregation == "entropy":
-            w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)
-        else:
-            w = entropy.prior(reports.samples, self.config)
+            w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        if unfair(reports, self.config):
+        if self.is_unfair(reports):
             return Aggregate(w), {"aligned": state["aligned"] + 1}
-        return Aggregate((1 - alpha) * w, extra=alpha * one_step_update(reports, self.config)), state
+        steps = reports.steps if self.config.rescale_model_alignment else 1
+        D_a = reports.learning_rate * entropy.weighted(q * steps, reports.gradient)  # eq. (9)
+        return Aggregate((1 - alpha) * w, extra=alpha * D_a), state  # eq. (8)

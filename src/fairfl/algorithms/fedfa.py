@@ -46,19 +46,18 @@ class Config(Strict):
         return self
 
 
-def shares(information: Tensor) -> Tensor:
+def normalise(information: Tensor) -> Tensor:
     """Divided by their sum, [m]; negative ones, which stem from the small constants alone, count as 0."""
     information = information.clamp(min=0)
     total = information.sum()
     return torch.where(total > 0, information / total, 1 / information.numel())
 
 
-def information_weights(accuracy: Tensor, count: Tensor, config: Config) -> Tensor:
+def information_weights(a: Tensor, c: Tensor, config: Config) -> Tensor:
     """w_k of the clients of a round, [m], from their training accuracies (fractions) and numbers of rounds."""
-    total = accuracy.sum()
-    accuracy_share = torch.where(total > 0, accuracy / total, 1 / accuracy.numel())
-    A = shares(-torch.log2(accuracy_share + 1e-6))
-    C = shares(-torch.log2(1 - count / count.sum() + 1e-5))
+    a_share = torch.where(a.sum() > 0, a / a.sum(), 1 / a.numel())
+    A = normalise(-torch.log2(a_share + 1e-6))
+    C = normalise(-torch.log2(1 - c / c.sum() + 1e-5))
     return config.alpha * A + config.beta * C
 
 
@@ -71,20 +70,25 @@ class FedFa(Algorithm[Config]):
         return ("accuracy_after",) if self.config.acc_of == "local" else ("accuracy_received",)
 
     def init_state(self, federation: Federation) -> State:
+        """v [P], and in how many rounds each client took part, [K]."""
         P = federation.parameters
-        return {"momentum": torch.zeros_like(federation.x[:P]), "count": torch.zeros_like(federation.samples)}
+        return {"momentum": torch.zeros_like(federation.x[:P]), "rounds": torch.zeros_like(federation.samples)}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(momentum=self.config.gamma_c)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        count = state["count"][reports.clients] + 1
-        if self.config.weighting == "uniform":
-            w = torch.ones_like(count) / count.numel()
+        S, D, eta, config = reports.clients, reports.delta, reports.learning_rate, self.config
+        c = state["rounds"][S] + 1
+        if config.weighting == "uniform":
+            w = torch.ones_like(c) / c.numel()
         else:
-            accuracy = reports.accuracy_after if self.config.acc_of == "local" else reports.accuracy_received
-            w = information_weights(accuracy, count, self.config)
-        Delta = -(w.to(reports.delta.dtype) @ reports.delta)
-        v = self.config.gamma_s * state["momentum"] + (1 - self.config.gamma_s) * Delta
-        extra = -self.config.sign * reports.learning_rate * v
-        return Aggregate(w, extra), {"momentum": v, "count": state["count"].index_copy(0, reports.clients, count)}
+            a = reports.accuracy_after if config.acc_of == "local" else reports.accuracy_received
+            w = information_weights(a, c, config)
+        Delta = -(w.to(D.dtype) @ D)
+        v = config.gamma_s * state["momentum"] + (1 - config.gamma_s) * Delta
+        # x + Delta + sign eta v = x - (sum_k w_k D_k - sign eta v)
+        return Aggregate(w, extra=-config.sign * eta * v), {
+            "momentum": v,
+            "rounds": state["rounds"].index_copy(0, S, c),
+        }

@@ -27,12 +27,12 @@ class Config(Strict):
     mode: Literal["count", "scaled"] = Field("count", description="w_k by s_k + 1, or by n_k + s_k")
 
 
-def checked(bits: State, right: Tensor) -> State:
-    """The bits of the clients, each [m, n_max], after a check that found `right`, bool of that shape."""
+def check(bits: State, right: Tensor) -> State:
+    """The bits of some clients, each [m, n_max], after a check that found `right`, bool of that shape."""
     return {
-        "last": right,
-        "learned": bits["learned"] | right,
-        "forgotten": bits["forgotten"] | (bits["last"] & ~right),
+        "right_last": right,
+        "right_ever": bits["right_ever"] | right,
+        "forgotten": bits["forgotten"] | (bits["right_last"] & ~right),
     }
 
 
@@ -41,23 +41,22 @@ class FedWAvg(Algorithm[Config]):
     is_reconstructed = True
 
     def init_state(self, federation: Federation) -> State:
-        """Of every sample, [K, n_max] bool: right at the last check, right at any, had an event.
+        """Of every sample, [K, n_max] bool: right at the last check, right at any, had a forgetting event.
 
         Raises FairflError if the samples have no class.
         """
         class_counts("fedwavg", federation)
-        bits = torch.zeros(
-            federation.clients, int(federation.samples.max()), dtype=torch.bool, device=federation.samples.device
-        )
-        return {"last": bits, "learned": bits, "forgotten": bits}
+        n = federation.samples
+        none = torch.zeros(federation.clients, int(n.max()), dtype=torch.bool, device=n.device)
+        return {"right_last": none, "right_ever": none, "forgotten": none}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S, n = reports.clients, reports.samples
-        bits = {name: own[S] for name, own in state.items()}
-        for correct in (reports.correct_received, reports.correct_after):
-            bits = checked(bits, correct == 1)
-        samples = reports.correct_after >= 0  # and not padding
-        s = (samples & (bits["forgotten"] | ~bits["learned"])).sum(1)
+        bits = {name: of_all[S] for name, of_all in state.items()}
+        for correct in (reports.correct_received, reports.correct_after):  # at x, then at x_k
+            bits = check(bits, correct == 1)
+        forgettable = bits["forgotten"] | ~bits["right_ever"]
+        s = (forgettable & (reports.correct_after >= 0)).sum(1)  # without the padding behind n_k
         w = s + 1.0 if self.config.mode == "count" else n + s
-        state = {name: own.index_copy(0, S, bits[name]) for name, own in state.items()}
+        state = {name: of_all.index_copy(0, S, bits[name]) for name, of_all in state.items()}
         return Aggregate(weights=w.to(n.dtype) / w.sum()), state

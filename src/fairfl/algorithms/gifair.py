@@ -60,6 +60,7 @@ class GIFAIR(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def init_state(self, federation: Federation) -> State:
+        """Of all clients, in client mode: p [K], and F [K] as reported last, NaN: not yet."""
         if self.config.mode == "server":
             return {}
         n = federation.samples
@@ -73,6 +74,6 @@ class GIFAIR(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         p, F = reports.samples / reports.samples.sum(), reports.loss_received
-        if self.config.mode == "client":
-            return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}
-        return Aggregate(weights=p + strength(p, self.config) * rank_term(F)), state
+        if self.config.mode == "server":
+            return Aggregate(weights=p + strength(p, self.config) * rank_term(F)), state
+        return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}

@@ -52,19 +52,6 @@ class Config(Strict):
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
 
-def unfair(state: State, received: Received, config: Config) -> bool:
-    """Gradient alignment, not model alignment."""
-    if config.angle_from == "previous":
-        return bool(state["angle"] > config.theta)
-    return entropy.angle(received.loss_received) > config.theta
-
-
-def fair_gradient(reports: Reports, w: Tensor, config: Config) -> Tensor:
-    """g_b of eq. (12), [P], from the weights w just used, [m]."""
-    v = w if config.gradient_weights == "aggregation" else entropy.weights(reports.loss_received, reports, config)
-    return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
-
-
 class PracFedEBAPlus(Algorithm[Config]):
     measurements = ("loss_received", "loss_after")
     measures_objective = True
@@ -77,24 +64,35 @@ class PracFedEBAPlus(Algorithm[Config]):
         """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
         return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
 
+    def is_unfair(self, state: State, received: Received) -> bool:
+        """Gradient alignment, not model alignment."""
+        if self.config.angle_from == "previous":
+            return bool(state["angle"] > self.config.theta)
+        return entropy.angle(received.loss_received) > self.config.theta
+
     def configure_clients(self, state: State, received: Received) -> Plan:
-        if "g_b" in state and unfair(state, received, self.config):
-            return Plan(mix=self.config.alpha, direction=state["g_b"])
+        if "g_b" in state and self.is_unfair(state, received):
+            return Plan(mix=self.config.alpha, direction=state["g_b"])  # eq. (11)
         return Plan()
 
+    def fair_gradient(self, reports: Reports, w: Tensor) -> Tensor:
+        """g_b of eq. (12), [P], from the weights w just used, [m]."""
+        v = w
+        if self.config.gradient_weights == "received":
+            v = entropy.weights(reports.loss_received, reports, self.config)
+        return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
+
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha, F = self.config.alpha, entropy.losses(reports, self.config)
-        w = entropy.weights(F, reports, self.config)
+        alpha, q = self.config.alpha, entropy.prior(reports.samples, self.config)
+        F = entropy.losses(reports, self.config)
+        w = entropy.weights(F, reports, self.config)  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        following = {
-            "aligned": state["aligned"],
-            "g_b": fair_gradient(reports, w, self.config),
-            "angle": w.new_tensor(entropy.angle(F)),
-        }
+        g_b, angle = self.fair_gradient(reports, w), w.new_tensor(entropy.angle(F))
+        following = {"aligned": state["aligned"], "g_b": g_b, "angle": angle}
         if "g_b" not in state:
             return Aggregate(w), following
-        if unfair(state, reports, self.config):
+        if self.is_unfair(state, reports):
             return Aggregate(w), following | {"aligned": state["aligned"] + 1}
-        one_step = entropy.weighted(entropy.prior(reports.samples, self.config) / reports.steps, reports.delta)
-        return Aggregate((1 - alpha) * w, extra=alpha * one_step), following
+        one_step = entropy.weighted(q / reports.steps, reports.delta)  # sum_k q_k D_k / J_k
+        return Aggregate((1 - alpha) * w, extra=alpha * one_step), following  # eq. (8)

@@ -20,8 +20,8 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from fairfl.algorithms.core_fed import bound, core_weights
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
+from fairfl.algorithms.shared.core_stability import core_weights, utility_bound
 from fairfl.algorithms.shared.veto_core import elected
 from fairfl.experiments.base import Strict
 
@@ -35,16 +35,18 @@ class Config(Strict):
 def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
     """lam of the new candidates, [J - 1, m], rows of sum 1."""
     n = reports.samples
+    p = n / n.sum()
     core = core_weights(M, reports.loss_received, torch.ones_like(n), config.epsilon)
     draw = torch.Generator().manual_seed(reports.seed)
     drawn = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
-    ranks = reports.clients.cpu().argsort().argsort()  # the draws belong to clients, in whatever order they report
-    drawn = drawn[ranks].to(n.device).T
-    return torch.cat([torch.stack([n / n.sum(), core]), drawn / drawn.sum(1, keepdim=True)])[: config.J - 1]
+    by_client = reports.clients.cpu().argsort().argsort()  # draws belong to clients, in whatever order they report
+    drawn = drawn[by_client].to(n.device).T
+    dirichlet = drawn / drawn.sum(1, keepdim=True)
+    return torch.cat([torch.stack([p, core]), dirichlet])[: config.J - 1]
 
 
 def candidates(reports: Reports, lam: Tensor) -> Tensor:
-    """x - lam D with the buffers of the clients, and x, [J, P + B]; lam [J - 1, m]."""
+    """x - sum_k lam_k D_k with the mean buffers of the clients, and the old x, [J, P + B]; lam [J - 1, m]."""
     x, P = reports.x, reports.delta.shape[-1]
     new = x[:P] - lam.to(x.dtype) @ reports.delta
     if reports.buffers is not None:
@@ -70,19 +72,20 @@ class RankCoreFed(Algorithm[Config]):
         return self.config.J * federation.x.numel(), federation.x.numel()
 
     def init_state(self, federation: Federation) -> State:
-        """M of CoreFed, []; 0 as long as it is not known."""
+        """M of CoreFed, []; 0 as long as it is not known. Between training and vote also the candidates [J, P + B]."""
         return {"M": federation.samples.new_zeros(())}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         if received.exchange == 0:
             return Plan()
-        return Plan(start=state["candidates"].unsqueeze(1).expand(-1, len(received.clients), -1), epochs=0)
+        m = len(received.clients)
+        return Plan(start=state["candidates"].unsqueeze(1).expand(-1, m, -1), epochs=0)  # measured, not trained
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         if self.config.J == 1:
             return Aggregate(weights=reports.samples / reports.samples.sum()), state
         if reports.exchange == 0:
-            M = bound(state["M"], reports.loss_received, self.config)
+            M = utility_bound(state["M"], reports.loss_received, self.config.M)
             return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, self.config))}
         winner = state["candidates"][elected(reports.loss_after.T)]
         return Aggregate(model=winner.clone()), {"M": state["M"]}  # a view would keep all of them, in checkpoints too

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairfl.algorithms import afl
-from fairfl.algorithms.afl import project
 from fairfl.algorithms.interface import Federation
+from fairfl.algorithms.shared.simplex import project_on_simplex
 from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, step
 
 
@@ -19,15 +19,15 @@ def vector(*values: float) -> torch.Tensor:
 
 
 def test_projection_examples():
-    close(project(vector(0.9, 0.5, -0.2)), [0.7, 0.3, 0.0])
-    close(project(vector(1.5, 0.4)), [1.0, 0.0])
-    close(project(vector(0.30, 0.45), 0.5), [0.175, 0.325])
+    close(project_on_simplex(vector(0.9, 0.5, -0.2)), [0.7, 0.3, 0.0])
+    close(project_on_simplex(vector(1.5, 0.4)), [1.0, 0.0])
+    close(project_on_simplex(vector(0.30, 0.45), 0.5), [0.175, 0.325])
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=12), st.floats(0.01, 3))
 def test_projection_is_the_nearest_point_of_the_simplex(values, total):
     y = vector(*values)
-    v = project(y, total)
+    v = project_on_simplex(y, total)
     assert (v >= 0).all()
     close(v.sum(), total, 1e-9)
     # Optimality: y - v is constant where v > 0 and not larger elsewhere.
@@ -67,7 +67,7 @@ def test_uniform_start():
 
 
 def test_projection_onto_nothing():
-    close(project(vector(0.9, 0.5), 0.0), [0.0, 0.0], 0)
+    close(project_on_simplex(vector(0.9, 0.5), 0.0), [0.0, 0.0], 0)
 
 
 def test_clients_without_mass_are_averaged_by_size():

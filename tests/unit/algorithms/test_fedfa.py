@@ -23,7 +23,7 @@ def rounds(*earlier, ids=(0, 1, 2), accuracy=ACCURACY, trained=TRAINED, steps=1,
     state = fedfa.FedFa(config).init_state(
         Federation(torch.ones(3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64))
     )
-    state = {**state, "count": counted(*(earlier or (0, 0, 0)))}
+    state = {**state, "rounds": counted(*(earlier or (0, 0, 0)))}
     x, ids = torch.zeros(2, dtype=torch.float64), torch.tensor(ids)
     for _ in range(steps):
         report = Reports(
@@ -46,7 +46,7 @@ def test_example(sign, x):
     close(actual, x)
     close(w, [0.167879, 0.311556, 0.520565])
     close(state["momentum"], [0.344222, 0.416061])
-    close(state["count"], [1.0, 2.0, 3.0])
+    close(state["rounds"], [1.0, 2.0, 3.0])
 
 
 def test_accuracies_in_percent_give_the_same_weights():
@@ -57,7 +57,7 @@ def test_second_round_of_the_example():
     """Same models and accuracies, counts 2, 2, 4."""
     config = fedfa.Config()
     x, _, state = rounds(0, 1, 2)
-    state = {**state, "count": counted(1, 1, 3)}
+    state = {**state, "rounds": counted(1, 1, 3)}
     report = Reports(
         clients=torch.arange(3),
         samples=torch.ones(3, dtype=torch.float64),
@@ -101,7 +101,7 @@ def test_beta_one_ignores_the_accuracies():
 
 
 def test_absent_clients_are_not_counted():
-    close(rounds(ids=(0, 2), steps=3)[2]["count"], [3.0, 0.0, 3.0])
+    close(rounds(ids=(0, 2), steps=3)[2]["rounds"], [3.0, 0.0, 3.0])
 
 
 def test_accuracies_of_zero_weigh_equally():

@@ -70,10 +70,10 @@ def test_what_is_forgettable():
     w, state = played(n, [two], state=state)
     close(w, [4 / 5, 1 / 5])  # and the fourth, for ever
     assert state["forgotten"][0].tolist() == [False, False, True, True]
-    assert state["learned"][0].tolist() == [False, True, True, True]
+    assert state["right_ever"][0].tolist() == [False, True, True, True]
     w, state = played(n, [(bits("1111", "1---"), bits("1111", "1---"))], state=state)
     close(w, [3 / 4, 1 / 4])  # the first is learned now
-    assert not state["learned"][1, 1:].any()
+    assert not state["right_ever"][1, 1:].any()
 
 
 def test_clients_that_are_not_drawn_keep_their_bits():
@@ -128,8 +128,8 @@ def test_in_the_engine():
     run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
     drawn = set(run.select_clients())
     run.run_round()
-    assert run.state["learned"].shape == (3, 9)
+    assert run.state["right_ever"].shape == (3, 9)
     for k, n in enumerate([4, 6, 9]):
-        assert not run.state["learned"][k, n:].any()
-        assert run.state["learned"][k].any() == (k in drawn)
+        assert not run.state["right_ever"][k, n:].any()
+        assert run.state["right_ever"][k].any() == (k in drawn)
     run.run()

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from fairfl.algorithms import rank_core_fed
-from fairfl.algorithms.core_fed import core_weights
 from fairfl.algorithms.interface import Federation, Reports
 from fairfl.algorithms.shared import veto_core
+from fairfl.algorithms.shared.core_stability import core_weights
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import SAMPLES, F, X, close, received, reports, start

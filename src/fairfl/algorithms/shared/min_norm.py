@@ -48,6 +48,18 @@ def min_norm(Q: Tensor, lower: Tensor, upper: Tensor, start: Tensor) -> Tensor:
     raise ArithmeticError(f"min-norm weights: Frank-Wolfe gap {frank_wolfe_gap(lam, Q, lower, upper):.1e} above {GAP}")
 
 
+def min_quadratic(linear: Tensor, quadratic: Tensor, begin: Tensor) -> Tensor:
+    """argmin <linear, p> + p' quadratic p / 2 over p >= 0, sum p = 1, sought from `begin`; [K], [K, K], [K] -> [K].
+
+    There <linear, p> = p' (linear 1' + 1 linear') p / 2, as 1'p = 1, and neither a constant on `linear` nor a factor on
+    both changes the minimiser.
+    """
+    linear = linear - linear.mean()
+    Q = ((quadratic + linear + linear[:, None]) / quadratic.abs().max()).cpu()
+    one = torch.ones(len(Q), dtype=Q.dtype)
+    return min_norm(Q, 0 * one, one, begin.cpu()).to(linear.device)
+
+
 def _direction(Q: Tensor, slope: Tensor, free: Tensor) -> Tensor:
     """Newton's direction among the free coordinates with sum 0, and 0 elsewhere, [m]."""
     F = free.nonzero().squeeze(1)
