@@ -1,4 +1,4 @@
-"""fairfl.jobs.timing: what is repeated how often, in which order, by a clock that the tests turn. No time is asserted."""
+"""fairfl.jobs.timing: what is repeated how often, in which order, by a clock that tests turn. No time is asserted."""
 
 import json
 
@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairfl.data.interface import assemble
+from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
 from fairfl.jobs.prepare import write
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
@@ -160,12 +161,14 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
 def test_tables_read_what_was_written(job) -> None:
     found = timed(job())
     assert found.machine.endswith(", 1 thread")
-    assert len(found.of("qffl", (("q", 1.0),), "inference_seconds")) == 2
-    assert len(found.of("anything", (), "metric_seconds_faa")) == 4  # whichever algorithm the numbers come from
-    assert found.of("qffl", (), "inference_seconds") == []
+    assert len(found.of(Variant("qffl", {"q": 1}), "inference_seconds")) == 2
+    assert (
+        len(found.of(Variant("anything", {}), "metric_seconds_faa")) == 4
+    )  # whatever the numbers come from
+    assert found.of(Variant("qffl", {}), "inference_seconds") == []
 
 
-def test_rounds_of_all_arms_are_interleaved(job, monkeypatch) -> None:
+def test_rounds_of_all_variants_are_interleaved(job, monkeypatch) -> None:
     seen = []
     run_round = Simulation.run_round
 
