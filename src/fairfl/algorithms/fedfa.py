@@ -40,7 +40,7 @@ class Config(Strict):
     sign: Literal[-1, 1] = Field(-1, description="server momentum subtracted (released code) or added (paper)")
 
     @model_validator(mode="after")
-    def _shares(self):
+    def _shares(self) -> "Config":
         if not isclose(self.alpha + self.beta, 1, abs_tol=1e-9):
             raise ValueError(f"alpha {self.alpha} and beta {self.beta} must sum to 1, e.g. beta {1 - self.alpha:g}")
         return self

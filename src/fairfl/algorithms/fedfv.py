@@ -86,7 +86,7 @@ def rescale(G: Tensor, g: Span, m: int) -> Tensor:
     mean = torch.zeros_like(G)
     mean[:m] = 1 / m
     # Updates are float32: 3e-7 of their lengths is rounding.
-    if g.square(G) <= max(ZERO, 1e-13 * g.parts(G)):
+    if g.square(G) <= max(ZERO, 1e-13 * float(g.parts(G))):
         return torch.zeros_like(G)
     return G * (g.square(mean) / g.square(G)).sqrt()
 

@@ -42,6 +42,8 @@ State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
 # (y [P], place of the client among those of the round) -> what is added to its gradient, [P]
 Force = Callable[[Tensor, int], Tensor]
+# What an algorithm has not named in `measurements` is not there: using it fails at once.
+NOT_MEASURED: Any = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Federation:
     clients_per_round: int = 0  # m; 0: all
     parameters: int | None = None  # P; None: all of x
     shapes: tuple[tuple[int, ...], ...] = ()  # of the parameters, in the order of x
-    labels: Tensor | None = None  # [K, C] float64, training samples of each class
-    memberships: Tensor | None = None  # [K, M] float64, rows sum to 1
+    labels: Tensor = NOT_MEASURED  # [K, C] float64, training samples of each class
+    memberships: Tensor = NOT_MEASURED  # [K, M] float64, rows sum to 1
     model: dict[str, Any] = field(default_factory=dict)  # the setting's, {name: ..., **parameters}
     seed: int = 0  # of the server's own draws before the first round
 
@@ -68,7 +70,7 @@ class Federation:
 
 @dataclass(frozen=True)
 class Received:
-    """What the round's clients know before they train. Losses are [m] float64, None if not asked for."""
+    """What the round's clients know before they train. Losses are [m] float64, there if `measurements` names them."""
 
     clients: Tensor  # [m] int64, ids
     samples: Tensor  # [m] float64, training samples n_k
@@ -77,12 +79,12 @@ class Received:
     round: int = 0  # t, from 0
     exchange: int = 0  # of the round, from 0
     seed: int = 0  # of the server's own draws in this exchange
-    gradient: Tensor | None = None  # [m, P], g_k
-    correct_received: Tensor | None = None  # [m, n_max] int8
-    loss_received: Tensor | None = None
-    accuracy_received: Tensor | None = None
-    val_received: Tensor | None = None
-    val_best: Tensor | None = None
+    gradient: Tensor = NOT_MEASURED  # [m, P], g_k
+    correct_received: Tensor = NOT_MEASURED  # [m, n_max] int8
+    loss_received: Tensor = NOT_MEASURED
+    accuracy_received: Tensor = NOT_MEASURED
+    val_received: Tensor = NOT_MEASURED
+    val_best: Tensor = NOT_MEASURED
 
 
 @dataclass(frozen=True)
@@ -90,17 +92,16 @@ class Reports(Received):
     """What the clients send back."""
 
     delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
-    start: Tensor | None = None  # [m, P + B] or [models, m, P + B], where training began
+    start: Tensor = NOT_MEASURED  # [m, P + B] or [models, m, P + B], where training began
     buffers: Tensor | None = None  # [m, B] or [models, m, B], of the trained models; None: they have none
-    loss_after: Tensor | None = None
-    accuracy_after: Tensor | None = None
-    correct_after: Tensor | None = None  # [m, n_max] int8
-    steps: Tensor | None = None  # [m] float64, J_k, local steps taken
+    loss_after: Tensor = NOT_MEASURED
+    accuracy_after: Tensor = NOT_MEASURED
+    correct_after: Tensor = NOT_MEASURED  # [m, n_max] int8
+    steps: Tensor = NOT_MEASURED  # [m] float64, J_k, local steps taken
 
     @property
     def trained(self) -> Tensor:
         """The trained models, [m, P + B] or [models, m, P + B]."""
-        assert self.start is not None
         if self.buffers is None:
             return self.start - self.delta
         return torch.cat([self.start[..., : self.delta.shape[-1]] - self.delta, self.buffers], dim=-1)

@@ -61,7 +61,7 @@ class Config(Strict):
     )
 
     @model_validator(mode="after")
-    def _stable(self):
+    def _stable(self) -> "Config":
         if self.p == 2 and self.eta_o * self.lam >= 2:
             most = f"it must stay below 2 / {self.lam} = {2 / self.lam:g}"
             raise ValueError(f"eta_o {self.eta_o} diverges at lambda {self.lam}; {most}")
@@ -94,7 +94,8 @@ class LpProj(Algorithm[Config]):
 
         Raises OptionError if more rows are to be orthogonal than there are parameters.
         """
-        K, x, parameters, d_sub = federation.clients, federation.x, federation.parameters, self.config.d_sub
+        K, x, d_sub = federation.clients, federation.x, self.config.d_sub
+        parameters = federation.parameters or x.shape[-1]
         if self.config.orthogonalize and d_sub > parameters:
             raise OptionError(
                 f"lp_proj: d_sub: {d_sub} rows of {parameters} parameters cannot be orthogonal; at most {parameters}"

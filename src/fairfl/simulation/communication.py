@@ -22,7 +22,6 @@ class Communication:
 
     def add(self, reports: Reports, plan: Plan) -> None:
         """One exchange with the clients of a round, who are sent x and answer with `reports`."""
-        assert reports.start is not None
         clients = len(reports.clients)
         down, up = reports.x.numel(), reports.start.numel() // clients
         if self.traffic is not None:

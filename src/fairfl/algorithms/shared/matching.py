@@ -24,7 +24,7 @@ from scipy.optimize import linear_sum_assignment
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Rows = Sequence[Array]  # of each client
+Rows = Sequence[Array] | Array  # of each client
 Assignments = dict[int, Indices]  # client -> the neuron of each of its rows
 
 POPULAR = 10  # rows, above which a neuron is no more popular: the authors' code
@@ -141,7 +141,7 @@ def match(
         raise ValueError(f"at most {prior.width} global neurons, but a client has {widest}")
     assignments: Assignments = {}
     by_width = sorted(range(len(rows)), key=lambda j: -len(rows[j]))
-    for order in (by_width, *(draw.permutation(len(rows)) for _ in range(sweeps))):
+    for order in (by_width, *(draw.permutation(len(rows)).tolist() for _ in range(sweeps))):
         assignments = sweep(order, rows, precisions, assignments, prior)
     return [assignments[j] for j in range(len(rows))], combine(rows, precisions, assignments, prior)
 
