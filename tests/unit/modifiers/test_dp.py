@@ -58,7 +58,7 @@ def test_clipped_vectors_are_no_longer_than_c_and_keep_their_direction(vector, c
     clipped = private([z], clip=clip)[0]
     assert clipped.norm() <= clip * (1 + 1e-9)
     close(clipped * max(1.0, float(z.norm()) / clip), z, 1e-9)
-    if z.norm() <= clip:
+    if z.norm() < clip * (1 - 1e-9):  # at the bound itself the factor may be rounded below 1
         assert torch.equal(clipped, z)
 
 
