@@ -236,7 +236,7 @@ class Workload:
         for name, given in split_modifiers(dict(run.variant.values))[1].items():
             values = {**self.papers[paper].modifiers.get(name, {}), **given}
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
-            losses = getattr(declaration("modifiers", name), "LOSSES", None)
+            losses = declaration("modifiers", name).losses
             if name in self.declared(run.algorithm).incompatible_modifiers:
                 raise SpecError(f"{file}: {where}: {name} makes no sense with {run.algorithm}")
             if losses is not None and setting.loss not in losses:

@@ -1,34 +1,28 @@
-"""Modifiers: what can be put on top of any algorithm, one file each, named by its id. `load` imports lazily."""
+"""Modifiers: what can be put on top of any algorithm, one file each, named by its id. `create` imports lazily."""
 
 import importlib
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any
 
-from fairfl.modifiers.interface import as_received, as_reported, as_summed, no_privacy, no_state, same_objective
+from fairfl.modifiers.interface import Modifier
 
 # In which modifiers act, whatever the order in which a row names them: on the loss, on gradients, on updates before
 # they are summed, on their sum.
 ORDER = ("lsr", "dp", "fedvarp", "server_momentum")
 
 
-def load(name: str) -> ModuleType:
-    """Return the modifier's module with the hooks filled in that it leaves out."""
+def load(name: str) -> type[Modifier]:
+    """The class that extends `Modifier` in the modifier's file."""
     module = importlib.import_module(f"fairfl.modifiers.{name}")
-    defaults = {
-        "resolve": as_written,
-        "init": no_state,
-        "objective": same_objective,
-        "privacy": no_privacy,
-        "received": as_received,
-        "reports": as_reported,
-        "total": as_summed,
-    }
-    for hook, default in defaults.items():
-        if not hasattr(module, hook):
-            setattr(module, hook, default)
-    return module
+    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Modifier))
+    return next(found for found in classes if found.__module__ == module.__name__)
 
 
-def as_written(config: Any, needs: tuple[str, ...], batch_size: int | None) -> Any:
-    """The configuration leaves nothing open that the algorithm or the setting decides."""
-    return config
+def create(name: str, parameters: Mapping[str, Any]) -> Modifier:
+    """The modifier with these parameters, under the names that YAML uses; others have their defaults.
+
+    Raises pydantic.ValidationError for a value that its `Config` refuses.
+    """
+    modifier = load(name)
+    config = importlib.import_module(modifier.__module__).Config
+    return modifier(config(**parameters))

@@ -28,12 +28,13 @@ from torch.func import functional_call, grad, vmap
 
 from fairfl.algorithms.interface import Received, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.modifiers.interface import Modifier
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.seeds import generator as draws
 
 # Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
 HELD = 2**26
-# What an algorithm NEEDS if clients send gradients.
+# What an algorithm measures if clients send gradients.
 GRADIENTS = ("gradient_batch", "gradient_full")
 
 
@@ -65,21 +66,6 @@ class Config(Strict):
         if self.delta != "1/N" and not 0 < self.delta < 1:
             raise ValueError(f"delta is {self.delta:g}, it must be between 0 and 1")
         return self
-
-
-def resolve(config: Config, needs: tuple[str, ...], batch_size: int | None) -> Config:
-    """`auto` decided and B filled in, for what an algorithm needs and the setting's batch size (None: full batches).
-
-    Raises OptionError if the algorithm has no vectors of the kind that is asked for.
-    """
-    asks = any(name in needs for name in GRADIENTS)
-    target = ("auxiliary" if asks else "gradient") if config.target == "auto" else config.target
-    if target == "auxiliary" and not asks:
-        raise OptionError("dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update")
-    if target == "auxiliary" and config.per_sample:
-        raise OptionError("dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient")
-    batch = None if config.per_sample else config.batch or batch_size
-    return config.model_copy(update={"target": target, "batch": batch})
 
 
 # -- clipping and noise ---------------------------------------------------------------------------
@@ -160,11 +146,6 @@ def of_each_sample(
     return list(one_each(dict(model.named_parameters()), inputs, labels).values())
 
 
-def privacy(config: Config, needs: tuple[str, ...]) -> NoisyGradients | None:
-    config = resolve(config, needs, None)
-    return NoisyGradients(config) if config.target == "gradient" else None
-
-
 # -- targets auxiliary and update -----------------------------------------------------------------
 def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
     """Vectors [..., m, P] of the round's clients, each clipped and with noise from its client's own generator."""
@@ -176,65 +157,80 @@ def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
     return result
 
 
-def received(received: Received, config: Config) -> Received:
-    if config.target not in ("auto", "auxiliary") or received.gradient is None:
-        return received
-    return replace(received, gradient=noisy(received.gradient, received, config))
-
-
-def reports(state: State, reports: Reports, config: Config) -> Reports:
-    if config.target != "update":
-        return reports
-    return replace(reports, delta=noisy(reports.delta, reports, config))
-
-
 # -- accounting -----------------------------------------------------------------------------------
 def delta(config: Config, samples: list[int]) -> float:
     """delta for clients with so many training samples, [K]."""
     return 1 / sum(samples) if config.delta == "1/N" else config.delta
 
 
-def epsilon(
-    config: Config,
-    needs: tuple[str, ...],
-    share: float,
-    rounds: int,
-    samples: list[int],
-    batches: list[int],
-    steps: list[int],
-) -> float | None:
-    """epsilon of (epsilon, delta)-privacy: any one training sample may be there or not; the largest over the clients.
+class DP(Modifier[Config]):
+    def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> "DP":
+        """`auto` decided and B filled in. Raises OptionError if the algorithm has no vectors of the requested kind."""
+        asks = any(name in measurements for name in GRADIENTS)
+        target = ("auxiliary" if asks else "gradient") if self.config.target == "auto" else self.config.target
+        if target == "auxiliary" and not asks:
+            raise OptionError(
+                "dp.target: auxiliary: clients of this algorithm send no gradients; take gradient or update"
+            )
+        if target == "auxiliary" and self.config.per_sample:
+            raise OptionError("dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient")
+        batch = None if self.config.per_sample else self.config.batch or batch_size
+        return DP(self.config.model_copy(update={"target": target, "batch": batch}))
 
-    By the Renyi accountant of Opacus, for an observer of all models who does not know which clients took part; n_k and
-    label counts are public. Every local step of client k counts as a draw of each of its samples with probability
-    m/K * B_k / n_k, on its own (Poisson sampling). Really, clients and batches are drawn without replacement, and the
-    steps of a round share one draw of clients: epsilon is an approximation, good while J_k (B_k / (n_k sigma))^2 is
-    small.
+    def privacy(self) -> NoisyGradients | None:
+        return NoisyGradients(self.config) if self.config.target == "gradient" else None
 
-    Args:
-        config: after `resolve`.
-        needs: what the algorithm asks clients for. Losses and accuracies are sent without noise.
-        share: m/K, clients of a round.
-        rounds: T.
-        samples: n_k of each client, [K].
-        batches: samples in its batches, B_k, [K].
-        steps: local steps in a round that it takes part in, J_k, [K].
+    def modify_received(self, received: Received) -> Received:
+        if self.config.target != "auxiliary" or received.gradient is None:
+            return received
+        return replace(received, gradient=noisy(received.gradient, received, self.config))
 
-    Returns None where nothing can be said: gradients are not noised sample by sample, sigma is 0, the algorithm needs
-    other numbers from clients; or, with a warning, without Opacus.
-    """
-    private = config.per_sample and config.target == "gradient" and config.clip is not None and config.sigma > 0
-    if not private or needs:
-        return None
-    try:
-        from opacus.accountants import RDPAccountant
-    except ImportError:
-        warnings.warn("epsilon is not computed, it needs Opacus: install the extra `privacy`", stacklevel=2)
-        return None
-    uses = {(share * B / n, rounds * J) for n, B, J in zip(samples, batches, steps, strict=True) if n and J}
-    largest = 0.0
-    for rate, count in uses:
-        accountant = RDPAccountant()
-        accountant.history = [(config.sigma, rate, count)]
-        largest = max(largest, accountant.get_epsilon(delta(config, samples)))
-    return largest
+    def modify_reports(self, state: State, reports: Reports) -> Reports:
+        if self.config.target != "update":
+            return reports
+        return replace(reports, delta=noisy(reports.delta, reports, self.config))
+
+    def epsilon(
+        self,
+        measurements: tuple[str, ...],
+        share: float,
+        rounds: int,
+        samples: list[int],
+        batches: list[int],
+        steps: list[int],
+    ) -> float | None:
+        """epsilon of (epsilon, delta)-privacy: any one training sample may be in the data or not; the largest of all k.
+
+        By the Renyi accountant of Opacus, for an observer of all models who does not know which clients took part; n_k
+        and label counts are public. Every local step of client k counts as a draw of each of its samples with
+        probability m/K * B_k / n_k, on its own (Poisson sampling). Really, clients and batches are drawn without
+        replacement, and the steps of a round share one draw of clients: epsilon is an approximation, good while
+        J_k (B_k / (n_k sigma))^2 is small.
+
+        Args:
+            measurements: what the algorithm has clients measure. Losses and accuracies are sent without noise.
+            share: m/K, clients of a round.
+            rounds: T.
+            samples: n_k of each client, [K].
+            batches: samples in its batches, B_k, [K].
+            steps: local steps in a round that it takes part in, J_k, [K].
+
+        Returns None where nothing can be said: gradients are not noised sample by sample, sigma is 0, the algorithm
+        needs other numbers from clients; or, with a warning, without Opacus.
+        """
+        config = self.config
+        private = config.per_sample and config.target == "gradient" and config.clip is not None and config.sigma > 0
+        if not private or measurements:
+            return None
+        try:
+            from opacus.accountants import RDPAccountant
+        except ImportError:
+            warnings.warn("epsilon is not computed, it needs Opacus: install the extra `privacy`", stacklevel=2)
+            return None
+        uses = {(share * B / n, rounds * J) for n, B, J in zip(samples, batches, steps, strict=True) if n and J}
+        largest = 0.0
+        for rate, count in uses:
+            accountant = RDPAccountant()
+            accountant.history = [(config.sigma, rate, count)]
+            largest = max(largest, accountant.get_epsilon(delta(config, samples)))
+        return largest

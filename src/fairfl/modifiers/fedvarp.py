@@ -24,6 +24,7 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.modifiers.interface import Modifier
 from fairfl.runtime.errors import OptionError
 
 
@@ -37,20 +38,6 @@ class Config(Strict):
     )
 
 
-def init(federation: Federation, config: Config) -> State:
-    """`memory` of the y_k, [K, P], and `pi`, [K] float64.
-
-    Raises OptionError if the server keeps several models.
-    """
-    if federation.x.dim() > 1:
-        raise OptionError(
-            f"fedvarp remembers one update per client, the server of this algorithm keeps {len(federation.x)} models"
-        )
-    n, x = federation.samples, federation.x[: federation.parameters]
-    pi = n / n.sum() if config.weighting == "samples" else torch.full_like(n, 1 / len(n))
-    return {"memory": x.new_zeros(len(n), len(x)), "pi": pi}
-
-
 def remembered(state: State, reports: Reports, config: Config) -> tuple[Tensor, Tensor]:
     """y_k of the round's clients, [m, P], and sum_j pi_j y_j, [P]."""
     if reports.delta.dim() != 2:
@@ -62,21 +49,35 @@ def remembered(state: State, reports: Reports, config: Config) -> tuple[Tensor, 
     return eta * memory[reports.clients], eta * (state["pi"].to(memory.dtype) @ memory)
 
 
-def reports(state: State, reports: Reports, config: Config) -> Reports:
-    if config.corrected == "sum":
-        return reports
-    y, mean = remembered(state, reports, config)
-    return replace(reports, delta=reports.delta - y + mean)
+class FedVARP(Modifier[Config]):
+    def init_state(self, federation: Federation) -> State:
+        """`memory` of the y_k, [K, P], and `pi`, [K] float64.
 
+        Raises OptionError if the server keeps several models.
+        """
+        if federation.x.dim() > 1:
+            raise OptionError(
+                "fedvarp remembers one update per client, "
+                f"the server of this algorithm keeps {len(federation.x)} models"
+            )
+        n, x = federation.samples, federation.x[: federation.parameters]
+        pi = n / n.sum() if self.config.weighting == "samples" else torch.full_like(n, 1 / len(n))
+        return {"memory": x.new_zeros(len(n), len(x)), "pi": pi}
 
-def total(state: State, G: Tensor, aggregate: Aggregate, reports: Reports, config: Config) -> tuple[Tensor, State]:
-    y, mean = remembered(state, reports, config)
-    D = reports.delta
-    if config.corrected == "updates":
-        D = D + y - mean
-    elif aggregate.weights is None:
-        raise OptionError("fedvarp corrects a weighted sum of updates, which this algorithm does not form")
-    else:
-        G = G - aggregate.weights.to(y.dtype) @ y + mean
-    stored = D / reports.learning_rate if config.per_rate else D
-    return G, state | {"memory": state["memory"].index_copy(0, reports.clients, stored)}
+    def modify_reports(self, state: State, reports: Reports) -> Reports:
+        if self.config.corrected == "sum":
+            return reports
+        y, mean = remembered(state, reports, self.config)
+        return replace(reports, delta=reports.delta - y + mean)
+
+    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+        y, mean = remembered(state, reports, self.config)
+        D = reports.delta
+        if self.config.corrected == "updates":
+            D = D + y - mean
+        elif aggregate.weights is None:
+            raise OptionError("fedvarp corrects a weighted sum of updates, which this algorithm does not form")
+        else:
+            G = G - aggregate.weights.to(y.dtype) @ y + mean
+        stored = D / reports.learning_rate if self.config.per_rate else D
+        return G, state | {"memory": state["memory"].index_copy(0, reports.clients, stored)}

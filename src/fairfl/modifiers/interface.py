@@ -1,26 +1,17 @@
 """What a modifier may change: what clients train on, what they send, and what the server makes of it.
 
-A modifier file has `class Config(Strict)` and any of
-
-    LOSSES                                                 losses that it can act on; without it: all
-    resolve(config, needs, batch_size) -> config           what the algorithm and the setting decide of it
-    init(federation, config) -> state                      a dict of tensors, saved with the run
-    objective(config, loss, classes, shape, rounds)        Objective in place of the loss of local steps, or None
-    privacy(config, needs)                                 Privacy: what becomes of gradients of local steps, or None
-    received(received, config) -> Received                 after measuring, before clients train
-    reports(state, reports, config) -> Reports             before the server aggregates
-    total(state, G, aggregate, reports, config) -> (G, state)    G [P] or [M, P], before x <- x - G
-
-`needs` are those of the algorithm (see fairfl.algorithms.interface). Draws come from generators on the CPU, one for
-each round and client, so that they are the same on every device.
+A file in this folder holds `class Config(Strict)`, its parameters, and one class that extends `Modifier`. Its hooks are
+called in the order in which they stand there; draws come from generators on the CPU, one for each round and client, so
+that they are the same on every device.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from torch import Generator, Tensor, nn
 
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
+from fairfl.experiments.base import Strict
 
 Outputs = Callable[[Tensor], Tensor]  # inputs [n, ...] -> logits [n, C]
 
@@ -49,29 +40,61 @@ class Privacy(Protocol):
         """Gradients of the mean loss of a batch of so many samples -> what the step takes."""
 
 
-def no_state(federation: Federation, config: object) -> State:
-    """The modifier keeps nothing."""
-    return {}
+Parameters = TypeVar("Parameters", bound=Strict)
 
 
-def same_objective(config: object, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> None:
-    """The setting's loss."""
+class Modifier(Generic[Parameters]):
+    """A modifier with its validated parameters; all that it remembers is in `state`. By default it changes nothing.
 
+    Extend it as `class LSR(Modifier[Config])`. Class attributes are literals: the planner reads them, here and in the
+    modifier's file, without importing torch.
+    """
 
-def no_privacy(config: object, needs: tuple[str, ...]) -> None:
-    """Gradients as they are."""
+    # Losses of a setting that it can act on; None: all.
+    losses: ClassVar[tuple[str, ...] | None] = None
 
+    def __init__(self, config: Parameters) -> None:
+        self.config = config
 
-def as_received(received: Received, config: object) -> Received:
-    """What was measured."""
-    return received
+    def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> Self:
+        """The modifier with all values that the algorithm's `measurements` and the setting's batch size decide.
 
+        A batch size of None means full batches.
+        """
+        return self
 
-def as_reported(state: State, reports: Reports, config: object) -> Reports:
-    """What clients sent."""
-    return reports
+    def objective(self, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> Objective | None:
+        """What local steps minimise in place of the setting's loss; `shape` is that of one sample."""
+        return None
 
+    def privacy(self) -> Privacy | None:
+        """What becomes of the gradients of local steps."""
+        return None
 
-def as_summed(state: State, G: Tensor, aggregate: Aggregate, reports: Reports, config: object) -> tuple[Tensor, State]:
-    """The algorithm's update."""
-    return G, state
+    def init_state(self, federation: Federation) -> State:
+        """What it remembers from round to round, saved in checkpoints: tensors by name."""
+        return {}
+
+    def modify_received(self, received: Received) -> Received:
+        """What the algorithm sees of the measurements before clients train."""
+        return received
+
+    def modify_reports(self, state: State, reports: Reports) -> Reports:
+        """What the algorithm sees of the clients' reports."""
+        return reports
+
+    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+        """(G of the step x <- x - G, next state), from the algorithm's G, [P] or [M, P]."""
+        return G, state
+
+    def epsilon(
+        self,
+        measurements: tuple[str, ...],
+        share: float,
+        rounds: int,
+        samples: list[int],
+        batches: list[int],
+        steps: list[int],
+    ) -> float | None:
+        """epsilon of differential privacy, see fairfl.modifiers.dp; None if it makes no statement."""
+        return None

@@ -29,9 +29,8 @@ from torch import Generator, Tensor
 
 from fairfl.experiments.base import Strict
 from fairfl.models.layers import image_shape
-from fairfl.modifiers.interface import Outputs
+from fairfl.modifiers.interface import Modifier, Outputs
 
-LOSSES = ("cross_entropy",)
 LEAST = 1e-6
 
 
@@ -57,12 +56,6 @@ class Config(Strict):
         le=1,
         description="a: brightness moves by up to a, in the unit of the inputs; contrast is scaled by 1 - a to 1 + a",
     )
-
-
-def objective(config: Config, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> "SelfRegularised":
-    """Raises ValueError if a sample is no image [channels, height, width]."""
-    image_shape(shape, "modifier lsr")
-    return SelfRegularised(config, rounds)
 
 
 @dataclass(frozen=True)
@@ -149,3 +142,12 @@ def moved(images: Tensor, moves: Tensor, axis: int) -> Tensor:
     inside = (source >= 0) & (source < images.shape[axis])
     source = source.clamp(0, images.shape[axis] - 1).expand(images.shape)
     return torch.where(inside, images.gather(axis, source), 0)
+
+
+class LSR(Modifier[Config]):
+    losses = ("cross_entropy",)
+
+    def objective(self, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> "SelfRegularised":
+        """Raises ValueError if a sample is no image [channels, height, width]."""
+        image_shape(shape, "modifier lsr")
+        return SelfRegularised(self.config, rounds)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.modifiers.interface import Modifier
 
 
 class Config(Strict):
@@ -23,12 +24,12 @@ class Config(Strict):
     form: Literal["heavy", "ema"] = Field("heavy", description="G as it is, or times 1 - beta")
 
 
-def init(federation: Federation, config: Config) -> State:
-    """v, [P] or [M, P]."""
-    return {"velocity": torch.zeros_like(federation.x[..., : federation.parameters])}
+class ServerMomentum(Modifier[Config]):
+    def init_state(self, federation: Federation) -> State:
+        """v, [P] or [M, P]."""
+        return {"velocity": torch.zeros_like(federation.x[..., : federation.parameters])}
 
-
-def total(state: State, G: Tensor, aggregate: Aggregate, reports: Reports, config: Config) -> tuple[Tensor, State]:
-    """(v, state with it); G and v are [P] or [M, P]."""
-    v = config.beta * state["velocity"] + (G if config.form == "heavy" else (1 - config.beta) * G)
-    return v, {"velocity": v}
+    def modify_sum(self, state: State, G: Tensor, aggregate: Aggregate, reports: Reports) -> tuple[Tensor, State]:
+        """(v, state with it); G and v are [P] or [M, P]."""
+        v = self.config.beta * state["velocity"] + (G if self.config.form == "heavy" else (1 - self.config.beta) * G)
+        return v, {"velocity": v}

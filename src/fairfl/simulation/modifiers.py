@@ -1,6 +1,5 @@
 """The modifiers of a run, applied one after the other in the order of fairfl.modifiers.ORDER."""
 
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -8,27 +7,26 @@ from torch import Tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
-from fairfl.modifiers.interface import Objective, Privacy
+from fairfl.modifiers.interface import Modifier, Objective, Privacy
 from fairfl.simulation.training_spec import TrainingSpec
 
 
 class Modifiers:
-    """See fairfl.modifiers.interface for what each of them may do. `needs` are those of the algorithm."""
+    """See fairfl.modifiers.interface for what each of them may do. `measurements` are those of the algorithm."""
 
-    def __init__(self, spec: TrainingSpec, needs: tuple[str, ...], classes: int, shape: tuple[int, ...]) -> None:
-        self.used: list[tuple[str, ModuleType, Any]] = []
+    def __init__(self, spec: TrainingSpec, measurements: tuple[str, ...], classes: int, shape: tuple[int, ...]) -> None:
+        self.used: dict[str, Modifier] = {}
         for name in modifiers.ORDER:
             if name in spec.modifiers:
-                module = modifiers.load(name)
-                config = module.resolve(module.Config(**spec.modifiers[name]), needs, spec.batch_size)
-                self.used.append((name, module, config))
-        self.states: dict[str, State] = {name: {} for name, _, _ in self.used}
+                modifier = modifiers.create(name, spec.modifiers[name])
+                self.used[name] = modifier.resolve(measurements, spec.batch_size)
+        self.states: dict[str, State] = {name: {} for name in self.used}
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
         self.changes_local_steps = ""  # the modifier that does, in words
-        for name, module, config in self.used:
-            objective = module.objective(config, spec.loss, classes, shape, spec.rounds)
-            privacy = module.privacy(config, needs)
+        for name, modifier in self.used.items():
+            objective = modifier.objective(spec.loss, classes, shape, spec.rounds)
+            privacy = modifier.privacy()
             if objective is not None or privacy is not None:
                 self.changes_local_steps = f"modifier {name}"
             self.objective, self.privacy = self.objective or objective, self.privacy or privacy
@@ -37,27 +35,27 @@ class Modifiers:
 
     def init(self, federation: Federation) -> None:
         """State before the first round."""
-        self.states = {name: module.init(federation, config) for name, module, config in self.used}
+        self.states = {name: modifier.init_state(federation) for name, modifier in self.used.items()}
 
     def received(self, received: Received) -> Received:
-        for _, module, config in self.used:
-            received = module.received(received, config)
+        for modifier in self.used.values():
+            received = modifier.modify_received(received)
         return received
 
     def reports(self, reports: Reports) -> Reports:
-        for name, module, config in self.used:
-            reports = module.reports(self.states[name], reports, config)
+        for name, modifier in self.used.items():
+            reports = modifier.modify_reports(self.states[name], reports)
         return reports
 
     def total(self, G: Tensor, aggregate: Aggregate, reports: Reports) -> Tensor:
-        for name, module, config in self.used:
-            G, self.states[name] = module.total(self.states[name], G, aggregate, reports, config)
+        for name, modifier in self.used.items():
+            G, self.states[name] = modifier.modify_sum(self.states[name], G, aggregate, reports)
         return G
 
     def epsilon(self, **schedule: Any) -> float | None:
         """epsilon of the modifier that has one, see fairfl.modifiers.dp."""
-        accounts = (module.epsilon(config, **schedule) for _, module, config in self.used if hasattr(module, "epsilon"))
-        return next(accounts, None)
+        accounts = (modifier.epsilon(**schedule) for modifier in self.used.values())
+        return next((epsilon for epsilon in accounts if epsilon is not None), None)
 
     def state_dict(self) -> dict[str, State]:
         """The states, on the CPU."""

@@ -281,7 +281,7 @@ class Simulation:
         """Of differential privacy, if a modifier answers for it."""
         sizes = self.train_part.sizes
         return self.modifiers.epsilon(
-            needs=self.needs,
+            measurements=self.needs,
             share=self.spec.clients_per_round / self.clients.count,
             rounds=self.spec.rounds,
             samples=sizes,

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from fairfl import models, modifiers
+from fairfl import models
+from fairfl.modifiers import dp
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
@@ -19,25 +20,24 @@ from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import SAMPLES, D, close, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
-MODULE = modifiers.load("dp")
 VECTORS = st.lists(st.floats(-100, 100), min_size=1, max_size=6)
 
 
 def config(sigma=0.0, **given):
-    return MODULE.Config(sigma=sigma, **given)
+    return dp.Config(sigma=sigma, **given)
 
 
 def private(vector, samples=50, seed=0, **given):
     """What becomes of a gradient, given in pieces."""
-    mechanism = MODULE.privacy(config(**given), ())
+    mechanism = dp.DP(config(**given)).resolve((), None).privacy()
     return mechanism.private(vector, samples, torch.Generator().manual_seed(seed))
 
 
 # -- clipping and noise ---------------------------------------------------------------------------
 def test_example():
     close(private([tensor(3.0, 4.0)])[0], (0.6, 0.8))
-    close(MODULE.deviation(50, config(2.0)), 0.04)
-    close(tensor(0.6, 0.8) + MODULE.deviation(50, config(2.0)) * tensor(1.0, -0.5), (0.64, 0.78))
+    close(dp.deviation(50, config(2.0)), 0.04)
+    close(tensor(0.6, 0.8) + dp.deviation(50, config(2.0)) * tensor(1.0, -0.5), (0.64, 0.78))
 
 
 def test_noise_is_drawn_in_order_on_the_cpu():
@@ -84,8 +84,8 @@ def test_zeros_stay_zeros_and_their_noise_has_its_deviation():
     ],
 )
 def test_the_b_of_the_noise(given, batch_size, expected):
-    resolved = MODULE.resolve(config(2.0, **given), (), batch_size)
-    close(MODULE.deviation(30, resolved), expected, 1e-12)
+    resolved = dp.DP(config(2.0, **given)).resolve((), batch_size).config
+    close(dp.deviation(30, resolved), expected, 1e-12)
 
 
 # -- what is private ------------------------------------------------------------------------------
@@ -102,23 +102,23 @@ def test_the_b_of_the_noise(given, batch_size, expected):
 )
 def test_targets(target, needs, expected):
     found = config(2.0, target=target)
-    assert MODULE.resolve(found, needs, 50).target == expected
-    assert (MODULE.privacy(found, needs) is not None) == (expected == "gradient")
+    assert dp.DP(found).resolve(needs, 50).config.target == expected
+    assert (dp.DP(found).resolve(needs, None).privacy() is not None) == (expected == "gradient")
 
 
 def test_targets_that_are_not_there():
     with pytest.raises(OptionError, match="send no gradients"):
-        MODULE.resolve(config(target="auxiliary"), ("loss_after",), 50)
+        dp.DP(config(target="auxiliary")).resolve(("loss_after",), 50)
     with pytest.raises(OptionError, match="set dp.target to gradient"):
-        MODULE.resolve(config(per_sample=True), ("gradient_batch",), 50)
+        dp.DP(config(per_sample=True)).resolve(("gradient_batch",), 50)
 
 
 def test_vectors_that_clients_send_are_clipped_one_by_one():
     told = reports([0, 1, 2], 10 * D, gradient=30 * D)
-    shorter = MODULE.reports({}, told, config(target="update"))
+    shorter = dp.DP(config(target="update")).modify_reports({}, told)
     close(shorter.delta, 10 * D / (10 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
     assert shorter.gradient is told.gradient
-    heard = MODULE.received(told, config(target="auxiliary"))
+    heard = dp.DP(config(target="auxiliary")).modify_received(told)
     close(heard.gradient, 30 * D / (30 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
     assert heard.delta is told.delta
 
@@ -126,20 +126,20 @@ def test_vectors_that_clients_send_are_clipped_one_by_one():
 @pytest.mark.parametrize("target", ["gradient", "auxiliary", "update"])
 def test_nothing_else_is_touched(target):
     told = reports([0, 1, 2], 10 * D, gradient=30 * D)
-    assert (MODULE.received(told, config(target=target)) is told) == (target != "auxiliary")
-    assert (MODULE.reports({}, told, config(target=target)) is told) == (target != "update")
+    assert (dp.DP(config(target=target)).modify_received(told) is told) == (target != "auxiliary")
+    assert (dp.DP(config(target=target)).modify_reports({}, told) is told) == (target != "update")
 
 
 def test_no_bound_and_no_noise_leave_what_is_sent():
     told = reports([0, 1, 2], 10 * D, gradient=30 * D)
-    assert torch.equal(MODULE.reports({}, told, config(target="update", clip=None)).delta, told.delta)
-    assert torch.equal(MODULE.received(told, config(target="auxiliary", clip=None)).gradient, told.gradient)
+    assert torch.equal(dp.DP(config(target="update", clip=None)).modify_reports({}, told).delta, told.delta)
+    assert torch.equal(dp.DP(config(target="auxiliary", clip=None)).modify_received(told).gradient, told.gradient)
 
 
 def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
     zeros = torch.zeros(*models, len(ids), 2000, dtype=torch.float64)
     told = reports(ids, zeros, samples=samples, seed=seed)
-    return MODULE.reports({}, told, config(3.0, target="update", **given)).delta
+    return dp.DP(config(3.0, target="update", **given)).modify_reports({}, told).delta
 
 
 def test_noise_belongs_to_round_and_client_and_not_to_the_order():
@@ -180,7 +180,7 @@ def bound(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_of_each_sample(name):
     model, x, y = bound(name)
-    stacks = MODULE.of_each_sample(model, LOSSES["cross_entropy"].value, x, y)
+    stacks = dp.of_each_sample(model, LOSSES["cross_entropy"].value, x, y)
     for k in range(7):
         alone = torch.autograd.grad(F.cross_entropy(model(x[k : k + 1]), y[k : k + 1]), list(model.parameters()))
         for stack, gradient in zip(stacks, alone, strict=True):
@@ -200,9 +200,9 @@ def by_loop(model, x, y, clip):
 @pytest.mark.parametrize("held", [2**26, 400])
 @pytest.mark.parametrize("clip", [0.5, 2.0])
 def test_each_sample_is_clipped(clip, held, monkeypatch):
-    monkeypatch.setattr(MODULE, "HELD", held)  # all samples at once, or piece by piece
+    monkeypatch.setattr(dp, "HELD", held)  # all samples at once, or piece by piece
     model, x, y = bound("mlp")
-    mechanism = MODULE.privacy(config(per_sample=True, clip=clip), ())
+    mechanism = dp.DP(config(per_sample=True, clip=clip)).resolve((), None).privacy()
     with torch.no_grad():  # as in the engine
         found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
     for gradient, expected in zip(found, by_loop(model, x, y, clip), strict=True):
@@ -216,7 +216,7 @@ def test_each_sample_is_clipped(clip, held, monkeypatch):
 def test_no_sample_moves_the_sum_by_more_than_c(n, clip):
     draw = torch.Generator().manual_seed(n)
     stacks = [10 * torch.randn(n, 2, 3, generator=draw), 10 * torch.randn(n, 4, generator=draw)]
-    mechanism = MODULE.NoisyGradients(config(per_sample=True, clip=clip))
+    mechanism = dp.NoisyGradients(config(per_sample=True, clip=clip))
     rest = mechanism.clipped([stack[1:] for stack in stacks])
     moved = [a - b for a, b in zip(mechanism.clipped(stacks), rest, strict=True)]
     assert torch.cat([g.flatten() for g in moved]).norm() <= clip * (1 + 1e-4)
@@ -224,7 +224,7 @@ def test_no_sample_moves_the_sum_by_more_than_c(n, clip):
 
 def test_without_a_bound_it_is_the_gradient_of_the_mean():
     model, x, y = bound("mlp")
-    mechanism = MODULE.privacy(config(per_sample=True, clip=None), ())
+    mechanism = dp.DP(config(per_sample=True, clip=None)).resolve((), None).privacy()
     plain = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
     found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
     for gradient, expected in zip(found, plain, strict=True):
@@ -233,7 +233,7 @@ def test_without_a_bound_it_is_the_gradient_of_the_mean():
 
 def test_dropout_masks_are_drawn_for_each_sample():
     model = nn.Sequential(nn.Dropout(0.5), nn.Linear(40, 3))
-    stacks = MODULE.of_each_sample(
+    stacks = dp.of_each_sample(
         model, LOSSES["cross_entropy"].value, torch.ones(2, 40), torch.zeros(2, dtype=torch.int64)
     )
     dropped = (stacks[0] == 0).all(1)
@@ -243,15 +243,15 @@ def test_dropout_masks_are_drawn_for_each_sample():
 def test_batch_normalisation_is_refused_by_name():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
     with pytest.raises(OptionError, match=r"layer 1 \(BatchNorm2d\) normalises over the batch"):
-        MODULE.of_each_sample(model, LOSSES["cross_entropy"].value, torch.ones(2, 1, 4, 4), torch.zeros(2))
+        dp.of_each_sample(model, LOSSES["cross_entropy"].value, torch.ones(2, 1, 4, 4), torch.zeros(2))
 
 
 # -- accounting -----------------------------------------------------------------------------------
 CLAIM = {"share": 0.1, "rounds": 50, "samples": [100, 200], "batches": [10, 10], "steps": [20, 20]}
 
 
-def claimed(needs=(), batch_size=10, arguments=CLAIM, **given):
-    return MODULE.epsilon(MODULE.resolve(config(**given), needs, batch_size), needs, **arguments)
+def claimed(measurements=(), batch_size=10, arguments=CLAIM, **given):
+    return dp.DP(config(**given)).resolve(measurements, batch_size).epsilon(measurements, **arguments)
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def claimed(needs=(), batch_size=10, arguments=CLAIM, **given):
         {"sigma": 1.1, "target": "update"},
         {"sigma": 0.0, "per_sample": True},
         {"sigma": 0.0, "per_sample": True, "clip": None},
-        {"sigma": 1.1, "per_sample": True, "needs": ("loss_after",)},
+        {"sigma": 1.1, "per_sample": True, "measurements": ("loss_after",)},
     ],
 )
 def test_where_nothing_can_be_said(given, monkeypatch):

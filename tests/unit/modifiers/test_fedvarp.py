@@ -5,24 +5,23 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
+from fairfl.modifiers import fedvarp
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import SAMPLES, D, X, close, federation, reports, summed, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
-MODULE = modifiers.load("fedvarp")
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
 
 
 def rounds(told, weights=None, samples=SAMPLES, **given):
     """(G of every round, memory) for reports [(ids, D, rate)]; weights are equal if they are not given."""
-    config = MODULE.Config(**given)
-    state, totals = MODULE.init(federation(samples), config), []
+    config = fedvarp.Config(**given)
+    state, totals = fedvarp.FedVARP(config).init_state(federation(samples)), []
     for ids, delta, rate in told:
         w = torch.full((len(ids),), 1 / len(ids), dtype=torch.float64) if weights is None else weights
-        G, state = summed(MODULE, config, state, reports(ids, delta, rate, samples), w)
+        G, state = summed(fedvarp.FedVARP(config), state, reports(ids, delta, rate, samples), w)
         totals.append(G)
     return totals, state["memory"]
 
@@ -91,10 +90,10 @@ def test_memory_keeps_step_with_a_decaying_rate():
 def test_the_algorithm_sees_corrected_updates_only_if_asked():
     seen = {}
     for corrected in ("sum", "updates"):
-        config = MODULE.Config(weighting="uniform", corrected=corrected)
-        state = MODULE.init(federation(), config)
-        _, state = summed(MODULE, config, state, reports([0, 1], D[:2]), tensor(0.5, 0.5))
-        seen[corrected] = MODULE.reports(state, reports([1, 2], D[1:]), config).delta
+        config = fedvarp.Config(weighting="uniform", corrected=corrected)
+        state = fedvarp.FedVARP(config).init_state(federation())
+        _, state = summed(fedvarp.FedVARP(config), state, reports([0, 1], D[:2]), tensor(0.5, 0.5))
+        seen[corrected] = fedvarp.FedVARP(config).modify_reports(state, reports([1, 2], D[1:])).delta
     close(seen["sum"], D[1:], 0)
     close(seen["updates"], D[1:] - torch.stack([D[1], 0 * X]) + (D[0] + D[1]) / 3, 1e-12)
 
@@ -106,38 +105,38 @@ def test_weights_that_do_not_sum_to_one_take_the_whole_mean_in_the_sum():
 
 
 def test_what_the_algorithm_adds_is_not_corrected():
-    config = MODULE.Config()
-    state = MODULE.init(federation(), config)
-    _, state = summed(MODULE, config, state, reports([0], D[:1]), tensor(1))
-    plain, _ = summed(MODULE, config, state, reports([1], D[1:2]), tensor(1))
-    more, _ = summed(MODULE, config, state, reports([1], D[1:2]), tensor(1), extra=tensor(5, 6))
+    config = fedvarp.Config()
+    state = fedvarp.FedVARP(config).init_state(federation())
+    _, state = summed(fedvarp.FedVARP(config), state, reports([0], D[:1]), tensor(1))
+    plain, _ = summed(fedvarp.FedVARP(config), state, reports([1], D[1:2]), tensor(1))
+    more, _ = summed(fedvarp.FedVARP(config), state, reports([1], D[1:2]), tensor(1), extra=tensor(5, 6))
     close(more - plain, (5, 6), 1e-12)
 
 
 def test_the_state_before_a_round_is_not_touched():
-    config = MODULE.Config()
-    state = MODULE.init(federation(), config)
-    summed(MODULE, config, state, reports([0], D[:1]), tensor(1))
+    config = fedvarp.Config()
+    state = fedvarp.FedVARP(config).init_state(federation())
+    summed(fedvarp.FedVARP(config), state, reports([0], D[:1]), tensor(1))
     assert not state["memory"].any()
 
 
 def test_several_models_are_refused():
     with pytest.raises(OptionError, match="the server of this algorithm keeps 2 models"):
-        MODULE.init(federation(x=torch.stack([X, X])), MODULE.Config())
-    state = MODULE.init(federation(), MODULE.Config())
+        fedvarp.FedVARP(fedvarp.Config()).init_state(federation(x=torch.stack([X, X])))
+    state = fedvarp.FedVARP(fedvarp.Config()).init_state(federation())
     told = reports([0], torch.zeros(3, 1, 2))
     for hook in (
-        lambda: MODULE.reports(state, told, MODULE.Config(corrected="updates")),
-        lambda: MODULE.total(state, X, Aggregate(weights=tensor([1], [1], [1])), told, MODULE.Config()),
+        lambda: fedvarp.FedVARP(fedvarp.Config(corrected="updates")).modify_reports(state, told),
+        lambda: fedvarp.FedVARP(fedvarp.Config()).modify_sum(state, X, Aggregate(weights=tensor([1], [1], [1])), told),
     ):
         with pytest.raises(OptionError, match="train 3 models each"):
             hook()
 
 
 def test_a_server_that_sums_nothing_is_refused():
-    state = MODULE.init(federation(), MODULE.Config())
+    state = fedvarp.FedVARP(fedvarp.Config()).init_state(federation())
     with pytest.raises(OptionError, match="does not form"):
-        MODULE.total(state, X, Aggregate(), reports([0], D[:1]), MODULE.Config())
+        fedvarp.FedVARP(fedvarp.Config()).modify_sum(state, X, Aggregate(), reports([0], D[:1]))
 
 
 # -- in the engine --------------------------------------------------------------------------------

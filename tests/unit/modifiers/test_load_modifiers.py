@@ -1,5 +1,6 @@
 """What every modifier promises. A new file in fairfl/modifiers is tested here by itself."""
 
+import importlib
 import subprocess
 import sys
 
@@ -14,7 +15,7 @@ from fairfl.runtime.validation import SpecError
 from tests.unit.modifiers.updates import D, close, federation, reports, tensor
 
 REQUIRED = {"dp": {"sigma": 1.0}}
-HOOKS = ("resolve", "init", "objective", "privacy", "received", "reports", "total")
+HOOKS = ("resolve", "init_state", "objective", "privacy", "modify_received", "modify_reports", "modify_sum")
 
 
 def test_every_file_has_a_place_in_the_order():
@@ -24,9 +25,10 @@ def test_every_file_has_a_place_in_the_order():
 
 @pytest.mark.parametrize("name", modifiers.ORDER)
 def test_declarations_are_read_without_running_the_file(name):
-    declared, module = declaration("modifiers", name), modifiers.load(name)
+    declared, modifier = declaration("modifiers", name), modifiers.load(name)
+    module = importlib.import_module(modifier.__module__)
     assert declared.Config.model_json_schema() == module.Config.model_json_schema()
-    assert getattr(declared, "LOSSES", None) == getattr(module, "LOSSES", None)
+    assert declared.losses == modifier.losses
     for field in declared.Config.model_fields.values():
         assert field.description
 
@@ -44,22 +46,21 @@ def test_reading_declarations_does_not_import_torch():
 
 @pytest.mark.parametrize("name", modifiers.ORDER)
 def test_missing_hooks_change_nothing(name):
-    module = modifiers.load(name)
-    config = module.Config(**REQUIRED.get(name, {}))
-    own = {hook for hook in HOOKS if getattr(module, hook).__module__ == module.__name__}
+    modifier = modifiers.create(name, REQUIRED.get(name, {}))
+    own = {hook for hook in HOOKS if hook in vars(type(modifier))}
     assert own and own < set(HOOKS)
     told = reports([0, 1, 2], D, gradient=D)
     G = tensor(1, 2)
     unchanged = {
-        "resolve": (module.resolve(config, (), None), config),
-        "init": (module.init(federation(), config), {}),
-        "objective": (module.objective(config, "cross_entropy", 3, (1, 4, 4), 10), None),
-        "privacy": (module.privacy(config, ()), None),
+        "resolve": (modifier.resolve((), None), modifier),
+        "init_state": (modifier.init_state(federation()), {}),
+        "objective": (modifier.objective("cross_entropy", 3, (1, 4, 4), 10), None),
+        "privacy": (modifier.privacy(), None),
     }
-    if "init" not in own:
-        unchanged["received"] = (module.received(told, config), told)
-        unchanged["reports"] = (module.reports({}, told, config), told)
-        unchanged["total"] = (module.total({}, G, Aggregate(), told, config), (G, {}))
+    if "init_state" not in own:
+        unchanged["modify_received"] = (modifier.modify_received(told), told)
+        unchanged["modify_reports"] = (modifier.modify_reports({}, told), told)
+        unchanged["modify_sum"] = (modifier.modify_sum({}, G, Aggregate(), told), (G, {}))
     for hook, (found, expected) in unchanged.items():
         assert hook in own or found is expected or found == expected
 
@@ -90,14 +91,14 @@ def test_bad_parameters_are_named(name, given, message):
 def test_after_fedvarp_comes_momentum():
     """On the second round: v <- beta v + corrected sum."""
     G, states = torch.zeros(2, dtype=torch.float64), {}
-    chain = [(name, modifiers.load(name)) for name in modifiers.ORDER if name in ("server_momentum", "fedvarp")]
+    chain = [(name, modifiers.create(name, {})) for name in modifiers.ORDER if name in ("server_momentum", "fedvarp")]
     assert [name for name, _ in chain] == ["fedvarp", "server_momentum"]
     w = tensor(1)
-    for name, module in chain:
-        states[name] = module.init(federation(tensor(1, 1)), module.Config())
+    for name, modifier in chain:
+        states[name] = modifier.init_state(federation(tensor(1, 1)))
     for ids, delta in (([0], [[0.2, 0.0]]), ([1], [[0.4, -0.2]])):
         told = reports(ids, tensor(*delta), samples=tensor(1, 1))
         G = w @ told.delta
-        for name, module in chain:
-            G, states[name] = module.total(states[name], G, Aggregate(weights=w), told, module.Config())
+        for name, modifier in chain:
+            G, states[name] = modifier.modify_sum(states[name], G, Aggregate(weights=w), told)
     close(G, 0.9 * tensor(0.2, 0.0) + tensor(0.4, -0.2) + 0.5 * tensor(0.2, 0.0))

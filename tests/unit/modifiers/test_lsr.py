@@ -8,12 +8,11 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl import modifiers
+from fairfl.modifiers import lsr
 from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import close, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
-MODULE = modifiers.load("lsr")
 SHAPE = (2, 8, 8)
 STILL = {"flip": False, "shift": 0.0, "jitter": 0.0}
 LOGITS = st.lists(st.floats(-30, 30), min_size=3, max_size=3)
@@ -33,12 +32,12 @@ def flat(scale=1.0):
 
 
 def objective(rounds=10, **given):
-    return MODULE.objective(MODULE.Config(**given), "cross_entropy", 3, SHAPE, rounds)
+    return lsr.LSR(lsr.Config(**given)).objective("cross_entropy", 3, SHAPE, rounds)
 
 
 def terms(z1=(2.0, 1.0, 0.0), z2=(1.0, 1.5, 0.0), c=0.5, **given):
     z1, z2 = tensor(z1), tensor(z2)
-    return [term.item() for term in MODULE.terms(z1, z2, torch.tensor([0]), tensor(c)[0], MODULE.Config(**given))]
+    return [term.item() for term in lsr.terms(z1, z2, torch.tensor([0]), tensor(c)[0], lsr.Config(**given))]
 
 
 def test_example():
@@ -70,7 +69,7 @@ def test_the_loss_adds_the_terms_up(official_code):
     for names, rounds_done, gamma in (("ce+reg", 5, 0.4), ("ce+reg+ent", 5, 0.4), ("ce+reg+ent", 1, 0.2)):
         mine = objective(terms=names, official_code=official_code, **STILL)
         z = flat()(x)
-        parts = MODULE.terms(z, z, y, tensor(0.3)[0], mine.config)
+        parts = lsr.terms(z, z, y, tensor(0.3)[0], mine.config)
         expected = parts[0] + gamma * parts[1] + (0.6 * parts[2] if names.endswith("ent") else 0)
         close(mine.losses(flat(), x, y, rounds_done, generator()), expected, 1e-12)
         close(mine.loss(flat(), x, y, rounds_done, generator()), expected.mean(), 1e-12)
@@ -103,7 +102,7 @@ def test_bounds_of_the_terms(z1, z2, c, Td):
 @pytest.mark.parametrize("c", [0.0, 1.0])
 def test_a_view_without_a_share_has_no_gradient(c):
     z1, z2 = (tensor(z).requires_grad_() for z in ((2.0, 1.0, 0.0), (1.0, 1.5, 0.0)))
-    Lcls = MODULE.terms(z1, z2, torch.tensor([0]), tensor(c)[0], MODULE.Config())[0]
+    Lcls = lsr.terms(z1, z2, torch.tensor([0]), tensor(c)[0], lsr.Config())[0]
     unused, used = torch.autograd.grad(Lcls.sum(), (z1, z2) if c == 0 else (z2, z1))
     assert not unused.any() and used.isfinite().all() and used.any()
 
@@ -111,14 +110,14 @@ def test_a_view_without_a_share_has_no_gradient(c):
 def test_hopeless_labels_keep_a_gradient():
     """-log of a clamped probability would have none."""
     z = tensor([60.0, 0.0, 0.0]).requires_grad_()
-    Lcls = MODULE.terms(z, z, torch.tensor([1]), tensor(0.5)[0], MODULE.Config())[0]
+    Lcls = lsr.terms(z, z, torch.tensor([1]), tensor(0.5)[0], lsr.Config())[0]
     close(Lcls.detach(), [120.0], 1e-6)
     close(torch.autograd.grad(Lcls.sum(), z)[0], [[2.0, -2.0, 0.0]], 1e-6)
 
 
 def test_half_precision_is_computed_in_single():
     z = torch.tensor([[30.0, 1.0, 0.0]], dtype=torch.bfloat16)
-    for term in MODULE.terms(z, -z, torch.tensor([0]), torch.tensor(0.5, dtype=torch.float64), MODULE.Config()):
+    for term in lsr.terms(z, -z, torch.tensor([0]), torch.tensor(0.5, dtype=torch.float64), lsr.Config()):
         assert term.dtype is torch.float32 and term.isfinite().all()
 
 
@@ -145,12 +144,12 @@ def test_draws_follow_the_generator():
 @pytest.mark.parametrize("shape", [(5,), (8, 8)])
 def test_text_and_features_are_refused(shape):
     with pytest.raises(ValueError, match="modifier lsr needs images"):
-        MODULE.objective(MODULE.Config(), "cross_entropy", 3, shape, 10)
+        lsr.LSR(lsr.Config()).objective("cross_entropy", 3, shape, 10)
 
 
 # -- the second view ------------------------------------------------------------------------------
 def augmented(x, **given):
-    return MODULE.augmented(x, MODULE.Config(**{**STILL, **given}), generator())
+    return lsr.augmented(x, lsr.Config(**{**STILL, **given}), generator())
 
 
 def test_no_augmentation():
@@ -159,10 +158,10 @@ def test_no_augmentation():
 
 def test_the_default_changes_images_mildly():
     x = images()
-    y = MODULE.augmented(x, MODULE.Config(), generator())
+    y = lsr.augmented(x, lsr.Config(), generator())
     assert y.shape == x.shape and y.dtype == x.dtype
     assert all(not torch.equal(a, b) for a, b in zip(x, y, strict=True))
-    assert MODULE.augmented(x.float(), MODULE.Config(), generator()).dtype is torch.float32
+    assert lsr.augmented(x.float(), lsr.Config(), generator()).dtype is torch.float32
 
 
 def test_flips_mirror_about_half_of_the_images():
@@ -192,9 +191,9 @@ def test_shifts_are_crops_of_the_padded_image(shape, most):
 
 def test_moves_of_each_image_and_axis():
     x = torch.arange(1.0, 7.0).view(1, 1, 2, 3).repeat(2, 1, 1, 1)
-    right_left = MODULE.moved(x, torch.tensor([1, -2]), 3)
+    right_left = lsr.moved(x, torch.tensor([1, -2]), 3)
     assert right_left[:, 0].tolist() == [[[0, 1, 2], [0, 4, 5]], [[3, 0, 0], [6, 0, 0]]]
-    assert MODULE.moved(x, torch.tensor([1, 0]), 2)[:, 0].tolist() == [[[0, 0, 0], [1, 2, 3]], x[1, 0].tolist()]
+    assert lsr.moved(x, torch.tensor([1, 0]), 2)[:, 0].tolist() == [[[0, 0, 0], [1, 2, 3]], x[1, 0].tolist()]
 
 
 def test_jitter_changes_contrast_and_brightness_within_bounds():

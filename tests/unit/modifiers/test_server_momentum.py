@@ -5,22 +5,22 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
+from fairfl.modifiers import server_momentum
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import X, close, federation, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
-MODULE = modifiers.load("server_momentum")
-
 
 def velocities(totals, x=X, **given):
     """v of every round."""
-    config = MODULE.Config(**given)
-    state, found = MODULE.init(federation(x=x), config), []
+    config = server_momentum.Config(**given)
+    state, found = server_momentum.ServerMomentum(config).init_state(federation(x=x)), []
     for G in totals:
-        v, state = MODULE.total(state, G, Aggregate(), reports([0], G[..., None, :]), config)
+        v, state = server_momentum.ServerMomentum(config).modify_sum(
+            state, G, Aggregate(), reports([0], G[..., None, :])
+        )
         assert state.keys() == {"velocity"} and torch.equal(state["velocity"], v)
         found.append(v)
     return found
@@ -39,7 +39,7 @@ def test_example(form, first, second):
 
 
 def test_the_default_is_the_heavy_ball_with_nine_tenths():
-    assert MODULE.Config().model_dump() == {"beta": 0.9, "form": "heavy"}
+    assert server_momentum.Config().model_dump() == {"beta": 0.9, "form": "heavy"}
 
 
 @pytest.mark.parametrize("form", ["heavy", "ema"])
@@ -73,7 +73,7 @@ def test_each_model_of_a_server_has_its_own():
 def test_running_statistics_have_none():
     federated = federation(x=torch.cat([X, tensor(7, 7)]))
     federated = type(federated)(**{**federated.__dict__, "parameters": 2})
-    assert MODULE.init(federated, MODULE.Config())["velocity"].shape == (2,)
+    assert server_momentum.ServerMomentum(server_momentum.Config()).init_state(federated)["velocity"].shape == (2,)
 
 
 # -- in the engine --------------------------------------------------------------------------------

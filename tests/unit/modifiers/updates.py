@@ -22,11 +22,11 @@ def reports(ids, delta, rate=0.1, samples=SAMPLES, **more) -> Reports:
     return Reports(clients=ids, samples=samples[ids], learning_rate=rate, delta=delta, **more)
 
 
-def summed(module, config, state, report, weights, extra=0.0):
-    """(G, state) after a modifier's `reports` and `total`, as the engine calls them; the weights are [m]."""
-    report = module.reports(state, report, config)
+def summed(modifier, state, report, weights, extra=0.0):
+    """(G, state) after `modify_reports` and `modify_sum`, as the engine calls them; the weights are [m]."""
+    report = modifier.modify_reports(state, report)
     G = weights @ report.delta + extra
-    return module.total(state, G, Aggregate(weights=weights), report, config)
+    return modifier.modify_sum(state, G, Aggregate(weights=weights), report)
 
 
 def close(actual, expected, tolerance=1e-6) -> None:
