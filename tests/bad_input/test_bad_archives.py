@@ -238,11 +238,11 @@ def mnist_files(folder, images=IMAGES, labels=None):
 
 def test_labels_out_of_range_or_of_another_number(tmp_path, any_checksum):
     mnist_files(tmp_path)
-    assert len(mnist.prepare(tmp_path, {}, 0).tensors["labels"]) == 40
+    assert len(mnist.prepare(tmp_path, mnist.Config(), 0).tensors["labels"]) == 40
     mnist_files(tmp_path, labels=idx_file((20,), b"\x0a" * 20))
-    refused(lambda: mnist.prepare(tmp_path, {}, 0), "label 0 is 10; expected 0..9")
+    refused(lambda: mnist.prepare(tmp_path, mnist.Config(), 0), "label 0 is 10; expected 0..9")
     mnist_files(tmp_path, labels=idx_file((19,), b"\1" * 19))
-    refused(lambda: mnist.prepare(tmp_path, {}, 0), "has 20 images but", "has 19 labels")
+    refused(lambda: mnist.prepare(tmp_path, mnist.Config(), 0), "has 20 images but", "has 19 labels")
 
 
 # -- links in the data folder ---------------------------------------------------------------------
@@ -415,9 +415,9 @@ LEAF = [
 def test_files_of_leaf(tmp_path, any_checksum, text, words):
     leaf(tmp_path, text)
     if words is None:
-        assert len(femnist.prepare(tmp_path, {"form": "leaf"}, 0).tensors["labels"]) == 1
+        assert len(femnist.prepare(tmp_path, femnist.Config(form="leaf"), 0).tensors["labels"]) == 1
     else:
-        refused(lambda: femnist.prepare(tmp_path, {"form": "leaf"}, 0), "femnist_leaf.tar.gz", words)
+        refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="leaf"), 0), "femnist_leaf.tar.gz", words)
     assert names(tmp_path / "femnist") == ["femnist_leaf.tar.gz"]
 
 
@@ -438,7 +438,7 @@ REDDIT = [
 def test_files_of_reddit(tmp_path, any_checksum, text, words):
     parts = {f"new_small_data/{part}_data.json": text for part in ("train", "val", "test")}
     put(tmp_path / "reddit" / "reddit_subsampled.zip", zipped(**parts))
-    refused(lambda: reddit.prepare(tmp_path, {}, 0), "reddit_subsampled.zip: ", words)
+    refused(lambda: reddit.prepare(tmp_path, reddit.Config(), 0), "reddit_subsampled.zip: ", words)
 
 
 GOOD = tff_files.example(pixels=np.ones(784), label=3)
@@ -470,9 +470,9 @@ def test_databases(tmp_path, any_checksum, statements, words):
     path = tmp_path / "femnist" / "emnist_all.sqlite.lzma"
     tff_files.pack(path, {("a", "all_train"): [GOOD], ("b", "all_test"): [GOOD]}, statements)
     if words is None:
-        assert len(femnist.prepare(tmp_path, {"form": "tff"}, 0).tensors["labels"]) == 2
+        assert len(femnist.prepare(tmp_path, femnist.Config(form="tff"), 0).tensors["labels"]) == 2
     else:
-        refused(lambda: femnist.prepare(tmp_path, {"form": "tff"}, 0), "emnist_all.sqlite.lzma: ", words)
+        refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="tff"), 0), "emnist_all.sqlite.lzma: ", words)
     assert names(tmp_path / "femnist") == [path.name]
 
 
@@ -490,9 +490,9 @@ def test_examples(tmp_path, any_checksum, features, words):
     path = tmp_path / "femnist" / "emnist_all.sqlite.lzma"
     tff_files.pack(path, {("a", "all_train"): [tff_files.example(**features)]})
     if words:
-        refused(lambda: femnist.prepare(tmp_path, {"form": "tff"}, 0), words)
+        refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="tff"), 0), words)
     else:
-        femnist.prepare(tmp_path, {"form": "tff"}, 0)
+        femnist.prepare(tmp_path, femnist.Config(form="tff"), 0)
 
 
 @pytest.mark.parametrize(
@@ -514,12 +514,15 @@ def test_packed_databases(tmp_path, data, words):
 def test_word_counts(tmp_path, any_checksum):
     counts = tar(member("stackoverflow.word_count", b"\xff\xfe 3\n\n \n"), mode="w:bz2")
     put(tmp_path / "stackoverflow" / "stackoverflow.word_count.tar.bz2", counts)
-    refused(lambda: stackoverflow.prepare(tmp_path, {}, 0), "has 1 words; option vocabulary asks for 10000")
+    refused(
+        lambda: stackoverflow.prepare(tmp_path, stackoverflow.Config(), 0),
+        "has 1 words; option vocabulary asks for 10000",
+    )
 
 
 def test_members_that_are_pictures_of_somebody_else(tmp_path, any_checksum):
     put(tmp_path / "cinic10" / "CINIC-10.tar.gz", gzip.compress(tar(member("train/cat/a\n.png", b"no picture"))))
-    refused(lambda: cinic10.prepare(tmp_path, {}, 0), r"'train/cat/a\n.png': damaged, or not a PNG file")
+    refused(lambda: cinic10.prepare(tmp_path, cinic10.Config(), 0), r"'train/cat/a\n.png': damaged, or not a PNG file")
 
 
 def test_members_of_zip_archives_that_are_gzip_bombs(tmp_path, any_checksum):
@@ -531,7 +534,9 @@ def test_members_of_zip_archives_that_are_gzip_bombs(tmp_path, any_checksum):
         parts[f"gzip/emnist-digits-{part}-images-idx3-ubyte.gz"] = gzip.compress(head + BOMB)
     put(tmp_path / "emnist" / "gzip.zip", zipped(**parts))
     with at_most(8):
-        refused(lambda: emnist.prepare(tmp_path, {"split": "digits"}, 0), "images are 255x255; expected 28x28")
+        refused(
+            lambda: emnist.prepare(tmp_path, emnist.Config(split="digits"), 0), "images are 255x255; expected 28x28"
+        )
 
 
 # -- any damage -----------------------------------------------------------------------------------------

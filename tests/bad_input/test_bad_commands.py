@@ -225,7 +225,7 @@ SPECS = [
     ("surrogate", "surrogate/method", "known", "toy has no bayes_loss"),
     ("timing", "variants/0/loss", "x", "variants.0.loss: 'x'"),
     ("timing", "rounds", -1, "rounds: -1"),
-    ("partition", "partition/name", "cut", "partition.name: 'cut' is not one of the partition; known: "),
+    ("partition", "partition/name", "cut", "partition.name: 'cut' is not one of the partitioners; known: "),
     ("partition", "partition/alpha", 1, "--spec: partition.alpha"),
     ("partition", "clients", 100, "100"),
     ("partition", "samples", 1000, "samples is 1000, the data set has only 36"),
@@ -239,9 +239,9 @@ SPECS = [
     ("table", "artifact/kind", "tabel", "artifact.kind: 'tabel'"),
     ("table", "files/tidy/toy", "gone.csv", "gone.csv"),
     ("figure", "artifact/plot", "x", "no plot 'x'"),
-    ("prepare", "name", "digit", "'digit' is unknown; nearest: 'digits'"),
-    ("prepare", "options", {"classes": [3]}, "option classes is [3]"),
-    ("prepare", "seed", "0", "seed is '0'"),
+    ("prepare", "name", "digit", "--spec: name: 'digit' is not one of the data sets; did you mean 'digits'?"),
+    ("prepare", "options", {"classes": [3]}, "options.classes: "),
+    ("prepare", "seed", "0", "seed: '0': expected a whole number"),
 ]
 
 
@@ -332,12 +332,15 @@ def test_a_job_without_a_spec(here, capsys):
 
 # -- fetch ---------------------------------------------------------------------------------------------
 FETCH = [
-    (["--dataset", "mnits"], "'mnits' is unknown; nearest: 'mnist'"),
-    (["--dataset", "../mnist"], "'../mnist' is unknown"),
-    (["--dataset", "mnist", "--options", "{"], "--options: not JSON"),
-    (["--dataset", "mnist", "--options", "[" * 10**5], "--options: not JSON (nested too deep)"),
-    (["--dataset", "mnist", "--options", "[1]"], "--options: expected a JSON object"),
-    (["--dataset", "mnist", "--options", '{"prat": 1}'], "unknown option 'prat'; nearest: 'part'"),
+    (["--dataset", "mnits"], "'mnits' is not one of the data sets; did you mean 'mnist'?"),
+    (["--dataset", "../mnist"], "'../mnist' is not one of the data sets"),
+    (["--dataset", "mnist", "--options", "{"], "--options: not valid JSON"),
+    (["--dataset", "mnist", "--options", "[" * 10**5], "--options: not valid JSON: nested too deep"),
+    (["--dataset", "mnist", "--options", "[1]"], "--options: [1]: expected a mapping"),
+    (
+        ["--dataset", "mnist", "--options", '{"prat": 1}'],
+        "--options: prat: unknown key (value 1); did you mean 'part'?",
+    ),
     (["--dataset", "mnist", "--folder", "tidy"], "tidy"),
     (["--dataset", "mnist", "--folder", "data/x"], "data"),
     (["--dataset", "mnist", "--mirror", "~nobody-of-this-name/x"], "missing (no such folder)"),

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fairfl.data import registry
-from fairfl.data.options import json_object
 from fairfl.experiments.config import Config
+from fairfl.experiments.plugins import names
 from fairfl.experiments.strict import load
 from fairfl.reporting.claims.grammar import ClaimError, parse
-from fairfl.runtime.errors import FairflError, OptionError
-from fairfl.runtime.validation import SpecError, check
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import SpecError, check, checked, from_text
 from tests.bad_input.refusals import check_lines
 
 MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -91,20 +91,20 @@ def test_any_plain_value_comes_back_from_a_file(tmp_path_factory, value):
 @given(st.text(max_size=60))
 def test_any_text_as_options(text):
     try:
-        assert isinstance(json_object("--options", text), dict)
-    except OptionError as error:
+        assert isinstance(from_text(text, dict, "--options"), dict)
+    except FairflError as error:
         check_lines(str(error), ("--options: ",))
 
 
 @MANY
-@given(st.sampled_from(registry.DATASETS), st.data())
+@given(st.sampled_from(names("data")), st.data())
 def test_any_options_of_any_data_set(name, draw):
     module = registry.load(name)
-    known = st.sampled_from([*module.DEFAULTS, "x"])
+    known = st.sampled_from([*module.Config.model_fields, "x"])
     options = draw.draw(st.dictionaries(known, VALUES, max_size=2))
     try:
-        module.files(options)
-    except OptionError as error:
+        checked(options, module.Config, name)
+    except FairflError as error:
         check_lines(str(error), (name,))
 
 

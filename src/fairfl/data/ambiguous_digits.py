@@ -4,62 +4,62 @@ It is not DirtyMNIST. What it shares is the structure: clean images with one lab
 ambiguous images that stand in several rows with labels drawn from the classes they resemble.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from fairfl.data import digits, mnist
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge, number, whole
-from fairfl.runtime.errors import OptionError
+from fairfl.experiments.base import Strict
 
 CLASSES = 10
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {
-    "base": "digits",
-    "images": 600,
-    "labels_per_image": 10,
-    "weight_low": 0.4,
-    "weight_high": 0.6,
-    "seed": 0,
-}
 
 _NAME = "ambiguous_digits"
 # MNIST is standardised as in DirtyMNIST; the 8x8 digits are only scaled to 0..1.
 _SCALE = {"digits": (0.0, 1.0), "mnist": (0.1307, 0.3081)}
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    base: Literal["digits", "mnist"] = Field(
+        "digits", description="digits: 1797 images, 8x8; mnist: 60000 training images, 28x28"
+    )
+    images: int = Field(600, ge=1, lt=2**32, description="distinct ambiguous images")
+    labels_per_image: int = Field(10, ge=1, lt=2**32, description="rows per ambiguous image; 10: as in Ambiguous-MNIST")
+    weight_low: float = Field(0.4, ge=0, le=1, description="lower end of the range of w")
+    weight_high: float = Field(0.6, ge=0, le=1, description="upper end")
+    seed: int = Field(0, ge=0, lt=2**32, description="of the blends and labels; the run's seed has no influence")
+
+    @model_validator(mode="after")
+    def _range(self) -> "Config":
+        if self.weight_low > self.weight_high:
+            raise ValueError(f"weight_low is {self.weight_low}; expected <= weight_high {self.weight_high}")
+        return self
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """None for base "digits"; the MNIST training files (in folder ``mnist``) for "mnist"."""
-    return mnist.files({"part": "train"}) if _checked(options)["base"] == "mnist" else ()
+    return mnist.files(mnist.Config(part="train")) if options.base == "mnist" else ()
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, H, W]: clean rows (ambiguous 0), then ambiguous rows (ambiguous 1).
 
     An ambiguous image is ``w * a + (1 - w) * b`` for clean images a and b of different classes
     and ``w ~ U(weight_low, weight_high)``. It stands in ``labels_per_image`` consecutive rows of
     one group; each row's label is the class of a with probability w, else the class of b.
 
-    Options:
-        base: "digits" (default; 1797 images, 8x8) or "mnist" (60000 training images, 28x28).
-        images: distinct ambiguous images (default 600).
-        labels_per_image: rows per ambiguous image (default 10, as in Ambiguous-MNIST).
-        weight_low, weight_high: range of w within 0..1 (default 0.4, 0.6).
-        seed: of the blends and labels (default 0); the run's seed has no influence.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: a file of the base is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
-    base = chosen["base"]
-    clean, labels = mnist.read(raw, {"part": "train"}) if base == "mnist" else digits.read()
-    blends, blend_labels = _blend(clean, labels, chosen)
-    count, rows = chosen["images"], chosen["labels_per_image"]
+    base = options.base
+    clean, labels = mnist.read(raw, "train") if base == "mnist" else digits.read()
+    blends, blend_labels = _blend(clean, labels, options)
+    count, rows = options.images, options.labels_per_image
     source = (
         f"stand-in for DirtyMNIST: {len(clean)} clean images of {base} and "
         f"{count} blends of two of them with {rows} sampled labels each"
@@ -78,22 +78,10 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     )
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    choice(_NAME, "base", chosen["base"], _SCALE)
-    for name, low in (("images", 1), ("labels_per_image", 1), ("seed", 0)):
-        whole(_NAME, name, chosen[name], low)
-    low = number(_NAME, "weight_low", chosen["weight_low"], 0.0, 1.0)
-    high = number(_NAME, "weight_high", chosen["weight_high"], 0.0, 1.0)
-    if low > high:
-        raise OptionError(f"{_NAME}: option weight_low is {low}; expected <= weight_high {high}")
-    return chosen
-
-
-def _blend(clean: np.ndarray, labels: np.ndarray, chosen: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _blend(clean: np.ndarray, labels: np.ndarray, options: Config) -> tuple[np.ndarray, np.ndarray]:
     """Blended images uint8 [images, H, W] and their labels int64 [images, labels_per_image]."""
-    rng = np.random.default_rng(chosen["seed"])
-    count, rows = chosen["images"], chosen["labels_per_image"]
+    rng = np.random.default_rng(options.seed)
+    count, rows = options.images, options.labels_per_image
     first = rng.integers(len(clean), size=count)
     # Drawn from all images of the other classes alike, without trial and error.
     by_class = np.argsort(labels, kind="stable")
@@ -101,7 +89,7 @@ def _blend(clean: np.ndarray, labels: np.ndarray, chosen: dict[str, Any]) -> tup
     size = np.bincount(labels, minlength=CLASSES)[labels[first]]
     offset = rng.integers(len(clean) - size)
     second = by_class[np.where(offset < start, offset, offset + size)]
-    weight = rng.uniform(chosen["weight_low"], chosen["weight_high"], size=count)
+    weight = rng.uniform(options.weight_low, options.weight_high, size=count)
     w = weight[:, None, None]
     images = np.rint(w * clean[first] + (1 - w) * clean[second]).astype(np.uint8)
     takes_first = rng.random((count, rows)) < weight[:, None]

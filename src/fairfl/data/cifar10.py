@@ -5,23 +5,21 @@ Two forms are read: the archive as published, and one of JPEG files that an offl
 ``source`` says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, cifar_batches, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all", "normalise": "none", "form": "auto"}
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 """Names of the classes 0 to 9; CINIC-10 has the same."""
 
@@ -49,31 +47,36 @@ _PICKLE = RemoteFile(
 _FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _JPEG}
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "test", "all"] = "all"
+    normalise: Literal["none", "channels"] = Field(
+        "none",
+        description="channels: mean (0.4914, 0.4822, 0.4465) and standard deviation (0.2023, 0.1994, 0.2010) of red, "
+        "green and blue, as FedFV's released code does",
+    )
+    form: Literal["auto", "pickle", "jpeg"] = Field(
+        "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds both parts."""
-    return (_FORMS[_checked(options)["form"]],)
+    return (_FORMS[options.form],)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, official_test tells them apart.
 
     Rows of the published archive are in published order (data_batch_1 to 5, test_batch), rows of the
     JPEG archive in the order of part, class and file number.
 
-    Options:
-        part: "train", "test" or "all" (default).
-        normalise: "none" (default), or "channels": mean (0.4914, 0.4822, 0.4465) and standard
-            deviation (0.2023, 0.1994, 0.2010) of red, green and blue, as FedFV's released code does.
-        form: "pickle", the archive as published; "jpeg", the lossy copy; "auto" (default), the first
-            of the two that there is.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
-    file = present(raw, _FORMS[chosen["form"]], "cifar10")
-    path, parts = usable(raw, file, "cifar10"), _PARTS[chosen["part"]]
+    file = present(raw, _FORMS[options.form], "cifar10")
+    path, parts = usable(raw, file, "cifar10"), _PARTS[options.part]
     if file.name == _JPEG.name:
         images, labels = _read_jpegs(path, parts)
         origin, train = "JPEG-compressed copy, lossy", len(NAMES) * _JPEGS_PER_CLASS["train"]
@@ -81,17 +84,10 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         rows = {name: count for part in parts for name, count in _BATCHES[part].items()}
         images, labels = cifar_batches.read(path, "cifar-10-batches-py", rows, "labels", CLASSES)
         origin, train = "as published", sum(_BATCHES["train"].values())
-    mean, std = _NORMALISE[chosen["normalise"]]
-    source = f"CIFAR-10, part {chosen['part']}, {origin}"
-    test = np.arange(len(labels)) >= train if chosen["part"] == "all" else None
+    mean, std = _NORMALISE[options.normalise]
+    source = f"CIFAR-10, part {options.part}, {origin}"
+    test = np.arange(len(labels)) >= train if options.part == "all" else None
     return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge("cifar10", options, DEFAULTS)
-    for name, valid in (("part", _PARTS), ("normalise", _NORMALISE), ("form", _FORMS)):
-        choice("cifar10", name, chosen[name], valid)
-    return chosen
 
 
 def _read_jpegs(path: Path, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:

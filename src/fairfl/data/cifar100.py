@@ -1,18 +1,15 @@
 """CIFAR-100: 50000 + 10000 colour images of 100 classes, 32x32 (Krizhevsky 2009)."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from fairfl.data.checks import usable
 from fairfl.data.formats import cifar_batches
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 
 CLASSES = 100
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all"}
 _PARTS = {"train": {"train": 50_000}, "test": {"test": 10_000}, "all": {"train": 50_000, "test": 10_000}}
 _ARCHIVE = RemoteFile(
     "cifar-100-python.tar.gz",
@@ -24,29 +21,26 @@ _ARCHIVE = RemoteFile(
 )
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "test", "all"] = "all"
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds both parts."""
-    _part(options)
     return (_ARCHIVE,)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, in published order.
 
     Labels are the 100 fine ones.
 
-    Options:
-        part: "train", "test" or "all" (default).
-
     Raises:
-        OptionError: an unknown option or part.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    part = _part(options)
+    part = options.part
     path = usable(raw, _ARCHIVE, "cifar100")
     images, labels = cifar_batches.read(path, "cifar-100-python", _PARTS[part], "fine_labels", CLASSES)
     return assemble("cifar100", CLASSES, f"CIFAR-100, part {part}, fine labels, as published", images, labels)
-
-
-def _part(options: dict[str, Any]) -> str:
-    return choice("cifar100", "part", merge("cifar100", options, DEFAULTS)["part"], _PARTS)

@@ -4,23 +4,21 @@ Three parts of 90000 images each, taken from CIFAR-10 and, made smaller, from Im
 Antoniou, Storkey 2018).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.checks import usable
 from fairfl.data.cifar10 import CLASSES, NAMES
 from fairfl.data.formats import archives, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all", "non_rgb": "drop"}
 _PARTS = {"train": ("train",), "valid": ("valid",), "test": ("test",), "all": ("train", "valid", "test")}
 _PER_CLASS = 9000
 _MAX_PNG_BYTES = 64 * 2**10
@@ -45,40 +43,34 @@ class _Key(NamedTuple):
     file: str
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "valid", "test", "all"] = "all"
+    non_rgb: Literal["drop", "convert"] = Field(
+        "drop", description="images that are not RGB; drop: 269679 of 270000 remain, as in VRed's table 2"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds all parts."""
-    _checked(options)
     return (_ARCHIVE,)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 90000 per part less the images dropped.
 
     Rows are in the order of part (train, valid, test), class and file name; within a part that is the
     order of torchvision's ImageFolder.
 
-    Options:
-        part: "train", "valid", "test" or "all" (default).
-        non_rgb: images that are not RGB: "drop" (default; 269679 of 270000 remain, as in VRed's
-            table of data sets) or "convert".
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
     path = usable(raw, _ARCHIVE, "cinic10")
-    drop = chosen["non_rgb"] == "drop"
-    images, labels, others = _read(path, _PARTS[chosen["part"]], drop)
-    source = f"CINIC-10, part {chosen['part']}, as published; {others} images that are not RGB "
+    drop = options.non_rgb == "drop"
+    images, labels, others = _read(path, _PARTS[options.part], drop)
+    source = f"CINIC-10, part {options.part}, as published; {others} images that are not RGB "
     return assemble("cinic10", CLASSES, source + ("dropped" if drop else "converted"), images, labels)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge("cinic10", options, DEFAULTS)
-    choice("cinic10", "part", chosen["part"], _PARTS)
-    choice("cinic10", "non_rgb", chosen["non_rgb"], ("drop", "convert"))
-    return chosen
 
 
 def _read(path: Path, parts: tuple[str, ...], drop: bool) -> tuple[np.ndarray, np.ndarray, int]:

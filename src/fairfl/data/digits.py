@@ -4,56 +4,59 @@ Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits" (
 in the copy ``sklearn/datasets/data/digits.csv.gz``.
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, field_validator
 
 from fairfl.data import classes
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"classes": None}
 
 _IMAGES = 1797
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    classes: list[Annotated[int, Field(ge=0, lt=10)]] | None = Field(
+        None, min_length=2, description="labels to keep, which become 0, 1, ... in the order given; null: all"
+    )
+
+    @field_validator("classes")
+    @classmethod
+    def _different(cls, value: list[int] | None) -> list[int] | None:
+        if value is not None and len(set(value)) != len(value):
+            raise ValueError(f"{value}: expected different labels")
+        return value
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """None: the images come with scikit-learn."""
-    _classes(options)
     return ()
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 8, 8], N = 1797: pixel values 0..16 become ``round(255 * x / 16)``.
 
-    Options:
-        classes: labels to keep, which become 0, 1, ... in the order given, or null for all
-            (default).
-
     Raises:
-        OptionError: an unknown option or labels that are not there.
         DataError: scikit-learn is not installed or its copy is not as expected.
     """
-    kept = _classes(options)
+    kept = options.classes
     images, labels = read()
     source = "optical recognition of handwritten digits (UCI) as shipped with scikit-learn"
     if kept is not None:
         images, labels = classes.keep(images, labels, kept, CLASSES)
         source += f"; classes {kept} only"
     return assemble("digits", CLASSES if kept is None else len(kept), source, images[:, None], labels)
-
-
-def _classes(options: dict[str, Any]) -> list[int] | None:
-    return classes.checked("digits", merge("digits", options, DEFAULTS)["classes"], CLASSES)
 
 
 def read() -> tuple[np.ndarray, np.ndarray]:

@@ -10,22 +10,20 @@ What differs: noise is stored with the images, as ``round(255 * x)`` clipped to 
 moves a standardised value by at most 0.0064; clipping cuts the noise below black and above white.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data import mnist
 from fairfl.data.checks import usable
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge, number
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "train", "noise_std": 0.05}
 _PARTS = ("train", "test", "all")
 _TRAIN_ROWS = 60_000
 _MEAN, _STD = 0.1307, 0.3081
@@ -52,29 +50,29 @@ _LABELS = RemoteFile(
 )
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "test", "all"] = "train"
+    noise_std: float = Field(0.05, ge=0, description="standard deviation of the noise on all images, white is 1")
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The MNIST files of the part (in folder ``mnist``) and the two ambiguous files."""
-    return (*mnist.files({"part": _checked(options)[0]}), _SAMPLES, _LABELS)
+    return (*mnist.files(mnist.Config(part=options.part)), _SAMPLES, _LABELS)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28]: clean MNIST rows (ambiguous 0), then ambiguous rows (1).
 
     Training part: 60000 clean rows, each a group of its own, and 60000 ambiguous rows in 6000
     groups of ten rows that share an image and differ in label (and in noise).
 
-    Options:
-        part: "train" (default), "test" or "all".
-        noise_std: standard deviation of the noise in units of the standardised image, 0 or more
-            (default 0.05, as upstream). Drawn with ``numpy.random.default_rng(0)``, rows in
-            order, so it does not depend on the run's seed.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
-    part, noise_std = _checked(options)
-    clean, clean_labels = mnist.read(raw, {"part": part})
+    part, noise_std = options.part, options.noise_std
+    clean, clean_labels = mnist.read(raw, part)
     ambiguous, ambiguous_labels, image_ids = _read_ambiguous(raw, part)
     rng = np.random.default_rng(_NOISE_SEED)
     sd = noise_std * _STD
@@ -97,12 +95,6 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         mean=_MEAN,
         std=_STD,
     )
-
-
-def _checked(options: dict[str, Any]) -> tuple[str, float]:
-    merged = merge("dirty_mnist", options, DEFAULTS)
-    part = choice("dirty_mnist", "part", merged["part"], _PARTS)
-    return part, number("dirty_mnist", "noise_std", merged["noise_std"], 0.0)
 
 
 def _read_ambiguous(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

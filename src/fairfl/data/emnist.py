@@ -1,18 +1,17 @@
 """EMNIST: handwritten letters and digits, 28x28 (Cohen, Afshar, Tapson, van Schaik 2017)."""
 
-from __future__ import annotations
-
 import gzip
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives, idx
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 62
@@ -21,7 +20,6 @@ PER_SEED = False
 SPLITS = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
 """Classes per split."""
 
-DEFAULTS: dict[str, Any] = {"split": "byclass"}
 _ARCHIVE = RemoteFile(
     "gzip.zip",
     ("https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip",),
@@ -32,36 +30,34 @@ _ARCHIVE = RemoteFile(
 )
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = Field(
+        "byclass", description="byclass: 814255 images of 62 classes"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds all splits."""
-    _split(options)
     return (_ARCHIVE,)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28]; training rows come first, then test rows.
 
     The publisher stores images with rows and columns swapped; here they are upright. Labels of
     split "letters" are 1..26 in the file and 0..25 here.
 
-    Options:
-        split: "byclass" (default; 814255 images, 62 classes), "bymerge", "balanced", "letters",
-            "digits" or "mnist".
-
     Raises:
-        OptionError: an unknown option or split.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    split = _split(options)
+    split = options.split
     path = usable(raw, _ARCHIVE, "emnist")
     with archives.opened_zip(path) as archive:
         images, labels = _read_split(archive, split)
     source = f"EMNIST, split {split}, training and test part, as published, upright"
     return assemble("emnist", SPLITS[split], source, images[:, None], labels)
-
-
-def _split(options: dict[str, Any]) -> str:
-    return choice("emnist", "split", merge("emnist", options, DEFAULTS)["split"], SPLITS)
 
 
 def _read_split(archive: zipfile.ZipFile, split: str) -> tuple[np.ndarray, np.ndarray]:

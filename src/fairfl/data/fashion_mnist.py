@@ -8,24 +8,22 @@ An offline mirror may carry a copy with the 70000 published images in another tr
 few dozen duplicates). It is taken, and the ``source`` says so.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, field_validator
 
 from fairfl.data import classes
 from fairfl.data.checks import usable
 from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = mnist_files.CLASSES
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all", "classes": None, "standardise": "none"}
 _STANDARDISE = ("none", "pixel", "global")
 _HOSTS = (
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
@@ -60,61 +58,63 @@ _MD5 = {
 }
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "test", "all"] = "all"
+    classes: list[Annotated[int, Field(ge=0, lt=10)]] | None = Field(
+        None, min_length=2, description="labels to keep, which become 0, 1, ... in the order given; null: all"
+    )
+    standardise: Literal["none", "pixel", "global"] = Field(
+        "none",
+        description="by the training images of all ten classes; pixel: (x - mean) / (standard deviation + 0.001) for "
+        "each pixel in units of 0..255, as FedFV's released code does; global: one mean and one standard deviation",
+    )
+
+    @field_validator("classes")
+    @classmethod
+    def _different(cls, value: list[int] | None) -> list[int] | None:
+        if value is not None and len(set(value)) != len(value):
+            raise ValueError(f"{value}: expected different labels")
+        return value
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part, and of the training part if it sets the scale."""
-    return tuple(map(_file, _needed(_checked(options))))
+    return tuple(map(_file, _needed(options)))
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28], or float32 [N, 784] if each pixel is standardised.
 
     N = 70000 (60000, 10000 for the training and the test part), or a tenth of it for each class
     that is kept. Train rows come first.
 
-    Options:
-        part: "train", "test" or "all" (default).
-        classes: labels to keep, which become 0, 1, ... in the order given, or null for all
-            (default).
-        standardise: with statistics of the training images of all ten classes: "none" (default);
-            "pixel", (x - mean) / (standard deviation + 0.001) for each pixel in units of 0..255,
-            as FedFV's released code does; "global", one mean and one standard deviation for all
-            pixels.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: a file is missing, damaged or not as expected, or the files are
             not all of one train/test cut.
     """
-    chosen = _checked(options)
-    images, labels = mnist_files.read(raw, "fashion_mnist", chosen["part"], _file)
-    source = f"Fashion-MNIST, part {chosen['part']}, {_cut(raw, _needed(chosen))}"
+    images, labels = mnist_files.read(raw, "fashion_mnist", options.part, _file)
+    source = f"Fashion-MNIST, part {options.part}, {_cut(raw, _needed(options))}"
     count = CLASSES
-    if chosen["classes"] is not None:
-        images, labels = classes.keep(images, labels, chosen["classes"], CLASSES)
-        count = len(chosen["classes"])
-        source += f"; classes {chosen['classes']} only"
+    if options.classes is not None:
+        images, labels = classes.keep(images, labels, options.classes, CLASSES)
+        count = len(options.classes)
+        source += f"; classes {options.classes} only"
     inputs, mean, std = images[:, None], 0.0, 1.0
-    if chosen["standardise"] != "none":
+    if options.standardise != "none":
         training, _ = mnist_files.read(raw, "fashion_mnist", "train", _file)
-        source += f"; {chosen['standardise']} standardisation by the training images of all classes"
-        if chosen["standardise"] == "global":
+        source += f"; {options.standardise} standardisation by the training images of all classes"
+        if options.standardise == "global":
             mean, std = training.mean() / 255, training.std() / 255
         else:
             inputs = _standardised_pixels(images, training)
     return assemble("fashion_mnist", count, source, inputs, labels, mean=mean, std=std)
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge("fashion_mnist", options, DEFAULTS)
-    choice("fashion_mnist", "part", chosen["part"], mnist_files.PARTS)
-    choice("fashion_mnist", "standardise", chosen["standardise"], _STANDARDISE)
-    classes.checked("fashion_mnist", chosen["classes"], CLASSES)
-    return chosen
-
-
-def _needed(chosen: dict[str, Any]) -> tuple[str, ...]:
-    training = () if chosen["standardise"] == "none" else mnist_files.names("train")
-    return tuple(dict.fromkeys((*training, *mnist_files.names(chosen["part"]))))
+def _needed(options: Config) -> tuple[str, ...]:
+    training = () if options.standardise == "none" else mnist_files.names("train")
+    return tuple(dict.fromkeys((*training, *mnist_files.names(options.part))))
 
 
 def _file(name: str) -> RemoteFile:

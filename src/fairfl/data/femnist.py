@@ -17,27 +17,25 @@ The first is used where there is one; the second is published and asked for othe
 same rows, and the ``source`` says which ones were read. In both a pixel is 1 where the paper is blank.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
 from fairfl.runtime.plain import shown, spoken
 
 CLASSES = 62
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"form": "auto", "paper": "black"}
 
 _NAME = "femnist"
 _PIXELS = 28 * 28
@@ -65,43 +63,39 @@ _ORIGINS = {_LEAF.name: "made by LEAF's scripts", _TFF.name: "TensorFlow Federat
 _Characters = tuple[np.ndarray, np.ndarray]
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    form: Literal["auto", "leaf", "tff"] = Field(
+        "auto", description="made by LEAF's scripts, or TensorFlow Federated's copy; auto: the first that there is"
+    )
+    paper: Literal["black", "white"] = Field("black", description="colour around the ink; black: ink is 255")
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The archive of LEAF's files, or the database instead."""
-    return (_FORMS[_checked(options)["form"]],)
+    return (_FORMS[options.form],)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28]; labels 0-9 digits, 10-35 A-Z, 36-61 a-z; client: number of the writer, from 0.
 
     Rows are in the order of the writers' ids as text, and of one writer as they are stored. LEAF's scripts enter the
     first character of nearly every writer twice: rows of a writer with equal pixels are one group. The database (170
     MB) is unpacked into a temporary folder beside the packed file (5 GB).
 
-    Options:
-        form: "leaf" or "tff", see above; "auto" (default), the first of the two that there is.
-        paper: "black" (default), ink is 255 on 0, as in MNIST and EMNIST; "white", ink is 0 on 255, as LEAF has it.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: the file is missing, damaged or not as expected.
         OSError: the database cannot be unpacked.
     """
-    chosen = _checked(options)
-    file = present(raw, _FORMS[chosen["form"]], _NAME)
+    file = present(raw, _FORMS[options.form], _NAME)
     path = usable(raw, file, _NAME)
     writers = _in_order(_read_leaf(path) if file.name == _LEAF.name else _read_tff(path), path.name)
-    source = f"FEMNIST, {_ORIGINS[file.name]}: {len(writers)} writers, {chosen['paper']} paper"
+    source = f"FEMNIST, {_ORIGINS[file.name]}: {len(writers)} writers, {options.paper} paper"
     images, labels, columns = _together(writers)
-    if chosen["paper"] == "white":
+    if options.paper == "white":
         np.subtract(255, images, out=images)
     return assemble(_NAME, CLASSES, source, images, labels, **columns)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    choice(_NAME, "form", chosen["form"], _FORMS)
-    choice(_NAME, "paper", chosen["paper"], _PAPERS)
-    return chosen
 
 
 def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Characters]:

@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from pydantic import BaseModel
 
 from fairfl.data.prepared import check_form, check_scale, check_values, column, targets
 from fairfl.runtime.errors import DataError
@@ -99,21 +100,20 @@ class Dataset(Protocol):
     Attributes:
         CLASSES: number of classes with default options (metadata has the number in use); 0 for a regression.
         PER_SEED: True where the data themselves are drawn anew for each run seed.
-        DEFAULTS: every option with its default, as JSON values.
+        Config: the options, each with a default.
     """
 
     CLASSES: int
     PER_SEED: bool
-    DEFAULTS: dict[str, Any]
+    Config: type[BaseModel]
 
-    def files(self, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
-        """Raw files under these options; empty for generated or embedded data."""
+    def files(self, options: Any) -> tuple[RemoteFile, ...]:
+        """Raw files under these options, a Config; empty for generated or embedded data."""
 
-    def prepare(self, raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+    def prepare(self, raw: Path | None, options: Any, seed: int) -> Prepared:
         """Read or draw the data; ``raw`` is the data folder, ``seed`` counts if PER_SEED.
 
         Raises:
-            OptionError: (a ValueError) an unknown option or a value that is not allowed.
             SourceError: a raw file is missing or damaged.
             DataError: a raw file has unexpected content.
         """

@@ -1,19 +1,16 @@
 """MNIST: 60000 + 10000 handwritten digits, 28x28 (LeCun, Bottou, Bengio, Haffner 1998)."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 
 CLASSES = mnist_files.CLASSES
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all"}
 _HOSTS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -40,36 +37,34 @@ _SHA256 = {
 }
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "test", "all"] = "all"
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part: images, then labels, train before test."""
-    return tuple(_file(name) for name in mnist_files.names(_part(options)))
+    return tuple(_file(name) for name in mnist_files.names(options.part))
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first, official_test tells them apart.
 
-    Options:
-        part: "train", "test" or "all" (default).
-
     Raises:
-        OptionError: an unknown option or part.
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
-    part = _part(options)
-    pieces = [read(raw, {"part": own}) for own in (("train", "test") if part == "all" else (part,))]
+    part = options.part
+    pieces = [read(raw, own) for own in (("train", "test") if part == "all" else (part,))]
     images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
     source = f"MNIST, part {part}, as published"
     test = np.arange(len(labels)) >= len(pieces[0][1]) if part == "all" else None
     return assemble("mnist", CLASSES, source, images[:, None], labels, official_test=test)
 
 
-def read(raw: Path | None, options: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def read(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [N, 28, 28] and labels int64 [N]; also for data sets built on MNIST."""
-    return mnist_files.read(raw, "mnist", _part(options), _file)
-
-
-def _part(options: dict[str, Any]) -> str:
-    return choice("mnist", "part", merge("mnist", options, DEFAULTS)["part"], mnist_files.PARTS)
+    return mnist_files.read(raw, "mnist", part, _file)
 
 
 def _file(name: str) -> RemoteFile:

@@ -5,8 +5,6 @@ modules of the standard library (Python Software Foundation License), which are 
 from the running modules, so `python -OO` makes no difference. Topics differ in what they speak of and in how.
 """
 
-from __future__ import annotations
-
 import ast
 import collections
 import platform
@@ -14,13 +12,13 @@ import re
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data import words
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import merge, whole
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError, OptionError
 
 TOPICS: dict[str, tuple[str, ...]] = {
@@ -49,7 +47,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 CLASSES = 504
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"topics": 10, "sentences": 200, "vocabulary": 500, "length": 10, "count_pad": False}
 
 _NAME = "python_text"
 _SHORTEST = 4  # words; shorter pieces are headings and remarks like "See above."
@@ -57,56 +54,46 @@ _WORD = re.compile(r"[a-z_]+(?:['-][a-z]+)*|[0-9]+|[.,:;!?()]")
 _END = re.compile(r"(?<=[.!?])\s+")
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    topics: int = Field(10, ge=1, le=20, description="the first so many of TOPICS")
+    sentences: int = Field(200, ge=1, lt=2**32, description="most sentences of a topic, each only once")
+    vocabulary: int = Field(500, ge=1, lt=2**32, description="most frequent words; four special tokens come on top")
+    length: int = Field(10, ge=1, lt=2**32, description="words of a sentence that are read")
+    count_pad: bool = Field(False, description="padding is to be predicted like a word")
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """None: the text comes with Python."""
-    _checked(options)
     return ()
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs and labels int64 [N, length]: a row is a sentence; client: number of its topic, in the order of TOPICS.
 
     The same version of Python gives the same data; ``source`` names it.
 
-    Options:
-        topics: the first so many of TOPICS (default 10).
-        sentences: most sentences of a topic, the first in the order of its modules (default 200); each only once.
-        vocabulary: most frequent words of all topics (default 500); with padding, begin, end and unknown word 504
-            classes.
-        length: words of a sentence that are read (default 10).
-        count_pad: true if padding is to be predicted like a word (default false).
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         DataError: this Python comes without the sources of its library.
     """
-    chosen = _checked(options)
-    topics = list(TOPICS)[: chosen["topics"]]
-    texts = [_sentences(topic, chosen["sentences"]) for topic in topics]
+    topics = list(TOPICS)[: options.topics]
+    texts = [_sentences(topic, options.sentences) for topic in topics]
     counts = collections.Counter(word for text in texts for sentence in text for word in sentence)
-    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: chosen["vocabulary"]]
-    if len(frequent) < chosen["vocabulary"]:
+    frequent = sorted(counts, key=lambda word: (-counts[word], word))[: options.vocabulary]
+    if len(frequent) < options.vocabulary:
         raise OptionError(
-            f"{_NAME}: option vocabulary is {chosen['vocabulary']}; the text has only {len(frequent)} different words"
+            f"{_NAME}: option vocabulary is {options.vocabulary}; the text has only {len(frequent)} different words"
         )
     tokens = words.vocabulary(frequent)
     every = (sentence for text in texts for sentence in text)
-    inputs, labels = words.encode(every, tokens, chosen["length"], chosen["count_pad"])
+    inputs, labels = words.encode(every, tokens, options.length, options.count_pad)
     source = (
         f"stand-in for texts of many writers: sentences of the documentation of Python {platform.python_version()}, "
         f"{len(topics)} topics of its standard library as clients"
     )
     client = np.repeat(np.arange(len(topics)), [len(text) for text in texts])
-    return assemble(_NAME, chosen["vocabulary"] + words.SPECIALS, source, inputs, labels, client=client)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    words.check(_NAME, chosen)
-    whole(_NAME, "sentences", chosen["sentences"], 1)
-    if whole(_NAME, "topics", chosen["topics"], 1) > len(TOPICS):
-        raise OptionError(f"{_NAME}: option topics is {chosen['topics']}; expected at most {len(TOPICS)}")
-    return chosen
+    return assemble(_NAME, options.vocabulary + words.SPECIALS, source, inputs, labels, client=client)
 
 
 def _sentences(topic: str, most: int) -> list[tuple[str, ...]]:

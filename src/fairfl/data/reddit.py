@@ -9,27 +9,25 @@ src/datasets/leaf/preprocess/reddit.py), which FedEBA+ compares with: 817 users,
 only targets: its loss and its accuracy pass over padding, unknown words and the end of a comment.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data import words
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge, whole
+from fairfl.experiments.base import Strict
 from fairfl.runtime import plain
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
 
 CLASSES = 10_000
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"vocabulary": 9_996, "targets": "words", "validation": "left_out"}
 
 _NAME = "reddit"
 _LENGTH = 10
@@ -53,35 +51,38 @@ _ARCHIVE = RemoteFile(
 _Piece = tuple[list[str], list[str]]
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    vocabulary: int = Field(
+        9_996, ge=1, lt=2**32, description="most frequent words of the training part; four special tokens come on top"
+    )
+    targets: Literal["words", "tokens"] = Field(
+        "words", description="to be predicted; tokens: unknown words and the end too"
+    )
+    validation: Literal["left_out", "train"] = Field(
+        "left_out", description="left_out: 75 % for training and 25 % for testing remain; train: it joins the training"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The archive with the three parts."""
-    _checked(options)
     return (_ARCHIVE,)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs and labels int64 [N, 10]: a row is a piece of a comment; client: number of its user, from 0.
 
     Users are in stored order; of a user the training pieces come first, and official_test is 1 for pieces of the test
     part. Pieces without a target, and users without a training piece, are left out; ``source`` counts the others.
 
-    Options:
-        vocabulary: most frequent words of the training part (default 9996); with padding, begin, end and unknown word
-            10000 classes.
-        targets: what is to be predicted: "words" of the vocabulary (default), or "tokens": unknown words and the end
-            of a comment too. Padding never is.
-        validation: the validation part is "left_out" (default), which leaves 75 % for training and 25 % for testing;
-            or goes to "train", which makes it 80 % and 20 %.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
     path = usable(raw, _ARCHIVE, _NAME)
     training = _read(path, "train")
-    tokens = _SPECIALS | words.vocabulary(_most_frequent(path, training, chosen["vocabulary"]))
-    if chosen["validation"] == "train":
+    tokens = _SPECIALS | words.vocabulary(_most_frequent(path, training, options.vocabulary))
+    if options.validation == "train":
         more = _of(training, _read(path, "val"), path)
         training = {user: pieces + more[user] for user, pieces in training.items()}
     parts = training, _of(training, _read(path, "test"), path)
@@ -89,31 +90,23 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
         (k, test, piece) for k, user in enumerate(training) for test, part in enumerate(parts) for piece in part[user]
     ]
     owner, test = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
-    inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[chosen["targets"]])
+    inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[options.targets])
     asked = (labels >= 0).any(1)
     users = np.unique(owner[asked & (test == 0)])
     kept = asked & np.isin(owner, users)
     source = (
         f"Reddit by user (LEAF, small sample), {len(users)} of {len(training)} users with a training piece, validation "
-        f"part {_VALIDATION[chosen['validation']]}; {kept.sum()} of {len(kept)} pieces, those that have a target"
+        f"part {_VALIDATION[options.validation]}; {kept.sum()} of {len(kept)} pieces, those that have a target"
     )
     return assemble(
         _NAME,
-        chosen["vocabulary"] + words.SPECIALS,
+        options.vocabulary + words.SPECIALS,
         source,
         inputs[kept],
         labels[kept],
         client=np.searchsorted(users, owner[kept]),
         official_test=test[kept],
     )
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    whole(_NAME, "vocabulary", chosen["vocabulary"], 1)
-    choice(_NAME, "targets", chosen["targets"], _TARGETS)
-    choice(_NAME, "validation", chosen["validation"], _VALIDATION)
-    return chosen
 
 
 def _read(path: Path, part: str) -> dict[str, list[_Piece]]:

@@ -1,32 +1,23 @@
-"""The data sets, one module each; ``load(name)`` imports the one that is asked for."""
+"""The data sets, one module each: files of this folder with a `class Config`, their options."""
 
-from __future__ import annotations
-
-import difflib
 import importlib
-from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from fairfl.data.interface import Dataset
-from fairfl.runtime.errors import OptionError
-from fairfl.runtime.plain import shown
-
-_HELPERS = {
-    "__init__", "checks", "classes", "download", "interface", "options", "prepared", "pretrained", "registry", "reviews",
-    "words",
-}  # fmt: skip
-
-DATASETS: tuple[str, ...] = tuple(sorted(p.stem for p in Path(__file__).parent.glob("*.py") if p.stem not in _HELPERS))
-"""Names of all data sets: a new module in this folder is a new data set."""
+from fairfl.data.interface import Dataset, RemoteFile
+from fairfl.experiments.plugins import known
+from fairfl.runtime.errors import FairflError
 
 
 def load(name: str) -> Dataset:
-    """The module of one data set.
-
-    Raises:
-        OptionError: (a ValueError) no data set has this name; the message has the nearest one.
-    """
-    if name not in DATASETS:
-        near = difflib.get_close_matches(name[:200], DATASETS, n=1, cutoff=0.0)
-        raise OptionError(f"dataset: {shown(name)} is unknown; nearest: {near[0]!r} (valid: {', '.join(DATASETS)})")
+    """The module of one data set. Raises FairflError with the nearest name if there is none."""
+    try:
+        known("data")(name)
+    except ValueError as error:
+        raise FairflError(f"dataset: {error}") from None
     return cast(Dataset, importlib.import_module(f"fairfl.data.{name}"))
+
+
+def files(name: str, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+    """The raw files that a data set needs under these options."""
+    module = load(name)
+    return module.files(module.Config(**options))

@@ -16,9 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fairfl.data.interface import Prepared, assemble
-from fairfl.data.options import whole
-from fairfl.runtime.errors import DataError, OptionError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.errors import DataError
 
 PAD, UNKNOWN, CLS, SEP = range(4)
 
@@ -117,15 +115,3 @@ def prepared(dataset: str, source: str, reviews: Sequence[Reviews], tokens: Toke
         domain=np.repeat([own.domain for own in reviews], sizes),
         official_test=np.repeat([own.test for own in reviews], sizes),
     )
-
-
-def check_sizes(dataset: str, name: str, value: object, domains: int, highest: Sequence[int] | None = None) -> None:
-    """Raises OptionError unless the option is a list of whole numbers >= 1, one per domain, none above `highest`."""
-    if not isinstance(value, list | tuple) or len(value) != domains:
-        raise OptionError(
-            f"{dataset}: option {name} is {shown(value)}; expected a list of {domains} sizes, one per domain"
-        )
-    for domain, size in enumerate(value):
-        whole(dataset, f"{name}[{domain}]", size, 1)
-        if highest is not None and size > highest[domain]:
-            raise OptionError(f"{dataset}: option {name}[{domain}] is {size}; expected at most {highest[domain]}")

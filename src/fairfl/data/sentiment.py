@@ -7,24 +7,22 @@ dark soup is not. Some reviews do not tell what they are about and use such word
 cannot be right about them in both, which models of one domain each can.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data import reviews
 from fairfl.data.interface import Prepared, RemoteFile
-from fairfl.data.options import merge, whole
 from fairfl.data.reviews import Reviews
+from fairfl.experiments.base import Strict
 
 DOMAINS = ("restaurant", "film")
 
 CLASSES = reviews.CLASSES
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"train": [1400, 600], "test": [700, 300], "vocabulary": 256, "max_tokens": 32}
 
 _NAME = "sentiment"
 
@@ -72,34 +70,37 @@ _NEGATED = 0.1  # say it by the negated contrary
 _KINDS = (0.5, 0.9)  # up to where a draw means a common word, and one of the domain; the rest are turning words
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    train: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field(
+        [1400, 600], min_length=2, max_length=2, description="reviews of restaurants and of films"
+    )
+    test: list[Annotated[int, Field(ge=1, lt=2**32)]] = Field([700, 300], min_length=2, max_length=2)
+    vocabulary: int = Field(256, ge=5, lt=2**32, description="most tokens; the grammar has fewer")
+    max_tokens: int = Field(
+        32, ge=3, lt=2**32, description="tokens of a row, with one that begins and one that ends it"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """None: the reviews are generated."""
-    _checked(options)
     return ()
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs int64 [N, max_tokens], labels 0 negative, 1 positive; domain 0 restaurants, 1 films; official_test.
 
     Training reviews of restaurants, of films, then test reviews of both; half of each are positive. They are the same
     every time.
-
-    Options:
-        train, test: reviews of restaurants and of films (default 1400 and 600, 700 and 300).
-        vocabulary: most tokens of the vocabulary (default 256; the grammar has fewer).
-        max_tokens: tokens of a row, with one that begins and one that ends it (default 32).
-
-    Raises:
-        OptionError: an unknown option or a value that is not allowed.
     """
-    chosen = _checked(options)
     parts = [
-        Reviews(*generate(name, part, chosen[part][domain]), domain, part == "test")
+        Reviews(*generate(name, part, getattr(options, part)[domain]), domain, part == "test")
         for part in ("train", "test")
         for domain, name in enumerate(DOMAINS)
     ]
     texts = [text for own in parts if not own.test for text in own.texts]
-    tokens = reviews.words(texts, chosen["vocabulary"], chosen["max_tokens"])
+    tokens = reviews.words(texts, options.vocabulary, options.max_tokens)
     return reviews.prepared(_NAME, "generated reviews of restaurants and films", parts, tokens)
 
 
@@ -111,15 +112,6 @@ def generate(domain: str, part: str, count: int) -> tuple[list[str], np.ndarray]
     draw = random.Random(f"{domain} {part}")
     labels = np.arange(count) % 2
     return [_review(draw, domain, bool(label)) for label in labels], labels
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    for part in ("train", "test"):
-        reviews.check_sizes(_NAME, part, chosen[part], len(DOMAINS))
-    whole(_NAME, "vocabulary", chosen["vocabulary"], reviews.SPECIALS + 1)
-    whole(_NAME, "max_tokens", chosen["max_tokens"], 3)
-    return chosen
 
 
 def _review(draw: random.Random, domain: str, positive: bool) -> str:

@@ -8,35 +8,25 @@ The defaults are those of VRed, as far as its text and the public code of the sa
 generate_StackOverflow_nwp.py) tell.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from fairfl.data import words
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives, tff
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge, whole
-from fairfl.runtime.errors import DataError, OptionError
+from fairfl.experiments.base import Strict
+from fairfl.runtime.errors import DataError
 
 CLASSES = 10_004
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {
-    "users": 10_000,
-    "min_samples": 10_000,
-    "max_samples": 12_500,
-    "vocabulary": 10_000,
-    "length": 20,
-    "order": "stored",
-    "count_pad": False,
-}
 
 _NAME = "stackoverflow"
 _ORDERS = ("stored", "drawn")
@@ -57,73 +47,69 @@ _COUNTS_BYTES = 512 * 2**20
 _MAX_DATABASE_BYTES = 256 * 2**30
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    users: int = Field(10_000, ge=1, lt=2**32, description="how many are looked at, as in FairFL")
+    min_samples: int = Field(
+        10_000, ge=0, lt=2**32, description="users with more sentences than this are kept, as in FairFL"
+    )
+    max_samples: int = Field(12_500, ge=2, lt=2**32, description="users with fewer sentences than this are kept")
+    vocabulary: int = Field(10_000, ge=1, lt=2**32, description="most frequent words; four special tokens come on top")
+    length: int = Field(20, ge=1, lt=2**32, description="words of a sentence that are read")
+    count_pad: bool = Field(False, description="padding is to be predicted like a word; the papers do not say")
+    order: Literal["stored", "drawn"] = Field(
+        "stored", description="drawn: as many draws with replacement from a user's sentences, as FairFL's code does"
+    )
+
+    @model_validator(mode="after")
+    def _range(self) -> "Config":
+        if self.max_samples <= self.min_samples + 1:
+            raise ValueError(
+                f"max_samples is {self.max_samples}; expected more than min_samples + 1, "
+                f"which is {self.min_samples + 1}"
+            )
+        return self
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The database and the word counts."""
-    _checked(options)
     return _DATABASE, _COUNTS
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs and labels int64 [N, length]: a row is a sentence; client: number of its user, from 0.
 
     Users are those of the training split, in the order of their ids as text. The database is unpacked into a temporary
     folder beside the packed file (tens of gigabytes) and read user by user.
 
-    Options:
-        users: how many users are looked at (default 10000, as in FairFL).
-        min_samples, max_samples: of these are kept who have more and fewer sentences than this (default 10000 as in
-            VRed, 12500 as in a comment of FairFL: "this results in 20 clients").
-        vocabulary: most frequent words (default 10000); with padding, begin, end and unknown word 10004 classes.
-        length: words of a sentence that are read (default 20).
-        order: "stored" (default), a user's sentences as they are; or "drawn", as many draws from them with
-            replacement, which is what FairFL's generator does: half of them for training and half for testing then
-            share sentences. The draws do not depend on the run's seed.
-        count_pad: true if padding is to be predicted like a word; false by default. The papers do not say; VRed's
-            accuracy of 38 to 43 percent is high for this data set and may include it.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: a file is missing, damaged or not as expected, or no user is left.
         OSError: the database cannot be unpacked.
     """
-    chosen = _checked(options)
-    tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), chosen["vocabulary"]))
+    tokens = words.vocabulary(_most_frequent(usable(raw, _COUNTS, _NAME), options.vocabulary))
     inputs, labels = [], []
     with tff.database(usable(raw, _DATABASE, _NAME), _MAX_DATABASE_BYTES) as database:
-        users = _users(database, chosen)
+        users = _users(database, options)
         for number, (user, count) in enumerate(users.items()):
-            x, y = words.encode(_sentences(database, user), tokens, chosen["length"], chosen["count_pad"])
+            x, y = words.encode(_sentences(database, user), tokens, options.length, options.count_pad)
             if len(x) != count:
                 raise DataError(f"{_DATABASE.name}: user {user} has {len(x)} sentences; expected {count}")
-            rows = _order(number, count, chosen["order"])
+            rows = _order(number, count, options.order)
             inputs.append(x[rows])
             labels.append(y[rows])
     source = (
-        f"Stack Overflow by user (TensorFlow Federated), training split: {len(users)} of the first {chosen['users']} "
-        f"users, with more than {chosen['min_samples']} and fewer than {chosen['max_samples']} sentences"
+        f"Stack Overflow by user (TensorFlow Federated), training split: {len(users)} of the first {options.users} "
+        f"users, with more than {options.min_samples} and fewer than {options.max_samples} sentences"
     )
     return assemble(
         _NAME,
-        chosen["vocabulary"] + words.SPECIALS,
+        options.vocabulary + words.SPECIALS,
         source,
         np.concatenate(inputs),
         np.concatenate(labels),
         client=np.repeat(np.arange(len(users)), [len(x) for x in inputs]),
     )
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    words.check(_NAME, chosen)
-    for name, low in (("users", 1), ("min_samples", 0), ("max_samples", 2)):
-        whole(_NAME, name, chosen[name], low)
-    if chosen["max_samples"] <= chosen["min_samples"] + 1:
-        raise OptionError(
-            f"{_NAME}: option max_samples is {chosen['max_samples']}; expected more than min_samples + 1, "
-            f"which is {chosen['min_samples'] + 1}"
-        )
-    choice(_NAME, "order", chosen["order"], _ORDERS)
-    return chosen
 
 
 def _most_frequent(path: Path, count: int) -> list[str]:
@@ -136,14 +122,14 @@ def _most_frequent(path: Path, count: int) -> list[str]:
     return found
 
 
-def _users(database: sqlite3.Connection, chosen: dict[str, Any]) -> dict[str, int]:
+def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:
     """Sentences of each user to keep, by user id; ids sorted as text."""
-    sizes = tff.users(database, "train")[: chosen["users"]]
-    kept = {user: count for user, count in sizes if chosen["min_samples"] < count < chosen["max_samples"]}
+    sizes = tff.users(database, "train")[: options.users]
+    kept = {user: count for user, count in sizes if options.min_samples < count < options.max_samples}
     if not kept:
         raise DataError(
-            f"{_DATABASE.name}: none of {len(sizes)} users has more than {chosen['min_samples']} "
-            f"and fewer than {chosen['max_samples']} sentences"
+            f"{_DATABASE.name}: none of {len(sizes)} users has more than {options.min_samples} "
+            f"and fewer than {options.max_samples} sentences"
         )
     return kept
 

@@ -4,62 +4,83 @@ Client k draws ``X | Y = 1 ~ N(m_k, s_k^2 I)`` and ``X | Y = -1 ~ N(-m_k, s_k^2 
 one client are then rotated around the origin, so that not all clients share a separator.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, field_validator, model_validator
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import merge, number, whole
-from fairfl.runtime.errors import OptionError
-from fairfl.runtime.plain import shown
+from fairfl.experiments.base import Strict
 
 CLASSES = 2
 PER_SEED = True
-DEFAULTS: dict[str, Any] = {
-    "means": [[2.0, 2.0], [1.0, 1.0], [0.5, 0.5]],
-    "samples_per_client": 100,
-    "class_balance": 0.5,
-    "std": 1.0,
-    "rotation": {"client": 2, "degrees": 45.0},
-}
 
 _NAME = "synthetic_gaussian"
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    class Rotation(Strict):
+        """Of one client's samples, counter-clockwise around the origin, both classes."""
+
+        client: int = Field(ge=0, lt=2**32)
+        degrees: float
+
+    means: list[Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(
+        [[2.0, 2.0], [1.0, 1.0], [0.5, 0.5]],
+        min_length=1,
+        description="positive class mean [x, y] of each client, as a list or as {client: [x, y]} with clients from 0; "
+        "the mean of the negative class is its opposite",
+    )
+    samples_per_client: int = Field(100, ge=1, lt=2**32)
+    class_balance: float = Field(0.5, ge=0, le=1, description="share of the positive class; the count is exact")
+    std: float | list[float] = Field(1.0, description="standard deviation, one number or one per client")
+    rotation: Rotation | None = Rotation(client=2, degrees=45.0)
+
+    @field_validator("means", mode="before")
+    @classmethod
+    def _by_client(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        by_client, clients = {str(client): mean for client, mean in value.items()}, [str(k) for k in range(len(value))]
+        if set(by_client) != set(clients):
+            raise ValueError(f"has clients {sorted(by_client)}; expected {clients}")
+        return [by_client[client] for client in clients]
+
+    @model_validator(mode="after")
+    def _per_client(self) -> "Config":
+        clients = len(self.means)
+        if len(self.stds) != clients:
+            raise ValueError(f"std has {len(self.stds)} values; expected one or {clients}")
+        if min(self.stds) < 0:
+            raise ValueError(f"std is {self.std}; expected 0 or more")
+        if self.rotation and self.rotation.client >= clients:
+            raise ValueError(f"rotation.client is {self.rotation.client}; expected 0..{clients - 1}")
+        return self
+
+    @property
+    def stds(self) -> list[float]:
+        """Standard deviation of each client."""
+        return self.std if isinstance(self.std, list) else [self.std] * len(self.means)
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """None: the data are drawn."""
-    _checked(options)
     return ()
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs float32 [N, 2], labels 1 (positive class, Y = 1) and 0 (Y = -1), client int64 [N].
 
     Rows are in the order of clients, within a client the positive class first. Client k draws
     from ``Generator(PCG64(SeedSequence([seed, k])))``: its data do not depend on other clients.
-
-    Options:
-        means: positive class mean [x, y] of each client, as a list or as {client: [x, y]} with
-            clients 0..K-1 (default [[2, 2], [1, 1], [0.5, 0.5]]).
-        samples_per_client: default 100.
-        class_balance: share of the positive class, 0..1 (default 0.5); the count is exact,
-            rounded to the nearest whole number, halves to the even one.
-        std: standard deviation, one number or one per client (default 1.0).
-        rotation: {client, degrees}, counter-clockwise around the origin for both classes, or
-            null (default client 2, 45 degrees).
-
-    Raises:
-        OptionError: an unknown option, a value that is not allowed or a negative seed.
     """
-    chosen = _checked(options)
-    whole(_NAME, "seed", seed, 0)
-    clients, size = len(chosen["means"]), chosen["samples_per_client"]
-    positives = round(size * chosen["class_balance"])
-    inputs = [_draw(chosen, k, positives, seed) for k in range(clients)]
+    clients, size = len(options.means), options.samples_per_client
+    positives = round(size * options.class_balance)
+    inputs = [_draw(options, k, positives, seed) for k in range(clients)]
     labels = np.repeat([1, 0], [positives, size - positives])
     source = f"drawn as in EAGLE, section 4 (synthetic data), seed {seed}"
     return assemble(
@@ -72,59 +93,15 @@ def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
     )
 
 
-def _draw(chosen: dict[str, Any], client: int, positives: int, seed: int) -> np.ndarray:
+def _draw(options: Config, client: int, positives: int, seed: int) -> np.ndarray:
     """float32 [samples_per_client, 2] of one client, positive class first."""
-    size, rotation = chosen["samples_per_client"], chosen["rotation"]
+    size, rotation = options.samples_per_client, options.rotation
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, client])))
     sign = np.where(np.arange(size) < positives, 1.0, -1.0)[:, None]
-    points = sign * np.array(chosen["means"][client])
-    points += chosen["std"][client] * rng.standard_normal((size, 2))
-    if rotation is not None and rotation["client"] == client:
-        angle = math.radians(rotation["degrees"])
+    points = sign * np.array(options.means[client])
+    points += options.stds[client] * rng.standard_normal((size, 2))
+    if rotation is not None and rotation.client == client:
+        angle = math.radians(rotation.degrees)
         cos, sin = math.cos(angle), math.sin(angle)
         points = points @ np.array([[cos, sin], [-sin, cos]])
     return points.astype(np.float32)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    means = _means(chosen["means"])
-    whole(_NAME, "samples_per_client", chosen["samples_per_client"], 1)
-    number(_NAME, "class_balance", chosen["class_balance"], 0.0, 1.0)
-    std = _stds(chosen["std"], len(means))
-    rotation = _rotation(chosen["rotation"], len(means))
-    return {**chosen, "means": means, "std": std, "rotation": rotation}
-
-
-def _means(value: Any) -> list[list[float]]:
-    if isinstance(value, dict):
-        by_client = {str(client): mean for client, mean in value.items()}
-        wanted = [str(k) for k in range(len(value))]
-        if set(by_client) != set(wanted):
-            raise OptionError(f"{_NAME}: option means has clients {sorted(by_client)}; expected {wanted}")
-        value = [by_client[client] for client in wanted]
-    if not isinstance(value, list | tuple) or not value:
-        raise OptionError(f"{_NAME}: option means is {shown(value)}; expected [x, y] per client")
-    for k, mean in enumerate(value):
-        if not isinstance(mean, list | tuple) or len(mean) != 2:
-            raise OptionError(f"{_NAME}: option means[{k}] is {shown(mean)}; expected [x, y]")
-    return [[number(_NAME, f"means[{k}]", x, -math.inf) for x in mean] for k, mean in enumerate(value)]
-
-
-def _stds(value: Any, clients: int) -> list[float]:
-    values = list(value) if isinstance(value, list | tuple) else [value] * clients
-    if len(values) != clients:
-        raise OptionError(f"{_NAME}: option std has {len(values)} values; expected one or {clients}")
-    return [number(_NAME, "std", item, 0.0) for item in values]
-
-
-def _rotation(value: Any, clients: int) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or set(value) != {"client", "degrees"}:
-        raise OptionError(f"{_NAME}: option rotation is {shown(value)}; expected null or {{client, degrees}}")
-    client = whole(_NAME, "rotation.client", value["client"], 0)
-    if client >= clients:
-        raise OptionError(f"{_NAME}: option rotation.client is {client}; expected 0..{clients - 1}")
-    degrees = number(_NAME, "rotation.degrees", value["degrees"], -math.inf)
-    return {"client": client, "degrees": degrees}

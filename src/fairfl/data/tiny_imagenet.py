@@ -6,26 +6,24 @@ names, and all validation images) that an offline mirror may carry. The second i
 and the ``source`` says so.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.data.options import choice, merge
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 200
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {"part": "all", "normalise": "none", "form": "auto"}
 
 _NAME = "tiny_imagenet"
 _SIDE = 64
@@ -70,44 +68,43 @@ class _Image(NamedTuple):
     name: str
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    part: Literal["train", "val", "all"] = "all"
+    normalise: Literal["none", "imagenet"] = Field(
+        "none",
+        description="imagenet: mean (0.485, 0.456, 0.406) and standard deviation (0.229, 0.224, 0.225) of red, green "
+        "and blue",
+    )
+    form: Literal["auto", "zip", "subset"] = Field(
+        "auto", description="zip: the archive as published; auto: the first that there is"
+    )
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds both parts."""
-    return (_FORMS[_checked(options)["form"]],)
+    return (_FORMS[options.form],)
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 64, 64], N = 110000, 100000 or 10000 (30000, 20000 or 10000 of the subset).
 
     Rows are in the order of part (train, then val), class and number of the file; official_test is 1 for val where both
     are there. Classes are numbered in the order of their WordNet ids. Grey images (about two in a hundred) become RGB.
 
-    Options:
-        part: "train", "val" or "all" (default).
-        normalise: "none" (default), or "imagenet": mean (0.485, 0.456, 0.406) and standard deviation
-            (0.229, 0.224, 0.225) of red, green and blue, which torchvision's pretrained models are made for.
-        form: "zip", the archive as published; "subset"; "auto" (default), the first of the two that there is.
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: the archive is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
-    file = present(raw, _FORMS[chosen["form"]], _NAME)
-    path, parts = usable(raw, file, _NAME), _PARTS[chosen["part"]]
+    file = present(raw, _FORMS[options.form], _NAME)
+    path, parts = usable(raw, file, _NAME), _PARTS[options.part]
     found, inputs = (_read_subset if file.name == _SUBSET.name else _read_zip)(path, parts)
     labels = np.unique([image.wnid for image in found], return_inverse=True)[1]
     test = np.array([image.part == "val" for image in found])
-    mean, std = _NORMALISE[chosen["normalise"]]
-    source = f"Tiny-ImageNet, part {chosen['part']}, {_origin(file, found, parts)}"
-    official = test if chosen["part"] == "all" else None
+    mean, std = _NORMALISE[options.normalise]
+    source = f"Tiny-ImageNet, part {options.part}, {_origin(file, found, parts)}"
+    official = test if options.part == "all" else None
     return assemble(_NAME, CLASSES, source, inputs, labels, mean=mean, std=std, official_test=official)
-
-
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    for name, valid in (("part", _PARTS), ("normalise", _NORMALISE), ("form", _FORMS)):
-        choice(_NAME, name, chosen[name], valid)
-    return chosen
 
 
 def _origin(file: RemoteFile, found: list[_Image], parts: tuple[str, ...]) -> str:

@@ -7,13 +7,8 @@ tokens are kept, so a long sentence has no end; inputs are all tokens but the la
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-
-from fairfl.data.options import whole
-from fairfl.runtime.errors import OptionError
-from fairfl.runtime.plain import shown
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 
@@ -44,11 +39,3 @@ def encode(
     if not count_pad:
         labels[labels == PAD] = -1
     return inputs, labels
-
-
-def check(dataset: str, options: Mapping[str, Any]) -> None:
-    """Raises OptionError unless vocabulary and length are whole numbers >= 1 and count_pad is true or false."""
-    whole(dataset, "vocabulary", options["vocabulary"], 1)
-    whole(dataset, "length", options["length"], 1)
-    if not isinstance(options["count_pad"], bool):
-        raise OptionError(f"{dataset}: option count_pad is {shown(options['count_pad'])}; expected true or false")

@@ -9,8 +9,6 @@ Where nobody has Yelp's archive, generated reviews of restaurants (:mod:`fairfl.
 may carry, have the same reviews; they come in alphabetical order, so that the form makes no difference.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -19,28 +17,21 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from fairfl.data import pretrained, reviews, sentiment
 from fairfl.data.checks import usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile
-from fairfl.data.options import choice, merge, whole
 from fairfl.data.reviews import Reviews, Tokens
+from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError, SourceError
 
 CLASSES = reviews.CLASSES
 PER_SEED = False
-DEFAULTS: dict[str, Any] = {
-    "train": [56_000, 25_000],
-    "test": [38_000, 25_000],
-    "yelp": "auto",
-    "tokenizer": "auto",
-    "vocabulary": 30_522,
-    "max_tokens": 128,
-}
 
 _NAME = "yelp_imdb"
 _PARTS = ("train", "test")
@@ -100,66 +91,75 @@ _TOKENIZERS = {
 }
 
 
-def files(options: dict[str, Any]) -> tuple[RemoteFile, ...]:
+class Config(Strict):
+    """Options of the data set."""
+
+    train: list[Annotated[int, Field(ge=1)]] = Field(
+        [56_000, 25_000], min_length=2, max_length=2, description="training reviews of Yelp and of IMDb"
+    )
+    test: list[Annotated[int, Field(ge=1)]] = Field([38_000, 25_000], min_length=2, max_length=2)
+    yelp: Literal["auto", "published", "generated"] = Field(
+        "auto", description="generated: reviews of restaurants from a grammar; auto: published if it is there"
+    )
+    tokenizer: Literal["auto", "wordpiece", "words"] = Field(
+        "auto",
+        description="wordpiece: the word pieces of bert-base-uncased; words: the most frequent whole words of the "
+        "training reviews; auto: word pieces if the data folder or the cache of the Hugging Face hub has the model",
+    )
+    vocabulary: int = Field(
+        30_522, ge=5, lt=2**32, description="most tokens of whole words; as many as word pieces, so one model fits both"
+    )
+    max_tokens: int = Field(
+        128,
+        ge=3,
+        lt=2**32,
+        description="tokens of a row, with one that begins and one that ends it; longer reviews lose their end. The "
+        "paper does not say, and 512, which BERT reads at most, costs five times as much",
+    )
+
+    @model_validator(mode="after")
+    def _published(self) -> "Config":
+        for part, sizes in (("train", self.train), ("test", self.test)):
+            for domain, (size, highest) in enumerate(zip(sizes, _ROWS[part], strict=True)):
+                if size > highest:
+                    raise ValueError(f"{part}[{domain}] is {size}; expected at most {highest}")
+        return self
+
+
+def files(options: Config) -> tuple[RemoteFile, ...]:
     """IMDb's two tables, Yelp's archive and the pre-trained BERT whose word pieces are the tokens."""
-    chosen = _checked(options)
-    return (*_IMDB_TABLES.values(), *_YELP_FORMS[chosen["yelp"]], *_TOKENIZERS[chosen["tokenizer"]])
+    return (*_IMDB_TABLES.values(), *_YELP_FORMS[options.yelp], *_TOKENIZERS[options.tokenizer])
 
 
-def prepare(raw: Path | None, options: dict[str, Any], seed: int) -> Prepared:
+def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs int64 [N, max_tokens], labels 0 negative, 1 positive; domain 0 Yelp, 1 IMDb; official_test.
 
     Training reviews of Yelp, of IMDb, then test reviews of both; N = 144,000 with default options. Where fewer are
     asked for than there are, they are drawn at random, the same for every seed.
 
-    Options:
-        train, test: reviews of Yelp and of IMDb (default 56000 and 25000, 38000 and 25000).
-        yelp: "published"; "generated", reviews of restaurants from a grammar; "auto" (default), the first of the two
-            that there is.
-        tokenizer: "wordpiece", the word pieces of bert-base-uncased; "words", whole words, the most frequent ones of
-            the training reviews; "auto" (default), word pieces if the data folder or the cache of the Hugging Face hub
-            has this model in full.
-        vocabulary: most tokens of a vocabulary of whole words (default 30522, as many as there are word pieces, so that
-            one model fits both).
-        max_tokens: tokens of a row, with one that begins and one that ends it; longer reviews lose their end (default
-            128; the paper does not say, and 512, which BERT reads at most, costs five times as much).
-
     Raises:
-        OptionError: an unknown option or a value that is not allowed.
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
-    chosen = _checked(options)
-    yelp, origin = _yelp(raw, chosen)
-    imdb = _imdb(raw, chosen)
+    yelp, origin = _yelp(raw, options)
+    imdb = _imdb(raw, options)
     parts = [
         Reviews(*found[part], domain, part == "test")
         for part in _PARTS
         for domain, found in ((_YELP, yelp), (_IMDB, imdb))
     ]
-    counts = [" + ".join(str(chosen[part][domain]) for part in _PARTS) for domain in (_YELP, _IMDB)]
+    counts = [" + ".join(str(getattr(options, part)[domain]) for part in _PARTS) for domain in (_YELP, _IMDB)]
     source = f"{origin}, {counts[_YELP]} training and test reviews, and IMDb, {counts[_IMDB]}"
-    return reviews.prepared(_NAME, source, parts, _tokens(raw, chosen, parts))
+    return reviews.prepared(_NAME, source, parts, _tokens(raw, options, parts))
 
 
-def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    chosen = merge(_NAME, options, DEFAULTS)
-    for part in _PARTS:
-        reviews.check_sizes(_NAME, part, chosen[part], len(_ROWS[part]), _ROWS[part])
-    choice(_NAME, "yelp", chosen["yelp"], _YELP_FORMS)
-    choice(_NAME, "tokenizer", chosen["tokenizer"], _TOKENIZERS)
-    whole(_NAME, "vocabulary", chosen["vocabulary"], reviews.SPECIALS + 1)
-    whole(_NAME, "max_tokens", chosen["max_tokens"], 3)
-    return chosen
-
-
-def _tokens(raw: Path | None, chosen: dict[str, Any], parts: list[Reviews]) -> Tokens:
-    folder = None if chosen["tokenizer"] == "words" else pretrained.find(pretrained.BERT, raw)
+def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
+    folder = None if options.tokenizer == "words" else pretrained.find(pretrained.BERT, raw)
     if folder is not None:
-        return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, chosen["max_tokens"])
-    if chosen["tokenizer"] == "wordpiece":
+        return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, options.max_tokens)
+    if options.tokenizer == "wordpiece":
         raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}")
     texts = [text for own in parts if not own.test for text in own.texts]
-    return reviews.words(texts, chosen["vocabulary"], chosen["max_tokens"])
+    return reviews.words(texts, options.vocabulary, options.max_tokens)
 
 
 def _drawn(part: str, domain: int, size: int) -> np.ndarray:
@@ -171,19 +171,19 @@ def _drawn(part: str, domain: int, size: int) -> np.ndarray:
 # ---- Yelp
 
 
-def _yelp(raw: Path | None, chosen: dict[str, Any]) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
+def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
     """Texts and labels of both parts, and what they are."""
     present = raw is not None and (Path(raw) / _YELP_ARCHIVE.relative(_NAME)).is_file()
-    if chosen["yelp"] == "generated" or (chosen["yelp"] == "auto" and not present):
+    if options.yelp == "generated" or (options.yelp == "auto" and not present):
         domain = sentiment.DOMAINS[_YELP]
-        made = {part: sentiment.generate(domain, part, chosen[part][_YELP]) for part in _PARTS}
+        made = {part: sentiment.generate(domain, part, getattr(options, part)[_YELP]) for part in _PARTS}
         return made, "generated reviews of restaurants as a stand-in for Yelp"
     path = usable(raw, _YELP_ARCHIVE, _NAME)
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
     found = {}
     for name, data in archives.members(path, names.__contains__, _YELP_MEMBER_BYTES):
         part = names[name]
-        found[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, chosen[part][_YELP])
+        found[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, getattr(options, part)[_YELP])
     for name, part in names.items():
         if part not in found:
             raise DataError(f"{path.name}: has no file {name}")
@@ -215,7 +215,7 @@ def _csv(data: bytes) -> Iterator[tuple[str, ...]]:
 # ---- IMDb
 
 
-def _imdb(raw: Path | None, chosen: dict[str, Any]) -> dict[str, tuple[list[str], np.ndarray]]:
+def _imdb(raw: Path | None, options: Config) -> dict[str, tuple[list[str], np.ndarray]]:
     """Texts and labels of both parts, in alphabetical order."""
     tables = raw is not None and all((Path(raw) / file.relative(_NAME)).is_file() for file in _IMDB_TABLES.values())
     archive = raw is not None and (Path(raw) / _IMDB_ARCHIVE.relative(_NAME)).is_file()
@@ -225,7 +225,7 @@ def _imdb(raw: Path | None, chosen: dict[str, Any]) -> dict[str, tuple[list[str]
         ordered = sorted(rows[part])
         if len(ordered) != _ROWS[part][_IMDB]:
             raise DataError(f"{_NAME}: IMDb has {len(ordered)} {part} reviews; expected {_ROWS[part][_IMDB]}")
-        drawn = [ordered[row] for row in _drawn(part, _IMDB, chosen[part][_IMDB])]
+        drawn = [ordered[row] for row in _drawn(part, _IMDB, getattr(options, part)[_IMDB])]
         found[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
     return found
 

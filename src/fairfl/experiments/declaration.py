@@ -1,9 +1,9 @@
 """What a plug-in file declares, read without running it.
 
-Algorithms, models and partitioners are one file each, and each file declares its parameters as a
+Algorithms, modifiers, models, partitioners and data sets are one file each, and each file declares its parameters as a
 pydantic `class Config`. The Snakefile has to validate them on every parse, but running the file would
 import torch, which takes two seconds. So only the declaration is executed: the imports that it needs,
-upper-case constants and the class `Config`.
+the class `Config`, and upper-case constants that need nothing else.
 
 Where a folder has an `interface.py`, whose class the plug-in extends (`class Eagle(Algorithm[Config])`), class
 attributes are part of the declaration: those with a literal value in the interface, and the values that the plug-in
@@ -11,6 +11,7 @@ puts in their place.
 """
 
 import ast
+import builtins
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,8 +39,7 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
     namespace: dict[str, Any] = {"__name__": f"fairfl.{kind}.{name}", "__file__": str(path)}
     try:
         tree = ast.parse(path.read_bytes(), str(path))
-        kept = [node for node in tree.body if _is_declaration(node)]
-        exec(compile(ast.Module(body=kept, type_ignores=[]), str(path), "exec"), namespace)
+        exec(compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace)
         namespace |= _class_attributes(tree, _interface(path.with_name("interface.py")))
     except Exception as error:  # a plug-in is a program that somebody writes
         raise SpecError(f"{path}: its declaration fails: {type(error).__name__}: {error}") from error
@@ -105,16 +105,26 @@ def _is_literal(value: ast.expr) -> bool:
     return True
 
 
-def _is_declaration(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return node.module in _CHEAP
-    if isinstance(node, ast.Import):
-        return all(alias.name in _CHEAP for alias in node.names)
-    if isinstance(node, ast.ClassDef):
-        return node.name == "Config"
-    if isinstance(node, ast.Assign):
-        return all(isinstance(t, ast.Name) and t.id.isupper() for t in node.targets)
-    return False
+def _declared(tree: ast.Module) -> list[ast.stmt]:
+    """Cheap imports, the class `Config`, and the upper-case constants that are made from these alone."""
+    kept: list[ast.stmt] = []
+    known = set(dir(builtins))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            names = [alias.asname or alias.name for alias in node.names] if set(modules) <= _CHEAP else []
+        elif isinstance(node, ast.ClassDef):
+            names = [node.name] if node.name == "Config" else []
+        elif isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name) and target.id.isupper()]
+            used = {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name)}
+            names = names if used <= known else []
+        else:
+            names = []
+        if names:
+            kept.append(node)
+            known |= set(names)
+    return kept
 
 
 def parameters(kind: str, name: str, given: dict[str, Any], file: str, prefix: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import nearest
 
 PACKAGE = Path(__file__).resolve().parents[1]
+_PLURAL = {"data": "data sets", "partition": "partitioners", "reporting/plots": "plots"}
 
 
 @cache
@@ -22,7 +23,7 @@ def known(kind: str) -> Callable[[str], str]:
 
     def check(name: str) -> str:
         if name not in names(kind):
-            raise ValueError(f"{shown(name)} is not one of the {kind}{nearest(name, names(kind))}")
+            raise ValueError(f"{shown(name)} is not one of the {_PLURAL.get(kind, kind)}{nearest(name, names(kind))}")
         return name
 
     return check

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fairfl.data import registry
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import (
@@ -204,9 +203,7 @@ class Setting(Strict):
     @field_validator("data")
     @classmethod
     def _data(cls, value: Data) -> Data:
-        module = registry.load(value.name)  # numpy only, so it may be imported here
-        module.files(value.options)  # checks the options; its OptionError is a ValueError
-        options = {**module.DEFAULTS, **value.options}
+        options = _resolved("data", value).options
         return Data(name=value.name, stands_in_for=value.stands_in_for, **options)
 
     @field_validator("hyperparameters")

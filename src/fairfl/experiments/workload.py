@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairfl.data import registry
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Scale
@@ -60,10 +59,11 @@ class Workload:
         """Key of the prepared data: data set, options that differ from default, seed if drawn anew for each one."""
         if (setting, seed) not in self._keys:
             data = self.settings[setting].data
-            module = registry.load(data.name)
-            changed = {key: value for key, value in data.options.items() if value != module.DEFAULTS[key]}
+            declared = declaration("data", data.name)
+            defaults = declared.Config().model_dump(mode="json")
+            changed = {key: value for key, value in data.options.items() if value != defaults[key]}
             suffix = f"-{fingerprint(changed)[:8]}" if changed else ""
-            key = f"{data.name}{suffix}" + (f"_seed{seed}" if module.PER_SEED else "")
+            key = f"{data.name}{suffix}" + (f"_seed{seed}" if declared.PER_SEED else "")
             self._keys[setting, seed] = key
             self._users.setdefault(key, (setting, seed))
         return self._keys[setting, seed]

@@ -10,12 +10,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.data import pretrained
+from fairfl.data import pretrained, registry
 from fairfl.data.download import find_all
 from fairfl.data.interface import RemoteFile
-from fairfl.data.options import json_object
-from fairfl.data.registry import load
 from fairfl.runtime import atomic, cli, job
+from fairfl.runtime.validation import from_text
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
@@ -29,7 +28,7 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
     if key.startswith(WEIGHTS):
         return {"weights": pretrained.PUBLISHED[key.removeprefix(WEIGHTS)]._asdict()}
     data = workload.prepared_by(key)[0]
-    files = load(data.name).files(data.options)
+    files = registry.files(data.name, data.options)
     return {"dataset": data.name, "files": {file.relative(data.name): [*file.sha256, file.md5] for file in files}}
 
 
@@ -42,7 +41,7 @@ def main(argv: list[str] | None = None) -> None:
     is written.
 
     Raises:
-        OptionError: unknown data set or option, or options that are not a JSON object.
+        FairflError: unknown data set or option, or options that are not a JSON object.
         SourceError: a file that no source could deliver.
         OSError: the marker cannot be written.
     """
@@ -61,7 +60,9 @@ def main(argv: list[str] | None = None) -> None:
     if args.weights:
         kind, name, files = "weights", args.weights, (_published(args.weights),)
     else:
-        kind, name, files = "dataset", args.dataset, load(args.dataset).files(json_object("--options", args.options))
+        module = registry.load(args.dataset)
+        options = from_text(args.options, module.Config, "--options")
+        kind, name, files = "dataset", args.dataset, module.files(options)
     with job.run_context(args, args.out):
         found = find_all(files, name, args.folder, args.mirror, args.offline)
         records = [

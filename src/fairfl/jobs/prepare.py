@@ -7,15 +7,19 @@ import json
 import struct
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import AfterValidator, Field
 
 from fairfl.data.interface import Prepared
-from fairfl.data.options import json_object, merge
 from fairfl.data.registry import load
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.parts import Seed
+from fairfl.experiments.plugins import known
 from fairfl.runtime import atomic, cli, job
-from fairfl.runtime.errors import OptionError
+from fairfl.runtime.validation import checked
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
@@ -27,10 +31,18 @@ _DTYPES = {
 }
 
 
+class Spec(JobSpec):
+    """A data set as it is prepared."""
+
+    name: Annotated[str, AfterValidator(known("data"))]
+    options: dict[str, Any] = Field(default_factory=dict, description="of its Config")
+    seed: Seed = Field(0, description="of data that are drawn anew for each run seed")
+
+
 def spec(workload: Workload, key: str) -> dict[str, Any]:
     """The data set with its options, and the seed where each one draws data of its own."""
     data, seed = workload.prepared_by(key)
-    return {"name": data.name, "options": data.options, "seed": seed if load(data.name).PER_SEED else 0}
+    return {"name": data.name, "options": data.options, "seed": seed if declaration("data", data.name).PER_SEED else 0}
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:
@@ -41,13 +53,11 @@ def plugins(spec: dict[str, Any]) -> list[str]:
 def main(argv: list[str] | None = None) -> None:
     """Prepare the data of ``--spec`` from the files in ``--folder`` and write ``--out``.
 
-    The spec is a JSON object {"name": ..., "options": {...}, "seed": int}; options default to {}
-    and the seed to 0. A key "code", by which a workflow knows when to run again, has no influence
-    on the result. The form of the file is in :mod:`fairfl.data.interface`; the same spec and files
+    The form of the file is in :mod:`fairfl.data.interface`; the same spec and files
     give the same bytes.
 
     Raises:
-        OptionError: a spec that is not allowed.
+        FairflError: a spec or an option that is not allowed.
         SourceError, DataError: a raw file that is missing, damaged or not as expected.
         OSError: the output cannot be written.
     """
@@ -57,9 +67,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="safetensors file to write")
     args = parser.parse_args(argv)
 
-    name, options, seed = _checked(json_object("--spec", args.spec))
+    spec = job.spec_of(args, Spec)
+    module = load(spec.name)
+    options = checked(spec.options, module.Config, "--spec", "options")
     with job.run_context(args, args.out):
-        prepared = load(name).prepare(args.folder, options, seed)
+        prepared = module.prepare(args.folder, options, spec.seed)
         write(args.out, replace(prepared, metadata=prepared.metadata | {"spec": args.spec}))
 
 
@@ -91,18 +103,6 @@ def write(path: Path, prepared: Prepared) -> None:
         for name in names:
             array = np.ascontiguousarray(prepared.tensors[name])
             out.write(memoryview(array.reshape(-1)).cast("B"))
-
-
-def _checked(spec: dict[str, Any]) -> tuple[str, dict[str, Any], int]:
-    spec = merge("--spec", spec, {"name": None, "options": {}, "seed": 0, "code": {}})
-    name, options, seed = spec["name"], spec["options"], spec["seed"]
-    if not isinstance(name, str):
-        raise OptionError(f"--spec: name is {name!r}; expected the name of a data set")
-    if not isinstance(options, dict):
-        raise OptionError(f"--spec: options is {options!r}; expected a JSON object")
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise OptionError(f"--spec: seed is {seed!r}; expected a whole number >= 0")
-    return name, options, seed
 
 
 if __name__ == "__main__":

@@ -66,6 +66,8 @@ _EXPECTED = {
     "greater_than_equal": "{ge:.15g} or more",
     "less_than": "less than {lt:.15g}",
     "less_than_equal": "{le:.15g} or less",
+    "too_short": "{min_length} or more values",
+    "too_long": "{max_length} or fewer values",
 }
 
 
@@ -99,7 +101,7 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
 
 
 def _as_number(kind: str, value: Any) -> str:
-    if kind != "float_type" or not isinstance(value, str):
+    if kind != "float_type" or not isinstance(value, str) or "e" not in value.lower():
         return ""
     try:
         float(value)
@@ -134,7 +136,7 @@ def from_text(text: str | bytes, kind: type[Type], where: str) -> Type:
 
 
 def checked(value: Any, kind: type[Type], where: str, prefix: str = "") -> Type:
-    """The value, which stands at key `prefix`, as a model or another type. Raises FairflError with one line, the first problem."""
+    """The value at key `prefix` as a model or another type. Raises FairflError with one line, the first problem."""
     try:
         return TypeAdapter(kind).validate_python(value, strict=True)
     except ValidationError as error:

@@ -17,8 +17,7 @@ import importlib.util
 import shlex
 from pathlib import Path
 
-from fairfl.data import pretrained
-from fairfl.data.registry import load
+from fairfl.data import pretrained, registry
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import Setting
@@ -49,7 +48,7 @@ class Layout:
     def fetched(self, key: str) -> list[str]:
         """Marker of the raw files, for data sets that have any."""
         data = self.workload.prepared_by(key)[0]
-        return [f"results/data/{key}.fetched.json"] if load(data.name).files(data.options) else []
+        return [f"results/data/{key}.fetched.json"] if registry.files(data.name, data.options) else []
 
     def sources(self) -> str:
         """Command-line options that say where raw files may come from."""

@@ -15,7 +15,8 @@ import torch
 from fairfl.data import cifar10, cifar100
 from fairfl.data.formats import archives, cifar_batches
 from fairfl.jobs.prepare import write
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 
 # ---- pickles as Python 2 and its numpy wrote them
@@ -92,23 +93,23 @@ def put(small, folder, made):
 
 
 def test_published_form(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, {}, 0)
+    data = cifar10.prepare(tmp_path, cifar10.Config(), 0)
     order = [*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]
     expected = np.concatenate([batches[name][b"data"] for name in order]).reshape(-1, 3, 32, 32)
     np.testing.assert_array_equal(data.tensors["inputs"], expected)
     assert data.tensors["labels"].tolist() == [1, 0, 9, 1, 2, 0, 9, 2, 3, 0, 9, 3, 4, 0, 9, 4, 5, 0, 9, 5, 0, 1, 2, 3]
     assert data.metadata["source"] == "CIFAR-10, part all, as published"
     assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
-    test = cifar10.prepare(tmp_path, {"part": "test"}, 0).tensors
+    test = cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0).tensors
     np.testing.assert_array_equal(test["inputs"], expected[20:])
-    assert len(cifar10.prepare(tmp_path, {"part": "train"}, 0).tensors["labels"]) == 20
+    assert len(cifar10.prepare(tmp_path, cifar10.Config(part="train"), 0).tensors["labels"]) == 20
 
 
 def test_an_array_stored_by_columns_is_the_same_array(small, batches, tmp_path):
-    plain = cifar10.prepare(tmp_path, {}, 0).tensors["inputs"]
+    plain = cifar10.prepare(tmp_path, cifar10.Config(), 0).tensors["inputs"]
     columns = {name: {**value, b"data": np.asfortranarray(value[b"data"])} for name, value in batches.items()}
     put(small, tmp_path, columns)
-    np.testing.assert_array_equal(cifar10.prepare(tmp_path, {}, 0).tensors["inputs"], plain)
+    np.testing.assert_array_equal(cifar10.prepare(tmp_path, cifar10.Config(), 0).tensors["inputs"], plain)
 
 
 def test_cifar100_has_fine_labels(small, tmp_path, any_checksum, monkeypatch):
@@ -117,15 +118,15 @@ def test_cifar100_has_fine_labels(small, tmp_path, any_checksum, monkeypatch):
     made = [batch(n, [n, 99, 50, 7], b"fine_labels") | {b"coarse_labels": [0] * ROWS} for n in (0, 1)]
     members = [("cifar-100-python/test", python2(made[1])), ("cifar-100-python/train", python2(made[0]))]
     small.tar(tmp_path / "cifar100" / "cifar-100-python.tar.gz", members)
-    data = cifar100.prepare(tmp_path, {}, 0)
+    data = cifar100.prepare(tmp_path, cifar100.Config(), 0)
     assert data.tensors["labels"].tolist() == [0, 99, 50, 7, 1, 99, 50, 7]
     np.testing.assert_array_equal(data.tensors["inputs"][:4].reshape(4, -1), made[0][b"data"])
     assert data.metadata["classes"] == "100"
-    assert cifar100.prepare(tmp_path, {"part": "test"}, 0).tensors["labels"].tolist() == [1, 99, 50, 7]
-    (file,) = cifar100.files({})
+    assert cifar100.prepare(tmp_path, cifar100.Config(part="test"), 0).tensors["labels"].tolist() == [1, 99, 50, 7]
+    (file,) = cifar100.files(cifar100.Config())
     assert file.sha256[0].startswith("85cd44d0") and file.md5 == "eb9058c3a382ffc7106e4002c42a8d85"
-    with pytest.raises(OptionError, match="cifar100: option part is 'tran'; nearest: 'train'"):
-        cifar100.files({"part": "tran"})
+    with pytest.raises(FairflError, match="cifar100: part: 'tran' is not valid; did you mean 'train'"):
+        checked({"part": "tran"}, cifar100.Config, "cifar100")
 
 
 # ---- pickles that are not batches
@@ -170,7 +171,7 @@ def test_a_pickle_cannot_call_anything(small, batches, tmp_path, case):
     members = [("cifar-10-batches-py/test_batch", forged(case, tmp_path))]
     small.tar(tmp_path / "cifar10" / "cifar-10-python.tar.gz", members)
     with pytest.raises(DataError, match="test_batch: not a batch of CIFAR .it refers to "):
-        cifar10.prepare(tmp_path, {"part": "test"}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0)
     assert not (tmp_path / "owned").exists()
 
 
@@ -228,18 +229,18 @@ def test_damaged_pickles():
 def test_archives_with_other_contents(small, batches, tmp_path, monkeypatch):
     put(small, tmp_path, {name: value for name, value in batches.items() if name != "data_batch_3"})
     with pytest.raises(DataError, match="cifar-10-python.tar.gz: has no file cifar-10-batches-py/data_batch_3"):
-        cifar10.prepare(tmp_path, {}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(), 0)
     monkeypatch.setattr(cifar_batches, "_MAX_BYTES", 1000)
     with pytest.raises(DataError, match=r"test_batch has \d+ bytes; expected 1000 at most"):
-        cifar10.prepare(tmp_path, {}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(), 0)
 
 
 def test_cifar10_checks_the_checksum_again(small, tmp_path):
     small.tar(tmp_path / "cifar10" / "cifar-10-python.tar.gz", [("a", b"b")])
     with pytest.raises(SourceError, match="cifar-10-python.tar.gz: checksum mismatch: sha256"):
-        cifar10.prepare(tmp_path, {}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(), 0)
     with pytest.raises(SourceError, match="other/cifar10/cifar-10-python.tar.gz is missing"):
-        cifar10.prepare(tmp_path / "other", {}, 0)
+        cifar10.prepare(tmp_path / "other", cifar10.Config(), 0)
 
 
 def test_members_are_read_in_place_and_only_if_they_are_files(small, tmp_path):
@@ -303,7 +304,7 @@ def put_jpegs(small, folder, made):
 
 
 def test_jpeg_form(jpegs, tmp_path):
-    data = cifar10.prepare(tmp_path, {}, 0)
+    data = cifar10.prepare(tmp_path, cifar10.Config(), 0)
     labels = np.concatenate([np.repeat(np.arange(10), 2), np.arange(10)])
     assert data.tensors["labels"].tolist() == labels.tolist()
     assert data.metadata["source"] == "CIFAR-10, part all, JPEG-compressed copy, lossy"
@@ -313,13 +314,17 @@ def test_jpeg_form(jpegs, tmp_path):
     assert inputs.shape == (30, 3, 32, 32) and inputs.dtype == np.uint8
     # Compression moves a colour by a step or two.
     assert np.abs(inputs.astype(int) - np.array(expected)[:, :, None, None]).max() <= 3
-    test = cifar10.prepare(tmp_path, {"part": "test"}, 0).tensors
+    test = cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0).tensors
     np.testing.assert_array_equal(test["inputs"], inputs[20:])
 
 
 def test_forms(small, jpegs, batches, tmp_path):
     def source(**options):
-        return cifar10.prepare(tmp_path, {"part": "test", **options}, 0).metadata["source"].split(", ", 2)[2]
+        return (
+            cifar10.prepare(tmp_path, cifar10.Config(**{"part": "test", **options}), 0)
+            .metadata["source"]
+            .split(", ", 2)[2]
+        )
 
     published, lossy = "as published", "JPEG-compressed copy, lossy"
     assert (source(), source(form="pickle"), source(form="jpeg")) == (published, published, lossy)
@@ -331,16 +336,16 @@ def test_forms(small, jpegs, batches, tmp_path):
 
 def test_files_of_the_forms():
     def names(form):
-        (file,) = cifar10.files({"form": form})
+        (file,) = cifar10.files(cifar10.Config(form=form))
         return file.name, file.instead and file.instead.name
 
     assert names("auto") == ("cifar-10-python.tar.gz", "cifar10_jpeg.tar.xz")
     assert names("pickle") == ("cifar-10-python.tar.gz", None)
     assert names("jpeg") == ("cifar10_jpeg.tar.xz", None)
-    (file,) = cifar10.files({})
+    (file,) = cifar10.files(cifar10.Config())
     assert file.sha256[0].startswith("6d958be0") and file.md5 == "c58f30108f718f92721af3b95e74349a"
-    with pytest.raises(OptionError, match="option form is 'jpg'; nearest: 'jpeg'"):
-        cifar10.files({"form": "jpg"})
+    with pytest.raises(FairflError, match="form: 'jpg' is not valid; did you mean 'jpeg'"):
+        checked({"form": "jpg"}, cifar10.Config, "cifar10")
 
 
 NAME = "train/ship/0001.jpg"
@@ -361,20 +366,20 @@ def test_bad_jpegs(small, jpegs, tmp_path, edit, message):
     changed = edit(small, jpegs.pop(NAME))
     put_jpegs(small, tmp_path, jpegs if changed is None else {**jpegs, NAME: changed})
     with pytest.raises(DataError, match=message):
-        cifar10.prepare(tmp_path, {}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(), 0)
 
 
 def test_without_pillow(jpegs, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     with pytest.raises(DataError, match="needs Pillow"):
-        cifar10.prepare(tmp_path, {}, 0)
+        cifar10.prepare(tmp_path, cifar10.Config(), 0)
 
 
 def test_real_jpegs(mirror):
     """The 10000 test images only: the 60000 take six times as long."""
     if not (mirror / "cifar10" / "cifar10_jpeg.tar.xz").is_file():
         pytest.skip("the mirror has no CIFAR-10 of JPEG files")
-    data = cifar10.prepare(mirror, {"part": "test", "form": "jpeg"}, 0).tensors
+    data = cifar10.prepare(mirror, cifar10.Config(part="test", form="jpeg"), 0).tensors
     assert data["inputs"].shape == (10000, 3, 32, 32)
     assert data["labels"].tolist() == np.repeat(np.arange(10), 1000).tolist()
     # Airplanes and ships are mostly in front of the sky or the sea: the bluest two classes.
@@ -386,7 +391,7 @@ def test_real_jpegs(mirror):
 
 
 def test_normalised_channels_reach_the_engine(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, {"part": "test", "normalise": "channels"}, 0)
+    data = cifar10.prepare(tmp_path, cifar10.Config(part="test", normalise="channels"), 0)
     assert data.metadata["scale_mean"] == "0.4914,0.4822,0.4465"
     assert data.metadata["scale_std"] == "0.2023,0.1994,0.201"
     inputs = _loaded(data, tmp_path)
@@ -396,7 +401,7 @@ def test_normalised_channels_reach_the_engine(batches, tmp_path):
 
 
 def test_one_number_scales_to_the_bit_as_a_plain_number_does(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, {"part": "test"}, 0)
+    data = cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0)
     for mean, std in ((0.0, 1.0), (0.1307, 0.3081)):
         data.metadata.update(scale_mean=str(mean), scale_std=str(std))
         images = torch.from_numpy(data.tensors["inputs"]).float()

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.data import cinic10
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 PARTS = ("train", "valid", "test")
@@ -45,7 +46,7 @@ def put(small, folder, files):
 
 
 def test_rows_are_in_the_order_of_part_class_and_name(made, tmp_path):
-    data = cinic10.prepare(tmp_path, {}, 0)
+    data = cinic10.prepare(tmp_path, cinic10.Config(), 0)
     kept = [row for row, name in enumerate(image_names()) if name != GREY]
     assert len(kept) == 89
     expected = np.stack([pixels(row) for row in kept]).transpose(0, 3, 1, 2)
@@ -57,22 +58,22 @@ def test_rows_are_in_the_order_of_part_class_and_name(made, tmp_path):
 
 def test_parts(made, tmp_path):
     for number, part in enumerate(PARTS):
-        inputs = cinic10.prepare(tmp_path, {"part": part, "non_rgb": "convert"}, 0).tensors["inputs"]
+        inputs = cinic10.prepare(tmp_path, cinic10.Config(part=part, non_rgb="convert"), 0).tensors["inputs"]
         assert len(inputs) == 30
         np.testing.assert_array_equal(inputs[0], pixels(30 * number).transpose(2, 0, 1))
 
 
 def test_non_rgb_images_can_be_converted(small, made, tmp_path):
     row = image_names().index(GREY)
-    data = cinic10.prepare(tmp_path, {"non_rgb": "convert"}, 0)
+    data = cinic10.prepare(tmp_path, cinic10.Config(non_rgb="convert"), 0)
     assert data.tensors["inputs"].shape == (90, 3, 32, 32)
     np.testing.assert_array_equal(data.tensors["inputs"][row], np.stack([pixels(0)[:, :, 0]] * 3))
     assert data.metadata["source"].endswith("; 1 images that are not RGB converted")
     # An alpha channel is not RGB either.
     alpha = np.concatenate([pixels(1), np.full((32, 32, 1), 9, np.uint8)], axis=2)
     put(small, tmp_path, {**made, "train/airplane/n01.png": small.picture(alpha, "PNG")})
-    assert len(cinic10.prepare(tmp_path, {}, 0).tensors["labels"]) == 88
-    inputs = cinic10.prepare(tmp_path, {"non_rgb": "convert"}, 0).tensors["inputs"]
+    assert len(cinic10.prepare(tmp_path, cinic10.Config(), 0).tensors["labels"]) == 88
+    inputs = cinic10.prepare(tmp_path, cinic10.Config(non_rgb="convert"), 0).tensors["inputs"]
     np.testing.assert_array_equal(inputs[2], pixels(1).transpose(2, 0, 1))
 
 
@@ -94,34 +95,34 @@ def test_bad_images(small, made, tmp_path, edit, message):
     changed = edit(small, made.pop(NAME))
     put(small, tmp_path, made if changed is None else {**made, NAME: changed})
     with pytest.raises(DataError, match=message):
-        cinic10.prepare(tmp_path, {}, 0)
+        cinic10.prepare(tmp_path, cinic10.Config(), 0)
 
 
 def test_wrong_counts(small, made, tmp_path):
     put(small, tmp_path, {**made, "test/frog/n02.png": made[NAME]})
     with pytest.raises(DataError, match="has more than 90 images in train, valid, test"):
-        cinic10.prepare(tmp_path, {}, 0)
+        cinic10.prepare(tmp_path, cinic10.Config(), 0)
     moved = {name: data for name, data in made.items() if name != NAME} | {"test/cat/n02.png": made[NAME]}
     put(small, tmp_path, moved)
     with pytest.raises(DataError, match="test/cat has 4 different images; expected 3"):
-        cinic10.prepare(tmp_path, {}, 0)
-    assert len(cinic10.prepare(tmp_path, {"part": "train"}, 0).tensors["labels"]) == 30
+        cinic10.prepare(tmp_path, cinic10.Config(), 0)
+    assert len(cinic10.prepare(tmp_path, cinic10.Config(part="train"), 0).tensors["labels"]) == 30
     # The same file twice does not make up for one that is missing.
     names = [name for name in image_names() if name != NAME]
     twice = [(name, made[name]) for name in [*names, "test/frog/cifar10-test-3.png"]]
     small.tar(tmp_path / "cinic10" / "CINIC-10.tar.gz", twice)
     with pytest.raises(DataError, match="test/frog/cifar10-test-3.png is there twice"):
-        cinic10.prepare(tmp_path, {}, 0)
+        cinic10.prepare(tmp_path, cinic10.Config(), 0)
 
 
 def test_checksum_and_options(small, tmp_path):
     small.tar(tmp_path / "cinic10" / "CINIC-10.tar.gz", [("a", b"b")])
     with pytest.raises(SourceError, match="checksum mismatch: md5 .* expected 6ee4d0c996905fe93221de577967a372"):
-        cinic10.prepare(tmp_path, {}, 0)
-    with pytest.raises(OptionError, match="option non_rgb is 'dropped'; nearest: 'drop'"):
-        cinic10.files({"non_rgb": "dropped"})
-    with pytest.raises(OptionError, match="option part is 'val'; nearest: 'valid'"):
-        cinic10.files({"part": "val"})
+        cinic10.prepare(tmp_path, cinic10.Config(), 0)
+    with pytest.raises(FairflError, match="non_rgb: 'dropped' is not valid; did you mean 'drop'"):
+        checked({"non_rgb": "dropped"}, cinic10.Config, "cinic10")
+    with pytest.raises(FairflError, match="part: 'val' is not valid; did you mean 'valid'"):
+        checked({"part": "val"}, cinic10.Config, "cinic10")
 
 
 @given(st.permutations(range(12)))

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 
 # ---- MNIST
 
 
 def test_mnist_parts(small, tmp_path, any_checksum):
     made = small.mnist(tmp_path)
-    both = mnist.prepare(tmp_path, {}, 0)
+    both = mnist.prepare(tmp_path, mnist.Config(), 0)
     assert both.tensors["inputs"].shape == (60, 1, 28, 28)
     assert both.tensors["inputs"].dtype == np.uint8
     np.testing.assert_array_equal(both.tensors["inputs"][:40, 0], made["train"][0])
@@ -25,22 +26,22 @@ def test_mnist_parts(small, tmp_path, any_checksum):
     np.testing.assert_array_equal(both.tensors["labels"][40:], made["t10k"][1])
     assert both.metadata["scale_mean"] == "0.0" and both.metadata["scale_std"] == "1.0"
     for part, count in (("train", 40), ("test", 20)):
-        assert len(mnist.prepare(tmp_path, {"part": part}, 0).tensors["labels"]) == count
-    assert [f.name.split("-")[0] for f in mnist.files({})] == ["train"] * 2 + ["t10k"] * 2
-    assert len(mnist.files({"part": "test"})) == 2
+        assert len(mnist.prepare(tmp_path, mnist.Config(part=part), 0).tensors["labels"]) == count
+    assert [f.name.split("-")[0] for f in mnist.files(mnist.Config())] == ["train"] * 2 + ["t10k"] * 2
+    assert len(mnist.files(mnist.Config(part="test"))) == 2
 
 
 def test_mnist_unknown_part():
-    with pytest.raises(OptionError, match="option part is 'tset'; nearest: 'test'"):
-        mnist.files({"part": "tset"})
+    with pytest.raises(FairflError, match="part: 'tset' is not valid; did you mean 'test'"):
+        checked({"part": "tset"}, mnist.Config, "mnist")
 
 
 def test_mnist_checks_the_checksum_again(small, tmp_path):
     small.mnist(tmp_path)
     with pytest.raises(SourceError, match="train-images-idx3-ubyte.gz: checksum mismatch"):
-        mnist.prepare(tmp_path, {}, 0)
+        mnist.prepare(tmp_path, mnist.Config(), 0)
     with pytest.raises(SourceError, match="t10k-images-idx3-ubyte.gz is missing"):
-        mnist.prepare(tmp_path / "other", {"part": "test"}, 0)
+        mnist.prepare(tmp_path / "other", mnist.Config(part="test"), 0)
 
 
 def _replace(small, folder, name, data):
@@ -63,20 +64,20 @@ def test_mnist_bad_images(small, tmp_path, any_checksum, edit, message):
     name = "train-images-idx3-ubyte.gz"
     _replace(small, tmp_path, name, edit(small.idx(images)))
     with pytest.raises(DataError, match=f"{name}: .*{message}"):
-        mnist.prepare(tmp_path, {}, 0)
+        mnist.prepare(tmp_path, mnist.Config(), 0)
 
 
 def test_mnist_bad_contents(small, tmp_path, any_checksum):
     images, labels = small.mnist(tmp_path)["train"]
     small.mnist_part(tmp_path, "train", images[:, :27], labels)
     with pytest.raises(DataError, match="images are 27x28; expected 28x28"):
-        mnist.prepare(tmp_path, {}, 0)
+        mnist.prepare(tmp_path, mnist.Config(), 0)
     small.mnist_part(tmp_path, "train", images, labels[:-1])
     with pytest.raises(DataError, match="has 40 images but .* has 39 labels"):
-        mnist.prepare(tmp_path, {}, 0)
+        mnist.prepare(tmp_path, mnist.Config(), 0)
     small.mnist_part(tmp_path, "train", images, np.where(labels == 3, 10, labels))
     with pytest.raises(DataError, match="labels-idx1-ubyte.gz: label 3 is 10; expected 0..9"):
-        mnist.prepare(tmp_path, {}, 0)
+        mnist.prepare(tmp_path, mnist.Config(), 0)
 
 
 def _real_mirror():
@@ -89,7 +90,7 @@ def _real_mirror():
     reason="no mirror with MNIST (name its folder in FAIRFL_MIRROR)",
 )
 def test_real_mnist():
-    data = mnist.prepare(_real_mirror(), {}, 0)
+    data = mnist.prepare(_real_mirror(), mnist.Config(), 0)
     labels = data.tensors["labels"]
     assert data.tensors["inputs"].shape == (70000, 1, 28, 28)
     counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -132,7 +133,7 @@ def _emnist(small, folder, split, lowest, classes, stored_shape=(28, 28), member
 def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
     made = _emnist(small, tmp_path, split, lowest, classes)
     before = sorted(tmp_path.rglob("*"))
-    data = emnist.prepare(tmp_path, {"split": split}, 0)
+    data = emnist.prepare(tmp_path, emnist.Config(split=split), 0)
     np.testing.assert_array_equal(data.tensors["inputs"][:classes, 0], made["train"][0])
     np.testing.assert_array_equal(data.tensors["inputs"][classes:, 0], made["test"][0])
     assert data.tensors["labels"][:classes].tolist() == list(range(classes))
@@ -142,26 +143,26 @@ def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
 
 def test_emnist_default_and_unknown_split():
     assert emnist.CLASSES == emnist.SPLITS["byclass"] == 62
-    with pytest.raises(OptionError, match="option split is 'byclas'; nearest: 'byclass'"):
-        emnist.files({"split": "byclas"})
-    (file,) = emnist.files({})
+    with pytest.raises(FairflError, match="split: 'byclas' is not valid; did you mean 'byclass'"):
+        checked({"split": "byclas"}, emnist.Config, "emnist")
+    (file,) = emnist.files(emnist.Config())
     assert file.sha256[0].startswith("fb9bb67e") and file.md5.startswith("58c8d27c")
 
 
 def test_emnist_bad_archives(small, tmp_path, any_checksum):
     _emnist(small, tmp_path, "letters", 1, 26)
     with pytest.raises(DataError, match="has no member gzip/emnist-digits-train-images"):
-        emnist.prepare(tmp_path, {"split": "digits"}, 0)
+        emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
     _emnist(small, tmp_path, "letters", 0, 26)
     with pytest.raises(DataError, match="label 0 is 0; expected 1..26"):
-        emnist.prepare(tmp_path, {"split": "letters"}, 0)
+        emnist.prepare(tmp_path, emnist.Config(split="letters"), 0)
 
 
 def test_emnist_members_outside_are_not_touched(small, tmp_path, any_checksum):
     _emnist(small, tmp_path, "digits", 0, 10)
     with zipfile.ZipFile(tmp_path / "emnist" / "gzip.zip", "a") as archive:
         archive.writestr("../../evil.txt", "x")
-    emnist.prepare(tmp_path, {"split": "digits"}, 0)
+    emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
     assert not list(tmp_path.parent.glob("evil.txt"))
 
 
@@ -182,7 +183,7 @@ def test_emnist_a_bomb_is_not_inflated(small, tmp_path, any_checksum):
         for name, data in rest.items():
             archive.writestr(name, data)
     with pytest.raises(DataError, match="more than 7840 values"):
-        emnist.prepare(tmp_path, {"split": "digits"}, 0)
+        emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
 
 
 # ---- DirtyMNIST
@@ -203,7 +204,7 @@ def dirty(small, tmp_path, any_checksum, monkeypatch):
 
 
 def test_dirty_mnist_structure(small, dirty, tmp_path):
-    data = dirty_mnist.prepare(tmp_path, {"noise_std": 0.0}, 0)
+    data = dirty_mnist.prepare(tmp_path, dirty_mnist.Config(noise_std=0.0), 0)
     tensors = data.tensors
     assert tensors["inputs"].shape == (80, 1, 28, 28)
     assert tensors["ambiguous"].tolist() == [0] * 40 + [1] * 40
@@ -215,14 +216,14 @@ def test_dirty_mnist_structure(small, dirty, tmp_path):
 
 
 def test_dirty_mnist_parts(dirty, tmp_path):
-    test = dirty_mnist.prepare(tmp_path, {"part": "test"}, 0).tensors
+    test = dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="test"), 0).tensors
     assert test["ambiguous"].tolist() == [0] * 20 + [1] * 20
     assert test["groups"][20:].tolist() == [24] * 10 + [25] * 10
-    assert len(dirty_mnist.prepare(tmp_path, {"part": "all"}, 0).tensors["labels"]) == 120
+    assert len(dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="all"), 0).tensors["labels"]) == 120
 
 
 def test_dirty_mnist_files():
-    files = dirty_mnist.files({})
+    files = dirty_mnist.files(dirty_mnist.Config())
     assert [f.relative("dirty_mnist") for f in files] == [
         "mnist/train-images-idx3-ubyte.gz",
         "mnist/train-labels-idx1-ubyte.gz",
@@ -234,17 +235,17 @@ def test_dirty_mnist_files():
 
 def test_dirty_mnist_noise(small, dirty, tmp_path):
     """Its size is 0.05 in units of the standardised image, each row has its own, and it stays."""
-    clean = dirty_mnist.prepare(tmp_path, {"noise_std": 0.0}, 0).tensors["inputs"].astype(float)
-    first = dirty_mnist.prepare(tmp_path, {}, 0).tensors["inputs"]
-    np.testing.assert_array_equal(first, dirty_mnist.prepare(tmp_path, {}, 5).tensors["inputs"])
+    clean = dirty_mnist.prepare(tmp_path, dirty_mnist.Config(noise_std=0.0), 0).tensors["inputs"].astype(float)
+    first = dirty_mnist.prepare(tmp_path, dirty_mnist.Config(), 0).tensors["inputs"]
+    np.testing.assert_array_equal(first, dirty_mnist.prepare(tmp_path, dirty_mnist.Config(), 5).tensors["inputs"])
     inside = (clean > 30) & (clean < 225)  # where nothing is clipped
     for half in (slice(0, 40), slice(40, 80)):
         noise = (first[half].astype(float) - clean[half])[inside[half]] / 255 / 0.3081
         assert abs(noise.std() - 0.05) < 0.002
         assert abs(noise.mean()) < 0.001
     assert (first[40] != first[41]).any()
-    with pytest.raises(OptionError, match="noise_std is -1"):
-        dirty_mnist.prepare(tmp_path, {"noise_std": -1}, 0)
+    with pytest.raises(FairflError, match="noise_std: -1: expected 0 or more"):
+        checked({"noise_std": -1}, dirty_mnist.Config, "dirty_mnist")
 
 
 class _Evil:
@@ -260,7 +261,7 @@ def test_dirty_mnist_does_not_execute_pickles(dirty, tmp_path):
 
     torch.save(_Evil(str(tmp_path / "owned")), tmp_path / "dirty_mnist" / "amnist_samples.pt")
     with pytest.raises(DataError, match="amnist_samples.pt: PyTorch refuses to load it") as caught:
-        dirty_mnist.prepare(tmp_path, {}, 0)
+        dirty_mnist.prepare(tmp_path, dirty_mnist.Config(), 0)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "owned").exists()
 
@@ -284,7 +285,7 @@ def test_dirty_mnist_bad_files(dirty, tmp_path, name, value, message):
 
     torch.save(value(torch), tmp_path / "dirty_mnist" / f"amnist_{name}.pt")
     with pytest.raises(DataError, match=message):
-        dirty_mnist.prepare(tmp_path, {"part": "test"}, 0)
+        dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="test"), 0)
 
 
 # ---- the stand-in on MNIST
@@ -293,11 +294,11 @@ def test_dirty_mnist_bad_files(dirty, tmp_path, name, value, message):
 def test_ambiguous_digits_on_mnist(small, tmp_path, any_checksum):
     small.mnist(tmp_path)
     options = {"base": "mnist", "images": 7}
-    assert [f.relative("x") for f in ambiguous_digits.files(options)] == [
+    assert [f.relative("x") for f in ambiguous_digits.files(ambiguous_digits.Config(**options))] == [
         "mnist/train-images-idx3-ubyte.gz",
         "mnist/train-labels-idx1-ubyte.gz",
     ]
-    data = ambiguous_digits.prepare(tmp_path, options, 0)
+    data = ambiguous_digits.prepare(tmp_path, ambiguous_digits.Config(**options), 0)
     assert data.tensors["inputs"].shape == (40 + 70, 1, 28, 28)
     assert data.metadata["scale_mean"] == "0.1307"
     assert "stand-in for DirtyMNIST" in data.metadata["source"]

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, digits, synthetic_gaussian
-from fairfl.runtime.errors import DataError, OptionError
+from fairfl.runtime.errors import DataError, FairflError
+from fairfl.runtime.validation import checked
 
 # ---- digits
 
 
 def test_digits():
-    data = digits.prepare(None, {}, 0)
+    data = digits.prepare(None, digits.Config(), 0)
     inputs, labels = data.tensors["inputs"], data.tensors["labels"]
     assert inputs.shape == (1797, 1, 8, 8) and inputs.dtype == np.uint8
     counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
@@ -21,11 +22,11 @@ def test_digits():
     expected = [round(x * 255 / 16) for x in (0, 0, 5, 13, 9, 1, 0, 0)]
     assert inputs[0, 0, 0].tolist() == expected
     assert inputs.max() == 255
-    assert digits.files({}) == ()
+    assert digits.files(digits.Config()) == ()
 
 
 def test_digits_of_some_classes_only():
-    some, every = (digits.prepare(None, {"classes": classes}, 0) for classes in ([8, 3], None))
+    some, every = (digits.prepare(None, digits.Config(classes=classes), 0) for classes in ([8, 3], None))
     labels = every.tensors["labels"]
     kept = (labels == 8) | (labels == 3)
     assert (some.tensors["inputs"] == every.tensors["inputs"][kept]).all()
@@ -35,24 +36,24 @@ def test_digits_of_some_classes_only():
 
 @pytest.mark.parametrize("wrong", [[3], [3, 3], [3, 10], "38", [True, 3]])
 def test_digits_refuse_classes_that_cannot_be(wrong):
-    with pytest.raises(OptionError, match="option classes is .*expected null or two or more different labels of 0..9"):
-        digits.files({"classes": wrong})
+    with pytest.raises(FairflError, match=r"digits: classes(\.\d)?: .*: expected "):
+        checked({"classes": wrong}, digits.Config, "digits")
 
 
 def test_digits_without_scikit_learn(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match="scikit-learn is not installed"):
-        digits.prepare(None, {}, 0)
+        digits.prepare(None, digits.Config(), 0)
 
 
 # ---- ambiguous_digits
 
 
 def test_ambiguous_digits_structure():
-    tensors = ambiguous_digits.prepare(None, {}, 0).tensors
+    tensors = ambiguous_digits.prepare(None, ambiguous_digits.Config(), 0).tensors
     clean, blended = tensors["ambiguous"] == 0, tensors["ambiguous"] == 1
     assert clean.sum() == 1797 and blended.sum() == 6000
-    np.testing.assert_array_equal(tensors["inputs"][clean], digits.prepare(None, {}, 0).tensors["inputs"])
+    np.testing.assert_array_equal(tensors["inputs"][clean], digits.prepare(None, digits.Config(), 0).tensors["inputs"])
     assert tensors["groups"][clean].tolist() == list(range(1797))
     groups = tensors["groups"][blended].reshape(600, 10)
     assert (groups == np.arange(1797, 2397)[:, None]).all()
@@ -64,7 +65,7 @@ def test_ambiguous_digits_structure():
 def test_ambiguous_labels_come_from_the_two_blended_classes():
     """Each blend is explained by a pair of clean images with exactly the labels of its rows."""
     options = {"images": 20, "weight_low": 0.5, "weight_high": 0.5, "labels_per_image": 30}
-    tensors = ambiguous_digits.prepare(None, options, 0).tensors
+    tensors = ambiguous_digits.prepare(None, ambiguous_digits.Config(**options), 0).tensors
     clean = tensors["inputs"][:1797].reshape(1797, -1).astype(float)
     for i in range(20):
         rows = slice(1797 + 30 * i, 1797 + 30 * (i + 1))
@@ -81,18 +82,20 @@ def test_ambiguous_labels_come_from_the_two_blended_classes():
 
 def test_ambiguous_label_shares_follow_the_weight():
     options = {"images": 50, "labels_per_image": 200, "weight_low": 0.9, "weight_high": 0.9}
-    labels = ambiguous_digits.prepare(None, options, 0).tensors["labels"][1797:].reshape(50, 200)
+    labels = (
+        ambiguous_digits.prepare(None, ambiguous_digits.Config(**options), 0).tensors["labels"][1797:].reshape(50, 200)
+    )
     share = [np.bincount(row).max() / 200 for row in labels]
     assert abs(np.mean(share) - 0.9) < 0.01
     options |= {"weight_low": 1.0, "weight_high": 1.0}
-    tensors = ambiguous_digits.prepare(None, options, 0).tensors
+    tensors = ambiguous_digits.prepare(None, ambiguous_digits.Config(**options), 0).tensors
     labels = tensors["labels"][1797:].reshape(50, 200)
     assert (labels == labels[:, :1]).all()
 
 
 def test_ambiguous_digits_seed_option():
     def blends(options, seed=0):
-        return ambiguous_digits.prepare(None, options, seed).metadata["sha256"]
+        return ambiguous_digits.prepare(None, ambiguous_digits.Config(**options), seed).metadata["sha256"]
 
     assert blends({}) == blends({"seed": 0}, seed=7)
     assert blends({}) != blends({"seed": 1})
@@ -101,24 +104,24 @@ def test_ambiguous_digits_seed_option():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base": "mnsit"}, "option base is 'mnsit'; nearest: 'mnist'"),
-        ({"images": 0}, "option images is 0"),
-        ({"labels_per_image": 1.5}, "option labels_per_image is 1.5"),
-        ({"weight_low": -0.1}, "option weight_low is -0.1"),
-        ({"weight_low": 0.7}, "option weight_low is 0.7; expected <= weight_high 0.6"),
-        ({"seed": -1}, "option seed is -1"),
+        ({"base": "mnsit"}, "base: 'mnsit' is not valid; did you mean 'mnist'"),
+        ({"images": 0}, "images: 0"),
+        ({"labels_per_image": 1.5}, "labels_per_image: 1.5"),
+        ({"weight_low": -0.1}, "weight_low: -0.1"),
+        ({"weight_low": 0.7}, "weight_low is 0.7; expected <= weight_high 0.6"),
+        ({"seed": -1}, "seed: -1"),
     ],
 )
 def test_ambiguous_digits_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"ambiguous_digits: {message}"):
-        ambiguous_digits.prepare(None, options, 0)
+    with pytest.raises(FairflError, match=f"ambiguous_digits: {message}"):
+        checked(options, ambiguous_digits.Config, "ambiguous_digits")
 
 
 # ---- synthetic_gaussian
 
 
 def drawn(options=None, seed=0):
-    return synthetic_gaussian.prepare(None, options or {}, seed).tensors
+    return synthetic_gaussian.prepare(None, synthetic_gaussian.Config(**options or {}), seed).tensors
 
 
 def test_synthetic_default_form():
@@ -183,23 +186,18 @@ def test_synthetic_class_balance_is_exact(balance, positives):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"means": []}, r"option means is \[\]"),
-        ({"means": [[1, 2, 3]]}, r"option means\[0\] is \[1, 2, 3\]"),
-        ({"means": {"0": [1, 1], "2": [1, 1]}}, "option means has clients"),
-        ({"means": [["a", 1]]}, r"option means\[0\] is 'a'"),
-        ({"samples_per_client": 0}, "option samples_per_client is 0"),
-        ({"class_balance": 1.5}, "option class_balance is 1.5"),
-        ({"std": [1, 2]}, "option std has 2 values; expected one or 3"),
-        ({"std": -1}, "option std is -1"),
-        ({"rotation": {"client": 3, "degrees": 1}}, "option rotation.client is 3; expected 0..2"),
-        ({"rotation": 45}, "option rotation is 45"),
+        ({"means": []}, r"means: \[\]"),
+        ({"means": [[1, 2, 3]]}, r"means.0: \[1, 2, 3\]"),
+        ({"means": {"0": [1, 1], "2": [1, 1]}}, "means: has clients"),
+        ({"means": [["a", 1]]}, r"means.0.0: 'a': expected a number"),
+        ({"samples_per_client": 0}, "samples_per_client: 0"),
+        ({"class_balance": 1.5}, "class_balance: 1.5"),
+        ({"std": [1, 2]}, "std has 2 values; expected one or 3"),
+        ({"std": -1}, "std is -1.0; expected 0 or more"),
+        ({"rotation": {"client": 3, "degrees": 1}}, "rotation.client is 3; expected 0..2"),
+        ({"rotation": 45}, "rotation: 45"),
     ],
 )
 def test_synthetic_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"synthetic_gaussian: {message}"):
-        synthetic_gaussian.files(options)
-
-
-def test_synthetic_negative_seed():
-    with pytest.raises(OptionError, match="seed is -1"):
-        drawn(seed=-1)
+    with pytest.raises(FairflError, match=f"synthetic_gaussian: {message}"):
+        checked(options, synthetic_gaussian.Config, "synthetic_gaussian")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fairfl.data import fashion_mnist
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 
 NAMES = sorted(fashion_mnist._SHA256)
 
@@ -18,18 +19,18 @@ def made(small, tmp_path, any_checksum):
 
 
 def test_parts(made, tmp_path):
-    both = fashion_mnist.prepare(tmp_path, {}, 0)
+    both = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0)
     np.testing.assert_array_equal(both.tensors["inputs"][:40, 0], made["train"][0])
     np.testing.assert_array_equal(both.tensors["inputs"][40:, 0], made["t10k"][0])
     assert both.tensors["labels"].tolist() == [i % 10 for i in range(40)] + [i % 10 for i in range(20)]
     assert (both.metadata["scale_mean"], both.metadata["scale_std"], both.metadata["classes"]) == ("0.0", "1.0", "10")
     assert both.metadata["source"] == "Fashion-MNIST, part all, as published"
-    test = fashion_mnist.prepare(tmp_path, {"part": "test"}, 0)
+    test = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(part="test"), 0)
     np.testing.assert_array_equal(test.tensors["inputs"][:, 0], made["t10k"][0])
 
 
 def test_classes_are_numbered_in_the_order_given(made, tmp_path):
-    data = fashion_mnist.prepare(tmp_path, {"classes": [6, 0, 2], "part": "test"}, 0)
+    data = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(classes=[6, 0, 2], part="test"), 0)
     images, labels = made["t10k"]
     assert labels[[0, 2, 6, 10, 12, 16]].tolist() == [0, 2, 6, 0, 2, 6]
     np.testing.assert_array_equal(data.tensors["inputs"][:, 0], images[[0, 2, 6, 10, 12, 16]])
@@ -45,7 +46,7 @@ def test_pixel_standardisation_is_by_hand(small, tmp_path, any_checksum):
     test[:, 0, 0], test[:, 27, 27] = 3, 9
     small.mnist_part(tmp_path, "train", train, [0, 1, 2, 9], "fashion_mnist")
     small.mnist_part(tmp_path, "t10k", test, [1, 0], "fashion_mnist")
-    data = fashion_mnist.prepare(tmp_path, {"classes": [0, 1], "standardise": "pixel"}, 0)
+    data = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(classes=[0, 1], standardise="pixel"), 0)
     inputs = data.tensors["inputs"]
     assert inputs.dtype == np.float32 and inputs.shape == (4, 784)
     # The statistics count all classes of the training part, the kept rows are 0, 1 of it and the test part.
@@ -56,7 +57,7 @@ def test_pixel_standardisation_is_by_hand(small, tmp_path, any_checksum):
 
 
 def test_global_standardisation_leaves_the_images(made, tmp_path):
-    data = fashion_mnist.prepare(tmp_path, {"standardise": "global", "part": "test"}, 0)
+    data = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(standardise="global", part="test"), 0)
     np.testing.assert_array_equal(data.tensors["inputs"][:, 0], made["t10k"][0])
     training = made["train"][0] / 255
     assert float(data.metadata["scale_mean"]) == pytest.approx(training.mean(), rel=1e-12)
@@ -64,25 +65,25 @@ def test_global_standardisation_leaves_the_images(made, tmp_path):
 
 
 def test_files_are_those_of_the_part_and_of_the_scale():
-    assert [f.name[:5] for f in fashion_mnist.files({})] == ["train"] * 2 + ["t10k-"] * 2
-    assert [f.name[:5] for f in fashion_mnist.files({"part": "test"})] == ["t10k-"] * 2
-    assert len(fashion_mnist.files({"part": "test", "standardise": "pixel"})) == 4
-    assert len(fashion_mnist.files({"part": "train", "standardise": "pixel"})) == 2
-    for file in fashion_mnist.files({}):
+    assert [f.name[:5] for f in fashion_mnist.files(fashion_mnist.Config())] == ["train"] * 2 + ["t10k-"] * 2
+    assert [f.name[:5] for f in fashion_mnist.files(fashion_mnist.Config(part="test"))] == ["t10k-"] * 2
+    assert len(fashion_mnist.files(fashion_mnist.Config(part="test", standardise="pixel"))) == 4
+    assert len(fashion_mnist.files(fashion_mnist.Config(part="train", standardise="pixel"))) == 2
+    for file in fashion_mnist.files(fashion_mnist.Config()):
         assert [len(digest) for digest in file.sha256] == [64, 64] and len(file.md5) == 32
 
 
 @pytest.mark.parametrize("classes", [[], [1], [0, 0], [0, 10], [0, -1], [0, 1.0], [True, 2], "02", {"0": 1}, 3])
 def test_bad_classes(classes):
-    with pytest.raises(OptionError, match="fashion_mnist: option classes is .* two or more different labels of 0..9"):
-        fashion_mnist.files({"classes": classes})
+    with pytest.raises(FairflError, match=r"fashion_mnist: classes(\.\d)?: .*: expected "):
+        checked({"classes": classes}, fashion_mnist.Config, "fashion_mnist")
 
 
 def test_bad_names():
-    with pytest.raises(OptionError, match="option standardise is 'pixels'; nearest: 'pixel'"):
-        fashion_mnist.files({"standardise": "pixels"})
-    with pytest.raises(OptionError, match="option part is 'tset'; nearest: 'test'"):
-        fashion_mnist.files({"part": "tset"})
+    with pytest.raises(FairflError, match="standardise: 'pixels' is not valid; did you mean 'pixel'"):
+        checked({"standardise": "pixels"}, fashion_mnist.Config, "fashion_mnist")
+    with pytest.raises(FairflError, match="part: 'tset' is not valid; did you mean 'test'"):
+        checked({"part": "tset"}, fashion_mnist.Config, "fashion_mnist")
 
 
 # ---- which train/test cut
@@ -100,7 +101,7 @@ def _redrawn(monkeypatch, folder, names):
 def test_a_redrawn_cut_is_named(made, tmp_path, monkeypatch):
     _redrawn(monkeypatch, tmp_path, NAMES)
     for part in ("train", "test", "all"):
-        source = fashion_mnist.prepare(tmp_path, {"part": part}, 0).metadata["source"]
+        source = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(part=part), 0).metadata["source"]
         assert source == f"Fashion-MNIST, part {part}, copy with the published images in a redrawn train/test cut"
 
 
@@ -108,9 +109,9 @@ def test_a_redrawn_cut_is_named(made, tmp_path, monkeypatch):
 def test_two_cuts_do_not_mix(made, tmp_path, monkeypatch, name):
     _redrawn(monkeypatch, tmp_path, [name])
     with pytest.raises(DataError, match=f"{name} is of a redrawn train/test cut, .* of the published one; delete"):
-        fashion_mnist.prepare(tmp_path, {"part": name.split("-")[0].replace("t10k", "test")}, 0)
+        fashion_mnist.prepare(tmp_path, fashion_mnist.Config(part=name.split("-")[0].replace("t10k", "test")), 0)
     with pytest.raises(DataError, match="redrawn"):
-        fashion_mnist.prepare(tmp_path, {"part": "test", "standardise": "global"}, 0)
+        fashion_mnist.prepare(tmp_path, fashion_mnist.Config(part="test", standardise="global"), 0)
 
 
 # ---- bad files
@@ -119,19 +120,19 @@ def test_two_cuts_do_not_mix(made, tmp_path, monkeypatch, name):
 def test_checksums_are_checked_again(small, tmp_path):
     small.mnist(tmp_path, dataset="fashion_mnist")
     with pytest.raises(SourceError, match="train-images-idx3-ubyte.gz: checksum mismatch"):
-        fashion_mnist.prepare(tmp_path, {}, 0)
+        fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0)
     with pytest.raises(SourceError, match="fashion_mnist/t10k-images-idx3-ubyte.gz is missing"):
-        fashion_mnist.prepare(tmp_path / "other", {"part": "test"}, 0)
+        fashion_mnist.prepare(tmp_path / "other", fashion_mnist.Config(part="test"), 0)
 
 
 def test_bad_contents(small, made, tmp_path):
     images, labels = made["train"]
     small.mnist_part(tmp_path, "train", images, labels[:-1], "fashion_mnist")
     with pytest.raises(DataError, match="has 40 images but .* has 39 labels"):
-        fashion_mnist.prepare(tmp_path, {}, 0)
+        fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0)
     small.mnist_part(tmp_path, "train", images, labels + 1, "fashion_mnist")
     with pytest.raises(DataError, match="label 9 is 10; expected 0..9"):
-        fashion_mnist.prepare(tmp_path, {}, 0)
+        fashion_mnist.prepare(tmp_path, fashion_mnist.Config(), 0)
 
 
 # ---- the real files
@@ -140,7 +141,7 @@ def test_bad_contents(small, made, tmp_path):
 def test_real_files_as_fedfv_uses_them(mirror):
     if not (mirror / "fashion_mnist").is_dir():
         pytest.skip("the mirror has no Fashion-MNIST")
-    data = fashion_mnist.prepare(mirror, {"classes": [0, 2, 6], "standardise": "pixel"}, 0)
+    data = fashion_mnist.prepare(mirror, fashion_mnist.Config(classes=[0, 2, 6], standardise="pixel"), 0)
     assert data.tensors["inputs"].shape == (21000, 784)
     assert np.bincount(data.tensors["labels"]).tolist() == [7000, 7000, 7000]
     # A pullover has sleeves where a T-shirt has background.

@@ -7,7 +7,8 @@ import pytest
 
 from fairfl.data import femnist
 from fairfl.data.checks import present
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 from tests.unit.data import tff_files
 
 ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
@@ -84,20 +85,24 @@ def is_right(data, background="black"):
 
 @pytest.mark.parametrize("background", ["black", "white"])
 def test_leaf_by_writer(leaf, background):
-    data = femnist.prepare(leaf(*two_files()), {"paper": background}, 0)
+    data = femnist.prepare(leaf(*two_files()), femnist.Config(paper=background), 0)
     is_right(data, background)
     assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 writers, {background} paper"
 
 
 def test_the_order_in_the_archive_is_no_matter(leaf):
-    one = femnist.prepare(leaf(*two_files()), {}, 0)
-    other = femnist.prepare(leaf(*reversed(two_files())), {}, 1)
+    one = femnist.prepare(leaf(*two_files()), femnist.Config(), 0)
+    other = femnist.prepare(leaf(*reversed(two_files())), femnist.Config(), 1)
     assert one.metadata == other.metadata
 
 
 def test_other_files_and_folders_of_leaf(leaf):
     sampled = "data/sampled_data/all_data_0_niid_05.json"
-    is_right(femnist.prepare(leaf(("data/README.json", b"{"), (sampled, leaf_file()), ("._all_data.json", b"")), {}, 0))
+    is_right(
+        femnist.prepare(
+            leaf(("data/README.json", b"{"), (sampled, leaf_file()), ("._all_data.json", b"")), femnist.Config(), 0
+        )
+    )
 
 
 def test_the_character_that_leaf_enters_twice_is_one_group(leaf):
@@ -105,7 +110,7 @@ def test_the_character_that_leaf_enters_twice_is_one_group(leaf):
     x = [paper("f0001_08", number).tolist() for number in (0, 0, 1)]
     data = {"a": {"x": x, "y": [5, 5, 6]}, "b": {"x": x[:1], "y": [5]}, "c": {"x": [], "y": []}}
     content = {"users": ["c", "b", "a"], "num_samples": [0, 1, 3], "user_data": data}
-    tensors = femnist.prepare(leaf(("all_data_0.json", json.dumps(content).encode())), {}, 0).tensors
+    tensors = femnist.prepare(leaf(("all_data_0.json", json.dumps(content).encode())), femnist.Config(), 0).tensors
     assert tensors["groups"].tolist() == [0, 0, 2, 3]
     assert tensors["client"].tolist() == [0, 0, 0, 1]
 
@@ -137,18 +142,18 @@ def one(x=((1.0,) * 784,), y=(5,)):
 )
 def test_files_that_leaf_does_not_make(leaf, content, message):
     with pytest.raises(DataError, match=f"{ARCHIVE}.*{message}"):
-        femnist.prepare(leaf(("all_data_0.json", content)), {}, 0)
+        femnist.prepare(leaf(("all_data_0.json", content)), femnist.Config(), 0)
 
 
 def test_an_archive_of_two_folders(leaf):
     both = [(f"{folder}/all_data_0.json", leaf_file()) for folder in ("all_data", "sampled_data")]
     with pytest.raises(DataError, match="writer f0012_41 comes twice; an archive holds one folder"):
-        femnist.prepare(leaf(*both), {}, 0)
+        femnist.prepare(leaf(*both), femnist.Config(), 0)
 
 
 def test_an_archive_without_leaf_s_files(leaf):
     with pytest.raises(DataError, match=r"holds no characters \(an archive of LEAF has files all_data\*.json\)"):
-        femnist.prepare(leaf(("train.json", leaf_file())), {}, 0)
+        femnist.prepare(leaf(("train.json", leaf_file())), femnist.Config(), 0)
 
 
 def test_a_truncated_archive(leaf):
@@ -156,14 +161,14 @@ def test_a_truncated_archive(leaf):
     path = folder / "femnist" / ARCHIVE
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(SourceError, match="truncated gzip file"):
-        femnist.prepare(folder, {}, 0)
+        femnist.prepare(folder, femnist.Config(), 0)
 
 
 # ---- TensorFlow Federated
 
 
 def test_the_database_gives_the_same(tmp_path, any_checksum):
-    data = femnist.prepare(pack(tmp_path), {}, 0)
+    data = femnist.prepare(pack(tmp_path), femnist.Config(), 0)
     is_right(data)
     assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
     assert [path.name for path in (tmp_path / "femnist").iterdir()] == [DATABASE]  # nothing unpacked stays
@@ -181,14 +186,16 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
 )
 def test_examples_in_another_form(tmp_path, any_checksum, changes, message):
     with pytest.raises(DataError, match=f"{DATABASE}: .*{message}"):
-        femnist.prepare(pack(tmp_path, **changes), {}, 0)
+        femnist.prepare(pack(tmp_path, **changes), femnist.Config(), 0)
 
 
 def test_a_database_without_the_splits(tmp_path, any_checksum):
     with pytest.raises(DataError, match=f"{DATABASE}: holds no characters"):
-        femnist.prepare(pack(tmp_path, ["UPDATE client_metadata SET split_name = 'digits_only_train'"]), {}, 0)
+        femnist.prepare(
+            pack(tmp_path, ["UPDATE client_metadata SET split_name = 'digits_only_train'"]), femnist.Config(), 0
+        )
     with pytest.raises(DataError, match="not the database that is expected"):
-        femnist.prepare(pack(tmp_path, ["DROP TABLE examples"]), {}, 0)
+        femnist.prepare(pack(tmp_path, ["DROP TABLE examples"]), femnist.Config(), 0)
 
 
 # ---- which of them
@@ -196,35 +203,37 @@ def test_a_database_without_the_splits(tmp_path, any_checksum):
 
 def test_leaf_first_then_the_database(leaf, tmp_path, any_checksum):
     pack(tmp_path)
-    (file,) = femnist.files({})
+    (file,) = femnist.files(femnist.Config())
     assert (file.name, file.instead.name) == (ARCHIVE, DATABASE)
     assert present(tmp_path, file, "femnist").name == DATABASE
     leaf(*two_files())
     assert present(tmp_path, file, "femnist").name == ARCHIVE
-    sources = [femnist.prepare(tmp_path, {"form": form}, 0).metadata["source"] for form in ("auto", "leaf", "tff")]
+    sources = [
+        femnist.prepare(tmp_path, femnist.Config(form=form), 0).metadata["source"] for form in ("auto", "leaf", "tff")
+    ]
     assert ["LEAF" in source for source in sources] == [True, True, False]
 
 
 def test_the_published_file():
-    (file,) = femnist.files({"form": "tff"})
+    (file,) = femnist.files(femnist.Config(form="tff"))
     assert file.urls == ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",)
     assert file.relative("femnist") == "femnist/emnist_all.sqlite.lzma" and file.instead is None and file.sha256
 
 
 def test_a_database_with_another_checksum(tmp_path):
     with pytest.raises(SourceError, match="checksum mismatch"):
-        femnist.prepare(pack(tmp_path), {}, 0)
+        femnist.prepare(pack(tmp_path), femnist.Config(), 0)
 
 
 def test_without_files(tmp_path):
     with pytest.raises(SourceError, match=f"{ARCHIVE} is missing; run fairfl.jobs.fetch --dataset femnist"):
-        femnist.prepare(tmp_path, {}, 0)
+        femnist.prepare(tmp_path, femnist.Config(), 0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"form": "h5"}, "option form is 'h5'"), ({"paper": "blank"}, "option paper is 'blank'; nearest: 'black'")],
+    [({"form": "h5"}, "form: 'h5'"), ({"paper": "blank"}, "paper: 'blank' is not valid; did you mean 'black'")],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"femnist: {message}"):
-        femnist.files(options)
+    with pytest.raises(FairflError, match=f"femnist: {message}"):
+        checked(options, femnist.Config, "femnist")

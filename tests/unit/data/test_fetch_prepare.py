@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from fairfl.data import ambiguous_digits, digits, mnist, pretrained, synthetic_gaussian
 from fairfl.data.interface import RemoteFile, content_sha256
 from fairfl.jobs import fetch, prepare
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
 
 
 def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
@@ -88,9 +88,9 @@ def test_fetch_failure_leaves_no_marker(tmp_path):
     arguments = ["--dataset", "mnist", "--folder", str(tmp_path), "--out", str(out), "--offline"]
     with pytest.raises(SourceError, match="scale=quick"):
         fetch.main(arguments)
-    with pytest.raises(OptionError, match="nearest: 'mnist'"):
+    with pytest.raises(FairflError, match="did you mean 'mnist'"):
         fetch.main(["--dataset", "nmist", *arguments[2:]])
-    with pytest.raises(OptionError, match="--options: not JSON"):
+    with pytest.raises(FairflError, match="--options: not valid JSON"):
         fetch.main([*arguments, "--options", "{part}"])
     assert not out.exists()
 
@@ -110,7 +110,7 @@ def test_commands_fail_with_one_line(tmp_path):
     spec = json.dumps({"name": "mnist", "options": {"part": "al"}})
     done = run("prepare", "--spec", spec, "--folder", tmp_path, "--out", out)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "error: mnist: option part is 'al'; nearest: 'all'" in done.stderr
+    assert "error: --spec: options.part: 'al' is not valid; did you mean 'all'" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,7 +130,7 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
 def test_prepared_file(tmp_path):
     out = tmp_path / "x" / "digits.safetensors"
     prepare.main(["--spec", '{"name": "digits"}', "--out", str(out)])
-    expected = digits.prepare(None, {}, 0)
+    expected = digits.prepare(None, digits.Config(), 0)
     tensors = load_file(out)
     assert set(tensors) == {"inputs", "labels", "groups"}
     for name, values in expected.tensors.items():
@@ -142,8 +142,8 @@ def test_prepared_file(tmp_path):
 
 
 def test_all_kinds_of_tensors_survive(tmp_path):
-    blends = ambiguous_digits.prepare(None, {"images": 3, "labels_per_image": 3}, 0)
-    drawn = synthetic_gaussian.prepare(None, {"samples_per_client": 3}, 0)
+    blends = ambiguous_digits.prepare(None, ambiguous_digits.Config(images=3, labels_per_image=3), 0)
+    drawn = synthetic_gaussian.prepare(None, synthetic_gaussian.Config(samples_per_client=3), 0)
     for name, data in (("images", blends), ("features", drawn)):
         prepare.write(tmp_path / name, data)
         tensors = load_file(tmp_path / name)
@@ -166,16 +166,16 @@ def test_prepare_uses_options_and_seed(tmp_path):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"name": "digits", "option": {}}, "--spec: unknown option 'option'; nearest: 'options'"),
-        ({}, "name is None"),
-        ({"name": "digits", "options": []}, r"options is \[\]"),
-        ({"name": "digits", "seed": -1}, "seed is -1"),
-        ({"name": "digits", "seed": 1.5}, "seed is 1.5"),
-        ({"name": "digit"}, "nearest: 'digits'"),
+        ({"name": "digits", "option": {}}, r"--spec: option: unknown key \(value {}\); did you mean 'options'"),
+        ({}, "--spec: name: missing"),
+        ({"name": "digits", "options": []}, r"options: \[\]: expected a mapping"),
+        ({"name": "digits", "seed": -1}, "seed: -1: expected 0 or more"),
+        ({"name": "digits", "seed": 1.5}, "seed: 1.5: expected a whole number"),
+        ({"name": "digit"}, "did you mean 'digits'"),
     ],
 )
 def test_prepare_bad_specs(tmp_path, spec, message):
-    with pytest.raises(OptionError, match=message):
+    with pytest.raises(FairflError, match=message):
         prepare.main(["--spec", json.dumps(spec), "--out", str(tmp_path / "f")])
     assert list(tmp_path.iterdir()) == []
 

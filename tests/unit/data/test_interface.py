@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 
@@ -6,16 +5,18 @@ import numpy as np
 import pytest
 
 from fairfl.data.interface import RemoteFile, assemble, content_sha256
-from fairfl.data.options import choice, json_object, merge, number, whole
-from fairfl.data.registry import DATASETS, load
-from fairfl.runtime.errors import DataError, OptionError
+from fairfl.data.registry import load
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
+from fairfl.runtime.errors import DataError, FairflError
+from fairfl.runtime.validation import checked
 
 IMAGES = np.zeros((4, 1, 2, 2), np.uint8)
 LABELS = np.array([0, 1, 2, 1])
 
 
 def test_names():
-    assert DATASETS == (
+    assert names("data") == (
         "ambiguous_digits",
         "cifar10",
         "cifar100",
@@ -38,35 +39,36 @@ def test_names():
     )
 
 
-@pytest.mark.parametrize("name", DATASETS)
+@pytest.mark.parametrize("name", names("data"))
 def test_every_module_has_the_interface(name):
     module = load(name)
     assert module.CLASSES > 1 or (module.CLASSES == 0 and name in ("synthetic_regression", "two_quadratics"))
     assert module.PER_SEED is name.startswith("synthetic_")
-    assert all(isinstance(file, RemoteFile) for file in module.files({}))
-    assert module.files(json.loads(json.dumps(module.DEFAULTS))) == module.files({})
+    assert all(isinstance(file, RemoteFile) for file in module.files(module.Config()))
+    declared = declaration("data", name)
+    assert declared.Config.model_json_schema() == module.Config.model_json_schema()
+    assert declared.PER_SEED is module.PER_SEED
 
 
 def test_unknown_name_gives_the_nearest():
-    with pytest.raises(ValueError, match="'mnits' is unknown; nearest: 'mnist'"):
+    with pytest.raises(FairflError, match="'mnits' is not one of the data sets; did you mean 'mnist'"):
         load("mnits")
-    with pytest.raises(OptionError):
+    with pytest.raises(FairflError):
         load("interface")
 
 
-@pytest.mark.parametrize("name", DATASETS)
-def test_unknown_option_is_named(name, tmp_path):
-    module = load(name)
-    with pytest.raises(ValueError, match=f"{name}: unknown option 'prat'"):
-        module.files({"prat": 1})
-    with pytest.raises(OptionError, match=f"{name}: unknown option 'prat'"):
-        module.prepare(tmp_path, {"prat": 1}, 0)
+@pytest.mark.parametrize("name", names("data"))
+def test_unknown_option_is_named(name):
+    with pytest.raises(FairflError, match=f"{name}: prat: unknown key"):
+        checked({"prat": 1}, load(name).Config, name)
 
 
 def test_imports_are_cheap():
     code = (
-        "import sys, fairfl.data.registry as d\n"
-        "for n in d.DATASETS: d.load(n)\n"
+        "import sys\n"
+        "from fairfl.data.registry import load\n"
+        "from fairfl.experiments.plugins import names\n"
+        "for name in names('data'): load(name)\n"
         "print([m for m in ('torch', 'sklearn', 'pandas', 'PIL', 'urllib.request') if m in sys.modules])"
     )
     env = {"PYTHONPATH": ":".join(sys.path)}
@@ -178,21 +180,3 @@ def test_content_digest_sees_names_shapes_values_but_not_order():
     assert digest == content_sha256({"b": b, "a": a})
     for other in ({"a": b, "b": a}, {"a": a.reshape(2, 2), "b": b}, {"a": a + 1, "b": b}):
         assert digest != content_sha256(other)
-
-
-def test_option_helpers():
-    assert merge("d", {"a": 1}, {"a": 0, "b": 2}) == {"a": 1, "b": 2}
-    with pytest.raises(OptionError, match="unknown option 'parts'; nearest: 'part'"):
-        merge("d", {"parts": 1}, {"part": 0, "seed": 0})
-    with pytest.raises(OptionError, match="d: option part is 'trian'; nearest: 'train'"):
-        choice("d", "part", "trian", ("train", "test"))
-    for bad in (-0.1, 1.1, float("nan"), float("inf"), True, "1", None):
-        with pytest.raises(OptionError, match="d: option x is"):
-            number("d", "x", bad, 0.0, 1.0)
-    assert number("d", "x", 1, 0.0, 1.0) == 1.0
-    for bad in (0, 1.0, True, "3"):
-        with pytest.raises(OptionError, match="whole number >= 1"):
-            whole("d", "n", bad, 1)
-    for bad in ("{", "[1]", "1"):
-        with pytest.raises(OptionError, match="--options"):
-            json_object("--options", bad)

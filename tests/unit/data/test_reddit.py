@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from fairfl.data import reddit, words
 from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 
 LENGTH = 10
@@ -61,7 +62,7 @@ def archive(small, tmp_path):
 
 def test_by_hand(archive):
     """Specials 0..3 are padding, begin, end, unknown."""
-    data = reddit.prepare(archive, THREE, 0)
+    data = reddit.prepare(archive, reddit.Config(**THREE), 0)
     tensors = data.tensors
     assert tensors["inputs"].tolist() == [
         [1, 4, 5, 4, 6, 2, 0, 0, 0, 0],
@@ -88,14 +89,14 @@ def test_by_hand(archive):
 
 
 def test_unknown_words_and_the_end_may_be_targets(archive):
-    tensors = reddit.prepare(archive, THREE | {"targets": "tokens"}, 0).tensors
+    tensors = reddit.prepare(archive, reddit.Config(**THREE | {"targets": "tokens"}), 0).tensors
     assert tensors["labels"][1].tolist() == [3, 5, 4, 2, -1, -1, -1, -1, -1, -1]
     assert tensors["labels"][3].tolist() == [3, 3, 3, 2, -1, -1, -1, -1, -1, -1]
     assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1]
 
 
 def test_the_validation_part_may_be_for_training_but_not_for_the_vocabulary(archive):
-    data = reddit.prepare(archive, THREE | {"validation": "train"}, 0)
+    data = reddit.prepare(archive, reddit.Config(**THREE | {"validation": "train"}), 0)
     tensors = data.tensors
     assert tensors["inputs"][2].tolist() == [1, 6, 6, 2, 0, 0, 0, 0, 0, 0]
     assert tensors["official_test"].tolist() == [0, 0, 0, 1, 0, 0, 1]
@@ -105,7 +106,7 @@ def test_the_validation_part_may_be_for_training_but_not_for_the_vocabulary(arch
 def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
     long = {"1": ["a b c d e f g h i j k a b"]}
     put(small, tmp_path, {"train": long, "val": long, "test": long})
-    tensors = reddit.prepare(tmp_path, {"vocabulary": 11}, 0).tensors
+    tensors = reddit.prepare(tmp_path, reddit.Config(vocabulary=11), 0).tensors
     tokens = dict(zip("abcdefghijk", range(4, 15), strict=True))
     spoken = [tokens[word] for word in long["1"][0].split()]
     assert tensors["inputs"].tolist() == [[1, *spoken[:9]], [*spoken[9:], 2, 0, 0, 0, 0, 0]] * 2
@@ -115,7 +116,7 @@ def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
 def test_users_without_a_training_piece_are_left_out(small, tmp_path):
     train = {"1": ["a a"], "2": ["d"], "3": ["a"]}
     put(small, tmp_path, {"train": train, "test": {"1": ["a"], "2": ["a"], "3": ["d"]}})
-    data = reddit.prepare(tmp_path, {"vocabulary": 1}, 0)
+    data = reddit.prepare(tmp_path, reddit.Config(vocabulary=1), 0)
     assert data.tensors["client"].tolist() == [0, 0, 1]
     assert "2 of 3 users with a training piece" in data.metadata["source"]
 
@@ -123,7 +124,7 @@ def test_users_without_a_training_piece_are_left_out(small, tmp_path):
 def test_a_training_part_without_words(small, tmp_path):
     put(small, tmp_path, {"train": {"1": []}, "test": {"1": ["c"]}})
     with pytest.raises(DataError, match="has 0 different words; option vocabulary asks for 1"):
-        reddit.prepare(tmp_path, {"vocabulary": 1}, 0)
+        reddit.prepare(tmp_path, reddit.Config(vocabulary=1), 0)
 
 
 @settings(max_examples=30)
@@ -138,7 +139,7 @@ def test_labels_are_the_words_that_follow(tmp_path_factory, users):
         for name in ("train", "test"):
             made.writestr(f"new_small_data/{name}_data.json", json.dumps(part(comments)))
     least = len({word for texts in comments.values() for text in texts for word in text.split()})
-    tensors = reddit.prepare(folder, {"vocabulary": least}, 0).tensors
+    tensors = reddit.prepare(folder, reddit.Config(vocabulary=least), 0).tensors
     inputs, labels = tensors["inputs"], tensors["labels"]
     asked = labels >= 0
     assert (labels[asked] >= words.SPECIALS).all() and asked.any(1).all()
@@ -153,38 +154,38 @@ def test_labels_are_the_words_that_follow(tmp_path_factory, users):
 
 
 def test_files():
-    (file,) = reddit.files({})
+    (file,) = reddit.files(reddit.Config())
     assert (file.name, file.magic, file.sha256) == ("reddit_subsampled.zip", "zip", ())
     assert "1ISzp69JmaIJqBpQCX-JJ8-kVyUns8M7o" in file.urls[0]
     with pytest.raises(SourceError, match="reddit_subsampled.zip"):
-        reddit.prepare(None, {}, 0)
+        reddit.prepare(None, reddit.Config(), 0)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vocabulary": 0}, "option vocabulary is 0; expected a whole number >= 1"),
-        ({"targets": "word"}, "option targets is 'word'; nearest: 'words'"),
-        ({"validation": "trian"}, "option validation is 'trian'; nearest: 'train'"),
-        ({"length": 10}, "unknown option 'length'"),
+        ({"vocabulary": 0}, "vocabulary: 0: expected 1 or more"),
+        ({"targets": "word"}, "targets: 'word' is not valid; did you mean 'words'"),
+        ({"validation": "trian"}, "validation: 'trian' is not valid; did you mean 'train'"),
+        ({"length": 10}, "length: unknown key"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"reddit: {message}"):
-        reddit.files(options)
+    with pytest.raises(FairflError, match=f"reddit: {message}"):
+        checked(options, reddit.Config, "reddit")
 
 
 def test_a_vocabulary_that_is_too_large(archive):
     with pytest.raises(
         DataError, match="reddit_subsampled.zip: has 4 different words; option vocabulary asks for 9996"
     ):
-        reddit.prepare(archive, {}, 0)
+        reddit.prepare(archive, reddit.Config(), 0)
 
 
 def test_parts_of_other_users(small, tmp_path):
     put(small, tmp_path, COMMENTS | {"test": {"7": ["a"], "4": ["b"]}})
     with pytest.raises(DataError, match="its parts do not have the same users"):
-        reddit.prepare(tmp_path, THREE, 0)
+        reddit.prepare(tmp_path, reddit.Config(**THREE), 0)
 
 
 PIECE = [["a"] * LENGTH]
@@ -211,7 +212,7 @@ def test_parts_that_are_not_in_leafs_form(small, tmp_path, content, message):
     text = content if isinstance(content, str) else json.dumps(content)
     small.zip(tmp_path / "reddit" / "reddit_subsampled.zip", [("new_small_data/train_data.json", text)])
     with pytest.raises(DataError, match=f"new_small_data/train_data.json is not in LEAF's form .*{message}"):
-        reddit.prepare(tmp_path, THREE, 0)
+        reddit.prepare(tmp_path, reddit.Config(**THREE), 0)
 
 
 # ---- as clients
@@ -223,7 +224,7 @@ def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):
     poor = {"5", "400", "819"}
     parts = {name: {user: ["a b", "b a"][: 1 if user in poor else 2] for user in users} for name in ("train", "test")}
     put(small, tmp_path, parts)
-    write(tmp_path / "d.safetensors", reddit.prepare(tmp_path, {"vocabulary": 2}, 0))
+    write(tmp_path / "d.safetensors", reddit.prepare(tmp_path, reddit.Config(vocabulary=2), 0))
     spec = {
         "data": {"name": "reddit", "stands_in_for": None},
         "samples": None,

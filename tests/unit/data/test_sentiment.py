@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from fairfl.data import reviews, sentiment
-from fairfl.runtime.errors import OptionError
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import checked
 
 
 @pytest.fixture(scope="module")
 def data():
-    return sentiment.prepare(None, {}, 0)
+    return sentiment.prepare(None, sentiment.Config(), 0)
 
 
 def test_form(data):
@@ -44,8 +45,8 @@ def test_rows_begin_end_and_know_every_word(data):
 
 
 def test_the_same_every_time_whatever_the_seed(data):
-    assert sentiment.prepare(None, {}, 7).metadata == data.metadata
-    assert sentiment.files({}) == ()
+    assert sentiment.prepare(None, sentiment.Config(), 7).metadata == data.metadata
+    assert sentiment.files(sentiment.Config()) == ()
 
 
 def test_fewer_reviews_are_the_first_of_more():
@@ -89,18 +90,18 @@ def test_a_linear_model_of_one_domain_beats_one_of_both(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train": 100}, r"option train is 100; expected a list of 2 sizes, one per domain"),
-        ({"train": [1, 2, 3]}, r"option train is \[1, 2, 3\]; expected a list of 2 sizes"),
-        ({"test": [5, 0]}, r"option test\[1\] is 0; expected a whole number >= 1"),
-        ({"test": [5.0, 1]}, r"option test\[0\] is 5.0"),
-        ({"vocabulary": 4}, "option vocabulary is 4; expected a whole number >= 5"),
-        ({"max_tokens": 2}, "option max_tokens is 2; expected a whole number >= 3"),
-        ({"size": 4}, "unknown option 'size'"),
+        ({"train": 100}, r"train: 100: expected a list"),
+        ({"train": [1, 2, 3]}, r"train: \[1, 2, 3\]: expected 2 or fewer values"),
+        ({"test": [5, 0]}, r"test.1: 0: expected 1 or more"),
+        ({"test": [5.0, 1]}, r"test.0: 5.0"),
+        ({"vocabulary": 4}, "vocabulary: 4: expected 5 or more"),
+        ({"max_tokens": 2}, "max_tokens: 2: expected 3 or more"),
+        ({"size": 4}, "size: unknown key"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"sentiment: {message}"):
-        sentiment.files(options)
+    with pytest.raises(FairflError, match=f"sentiment: {message}"):
+        checked(options, sentiment.Config, "sentiment")
 
 
 # ---- reviews as tokens

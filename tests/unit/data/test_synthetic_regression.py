@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfl.data.synthetic_regression import DEFAULTS, files, prepare
-from fairfl.runtime.errors import OptionError
+from fairfl.data.synthetic_regression import Config, files, prepare
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import checked
 
 
 def drawn(seed=0, **options):
-    return prepare(None, options, seed)
+    return prepare(None, Config(**options), seed)
 
 
 def of(data, client):
@@ -43,7 +44,7 @@ def test_form():
     assert json.loads(data.metadata["clusters"]) == [0] * 9 + [1]
     assert float(data.metadata["bayes_loss"]) == pytest.approx(0.01)
     assert data.metadata["source"] == "drawn as in FOCUS, section 5.2 (synthetic data), seed 0"
-    assert files(json.loads(json.dumps(DEFAULTS))) == ()
+    assert files(Config()) == ()
 
 
 @settings(max_examples=20, deadline=None)
@@ -119,21 +120,19 @@ def test_an_agent_s_data_do_not_depend_on_the_others():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"clients": 0}, "option clients is 0; expected a whole number >= 1"),
-        ({"outliers": 11}, r"option outliers is 11; expected at most 10 \(option clients\)"),
-        ({"outliers": -1}, "option outliers is -1"),
-        ({"dimensions": 2.5}, "option dimensions is 2.5"),
-        ({"train_per_client": 0}, "option train_per_client is 0"),
-        ({"noise_std": -0.1}, "option noise_std is -0.1; expected a number >= 0.0"),
-        ({"inter_cluster_distance": "1"}, "option inter_cluster_distance is '1'"),
-        ({"intra_cluster_distanc": 1}, "unknown option 'intra_cluster_distanc'; nearest: 'intra_cluster_distance'"),
+        ({"clients": 0}, "clients: 0: expected 1 or more"),
+        ({"outliers": 11}, r"outliers is 11; expected at most 10 \(clients\)"),
+        ({"outliers": -1}, "outliers: -1"),
+        ({"dimensions": 2.5}, "dimensions: 2.5"),
+        ({"train_per_client": 0}, "train_per_client: 0"),
+        ({"noise_std": -0.1}, "noise_std: -0.1: expected 0 or more"),
+        ({"inter_cluster_distance": "1"}, "inter_cluster_distance: '1'"),
+        (
+            {"intra_cluster_distanc": 1},
+            r"intra_cluster_distanc: unknown key \(value .*\); did you mean 'intra_cluster_distance'",
+        ),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"synthetic_regression: {message}"):
-        files(options)
-
-
-def test_a_negative_seed():
-    with pytest.raises(OptionError, match="seed is -1"):
-        drawn(-1)
+    with pytest.raises(FairflError, match=f"synthetic_regression: {message}"):
+        checked(options, Config, "synthetic_regression")

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from fairfl.data import python_text, stackoverflow, words
 from fairfl.data.formats import tff
 from fairfl.data.interface import assemble
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 from tests.unit.data import tff_files
 
 # ---- tokens
@@ -92,7 +93,7 @@ def test_assemble_refuses_tokens(change, message):
 
 @pytest.fixture(scope="module")
 def text():
-    return python_text.prepare(None, {}, 0)
+    return python_text.prepare(None, python_text.Config(), 0)
 
 
 def test_python_text_form(text):
@@ -104,11 +105,11 @@ def test_python_text_form(text):
     assert text.metadata["classes"] == "504" == str(python_text.CLASSES)
     assert text.metadata["source"].startswith("stand-in for texts of many writers")
     assert f"Python {platform.python_version()}," in text.metadata["source"]
-    assert python_text.files({}) == ()
+    assert python_text.files(python_text.Config()) == ()
 
 
 def test_python_text_is_the_same_every_time(text):
-    assert python_text.prepare(None, {}, 7).metadata == text.metadata
+    assert python_text.prepare(None, python_text.Config(), 7).metadata == text.metadata
 
 
 def test_python_text_is_mostly_known_words_and_every_word_occurs(text):
@@ -133,20 +134,23 @@ def test_topics_differ_in_their_words(text):
 
 
 def test_every_topic_has_enough_sentences_for_two_halves():
-    tensors = python_text.prepare(None, {"topics": len(python_text.TOPICS), "sentences": 150}, 0).tensors
+    tensors = python_text.prepare(None, python_text.Config(topics=len(python_text.TOPICS), sentences=150), 0).tensors
     assert np.bincount(tensors["client"]).tolist() == [150] * len(python_text.TOPICS)
 
 
 def test_the_most_frequent_words_come_first():
     options = {"topics": 2, "sentences": 40, "vocabulary": 30, "length": 200}
-    tensors = python_text.prepare(None, options, 0).tensors
+    tensors = python_text.prepare(None, python_text.Config(**options), 0).tensors
     counts = np.bincount(tensors["inputs"].ravel(), minlength=34)
     assert (np.diff(counts[words.SPECIALS :]) <= 0).all() and counts[-1] > 0
 
 
 def test_counted_padding_is_a_label():
     options = {"topics": 1, "sentences": 20, "vocabulary": 30, "length": 30}
-    plain, counted = (python_text.prepare(None, {**options, "count_pad": value}, 0).tensors for value in (False, True))
+    plain, counted = (
+        python_text.prepare(None, python_text.Config(**{**options, "count_pad": value}), 0).tensors
+        for value in (False, True)
+    )
     np.testing.assert_array_equal(plain["inputs"], counted["inputs"])
     np.testing.assert_array_equal(np.where(plain["labels"] < 0, words.PAD, plain["labels"]), counted["labels"])
     assert (plain["labels"] < 0).any()
@@ -203,36 +207,36 @@ def test_packages_are_read_without_their_tests(library):
 def test_a_python_without_sources_is_an_error(library):
     (library / "single.py").unlink()
     with pytest.raises(DataError, match="holds no sources of single; use a Python"):
-        python_text.prepare(None, {"topics": 1}, 0)
+        python_text.prepare(None, python_text.Config(topics=1), 0)
     (library / "single.py").write_text("def f(:")
     with pytest.raises(DataError, match="single.py cannot be read"):
-        python_text.prepare(None, {"topics": 1}, 0)
+        python_text.prepare(None, python_text.Config(topics=1), 0)
 
 
 def test_more_words_than_the_text_has(library):
-    with pytest.raises(OptionError, match="option vocabulary is 50; the text has only 2[0-9] different words"):
-        python_text.prepare(None, {"topics": 2, "vocabulary": 50}, 0)
+    with pytest.raises(FairflError, match="option vocabulary is 50; the text has only 2[0-9] different words"):
+        python_text.prepare(None, python_text.Config(topics=2, vocabulary=50), 0)
 
 
 @pytest.mark.parametrize(
     ("module", "options", "message"),
     [
-        (python_text, {"topics": 0}, "option topics is 0; expected a whole number >= 1"),
-        (python_text, {"topics": 21}, "option topics is 21; expected at most 20"),
-        (python_text, {"sentences": 0}, "option sentences is 0"),
-        (python_text, {"vocabulary": 0}, "option vocabulary is 0"),
-        (python_text, {"length": 1.5}, "option length is 1.5"),
-        (python_text, {"count_pad": 1}, "option count_pad is 1; expected true or false"),
-        (stackoverflow, {"users": 0}, "option users is 0"),
-        (stackoverflow, {"min_samples": -1}, "option min_samples is -1"),
-        (stackoverflow, {"max_samples": 10_001}, "option max_samples is 10001; expected more than min_samples"),
-        (stackoverflow, {"order": "random"}, "option order is 'random'; nearest: 'drawn'"),
-        (stackoverflow, {"count_pad": None}, "option count_pad is None"),
+        (python_text, {"topics": 0}, "topics: 0: expected 1 or more"),
+        (python_text, {"topics": 21}, "topics: 21: expected 20 or less"),
+        (python_text, {"sentences": 0}, "sentences: 0"),
+        (python_text, {"vocabulary": 0}, "vocabulary: 0"),
+        (python_text, {"length": 1.5}, "length: 1.5"),
+        (python_text, {"count_pad": 1}, "count_pad: 1: expected true or false"),
+        (stackoverflow, {"users": 0}, "users: 0"),
+        (stackoverflow, {"min_samples": -1}, "min_samples: -1"),
+        (stackoverflow, {"max_samples": 10_001}, "max_samples is 10001; expected more than min_samples"),
+        (stackoverflow, {"order": "random"}, "order: 'random' is not valid; known: stored, drawn"),
+        (stackoverflow, {"count_pad": None}, "count_pad: None"),
     ],
 )
 def test_bad_options(module, options, message):
-    with pytest.raises(OptionError, match=f"{module._NAME}: {message}"):
-        module.files(options)
+    with pytest.raises(FairflError, match=f"data: {message}"):
+        checked(options, module.Config, "data")
 
 
 # ---- stackoverflow
@@ -277,7 +281,7 @@ def raw(tmp_path, small, any_checksum):
 
 def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
     """Users 12 and 9 of the training split have more than 2 and fewer than 9 sentences."""
-    data = stackoverflow.prepare(raw, OPTIONS, 0)
+    data = stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
     assert data.metadata["classes"] == "9" and data.tensors["client"].tolist() == [0, 0, 0, 1, 1, 1, 1]
     the, a, sql, page, works = range(4, 9)
     assert data.tensors["inputs"].tolist() == [
@@ -302,7 +306,7 @@ def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
 
 
 def test_nothing_is_left_beside_the_packed_database(raw):
-    stackoverflow.prepare(raw, OPTIONS, 0)
+    stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
     assert sorted(path.name for path in (raw / "stackoverflow").iterdir()) == [
         "stackoverflow.sqlite.lzma",
         "stackoverflow.word_count.tar.bz2",
@@ -311,13 +315,20 @@ def test_nothing_is_left_beside_the_packed_database(raw):
 
 def test_only_the_first_users_are_looked_at(raw):
     """Sorted as text: 12, 3, 7, 9."""
-    assert stackoverflow.prepare(raw, {**OPTIONS, "users": 3}, 0).tensors["client"].tolist() == [0, 0, 0]
+    assert stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "users": 3}), 0).tensors[
+        "client"
+    ].tolist() == [0, 0, 0]
     everybody = {**OPTIONS, "min_samples": 0, "max_samples": 10}
-    assert np.bincount(stackoverflow.prepare(raw, everybody, 0).tensors["client"]).tolist() == [3, 2, 9, 4]
+    assert np.bincount(stackoverflow.prepare(raw, stackoverflow.Config(**everybody), 0).tensors["client"]).tolist() == [
+        3,
+        2,
+        9,
+        4,
+    ]
 
 
 def test_counted_padding(raw):
-    labels = stackoverflow.prepare(raw, {**OPTIONS, "count_pad": True}, 0).tensors["labels"]
+    labels = stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "count_pad": True}), 0).tensors["labels"]
     assert labels[0].tolist() == [6, 2, 0, 0] and labels.min() == 0
 
 
@@ -325,7 +336,9 @@ def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
     users = {("5", "train"): [f"{'a ' * n}" for n in range(60)]}
     pack(raw, users)
     options = {**OPTIONS, "max_samples": 61, "length": 60, "order": "drawn"}
-    drawn, again = (stackoverflow.prepare(raw, options, seed).tensors["inputs"] for seed in (0, 1))
+    drawn, again = (
+        stackoverflow.prepare(raw, stackoverflow.Config(**options), seed).tensors["inputs"] for seed in (0, 1)
+    )
     np.testing.assert_array_equal(drawn, again)
     lengths = (drawn == 5).sum(1)
     assert len(lengths) == 60 and 30 <= len(set(lengths.tolist())) <= 45  # 60 (1 - 1/e) = 38 expected
@@ -333,17 +346,17 @@ def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
 
 def test_nobody_of_the_wanted_size(raw):
     with pytest.raises(DataError, match="none of 4 users has more than 20 and fewer than 30 sentences"):
-        stackoverflow.prepare(raw, {**OPTIONS, "min_samples": 20, "max_samples": 30}, 0)
+        stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "min_samples": 20, "max_samples": 30}), 0)
 
 
 def test_a_vocabulary_beyond_the_published_words(raw):
     with pytest.raises(DataError, match="stackoverflow.word_count has 6 words; option vocabulary asks for 7"):
-        stackoverflow.prepare(raw, {**OPTIONS, "vocabulary": 7}, 0)
+        stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "vocabulary": 7}), 0)
 
 
 def refused(raw, message):
     with pytest.raises(DataError, match=message):
-        stackoverflow.prepare(raw, OPTIONS, 0)
+        stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
     assert len(list((raw / "stackoverflow").iterdir())) == 2  # nothing half unpacked stays
 
 
@@ -385,6 +398,6 @@ def test_numbers_beside_the_features_are_passed_over():
 
 def test_stackoverflow_without_files(tmp_path):
     with pytest.raises(SourceError, match="run fairfl.jobs.fetch --dataset stackoverflow"):
-        stackoverflow.prepare(tmp_path, {}, 0)
-    names = [file.relative("stackoverflow") for file in stackoverflow.files({})]
+        stackoverflow.prepare(tmp_path, stackoverflow.Config(), 0)
+    names = [file.relative("stackoverflow") for file in stackoverflow.files(stackoverflow.Config())]
     assert names == ["stackoverflow/stackoverflow.sqlite.lzma", "stackoverflow/stackoverflow.word_count.tar.bz2"]

@@ -5,7 +5,8 @@ import pytest
 
 from fairfl.data import download, tiny_imagenet
 from fairfl.data.formats import archives
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 
 WNIDS = ("n02124075", "n01443537", "n04067472")  # not in the order of their ids
 ADDED = ("n02480855", "n10148035")
@@ -88,14 +89,14 @@ def check(data, per_class):
 
 
 def test_published_form(published, tmp_path):
-    data = tiny_imagenet.prepare(tmp_path, {}, 0)
+    data = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
     check(data, 3)
     assert data.metadata["source"] == "Tiny-ImageNet, part all, as published"
     assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
 
 
 def test_subset_without_the_added_classes(subset, tmp_path):
-    data = tiny_imagenet.prepare(tmp_path, {}, 0)
+    data = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
     check(data, 2)
     assert data.metadata["source"] == (
         "Tiny-ImageNet, part all, a subset: 6 of 9 train images and 3 of 3 val images, 3 classes"
@@ -103,19 +104,23 @@ def test_subset_without_the_added_classes(subset, tmp_path):
 
 
 def test_parts(published, subset, tmp_path):
-    whole = tiny_imagenet.prepare(tmp_path, {}, 0).tensors["inputs"]
+    whole = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0).tensors["inputs"]
     for part, rows in (("train", slice(9)), ("val", slice(9, None))):
-        tensors = tiny_imagenet.prepare(tmp_path, {"part": part}, 0).tensors
+        tensors = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part=part), 0).tensors
         np.testing.assert_array_equal(tensors["inputs"], whole[rows])
         assert "official_test" not in tensors
-    lesser = tiny_imagenet.prepare(tmp_path, {"part": "train", "form": "subset"}, 0)
+    lesser = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part="train", form="subset"), 0)
     assert lesser.metadata["source"] == "Tiny-ImageNet, part train, a subset: 6 of 9 train images, 3 classes"
     np.testing.assert_array_equal(lesser.tensors["inputs"], whole[[0, 1, 3, 4, 6, 7]])
 
 
 def test_the_published_form_comes_first(published, subset, tmp_path):
     def origin(**options):
-        return tiny_imagenet.prepare(tmp_path, {"part": "val", **options}, 0).metadata["source"].split(", ", 2)[2]
+        return (
+            tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(**{"part": "val", **options}), 0)
+            .metadata["source"]
+            .split(", ", 2)[2]
+        )
 
     assert (origin(), origin(form="zip")) == ("as published", "as published")
     assert origin(form="subset") == "a subset: 3 of 3 val images, 3 classes"
@@ -126,15 +131,15 @@ def test_the_published_form_comes_first(published, subset, tmp_path):
 
 
 def test_the_subset_is_found_in_a_mirror(subset, tmp_path):
-    (file,) = tiny_imagenet.files({})
+    (file,) = tiny_imagenet.files(tiny_imagenet.Config())
     found = download.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True, say=lambda _: None)
     assert found.path == tmp_path / "data" / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz"
-    assert tiny_imagenet.prepare(tmp_path / "data", {}, 0).metadata["source"].count("a subset") == 1
+    assert tiny_imagenet.prepare(tmp_path / "data", tiny_imagenet.Config(), 0).metadata["source"].count("a subset") == 1
 
 
 def test_files_of_the_forms():
     def names(**options):
-        (file,) = tiny_imagenet.files(options)
+        (file,) = tiny_imagenet.files(tiny_imagenet.Config(**options))
         return file.name, file.instead and file.instead.name
 
     published, lesser = "tiny-imagenet-200.zip", "tiny_imagenet_subset.tar.xz"
@@ -143,33 +148,33 @@ def test_files_of_the_forms():
         (published, None),
         (lesser, None),
     )
-    (file,) = tiny_imagenet.files({})
+    (file,) = tiny_imagenet.files(tiny_imagenet.Config())
     assert file.sha256[0].startswith("6198c8ae") and file.md5 == "90528d7ca1a48142e341f4ef8d21d0de"
 
 
 def test_grey_images_become_colours(small, published, tmp_path):
     published[f"{ROOT}val/images/val_1.JPEG"] = grey(small, 90)
     put(small, tmp_path, published)
-    first = tiny_imagenet.prepare(tmp_path, {"part": "val"}, 0).tensors["inputs"][0]  # class n01443537
+    first = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part="val"), 0).tensors["inputs"][0]  # class n01443537
     assert np.abs(first.astype(int) - 90).max() <= 1
 
 
 def test_scale_of_pretrained_models(published, tmp_path):
-    metadata = tiny_imagenet.prepare(tmp_path, {"part": "val", "normalise": "imagenet"}, 0).metadata
+    metadata = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part="val", normalise="imagenet"), 0).metadata
     assert (metadata["scale_mean"], metadata["scale_std"]) == ("0.485,0.456,0.406", "0.229,0.224,0.225")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"part": "test"}, "option part is 'test'; nearest: '"),
-        ({"normalise": "imagenett"}, "option normalise is 'imagenett'; nearest: 'imagenet'"),
-        ({"form": "subsett"}, "option form is 'subsett'; nearest: 'subset'"),
+        ({"part": "test"}, "part: 'test' is not valid; "),
+        ({"normalise": "imagenett"}, "normalise: 'imagenett' is not valid; did you mean 'imagenet'"),
+        ({"form": "subsett"}, "form: 'subsett' is not valid; did you mean 'subset'"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"tiny_imagenet: {message}"):
-        tiny_imagenet.files(options)
+    with pytest.raises(FairflError, match=f"tiny_imagenet: {message}"):
+        checked(options, tiny_imagenet.Config, "tiny_imagenet")
 
 
 VAL, TRAIN = f"{ROOT}val/images/val_1.JPEG", f"{ROOT}train/n01443537/images/n01443537_2.JPEG"
@@ -193,24 +198,24 @@ def test_archives_with_other_contents(small, published, tmp_path, name, content,
     del published[name]
     put(small, tmp_path, published if content is None else {**published, name: content})
     with pytest.raises(DataError, match=message):
-        tiny_imagenet.prepare(tmp_path, {}, 0)
+        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
 
 
 def test_subsets_with_other_contents(small, subset, tmp_path):
     subset["train/n01443537/n01443537_0.JPEG"] = jpeg(small, (0, 0, 0), 32)
     put_subset(small, tmp_path, subset)
     with pytest.raises(DataError, match="n01443537_0.JPEG: the image is 32x32; expected 64x64"):
-        tiny_imagenet.prepare(tmp_path, {}, 0)
+        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
     del subset["train/n01443537/n01443537_0.JPEG"]
     put_subset(small, tmp_path, subset)
     with pytest.raises(DataError, match="tiny_imagenet_subset.tar.xz: train has 1 images of n01443537; expected 2"):
-        tiny_imagenet.prepare(tmp_path, {}, 0)
+        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
 
 
 def test_the_checksum_is_asked_for(small, tmp_path):
     put(small, tmp_path, {"a": b"b"})
     with pytest.raises(SourceError, match="tiny-imagenet-200.zip: checksum mismatch: sha256"):
-        tiny_imagenet.prepare(tmp_path, {}, 0)
+        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
 
 
 def test_members_of_a_zip_archive(small, tmp_path):
@@ -241,7 +246,7 @@ def test_real_subset(mirror):
     """The 10000 validation images only: the 30000 take three times as long."""
     if not (mirror / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz").is_file():
         pytest.skip("the mirror has no Tiny-ImageNet")
-    data = tiny_imagenet.prepare(mirror, {"part": "val"}, 0)
+    data = tiny_imagenet.prepare(mirror, tiny_imagenet.Config(part="val"), 0)
     assert data.tensors["inputs"].shape == (10_000, 3, 64, 64)
     assert data.tensors["labels"].tolist() == np.repeat(np.arange(200), 50).tolist()
     assert data.metadata["source"].endswith("a subset: 10000 of 10000 val images, 200 classes")

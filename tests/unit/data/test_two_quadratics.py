@@ -12,7 +12,8 @@ from fairfl.data import two_quadratics
 from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
 from fairfl.models import linear_regression
-from fairfl.runtime.errors import OptionError
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.losses import LOSSES
 
@@ -24,7 +25,7 @@ def losses(tensors, x):
 
 @pytest.mark.parametrize(("x", "expected"), [(0, (8, 8)), (2, (0, 18)), (-1, (18, 4.5)), (0.5, (4.5, 10.125))])
 def test_losses_of_the_figure(x, expected):
-    tensors = two_quadratics.prepare(None, {}, 0).tensors
+    tensors = two_quadratics.prepare(None, two_quadratics.Config(), 0).tensors
     assert losses(tensors, x) == pytest.approx(expected, abs=1e-5)
     assert tensors["client"].tolist() == [0, 1]
 
@@ -35,14 +36,14 @@ def test_losses_of_the_figure(x, expected):
 )
 def test_any_quadratics(terms, x):
     coefficients, minima = map(list, zip(*terms, strict=True))
-    tensors = two_quadratics.prepare(None, {"coefficients": coefficients, "minima": minima}, 0).tensors
+    tensors = two_quadratics.prepare(None, two_quadratics.Config(coefficients=coefficients, minima=minima), 0).tensors
     expected = [c * (x - m) ** 2 for c, m in terms]
     np.testing.assert_allclose(losses(tensors, x), expected, rtol=1e-3, atol=1e-2)
 
 
 def test_form():
-    data = two_quadratics.prepare(None, json.loads(json.dumps(two_quadratics.DEFAULTS)), 3)
-    assert data.metadata == two_quadratics.prepare(None, {}, 0).metadata
+    data = two_quadratics.prepare(None, two_quadratics.Config(), 3)
+    assert data.metadata == two_quadratics.prepare(None, two_quadratics.Config(), 0).metadata
     assert data.metadata["classes"] == "0"
     assert data.metadata["source"] == (
         "computed: losses 2 (x - 2)^2, 0.5 (x - -4)^2 of one number x (FedEBA+, figure 1)"
@@ -52,7 +53,7 @@ def test_form():
 @pytest.mark.parametrize("order", ["stored", "shuffled"])
 def test_from_data_to_gradients(tmp_path, order):
     """Split train 1, validation 0, test 0: a step of 1/4 from x = 0 takes the clients to 2 and -1."""
-    write(tmp_path / "d.safetensors", two_quadratics.prepare(None, {}, 0))
+    write(tmp_path / "d.safetensors", two_quadratics.prepare(None, two_quadratics.Config(), 0))
     spec = {
         "data": {"name": "two_quadratics", "stands_in_for": None},
         "samples": None,
@@ -83,15 +84,15 @@ def test_from_data_to_gradients(tmp_path, order):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"coefficients": 2.0}, "option coefficients is 2.0; expected a list of numbers, one per client"),
-        ({"minima": []}, r"option minima is \[\]; expected a list of numbers"),
-        ({"coefficients": [1, -1]}, "option coefficients is -1; expected a number >= 0"),
-        ({"coefficients": [1, 0]}, r"option coefficients is \[1, 0\]; expected numbers > 0"),
-        ({"minima": [1, "2"]}, "option minima is '2'"),
-        ({"minima": [1, float("inf")]}, "option minima is inf; expected a finite number"),
-        ({"minima": [1, 2, 3]}, "options coefficients and minima have 2 and 3 numbers"),
+        ({"coefficients": 2.0}, "coefficients: 2.0: expected a list"),
+        ({"minima": []}, r"minima: \[\]: expected 1 or more values"),
+        ({"coefficients": [1, -1]}, "coefficients.1: -1: expected more than 0"),
+        ({"coefficients": [1, 0]}, r"coefficients.1: 0: expected more than 0"),
+        ({"minima": [1, "2"]}, "minima.1: '2': expected a number"),
+        ({"minima": [1, float("inf")]}, "minima.1: inf: expected a finite number"),
+        ({"minima": [1, 2, 3]}, "coefficients and minima have 2 and 3 numbers"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"two_quadratics: {message}"):
-        two_quadratics.files(options)
+    with pytest.raises(FairflError, match=f"two_quadratics: {message}"):
+        checked(options, two_quadratics.Config, "two_quadratics")

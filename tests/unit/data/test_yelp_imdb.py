@@ -8,7 +8,8 @@ import pytest
 
 from fairfl.data import pretrained, reviews, sentiment, yelp_imdb
 from fairfl.jobs import fetch
-from fairfl.runtime.errors import DataError, OptionError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
+from fairfl.runtime.validation import checked
 
 YELP = {
     "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
@@ -55,6 +56,10 @@ def put_bert(folder):
         (folder / "bert-base-uncased" / name).write_text("\n".join(PIECES) if name == "vocab.txt" else "{}")
 
 
+def config(**options):
+    return yelp_imdb.Config(**SIZES | options)
+
+
 @pytest.fixture(autouse=True)
 def alone(tmp_path_factory, monkeypatch, any_checksum):
     """No pre-trained model of this machine is found, and the published parts have as many reviews as these files."""
@@ -62,7 +67,6 @@ def alone(tmp_path_factory, monkeypatch, any_checksum):
     monkeypatch.setenv("HF_HUB_CACHE", str(nowhere))
     monkeypatch.setenv(pretrained.DATA_FOLDER, str(nowhere))
     monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (4, 3), "test": (2, 2)})
-    monkeypatch.setattr(yelp_imdb, "DEFAULTS", yelp_imdb.DEFAULTS | SIZES)
 
 
 @pytest.fixture
@@ -74,7 +78,7 @@ def raw(small, tmp_path):
 
 def test_published_reviews_by_hand(raw):
     """Yelp in stored order, IMDb in alphabetical order; training parts first."""
-    data = yelp_imdb.prepare(raw, OPTIONS, 0)
+    data = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     tensors = data.tensors
     assert tensors["domain"].tolist() == [0] * 4 + [1] * 3 + [0] * 2 + [1] * 2
     assert tensors["official_test"].tolist() == [0] * 7 + [1] * 4
@@ -101,20 +105,20 @@ def test_published_reviews_by_hand(raw):
 
 
 def test_both_forms_of_imdb_are_the_same_data(small, raw):
-    table = yelp_imdb.prepare(raw, OPTIONS, 0).metadata
+    table = yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata
     for part in IMDB:
         (raw / "imdb" / f"{part}.tsv.gz").unlink()
     put_archive(small, raw)
-    assert yelp_imdb.prepare(raw, OPTIONS, 0).metadata == table
+    assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table
     put_tables(raw, {"train": [], "test": []})
     with pytest.raises(DataError, match="IMDb has 0 train reviews; expected 3"):  # the tables come first
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
 def test_fewer_reviews_are_drawn_from_all_and_are_the_same_for_every_seed(raw):
-    every = yelp_imdb.prepare(raw, OPTIONS, 0)
+    every = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     options = {**OPTIONS, "train": [2, 2], "test": [1, 1]}
-    some, again = (yelp_imdb.prepare(raw, options, seed) for seed in (0, 1))
+    some, again = (yelp_imdb.prepare(raw, config(**options), seed) for seed in (0, 1))
     assert some.metadata == again.metadata
     assert some.tensors["domain"].tolist() == [0, 0, 1, 1, 0, 1]
     assert "Yelp polarity, 2 + 1 training and test reviews, and IMDb, 2 + 1;" in some.metadata["source"]
@@ -131,9 +135,9 @@ def test_draws_have_no_row_twice_and_leave_the_order(monkeypatch):
 
 
 def test_generated_reviews_take_the_place_of_yelp(small, raw):
-    given = yelp_imdb.prepare(raw, {**OPTIONS, "yelp": "generated"}, 0)
+    given = yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "generated"}), 0)
     (raw / "yelp" / "yelp_review_polarity_csv.tgz").unlink()
-    data = yelp_imdb.prepare(raw, OPTIONS, 0)
+    data = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     assert data.metadata == given.metadata
     assert data.metadata["source"].startswith(
         "generated reviews of restaurants as a stand-in for Yelp, 4 + 2 training and test reviews, and IMDb, 3 + 2; "
@@ -143,13 +147,13 @@ def test_generated_reviews_take_the_place_of_yelp(small, raw):
     tokens = reviews.words([*texts, "A dull film.", "A great cast.", "Moving café scene."], 40, 8)
     np.testing.assert_array_equal(data.tensors["inputs"][:4], tokens.encode(texts))
     with pytest.raises(SourceError, match="yelp_review_polarity_csv.tgz is missing"):
-        yelp_imdb.prepare(raw, {**OPTIONS, "yelp": "published"}, 0)
+        yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "published"}), 0)
 
 
 def test_without_imdb(small, tmp_path):
     put_yelp(small, tmp_path)
     with pytest.raises(SourceError, match="train.tsv.gz is missing; run fairfl.jobs.fetch --dataset yelp_imdb"):
-        yelp_imdb.prepare(tmp_path, OPTIONS, 0)
+        yelp_imdb.prepare(tmp_path, config(**OPTIONS), 0)
 
 
 # ---- word pieces
@@ -159,7 +163,7 @@ def test_word_pieces_by_hand(raw):
     """soup is so + ##up; dull and the like are unknown."""
     pytest.importorskip("tokenizers")
     put_bert(raw)
-    data = yelp_imdb.prepare(raw, {"max_tokens": 6}, 0)
+    data = yelp_imdb.prepare(raw, config(max_tokens=6), 0)
     pad, unknown, sep, cls, great, film, so, up, stop, a = range(10)
     assert data.tensors["inputs"][[0, 3, 4, 10]].tolist() == [
         [cls, unknown, unknown, unknown, unknown, sep],
@@ -168,17 +172,17 @@ def test_word_pieces_by_hand(raw):
         [cls, great, film, stop, sep, pad],
     ]
     assert data.metadata["source"].endswith("; 10 word pieces of bert-base-uncased")
-    asked = yelp_imdb.prepare(raw, {"max_tokens": 6, "tokenizer": "wordpiece"}, 0)
+    asked = yelp_imdb.prepare(raw, config(max_tokens=6, tokenizer="wordpiece"), 0)
     assert asked.metadata == data.metadata
-    assert "words of a vocabulary" in yelp_imdb.prepare(raw, OPTIONS, 0).metadata["source"]
+    assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata["source"]
 
 
 def test_an_incomplete_model_is_none(raw):
     put_bert(raw)
     (raw / "bert-base-uncased" / "model.safetensors").unlink()
-    assert "words of a vocabulary" in yelp_imdb.prepare(raw, {}, 0).metadata["source"]
+    assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(), 0).metadata["source"]
     with pytest.raises(SourceError, match="bert-base-uncased is missing; run fairfl.jobs.fetch"):
-        yelp_imdb.prepare(raw, {"tokenizer": "wordpiece"}, 0)
+        yelp_imdb.prepare(raw, config(tokenizer="wordpiece"), 0)
 
 
 def test_word_pieces_without_their_library_or_with_another_file(raw, monkeypatch):
@@ -186,10 +190,10 @@ def test_word_pieces_without_their_library_or_with_another_file(raw, monkeypatch
     (raw / "bert-base-uncased" / "vocab.txt").write_text("no\nspecial\n")
     pytest.importorskip("tokenizers")
     with pytest.raises(DataError, match=r"vocab.txt: not a vocabulary of word pieces"):
-        yelp_imdb.prepare(raw, {}, 0)
+        yelp_imdb.prepare(raw, config(), 0)
     monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
     with pytest.raises(DataError, match=r"need transformers: pip install 'fairfl\[text\]'"):
-        yelp_imdb.prepare(raw, {}, 0)
+        yelp_imdb.prepare(raw, config(), 0)
 
 
 # ---- fetching
@@ -199,7 +203,7 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
     put_tables(tmp_path / "mirror")
     marker, folder = tmp_path / "m.json", tmp_path / "data"
     where = ["--folder", str(folder), "--mirror", str(tmp_path / "mirror"), "--offline", "--out", str(marker)]
-    fetch.main(["--dataset", "yelp_imdb", *where])
+    fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES), *where])
     paths = [file["path"] for file in json.loads(marker.read_text())["files"]]
     assert paths == ["imdb/train.tsv.gz", "imdb/test.tsv.gz"]
     said = capsys.readouterr().err
@@ -208,7 +212,7 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
     for options in ({"yelp": "published"}, {"tokenizer": "wordpiece"}):
         marker.unlink(missing_ok=True)
         with pytest.raises(SourceError, match="no usable copy of"):
-            fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(options), *where])
+            fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | options), *where])
         assert not marker.exists()
 
 
@@ -217,14 +221,14 @@ def test_fetching_takes_the_published_archive_where_there_are_no_tables(small, t
     put_yelp(small, tmp_path / "mirror")
     marker, folder = tmp_path / "m.json", tmp_path / "data"
     where = ["--folder", str(folder), "--mirror", str(tmp_path / "mirror"), "--offline", "--out", str(marker)]
-    fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(OPTIONS), *where])
-    source = yelp_imdb.prepare(folder, OPTIONS, 0).metadata["source"]
+    fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | OPTIONS), *where])
+    source = yelp_imdb.prepare(folder, config(**OPTIONS), 0).metadata["source"]
     assert source.startswith("Yelp polarity, 4 + 2 training and test reviews, and IMDb, 3 + 2")
 
 
 def test_files_of_the_options():
     def names(**options):
-        return [file.relative("yelp_imdb") for file in yelp_imdb.files(options)]
+        return [file.relative("yelp_imdb") for file in yelp_imdb.files(config(**options))]
 
     imdb, yelp = ["imdb/train.tsv.gz", "imdb/test.tsv.gz"], ["yelp/yelp_review_polarity_csv.tgz"]
     bert = [f"bert-base-uncased/{name}" for name in ("config.json", "vocab.txt", "model.safetensors")]
@@ -233,25 +237,25 @@ def test_files_of_the_options():
     assert names(tokenizer="words") == imdb + yelp
     assert names(yelp="published", tokenizer="wordpiece") == imdb + yelp + bert
     for options, needed in (({}, 2), ({"yelp": "published", "tokenizer": "wordpiece"}, 6)):
-        assert sum(not file.otherwise for file in yelp_imdb.files(options)) == needed
-    assert all(file.sha256 for file in yelp_imdb.files({}))
+        assert sum(not file.otherwise for file in yelp_imdb.files(config(**options))) == needed
+    assert all(file.sha256 for file in yelp_imdb.files(config()))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train": [5, 3]}, r"option train\[0\] is 5; expected at most 4"),
-        ({"test": [2, 3]}, r"option test\[1\] is 3; expected at most 2"),
-        ({"train": [4]}, r"option train is \[4\]; expected a list of 2 sizes"),
-        ({"yelp": "auto_"}, "option yelp is 'auto_'; nearest: 'auto'"),
-        ({"tokenizer": "word"}, "option tokenizer is 'word'; nearest: 'words'"),
-        ({"vocabulary": 0}, "option vocabulary is 0"),
-        ({"max_tokens": None}, "option max_tokens is None"),
+        ({"train": [5, 3]}, r"train\[0\] is 5; expected at most 4"),
+        ({"test": [2, 3]}, r"test\[1\] is 3; expected at most 2"),
+        ({"train": [4]}, r"train: \[4\]: expected 2 or more values"),
+        ({"yelp": "auto_"}, "yelp: 'auto_' is not valid; did you mean 'auto'"),
+        ({"tokenizer": "word"}, "tokenizer: 'word' is not valid; did you mean 'words'"),
+        ({"vocabulary": 0}, "vocabulary: 0"),
+        ({"max_tokens": None}, "max_tokens: None"),
     ],
 )
 def test_bad_options(options, message):
-    with pytest.raises(OptionError, match=f"yelp_imdb: {message}"):
-        yelp_imdb.files({**OPTIONS, **options})
+    with pytest.raises(FairflError, match=f"yelp_imdb: {message}"):
+        checked({**SIZES, **OPTIONS, **options}, yelp_imdb.Config, "yelp_imdb")
 
 
 # ---- files with other contents
@@ -268,33 +272,33 @@ def test_bad_options(options, message):
 def test_yelp_with_other_contents(small, raw, line, message):
     put_yelp(small, raw, {**YELP, "train": [YELP["train"][0], line, *YELP["train"][2:]]})
     with pytest.raises(DataError, match=f"yelp_review_polarity_csv.tgz: yelp_review_polarity_csv/{message}"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
 def test_yelp_without_a_part_or_a_review(small, raw):
     put_yelp(small, raw, {**YELP, "test": YELP["test"][:1]})
     with pytest.raises(DataError, match="yelp_review_polarity_csv/test.csv: has 1 reviews; expected 2"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     put_yelp(small, raw, {**YELP, "test": [*YELP["test"], '"1","\udc80"']})
     with pytest.raises(DataError, match="test.csv: cannot be read after line 0 "):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     put_yelp(small, raw, {"train": YELP["train"]})
     with pytest.raises(DataError, match="has no file yelp_review_polarity_csv/test.csv"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
 def test_imdb_with_other_contents(small, raw):
     put_tables(raw, head="text\tlabel\n")
     with pytest.raises(DataError, match=r"train.tsv.gz: begins with 'text\\tlabel'; expected the columns label and"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     put_tables(raw, {**IMDB, "test": [("Great film.", 1), ("Seen.", 2)]})
     with pytest.raises(DataError, match="test.tsv.gz: line 3 is not a label, 0 or 1, and a review"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
     for part in IMDB:
         (raw / "imdb" / f"{part}.tsv.gz").unlink()
     put_archive(small, raw, {**IMDB, "train": IMDB["train"][:2]})
     with pytest.raises(DataError, match="IMDb has 2 train reviews; expected 3"):
-        yelp_imdb.prepare(raw, OPTIONS, 0)
+        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
 def test_real_imdb(mirror, monkeypatch):
@@ -303,7 +307,7 @@ def test_real_imdb(mirror, monkeypatch):
         pytest.skip("the mirror has no IMDb")
     monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (560_000, 25_000), "test": (38_000, 25_000)})
     options = {"train": [10, 300], "test": [10, 300], "yelp": "generated", "tokenizer": "words", "vocabulary": 2000}
-    tensors = yelp_imdb.prepare(mirror, options, 0).tensors
+    tensors = yelp_imdb.prepare(mirror, config(**options), 0).tensors
     films = tensors["domain"] == 1
     assert tensors["inputs"].shape == (620, 128) and films.sum() == 600
     assert 0.45 < tensors["labels"][films].mean() < 0.55

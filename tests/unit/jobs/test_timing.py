@@ -162,9 +162,7 @@ def test_tables_read_what_was_written(job) -> None:
     found = timed(job())
     assert found.machine.endswith(", 1 thread")
     assert len(found.of(Variant("qffl", {"q": 1}), "inference_seconds")) == 2
-    assert (
-        len(found.of(Variant("anything", {}), "metric_seconds_faa")) == 4
-    )  # whatever the numbers come from
+    assert len(found.of(Variant("anything", {}), "metric_seconds_faa")) == 4  # whatever the numbers come from
     assert found.of(Variant("qffl", {}), "inference_seconds") == []
 
 

@@ -21,7 +21,9 @@ def spec(**changes):
 
 def synthetic(seed=0, **options):
     """Training and test parts as the data have them, float64; nobody has a validation part."""
-    drawn = synthetic_regression.prepare(None, {"clients": 4, "dimensions": 3, "test_per_client": 400, **options}, seed)
+    drawn = synthetic_regression.prepare(
+        None, synthetic_regression.Config(**{"clients": 4, "dimensions": 3, "test_per_client": 400, **options}), seed
+    )
     inputs, labels, test = (torch.from_numpy(drawn.tensors[name]) for name in ("inputs", "labels", "official_test"))
 
     def part(rows):
