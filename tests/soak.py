@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-
 from tests.workflow.faults import fetching
 from tests.workflow.soaking import Broken, Soak, decoded
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> None:

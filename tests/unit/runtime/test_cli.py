@@ -1,38 +1,73 @@
 """The frame around commands: one line per failure, exit codes, leaving at once."""
 
+import signal
 import subprocess
 import sys
 
 import pytest
 
-FRAME = "import sys, atexit\nfrom fairfl.runtime import cli\nfrom fairfl.runtime.errors import FairflError\n"
+from fairfl.runtime import cli
+from fairfl.runtime.errors import DataError, FairflError, OptionError, SourceError
+
+FRAME = """import atexit, os, signal, sys
+from fairfl.runtime import atomic, cli
+from fairfl.runtime.errors import FairflError
+"""
+
+
+@pytest.fixture(autouse=True)
+def keep_sigterm():
+    old = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, old)
+
+
+def outcome(error, capsys):
+    """Exit code and standard error of a command that raises."""
+
+    def main(argv):
+        assert argv is None
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        cli.run(main)
+    return stop.value.code, capsys.readouterr().err
 
 
 def command(body: str, call: str = "cli.run(main)"):
+    """The same in a process."""
     code = f"{FRAME}def main(argv):\n    {body}\n{call}"
-    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    return subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("raise FairflError('what is wrong')", "error: what is wrong\n"),
-        ("open('/nowhere/at/all')", "error: /nowhere/at/all: No such file or directory\n"),
-    ],
-)
-@pytest.mark.parametrize("call", ["cli.run(main)", "cli.run(main, teardown=False)"])
-def test_a_failure_is_one_line_and_exit_code_1(body, message, call):
-    done = command(body, call)
-    assert (done.returncode, done.stderr) == (1, message)
+@pytest.mark.parametrize("kind", [FairflError, OptionError, DataError, SourceError])
+def test_an_expected_error_is_one_line(kind, capsys):
+    assert outcome(kind("a: is wrong"), capsys) == (1, "error: a: is wrong\n")
+
+
+def test_an_error_of_the_system_names_the_file(capsys):
+    error = PermissionError(13, "Permission denied", "x/y")
+    assert outcome(error, capsys) == (1, "error: x/y: Permission denied\n")
+    assert outcome(OSError("odd"), capsys) == (1, "error: odd\n")
+
+
+def test_a_failure_is_one_line_even_without_a_teardown():
+    done = command("raise FairflError('what is wrong')", "cli.run(main, teardown=False)")
+    assert (done.returncode, done.stderr) == (1, "error: what is wrong\n")
+
+
+def test_ctrl_c_exits_with_130_and_says_nothing(capsys):
+    assert outcome(KeyboardInterrupt(), capsys) == (130, "")
 
 
 def test_a_bug_keeps_its_traceback():
+    def main(argv):
+        raise KeyError("bug")
+
+    with pytest.raises(KeyError):
+        cli.run(main)
     done = command("1 / 0", "cli.run(main, teardown=False)")
     assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
-
-
-def test_ctrl_c_exits_with_130():
-    assert command("raise KeyboardInterrupt").returncode == 130
 
 
 def test_leaving_at_once_keeps_what_was_printed_and_skips_the_teardown():
@@ -40,3 +75,15 @@ def test_leaving_at_once_keeps_what_was_printed_and_skips_the_teardown():
     at_once = command(body, "cli.run(main, teardown=False)")
     assert (at_once.returncode, at_once.stdout, at_once.stderr) == (0, "result\n", "note\n")
     assert command(body).stdout == "result\ntorn down\n"
+
+
+def test_option_errors_are_value_errors():
+    assert issubclass(OptionError, ValueError) and issubclass(OptionError, FairflError)
+
+
+def test_sigterm_leaves_no_half_file(tmp_path):
+    body = f"""with atomic.replacing({str(tmp_path / "x")!r}) as temp:
+        temp.write_text('half'); os.kill(os.getpid(), signal.SIGTERM)
+        signal.pause()"""
+    assert command(body).returncode == 143
+    assert list(tmp_path.iterdir()) == []

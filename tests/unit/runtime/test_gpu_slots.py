@@ -377,6 +377,7 @@ def test_jobs_count_as_gpu_jobs_where_they_may_meet_one(monkeypatch, config, dev
 
 
 def test_choosing_costs_no_torch():
-    code = "import sys, fairfl.runtime.gpu_slots, fairfl.runtime.cluster; print({'torch', 'numpy', 'subprocess'} & set(sys.modules))"
+    heavy = {"torch", "numpy", "subprocess"}
+    code = f"import sys, fairfl.runtime.gpu_slots, fairfl.runtime.cluster; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -37,7 +37,8 @@ class Bare(launch.Server):
     command = [
         *launch.Server.command[:1],
         "-c",
-        "from fairfl.runtime.warm_start import server; server.preload = lambda _: None; server.GRACE = 0.3; server.main()",
+        "from fairfl.runtime.warm_start import server\n"
+        "server.preload = lambda _: None; server.GRACE = 0.3; server.main()",
     ]
 
 
@@ -255,7 +256,8 @@ def test_a_server_that_dies_before_the_job_starts_means_a_plain_start(server):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_everything_ends_with_the_workflow(number):
     workflow = (
-        "import os, sys, time; sys.path.insert(0, sys.argv[1]); from tests.unit.runtime.test_warm_start import Bare; s = Bare(); s.start()\n"
+        "import os, sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.unit.runtime.test_warm_start import Bare; s = Bare(); s.start()\n"
         f"print(s.process.pid, os.environ[{VARIABLE!r}], flush=True); time.sleep(60)"
     )
     owner = subprocess.Popen(

@@ -278,9 +278,9 @@ def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stor
     records.write(path, records.read(path)["spec"], {}, [marker])
     path = Path(stored.graph.record(prepare))
     fetched = stored.graph.record(f"{prepare}.fetched")
-    record = records.read(path)
-    records.write(path, record["spec"], {fetched: [records.read(fetched)["fingerprint"], records.results_hash(records.read(fetched))]},
-               [stored.output(prepare)])  # fmt: skip
+    raw_files = records.read(fetched)
+    inputs = {fetched: [raw_files["fingerprint"], records.results_hash(raw_files)]}
+    records.write(path, records.read(path)["spec"], inputs, [stored.output(prepare)])
     assert stored.planned() == set()  # prepared data do without raw files
     stored.output(prepare).unlink()
     assert stored.planned() == {prepare, f"{prepare}.fetched"}
