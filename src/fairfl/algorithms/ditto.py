@@ -46,6 +46,7 @@ class Ditto(Algorithm[Config]):
         return federation.x.numel(), federation.x.numel()
 
     def init_state(self, federation: Federation) -> State:
+        """v [K, P + B], if these are evaluated."""
         return {"v": federation.x.repeat(federation.clients, 1)} if self.config.report == "personal" else {}
 
     def configure_clients(self, state: State, received: Received) -> Plan:

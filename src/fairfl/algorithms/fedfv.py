@@ -98,6 +98,7 @@ class FedFV(Algorithm[Config]):
         return () if self.config.order == "random" else self.measurements
 
     def init_state(self, federation: Federation) -> State:
+        """The updates of the last tau rounds, see shared/recent_updates.py."""
         return no_updates(federation, self.config.tau) if self.config.tau > 0 else {}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:

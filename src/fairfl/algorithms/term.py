@@ -30,6 +30,7 @@ class TERM(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def init_state(self, federation: Federation) -> State:
+        """z, [], if it moves."""
         return {"z": federation.samples.new_zeros(())} if self.config.mode == "moving" else {}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
