@@ -76,7 +76,7 @@ PAPER = [
     (f"{LINEAR}/seeds", [0, 0], "seeds: 0 stands twice"),
     (f"{LINEAR}/seeds", [-1], "a seed is a whole number from 0"),
     (f"{LINEAR}/seeds", {"a": 1}, "seeds: {'a': 1}"),
-    (f"{LINEAR}/data", {"name": "../mnist"}, "data: dataset: '../mnist' is not one of the data sets; nearest: 'mnist'"),
+    (f"{LINEAR}/data", {"name": "../mnist"}, "data: '../mnist' is not one of the data sets; did you mean 'mnist'"),
     (f"{LINEAR}/data", {"split": "byclass", "name": None}, "data.name: None"),
     (f"{LINEAR}/data", [], "data: []"),
     (f"{LINEAR}/model", {"name": "os.system"}, "model: 'os.system' is not one of the models"),

@@ -17,7 +17,7 @@ def schemas() -> dict[str, str]:
     """File name -> JSON text."""
     found = {"config": Config, "paper": Paper, "scale": Scale}
     texts = {name: model.model_json_schema() for name, model in found.items()}
-    for kind in ("algorithms", "models", "modifiers", "partition"):
+    for kind in ("algorithms", "data", "models", "modifiers", "partition"):
         texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
 
