@@ -222,7 +222,16 @@ class Workload:
         usage = self.papers[paper].algorithms.get(algorithm)
         of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
         given = {**(usage.defaults if usage else {}), **of_setting, **split_modifiers(dict(variant.values))[0]}
-        return parameters("algorithms", algorithm, given, f"papers/{paper}.yaml", f"{setting}: {variant}")
+        key = setting, algorithm, repr(given)
+        if key not in self._checked:
+            where = f"papers/{paper}.yaml", f"{setting}: {variant}"
+            self._checked[key] = parameters("algorithms", algorithm, given, *where)
+        return dict(self._checked[key])
+
+    @cached_property
+    def _checked(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        """All parameters by setting, algorithm and what is given, so that each is validated once."""
+        return {}
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
         """The modifiers of the variant, each with all its parameters: row values over the paper's defaults over the
