@@ -366,7 +366,7 @@ CONFIGS = [
     ('{"papers": ["eagle"]}', "config.yaml: scale: missing; it has no default"),
     ('{"scale": "quick", "papers": ["eagel"]}', "no paper 'eagel'"),
     ('{"scale": "quick", "papers": ["eagle"], "threads": 1e999}', "threads: inf: not a finite number"),
-    ('{"scale": "quick", "scale": "x"}', "'scale' stands twice"),
+    ('{"scale": "quick", "scale": "x"}', "'scale' is given twice"),
 ]
 
 

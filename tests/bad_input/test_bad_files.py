@@ -207,7 +207,7 @@ RECORDS = [
     (optimum(b'"0.5"'), "loss_test: '0.5': expected a number"),
     (optimum(b"true"), "loss_test: True: expected a number"),
     (optimum(b"[1]"), "loss_test: [1]: expected a number"),
-    (optimum(b'1, "loss_test": 2'), "'loss_test' stands twice"),
+    (optimum(b'1, "loss_test": 2'), "'loss_test' is given twice"),
     (optimum(b"9" * 5000), "not valid JSON"),
     (optimum(b"9" * 400), "loss_test: a whole number of 1329 bits: expected a "),
 ]

@@ -52,7 +52,7 @@ def _mapping(loader: Any, node: Any) -> dict:
                 None, None, f"key {shown(key)} is not a plain value", key_node.start_mark
             )
         if key in seen and key_node.value != "<<":
-            raise yaml.constructor.ConstructorError(None, None, f"key {shown(key)} stands twice", key_node.start_mark)
+            raise yaml.constructor.ConstructorError(None, None, f"key {shown(key)} is given twice", key_node.start_mark)
         seen[key] = loader.construct_object(value_node, deep=True)
     return seen
 

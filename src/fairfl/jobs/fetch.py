@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> None:
         options = from_text(args.options, module.Config, "--options")
         kind, name, files = "dataset", args.dataset, module.files(options)
     with job.run_context(args, args.out):
-        found = find_all(files, name, args.folder, args.mirror, args.offline)
+        copies = find_all(files, name, args.folder, args.mirror, args.offline)
         records = [
             {
                 "name": copy.path.name,
@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> None:
                 "path": copy.path.relative_to(args.folder).as_posix(),
                 "source": copy.source,
             }
-            for copy in found
+            for copy in copies
         ]
         atomic.write_text(args.out, json.dumps({kind: name, "files": records}, indent=2) + "\n")
 

@@ -46,13 +46,13 @@ def main(argv: list[str] | None = None) -> None:
         chosen = device.choose(args.device, args.threads, spec.precision)
         clients = load_clients(args.data, args.partition, chosen, only=spec.client)
         try:
-            found = pretrain(spec, clients, chosen)
+            optimum = pretrain(spec, clients, chosen)
         except ValueError as error:
             raise FairflError(f"local optimum of client {spec.client}: {error}") from None
-        text = json.dumps({**found, **manifest(args.spec, started)}, indent=1, sort_keys=True)
+        text = json.dumps({**optimum, **manifest(args.spec, started)}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
-    print(f"client {spec.client}: {found['stopped']} after {found['epochs']} epochs, "
-          f"L* validation {found['loss_validation']} test {found['loss_test']}")  # fmt: skip
+    print(f"client {spec.client}: {optimum['stopped']} after {optimum['epochs']} epochs, "
+          f"L* validation {optimum['loss_validation']} test {optimum['loss_test']}")  # fmt: skip
 
 
 if __name__ == "__main__":

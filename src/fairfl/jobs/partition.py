@@ -38,12 +38,12 @@ def main(argv: list[str] | None = None) -> None:
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, args.statistics):
         # Who owns what does not depend on the inputs, which may be gigabytes.
-        tensors, said = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
+        tensors, metadata = prepared.load(args.data, "labels", "groups", optional=("ambiguous", *COLUMNS))
         check(args.data, tensors)
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
-        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, said)})
+        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, metadata)})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
         atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, spec.data.label))

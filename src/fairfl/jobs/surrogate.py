@@ -63,23 +63,23 @@ def main(argv: list[str] | None = None) -> None:
         chosen = device.choose(args.device, args.threads, spec.precision)
         checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
-        own = surrogate.members(spec, clients)
+        members = surrogate.members(spec, clients)
         if spec.surrogate.method == "known":
-            found = surrogate.known(spec, args.data, len(own))
+            result = surrogate.known(spec, args.data, len(members))
         else:
             cluster = replace(
-                clients, parts={name: part.of_clients(own) for name, part in clients.parts.items()}, clusters=None
+                clients, parts={name: part.of_clients(members) for name, part in clients.parts.items()}, clusters=None
             )
             try:
                 training = surrogate.Pooled(spec, cluster, chosen, args.backend)
             except ValueError as error:
                 raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
-            found = training.run(checkpoint)
-        text = json.dumps({"clients": own, **found, **manifest(args.spec, started)}, indent=1, sort_keys=True)
+            result = training.run(checkpoint)
+        text = json.dumps({"clients": members, **result, **manifest(args.spec, started)}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
         checkpoint.remove()
-    best, last = found["best"]["epoch"], found["last"]["epoch"]
-    print(f"cluster {spec.cluster}, {len(own)} clients: best epoch {best} of {last}")
+    best, last = result["best"]["epoch"], result["last"]["epoch"]
+    print(f"cluster {spec.cluster}, {len(members)} clients: best epoch {best} of {last}")
 
 
 if __name__ == "__main__":

@@ -80,9 +80,9 @@ def main(argv: list[str] | None = None) -> None:
             except ValueError as error:
                 raise FairflError(f"{spec.setting}: {error}") from None
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
-        found = measure(spec, simulations, watch)
+        seconds = measure(spec, simulations, watch)
         record = manifest(
-            args.spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **found
+            args.spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **seconds
         )
         atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
     print(f"done in {record['seconds']} s on {record['processor']}")

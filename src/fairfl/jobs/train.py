@@ -96,13 +96,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=job.whole, default=1)
     parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
-    spec = asked = job.spec_of(args, Spec)
+    spec = requested = job.spec_of(args, Spec)
     choice = None
-    if asked.tuned:
+    if requested.tuned:
         if args.tuned is None:
-            raise FairflError(f"{asked.setting}: a tuned run needs the file of chosen values: name it with --tuned")
+            raise FairflError(f"{requested.setting}: a tuned run needs the file of chosen values: name it with --tuned")
         choice = result_files.read(args.tuned, TunedChoice)
-        spec = tuned(asked, choice)
+        spec = tuned(requested, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     saved = args.out / "checkpoint.pt"
     with job.run_context(args, *outputs, scratch=[saved], torch=True) as key:

@@ -79,16 +79,16 @@ def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
 
     Raises FairflError if the metric was not measured or a seed is missing.
     """
-    own = [
+    runs = [
         row
         for row in rows
         if row["setting"] == point.setting
         and row["algorithm"] == spec.algorithm
         and row["hyperparameters"] == point.shown
     ]
-    values = {int(row["seed"]): row["value"] for row in own if row["metric"] == spec.metric}
-    if own and not values:
-        known = sorted({row["metric"] for row in own})
+    values = {int(row["seed"]): row["value"] for row in runs if row["metric"] == spec.metric}
+    if runs and not values:
+        known = sorted({row["metric"] for row in runs})
         raise FairflError(f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}")
     if sorted(values) != sorted(spec.seeds):
         raise FairflError(f"{point.setting}: {spec.algorithm}({point.shown}): no run of some seed")

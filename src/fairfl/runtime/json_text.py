@@ -9,7 +9,7 @@ from fairfl.runtime.plain import different
 def from_json(text: str | bytes, **hooks: Any) -> Any:
     """The value of a JSON text; `hooks` are those of json.loads.
 
-    Raises ValueError in words, also where json.loads is generous: NaN and Infinity, a key that stands twice.
+    Raises ValueError in words, also where json.loads is generous: NaN and Infinity, a key that is given twice.
     """
     try:
         return json.loads(text, parse_constant=_no_number, object_pairs_hook=_object, **hooks)
@@ -22,7 +22,7 @@ def _no_number(text: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         different(key for key, _ in pairs)
-    return found
+    return mapping

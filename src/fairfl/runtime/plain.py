@@ -120,9 +120,9 @@ def short_enough(text: str) -> str:
 
 
 def different(values: Iterable[Any]) -> None:
-    """Raises ValueError with the first value that stands twice."""
+    """Raises ValueError with the first value that is given twice."""
     seen: set[Any] = set()
     for value in values:
         if value in seen:
-            raise ValueError(f"{shown(value)} stands twice")
+            raise ValueError(f"{shown(value)} is given twice")
         seen.add(value)

@@ -195,7 +195,7 @@ def test_scale(project, root, keys, value, words):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"a: 1\na: 2\n", ["line 2", "'a' stands twice"]),
+        (b"a: 1\na: 2\n", ["line 2", "'a' is given twice"]),
         (b"a: [1, 2\n", ["not valid YAML"]),
         (b"\xff\xfe\x00", ["not UTF-8"]),
         (b"- 1\n", ["expected `key: value` lines"]),

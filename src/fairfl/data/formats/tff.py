@@ -75,7 +75,7 @@ def users(opened: sqlite3.Connection, split: str) -> list[tuple[str, int]]:
         if not isinstance(user, str) or not isinstance(count, int) or count < 0:
             raise _Unexpected(f"user {shown(user)} has {shown(count)} examples; expected a name and a whole number")
     if len({user for user, _ in found}) < len(found):
-        raise _Unexpected(f"a user stands twice in {split}")
+        raise _Unexpected(f"a user is given twice in {split}")
     return found
 
 
