@@ -92,9 +92,10 @@ class Clients:
             raise ValueError("the model reads tokens (it has an embedding), the data are images or features")
         if not reads_tokens and not part.inputs.is_floating_point():
             raise ValueError("the model reads images or features (it has no embedding), the data are tokens")
-        if hasattr(model, "check"):  # of what it reads, beyond that
+        check_inputs = getattr(model, "check", None)  # of what it reads, beyond that
+        if check_inputs is not None:
             for part in self.parts.values():
-                model.check(part.inputs)
+                check_inputs(part.inputs)
 
 
 def load_clients(
@@ -122,7 +123,8 @@ def load_clients(
         if only >= assigned.clients:
             raise FairflError(f"{partition}: there is no client {only}")
         assigned = assigned.only(only)
-    row, client, part, turn, label = (assigned.columns.get(name) for name in ("row", "client", "part", "turn", "label"))
+    row, client, part = (assigned.columns[name] for name in ("row", "client", "part"))
+    turn, label = assigned.columns.get("turn"), assigned.columns.get("label")
     parts = {}
     for number, name in enumerate(PARTS):
         chosen = part == number

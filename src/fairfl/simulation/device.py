@@ -32,5 +32,6 @@ def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False
     arithmetic = "tf32" if precision == "tf32" else "ieee"
     torch.backends.cuda.matmul.fp32_precision = arithmetic
     torch.backends.cudnn.conv.fp32_precision = arithmetic  # type: ignore[attr-defined]
-    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time, and no memory is read unwritten
+    # Filling memory costs time, and none is read unwritten.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

@@ -1,10 +1,12 @@
 """A model as one flat vector: its trainable parameters, then its running statistics."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
 
-def initial(build, seed: int) -> nn.Module:
+def initial(build: Callable[[], nn.Module], seed: int) -> nn.Module:
     """Run `build()` under its own seed without touching the global generator."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import EvaluationModels, Federation, Plan, Received, Reports
+from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import drop_diverged, server_step
@@ -115,7 +115,7 @@ class Simulation:
             parameters=self.parameters,
             shapes=tuple(tuple(parameter.shape) for parameter in self.backend.model.parameters()),
             labels=count(self.train_part, clients.classes).double(),
-            memberships=None if memberships is None else memberships.to(device),
+            memberships=NOT_MEASURED if memberships is None else memberships.to(device),
             model=spec.model.model_dump(),
             seed=seed_of(spec.seed, "server"),
         )
@@ -183,6 +183,14 @@ class Simulation:
     def measure_received(self, clients: list[int], number: int = 0) -> Received:
         """What the algorithm needs to know of x, measured on the clients of the round only."""
         ids = torch.tensor(clients, device=self.device)
+        measured: dict[str, Any] = {
+            "gradient": self.measurements.gradients(self.x, clients, self.round, self.parameters),
+            **self.measurements.received(self.x, clients, self.round),
+        }
+        if "val_received" in self.needs:
+            measured["val_received"] = self.losses("validation", clients)
+        if "val_best" in self.needs and self.best is not None:
+            measured["val_best"] = self.best[ids]
         received = Received(
             clients=ids,
             samples=self.samples[ids],
@@ -191,10 +199,7 @@ class Simulation:
             round=self.round,
             exchange=number,
             seed=seed_of(self.spec.seed, "server", self.round, *([number] if number else [])),
-            gradient=self.measurements.gradients(self.x, clients, self.round, self.parameters),
-            **self.measurements.received(self.x, clients, self.round),
-            val_received=self.losses("validation", clients) if "val_received" in self.needs else None,
-            val_best=self.best[ids] if self.best is not None and "val_best" in self.needs else None,
+            **measured,
         )
         return self.modifiers.received(received)
 
@@ -215,13 +220,13 @@ class Simulation:
     def measure_trained(self, clients: list[int], received: Received, trained: TrainedModels) -> Reports:
         """What the clients send back: updates D_k of the parameters, their buffers, and what the algorithm needs."""
         P = self.parameters
-        known = dict(received.__dict__)
+        known: dict[str, Any] = dict(received.__dict__)
         if trained.loss_at_start is not None:
             known["loss_received"] = trained.loss_at_start
         known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P]}
         if trained.moved.shape[-1] > P:
             known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
-        return Reports(**known, **self.measurements.at("after", trained.models, clients, self.round))
+        return Reports(**known | self.measurements.at("after", trained.models, clients, self.round))
 
     def aggregate(self, reports: Reports) -> None:
         """The server's step; none if all reports were dropped."""
@@ -238,7 +243,7 @@ class Simulation:
         """Evaluate every client on the setting's parts. The numbers stay on the device until they are fetched."""
         models = self.evaluation_models()
         self.result.mixture = models.mixture
-        evaluations = {part: self.evaluate(part, models) for part in self.spec.evaluated_parts}
+        evaluations: dict[str, Evaluation] = {part: self.evaluate(part, models) for part in self.spec.evaluated_parts}
         if self.stalled:  # a model that no client can train has diverged, though its loss may still be a number
             evaluations = {part: replace(e, loss=e.loss * float("nan")) for part, e in evaluations.items()}
         self.history.add(self.round, evaluations)

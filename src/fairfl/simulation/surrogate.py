@@ -56,7 +56,8 @@ class Pooled:
     """
 
     def __init__(self, spec: SurrogateSpec, clients: Clients, chosen: torch.device, backend: str = "auto") -> None:
-        self.spec, self.parts = spec, {part: clients.parts[part] for part in spec.evaluated_parts}
+        self.spec = spec
+        self.parts: dict[str, Part] = {part: clients.parts[part] for part in spec.evaluated_parts}
         self.tested = self.parts["test"].counts.double()
         if not self.tested.sum():
             raise FairflError(f"surrogate of cluster {spec.cluster}: its clients have no test samples")

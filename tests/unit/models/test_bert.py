@@ -130,7 +130,7 @@ def test_local_steps_are_those_of_plain_autograd():
         gradients = torch.autograd.grad(loss.value(plain(TOKENS), LABELS).mean(), list(plain.parameters()))
         for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
             parameter.data.sub_(0.1 * gradient)
-    backend = Sequential(build().double(), "cross_entropy", Part(TOKENS, LABELS, torch.tensor([4])))
+    backend = Sequential(build().double(), LOSSES["cross_entropy"], Part(TOKENS, LABELS, torch.tensor([4])))
     assert backend.stochastic
     start = flat_parameters.flatten(build().double())
     work = Work([0], start.unsqueeze(0), torch.tensor([0.1], dtype=torch.float64))

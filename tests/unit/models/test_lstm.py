@@ -98,7 +98,7 @@ def test_local_steps_are_those_of_plain_autograd(choice):
         gradients = torch.autograd.grad(loss.value(plain(tokens), labels).mean(), list(plain.parameters()))
         for parameter, gradient in zip(plain.parameters(), gradients, strict=True):
             parameter.data.sub_(0.5 * gradient)
-    backend = Sequential(model, "next_word", Part(tokens, labels, torch.tensor([3])))
+    backend = Sequential(model, LOSSES["next_word"], Part(tokens, labels, torch.tensor([3])))
     start = backend.flat.clone()
     rate = torch.tensor([0.5], dtype=torch.float64)
     trained = backend.train(Work([0], start.unsqueeze(0), rate), LocalTraining(2, None, 0), 0, losses=True)

@@ -17,6 +17,7 @@ from fairfl.simulation import flat_parameters
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.sequential import Sequential
 from fairfl.simulation.clients import Part
+from fairfl.simulation.losses import LOSSES
 
 TINY = {"name": "mobilenet_v2", "width": 0.1, "stages": 3, "small_input": True}
 
@@ -112,7 +113,7 @@ def tiny(dropout=0.0):
 
 def trained(clients, local, rate, dropout=0.0):
     """The backend and what it has made of each client's model, [m, P + B]."""
-    backend = Sequential(tiny(dropout), "cross_entropy", DATA)
+    backend = Sequential(tiny(dropout), LOSSES["cross_entropy"], DATA)
     start = flat_parameters.flatten(tiny())
     rates = torch.full([len(clients)], rate, dtype=torch.float64)
     return backend, start - backend.train(Work(clients, start.expand(len(clients), -1), rates), local, 0).delta

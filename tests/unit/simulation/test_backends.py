@@ -173,7 +173,7 @@ def test_momentum_of_a_single_step_is_none(name):
     plain, heavy = (backend.train(work(x, [0, 1, 2], momentum=m), local(), 0).delta for m in (0.0, 0.9))
     assert torch.equal(plain, heavy)
     assert "leader" not in vars(backend)
-    assert not any(block.shape.heavy for block in getattr(backend, "blocks", {}).values())
+    assert not any(block.shape.momentum for block in getattr(backend, "blocks", {}).values())
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])
@@ -274,12 +274,12 @@ def test_a_kept_block_holds_nothing_of_the_round(epochs, local_term):
     delta = backend.train(work(x, [0, 1, 2], **local_term), local(epochs), 0).delta
     storages = {delta.untyped_storage().data_ptr(), x.untyped_storage().data_ptr()}
     (block,) = backend.blocks.values()
-    for layer in block.chain.dense:
+    for layer in block.stack.dense:
         held = [value for value in vars(layer).values() if isinstance(value, torch.Tensor)]
-        held += [*layer.parameters, *layer.anchors, *layer.leaders]
+        held += [*layer.parameters, *layer.anchors, *layer.z]
         assert held and layer.into is None
         assert not storages & {tensor.untyped_storage().data_ptr() for tensor in held}
-    assert block.chain.begun == []
+    assert block.stack.start == []
 
 
 def test_kept_blocks_are_bounded_by_their_memory(monkeypatch):
@@ -310,7 +310,10 @@ def test_dropout_draws_the_same_masks_in_both_backends(batch_size, local_term):
     ]
     model = nn.Sequential(*layers).double()
     part = clients.parts["train"]
-    stacked, sequential = Stacked(model, "cross_entropy", part), Sequential(model, "cross_entropy", part)
+    stacked, sequential = (
+        Stacked(model, LOSSES["cross_entropy"], part),
+        Sequential(model, LOSSES["cross_entropy"], part),
+    )
     x = sequential.flat.clone()
     before = torch.random.get_rng_state()
     twice = work(x, [0, 1, 2, 0, 1, 2], start=torch.stack([x, x, x, -x, -x, -x]), **local_term)
@@ -352,10 +355,10 @@ def test_dropout_and_unknown_layers_count_as_stochastic():
     plain, dense = [nn.Flatten(), nn.Linear(4, 3)], [nn.Flatten(), nn.Dropout(0.1), nn.Linear(4, 3)]
     for layers, expected in ((plain, False), (dense, True), ([*plain, Unknown()], True)):
         model = nn.Sequential(*layers).double()
-        assert Sequential(model, "cross_entropy", part).stochastic is expected
+        assert Sequential(model, LOSSES["cross_entropy"], part).stochastic is expected
     with_dropout = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.Dropout(0.1), nn.Linear(3, 3)).double()
-    assert Stacked(with_dropout, "cross_entropy", part).stochastic
-    assert not Stacked(nn.Sequential(*plain).double(), "cross_entropy", part).stochastic
+    assert Stacked(with_dropout, LOSSES["cross_entropy"], part).stochastic
+    assert not Stacked(nn.Sequential(*plain).double(), LOSSES["cross_entropy"], part).stochastic
 
 
 def test_calls_do_not_depend_on_each_other():

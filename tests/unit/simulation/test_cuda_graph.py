@@ -1,4 +1,4 @@
-"""Programs: called on a CPU; on a GPU captured once and replayed on tensors that stay. The GPU is played by a fake."""
+"""CUDA graphs: on a CPU called; on a GPU, which a fake plays here, captured once and replayed on tensors that stay."""
 
 import contextlib
 from functools import partial
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairfl.simulation.backends import cuda_graph, sequential, stacked_block
-from fairfl.simulation.backends.cuda_graph import WARM_UP, Program, same_function
+from fairfl.simulation.backends.cuda_graph import WARM_UP, CudaGraph, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from tests.unit.simulation.federations import image_clients, spec_of
@@ -52,7 +52,7 @@ def adder(state, calls):
 
 def test_on_a_cpu_the_body_is_called():
     state, calls = torch.zeros(2), []
-    run = Program(adder(state, calls), [state], torch.device("cpu"))
+    run = CudaGraph(adder(state, calls), [state], torch.device("cpu"))
     run(torch.ones(2), None)
     run(torch.full((2,), 3.0), None)
     assert state.tolist() == [4.0, 4.0] and len(calls) == 2 and run.graph is None
@@ -60,7 +60,7 @@ def test_on_a_cpu_the_body_is_called():
 
 def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
     state, calls = torch.zeros(2), []
-    run = gpu.owner = Program(adder(state, calls), [state], torch.device("cuda"))
+    run = gpu.owner = CudaGraph(adder(state, calls), [state], torch.device("cuda"))
     run(torch.ones(2), None)
     assert state.tolist() == [1.0, 1.0], "warm-up and capture leave no trace"
     run(torch.full((2,), 3.0), None)
@@ -70,7 +70,7 @@ def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
 
 def test_the_values_that_were_given_are_not_kept(gpu):
     state = torch.zeros(1)
-    run = gpu.owner = Program(adder(state, []), [state], torch.device("cuda"))
+    run = gpu.owner = CudaGraph(adder(state, []), [state], torch.device("cuda"))
     value = torch.ones(1)
     run(value, None)
     value.fill_(100.0)
@@ -80,7 +80,7 @@ def test_the_values_that_were_given_are_not_kept(gpu):
 
 def test_a_body_that_cannot_be_captured_is_called(gpu):
     state, calls = torch.zeros(1), []
-    Program(adder(state, calls), [state], torch.device("cuda"), graph=False)(torch.ones(1), None)
+    CudaGraph(adder(state, calls), [state], torch.device("cuda"), graph=False)(torch.ones(1), None)
     assert (gpu.captured, len(calls)) == (0, 1)
 
 
@@ -107,7 +107,7 @@ def test_a_partial_made_anew_of_the_same_objects_is_the_same():
 def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(gpu, monkeypatch, name):
     """Rounds as a GPU runs them give what a CPU gives; only another slope is captured anew."""
 
-    class OnGpu(Program):
+    class OnGpu(CudaGraph):
         def __init__(self, body, state, device, graph=True):
             super().__init__(body, state, torch.device("cuda"), graph)
 
@@ -126,8 +126,8 @@ def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(g
         slope = factor and partial(scaled, factor=factor)  # made anew in every round, as algorithms do
         work = Work([0, 1], x.expand(2, -1), torch.tensor([0.1, 0.2]).double(), momentum=0.9, slope=slope)
         with monkeypatch.context() as patch:
-            patch.setattr(stacked_block, "Program", OnGpu)
-            patch.setattr(sequential, "Program", OnGpu)
+            patch.setattr(stacked_block, "CudaGraph", OnGpu)
+            patch.setattr(sequential, "CudaGraph", OnGpu)
             delta = captured.train(work, local, 0).delta
         assert torch.equal(delta, plain.train(work, local, 0).delta)
         captures.append(gpu.captured)

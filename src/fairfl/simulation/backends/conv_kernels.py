@@ -1,10 +1,11 @@
-"""A local step of a chain of convolutions by hand: the kernels that autograd would call, without its graph.
+"""A local step of a convolutional network by hand: the kernels that autograd would call, without its graph.
 
-Saves an eighth of a step on images of 8 x 8. On large ones the kernels are all that counts.
+Saves time on small batches: in batches of 10 a round of the default CNN takes 46 % less CPU time on images of 8 x 8 and
+24 % less on 28 x 28, in batches of 50 10 % less on 28 x 28; with twice the channels on 32 x 32 it is 4 %.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,7 @@ from fairfl.simulation.losses import ClosedForm
 aten = torch.ops.aten
 
 
-def supports(model: nn.Module) -> bool:
+def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     """True for a chain Conv2d, ..., Linear of Conv2d, MaxPool2d, ReLU, Flatten and Linear in their plain forms."""
     if not isinstance(model, nn.Sequential) or len(model) < 2:
         return False
@@ -40,7 +41,7 @@ class Conv2d:
     def __init__(self, layer: nn.Conv2d, *moved: Tensor) -> None:
         self.weight, self.bias = layer.weight.data, layer.bias.data  # type: ignore[union-attr]
         self.moved = moved
-        self.geometry = layer.stride, layer.padding, layer.dilation
+        self.geometry: tuple[Any, Any, Any] = layer.stride, layer.padding, layer.dilation
 
     def forward(self, value: Tensor) -> Tensor:
         self.value = value
@@ -126,7 +127,7 @@ class Linear:
         return below
 
 
-class Chain:
+class ManualStep:
     """The layers of a bound model (fairfl.simulation.flat_parameters.bind).
 
     A step changes `moved`, tensors in the order of the model's parameters; by default these themselves.
@@ -142,7 +143,7 @@ class Chain:
         layers = [self.KINDS[type(layer)](layer, *(next(into) for _ in layer.parameters())) for layer in model]
         *self.layers, self.last = layers
 
-    def step(
+    def __call__(
         self, inputs: Tensor, targets: Tensor, weight: Tensor, measured: bool, slope: Slope | None = None
     ) -> Tensor | None:
         """One step on inputs [n, c, h, w], targets [C, n]; `weight` is rate / n.
@@ -156,7 +157,7 @@ class Chain:
         total = None
         if measured or slope is not None:
             total = self.loss.of_targets(outputs, targets).sum()
-        if slope is not None:
+        if slope is not None and total is not None:
             weight = weight * steepness(slope, total, len(inputs)).to(weight.dtype)
         gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight)[0].T, False)
         for layer in reversed(self.layers):

@@ -1,4 +1,4 @@
-"""A fixed sequence of kernels."""
+"""A fixed sequence of kernels as a CUDA graph: saves the launch of each kernel."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ def same_function(one: Callable | None, other: Callable | None) -> bool:
     return equal and all(map(operator.is_, *values))
 
 
-class Program:
+class CudaGraph:
     """`body(*tensors)`, which changes the tensors of `state` in place.
 
     On a GPU the first call captures it as a CUDA graph and every call replays that, one launch instead of hundreds.
-    Elsewhere the body is called. Shapes must be the same in every call; a Python number is frozen at the capture, and
+    On a CPU the body is called. Shapes must be the same in every call; a Python number is frozen at the capture, and
     so is a function that the body calls: what varies must lie in tensors.
     """
 
@@ -35,20 +35,20 @@ class Program:
         self, body: Callable[..., None], state: Sequence[Tensor], device: torch.device, graph: bool = True
     ) -> None:
         self.body, self.state = body, state
-        self.wanted = graph and device.type == "cuda"
+        self.captures = graph and device.type == "cuda"
         self.graph: torch.cuda.CUDAGraph | None = None
         self.inputs: list[Tensor | None] = []
 
     def __call__(self, *tensors: Tensor | None) -> None:
-        if not self.wanted:
+        if not self.captures:
             self.body(*tensors)
             return
         if self.graph is None:
             self._capture(tensors)
         assert self.graph is not None
-        for own, given in zip(self.inputs, tensors, strict=True):
-            if own is not None and given is not None:
-                own.copy_(given)
+        for input, tensor in zip(self.inputs, tensors, strict=True):
+            if input is not None and tensor is not None:
+                input.copy_(tensor)
         self.graph.replay()
 
     def _capture(self, tensors: Sequence[Tensor | None]) -> None:

@@ -11,7 +11,7 @@ momentum it is z that takes the step, and w follows z (fairfl.simulation.backend
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from fairfl.algorithms.interface import Slope
 from fairfl.simulation.losses import ClosedForm
 
 
-def supports(model: nn.Module) -> bool:
+def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between."""
     if not isinstance(model, nn.Sequential):
         return False
@@ -62,18 +62,18 @@ class Linear:
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
         self.directions: list[Tensor] = []
-        self.leaders: list[Tensor] = []
+        self.z: list[Tensor] = []  # with momentum, see Work
         self.into: list[Tensor] | None = None
 
-    def own(self) -> list[Tensor]:
+    def allocate(self) -> list[Tensor]:
         """Parameters to be trained in place: w, and b if there is one."""
         self.parameters = self._new()
         return self.parameters
 
-    def lead(self) -> list[Tensor]:
-        """With momentum: z of the parameters, see Work."""
-        self.leaders = self._new()
-        return self.leaders
+    def allocate_z(self) -> list[Tensor]:
+        """z of the parameters, see Work."""
+        self.z = self._new()
+        return self.z
 
     def _new(self) -> list[Tensor]:
         return [self.sum.new_empty(shape) for shape in self.shapes]
@@ -101,7 +101,7 @@ class Linear:
         weight = self.parameters[0] if self.low is None else self.low
         return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
 
-    def step(self, pull: Tensor | None, follow: Tensor | None, drift: Tensor | None) -> None:
+    def step(self, prox: Tensor | None, averaging: Tensor | None, direction_rate: Tensor | None) -> None:
         """Step on the gradient of `backward`."""
         gradient = self.gradient.mT
         if len(self.shapes) == 2:
@@ -114,31 +114,31 @@ class Linear:
             for bias in self.into[1:]:
                 bias.copy_(self.sum)
             return
-        if pull is not None:
-            self._pull(pull)
-        weight, *biases = self.leaders or self.parameters
+        if prox is not None:
+            self._pull(prox)
+        weight, *biases = self.z or self.parameters
         if self.low is None:
             weight.baddbmm_(gradient, self.value, alpha=-1)
         else:
             weight.sub_(torch.bmm(gradient, self.value))
         for bias in biases:
             bias.sub_(self.sum)
-        if drift is not None:
-            for moved, direction in zip(self.leaders or self.parameters, self.directions, strict=True):
-                moved.addcmul_(direction, drift, value=-1)
-        if follow is not None:
-            for own, leader in zip(self.parameters, self.leaders, strict=True):
-                own.lerp_(leader, follow)
+        if direction_rate is not None:
+            for moved, direction in zip(self.z or self.parameters, self.directions, strict=True):
+                moved.addcmul_(direction, direction_rate, value=-1)
+        if averaging is not None:
+            for y, z in zip(self.parameters, self.z, strict=True):
+                y.lerp_(z, averaging)
 
-    def _pull(self, pull: Tensor) -> None:
+    def _pull(self, prox: Tensor) -> None:
         """Proximal term: a share of the way back to the anchor."""
         pairs = zip(self.parameters, self.anchors, strict=True)
-        if not self.leaders:
-            for own, anchor in pairs:
-                own.lerp_(anchor, pull)
+        if not self.z:
+            for y, anchor in pairs:
+                y.lerp_(anchor, prox)
         else:
-            for leader, (own, anchor) in zip(self.leaders, pairs, strict=True):
-                leader.addcmul_(anchor - own, pull)
+            for z, (y, anchor) in zip(self.z, pairs, strict=True):
+                z.addcmul_(anchor - y, prox)
 
 
 class ReLU:
@@ -175,7 +175,7 @@ class Dropout:
         return gradient.mul_(self.mask)
 
 
-class Chain:
+class ModelStack:
     """A stack of m models of one shape, as a chain of layers.
 
     Either `load` models, let them take steps and ask how far they have `moved`; or, for a single step, `borrow` them:
@@ -189,11 +189,11 @@ class Chain:
         loss: ClosedForm,
         like: Tensor,
         product: torch.dtype,
-        once: bool,
-        heavy: bool,
+        borrowed: bool,
+        momentum: bool,
         frozen: int = 0,
     ) -> None:
-        """`frozen` layers with parameters, the first ones, take no steps."""
+        """`borrowed`: models are not loaded; `frozen` layers with parameters, the first ones, take no steps."""
         self.loss, self.product = loss, product
         self.layers: list[Any] = []
         for layer in model:
@@ -209,9 +209,10 @@ class Chain:
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.lowest = self.dense[frozen]  # gradients go no deeper
         self.classes = self.dense[-1].shapes[0][1]
-        self.parameters = [] if once else [parameter for layer in self.dense for parameter in layer.own()]
-        self.leaders = [leader for layer in self.dense for leader in layer.lead()] if heavy else []
-        self.state = [*self.parameters, *self.leaders]  # what a step changes
+        self.parameters = [] if borrowed else [parameter for layer in self.dense for parameter in layer.allocate()]
+        self.z = [z for layer in self.dense for z in layer.allocate_z()] if momentum else []
+        self.start: list[Tensor] = []  # of the round, by parameter
+        self.state = [*self.parameters, *self.z]  # what a step changes
 
     def draw_from(self, draws: Sequence[tuple[torch.Generator, int]]) -> None:
         """Generator and number of samples of each model in the batch that comes next."""
@@ -221,24 +222,24 @@ class Chain:
     def _places(self, flat: Tensor) -> list[list[Tensor]]:
         """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`."""
         sizes = [[shape[1] * shape[2] for shape in layer.shapes] for layer in self.dense]
-        pieces = iter(flat.split([size for own in sizes for size in own], dim=1))
+        pieces = iter(flat.split([size for layer in sizes for size in layer], dim=1))
         return [[next(pieces).view(shape) for shape in layer.shapes] for layer in self.dense]
 
     def borrow(self, flat: Tensor, out: Tensor) -> None:
         """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
-        for layer, given, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
-            layer.borrow(given, into)
+        for layer, parameters, into in zip(self.dense, self._places(flat), self._places(out), strict=True):
+            layer.borrow(parameters, into)
 
     def load(self, flat: Tensor, anchors: Tensor | None, direction: Tensor | None) -> None:
         """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to.
 
         `direction` [P] is what all models go along.
         """
-        self.begun = [place for places in self._places(flat) for place in places]
-        for parameter, place in zip(self.parameters, self.begun, strict=True):
+        self.start = [place for places in self._places(flat) for place in places]
+        for parameter, place in zip(self.parameters, self.start, strict=True):
             parameter.copy_(place)
-        if self.leaders:
-            torch._foreach_copy_(self.leaders, self.begun)
+        if self.z:
+            torch._foreach_copy_(self.z, self.start)
         if anchors is not None:
             for layer, places in zip(self.dense, self._places(anchors), strict=True):
                 # The anchors stay where a captured graph finds them.
@@ -254,7 +255,7 @@ class Chain:
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
-        self.begun: list[Tensor] = []
+        self.start = []
         for layer in self.dense:
             if layer.into is not None:
                 layer.parameters, layer.into = [], None
@@ -267,21 +268,24 @@ class Chain:
     def moved(self, out: Tensor) -> None:
         """Write what was loaded minus the models as they are into `out` [m, P]."""
         places = [place for places in self._places(out) for place in places]
-        for parameter, begun, place in zip(self.parameters, self.begun, places, strict=True):
-            torch.sub(begun, parameter, out=place)
+        for parameter, start, place in zip(self.parameters, self.start, places, strict=True):
+            torch.sub(start, parameter, out=place)
 
     def step(
         self,
         inputs: Tensor,
         targets: Tensor,
         weights: Tensor,
-        pull: Tensor | None = None,
-        follow: Tensor | None = None,
-        drift: Tensor | None = None,
+        prox: Tensor | None = None,
+        averaging: Tensor | None = None,
+        direction_rate: Tensor | None = None,
         slope: Slope | None = None,
         losses: Tensor | None = None,
     ) -> None:
-        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n]; pull, follow and drift [m, 1, 1].
+        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n].
+
+        prox, averaging and direction_rate [m, 1, 1] are rate x prox, 1 - momentum and rate x mix of each model, 0 for
+        one whose epoch is over.
 
         The losses of the samples before the step are written to `losses` [m, n] if it is given.
         """
@@ -299,7 +303,7 @@ class Chain:
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.lowest)
             if isinstance(layer, Linear):
-                layer.step(pull, follow, drift)  # at once, while the caches hold its weights
+                layer.step(prox, averaging, direction_rate)  # at once, while the caches hold its weights
             if layer is self.lowest:
                 break
 

@@ -148,8 +148,11 @@ class Trained:
 class Backend(Protocol):
     """Client steps and outputs on flat models. All backends agree to float tolerance."""
 
-    model: nn.Module
     stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
+
+    @property
+    def model(self) -> nn.Module:
+        """Its parameters have the shapes, not the values, of the models that are trained."""
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         """Local SGD. `losses` asks for the mean losses at the start; the first batch must be the full one."""

@@ -42,12 +42,14 @@ def make_backend(
     x = flat_parameters.flatten(model)
     if count is not None:
         x = torch.stack([x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))])
-    can = supports(model) and isinstance(LOSSES[spec.loss], ClosedForm)
+    loss, product = LOSSES[spec.loss], product_dtype(spec.precision)
     special = special or ("" if spec.optimizer == "sgd" else f"optimizer {spec.optimizer}")
     special = special or ("weight decay" if spec.weight_decay else "")
-    stackable = can and not special
-    if name == "stacked" and not stackable:
-        what = special if can else f"model {spec.model.name}"
-        raise ValueError(f"backend stacked cannot run {what}; use auto or sequential")
-    kind = Stacked if stackable and name != "sequential" else Sequential
-    return kind(model, spec.loss, train, product_dtype(spec.precision)), x
+    if supports(model) and isinstance(loss, ClosedForm):
+        if not special and name != "sequential":
+            return Stacked(model, loss, train, product), x
+    else:
+        special = f"model {spec.model.name}"
+    if name == "stacked":
+        raise ValueError(f"backend stacked cannot run {special}; use auto or sequential")
+    return Sequential(model, loss, train, product), x

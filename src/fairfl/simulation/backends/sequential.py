@@ -12,16 +12,16 @@ from torch import Tensor, nn
 from fairfl.algorithms.interface import Slope
 from fairfl.modifiers.interface import Objective, Privacy
 from fairfl.simulation.backends import conv_kernels
-from fairfl.simulation.backends.cuda_graph import Program, same_function
+from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, order, steepness
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
 from fairfl.simulation.flat_parameters import bind, count, flatten
-from fairfl.simulation.losses import LOSSES, ClosedForm
+from fairfl.simulation.losses import ClosedForm, Loss
 from fairfl.simulation.seeds import generator
 
 # Captured steps kept at once, one per batch size.
-PROGRAMS = 64
+KEPT_STEPS = 64
 # AdamW as in torch.optim, and its defaults: decay of the two moments, and what keeps a step finite.
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 # Layers known to act alike in training and in evaluation.
@@ -44,9 +44,8 @@ def channels_last(inputs: Tensor) -> Tensor:
 class Sequential:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
-    def __init__(self, model: nn.Module, loss: str, part: Part, product: torch.dtype | None = None) -> None:
-        self.model = model
-        self.loss = LOSSES[loss]
+    def __init__(self, model: nn.Module, loss: Loss, part: Part, product: torch.dtype | None = None) -> None:
+        self.model, self.loss = model, loss
         self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
         self.inputs = channels_last(part.inputs)
         self.flat = flatten(model)
@@ -54,44 +53,44 @@ class Sequential:
         self.y = self.flat[: count(model)]  # without running statistics
         self.anchor = torch.empty_like(self.y)
         self.normalised = self.y.numel() < self.flat.numel()
-        self.frozen = self.still = 0  # parameter tensors, and numbers in them, that steps do not change
+        self.frozen = self.frozen_size = 0  # parameter tensors, and numbers in them, that steps do not change
         self.product = self.flat.dtype if product is None else product
         self.stochastic = not all(type(layer) in DETERMINISTIC for layer in model.modules())
         self.total = torch.zeros((), dtype=torch.float64, device=self.flat.device)  # loss of the newest batch, summed
-        self.chain = self._by_hand(self.parameters)
+        self.manual_step = self._by_hand(self.parameters)
         self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
-        if self.chain:
-            classes = len(self.chain.last.bias)
-            targets = self.chain.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
+        if self.manual_step:
+            classes = len(self.manual_step.last.bias)
+            targets = self.manual_step.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
             self.targets = targets[0].T.contiguous()
         self.slope: Slope | None = None
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
         self.draws = torch.Generator()  # of the objective and the privacy of the client that trains now
         self.round = 0
-        self.programs: dict[tuple, Program] = {}
+        self.steps: dict[tuple, CudaGraph] = {}
 
-    def _by_hand(self, moved: list[Tensor]) -> conv_kernels.Chain | None:
-        """The model as a chain whose steps change `moved`, if there are steps by hand for it."""
+    def _by_hand(self, moved: list[Tensor]) -> conv_kernels.ManualStep | None:
+        """The model's step by hand, which changes `moved`, if there is one."""
         if self.product != self.flat.dtype or not isinstance(self.loss, ClosedForm):
             return None
-        return conv_kernels.Chain(self.model, self.loss, moved) if conv_kernels.supports(self.model) else None
+        return conv_kernels.ManualStep(self.model, self.loss, moved) if conv_kernels.supports(self.model) else None
 
     # -- with momentum only: z of Work -----------------------------------------------------------
     @cached_property
-    def leader(self) -> Tensor:
+    def z(self) -> Tensor:
         """z, laid out as y."""
         return torch.empty_like(self.y)
 
     @cached_property
-    def leaders(self) -> list[Tensor]:
-        """z of each parameter, views of `leader`."""
-        return self._views(self.leader)
+    def z_views(self) -> list[Tensor]:
+        """z of each parameter, views of `z`."""
+        return self._views(self.z)
 
     @cached_property
-    def leading(self) -> conv_kernels.Chain | None:
-        """The chain that steps on y and changes z."""
-        return self._by_hand(self.leaders)
+    def manual_step_of_z(self) -> conv_kernels.ManualStep | None:
+        """A step on y that changes z."""
+        return self._by_hand(self.z_views)
 
     # -- with AdamW only ---------------------------------------------------------------------------
     @cached_property
@@ -104,14 +103,14 @@ class Sequential:
         return self._views(self.moments[0]), self._views(self.moments[1])
 
     @cached_property
-    def heading(self) -> Tensor:
+    def direction_step(self) -> Tensor:
         """What a direction that all clients share adds to each step, [P]."""
         return torch.empty_like(self.y)
 
     @cached_property
-    def headings(self) -> list[Tensor]:
-        """Heading of each parameter."""
-        return self._views(self.heading)
+    def direction_step_views(self) -> list[Tensor]:
+        """`direction_step` of each parameter."""
+        return self._views(self.direction_step)
 
     @cached_property
     def anchors(self) -> list[Tensor]:
@@ -142,10 +141,14 @@ class Sequential:
         # Captured steps hold these.
         if constants != (self.frozen, self.objective, self.privacy) or not same_function(work.slope, self.slope):
             self.slope, (self.frozen, self.objective, self.privacy) = work.slope, constants
-            self.still = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
-            self.programs.clear()
-        for asked, what in ((work.momentum, "momentum"), (work.force, "a force"), (local.privacy, "private gradients")):
-            if asked and local.optimizer != "sgd":
+            self.frozen_size = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
+            self.steps.clear()
+        for wanted, what in (
+            (work.momentum, "momentum"),
+            (work.force, "a force"),
+            (local.privacy, "private gradients"),
+        ):
+            if wanted and local.optimizer != "sgd":
                 raise ValueError(f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have")
         self.model.train()
         gpu = [self.flat.device] if self.flat.device.type == "cuda" else []
@@ -169,10 +172,10 @@ class Sequential:
         samples, offset = self.sizes[client], self.offsets[client]
         batch = local.batch(samples)
         self.flat.copy_(work.start[place])
-        pull = follow = adam = away = None
+        prox = averaging = adam = away = None
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
-            self.leader.copy_(self.y)
-            follow = self.flat.new_tensor(1 - work.momentum)
+            self.z.copy_(self.y)
+            averaging = self.flat.new_tensor(1 - work.momentum)
             rate /= 1 - work.momentum
         if local.optimizer == "adamw":
             for moment in self.moments:
@@ -180,10 +183,10 @@ class Sequential:
         scale = rate if local.optimizer == "sgd" else 1.0
         if work.prox is not None and work.anchor is not None and work.prox[place]:
             self.anchor.copy_(work.anchor[place, : self.y.numel()])
-            pull = self.flat.new_tensor(scale * float(work.prox[place]))
-        drifted = work.direction is not None and work.mix > 0
-        if drifted:
-            torch.mul(work.direction, scale * work.mix, out=self.heading)
+            prox = self.flat.new_tensor(scale * float(work.prox[place]))
+        direction = work.direction if work.mix > 0 else None
+        if direction is not None:
+            torch.mul(direction, scale * work.mix, out=self.direction_step)
         decay = rate * local.weight_decay if local.optimizer == "sgd" else 0.0
         first, steps = None, 0
         for epoch in range(local.passes if samples else 0):
@@ -204,13 +207,13 @@ class Sequential:
                     away = self.y * decay
                     if work.force:
                         away += rate * work.force(self.y, place)
-                    away[: self.still] = 0
-                if away is not None and follow is not None:
-                    self.leader.sub_(away)
-                kind = (pull is not None, follow is not None, measured, adam is not None, drifted)
-                program = self._program(len(y), *kind)
-                program(x, y, targets, weight, pull, follow, adam)
-                if away is not None and follow is None:
+                    away[: self.frozen_size] = 0
+                if away is not None and averaging is not None:
+                    self.z.sub_(away)
+                kind = (prox is not None, averaging is not None, measured, adam is not None, direction is not None)
+                step = self._captured_step(len(y), *kind)
+                step(x, y, targets, weight, prox, averaging, adam)
+                if away is not None and averaging is None:
                     self.y.sub_(away)
                 if measured:
                     first = self.total / len(y)
@@ -224,16 +227,18 @@ class Sequential:
         if self.flat.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _program(self, size: int, pulled: bool, heavy: bool, measured: bool, adaptive: bool, drifted: bool) -> Program:
+    def _captured_step(
+        self, size: int, proximal: bool, momentum: bool, measured: bool, adamw: bool, direction: bool
+    ) -> CudaGraph:
         """The step on a batch of `size`; `measured` leaves the sum of its losses in `total`."""
-        key = (size, pulled, heavy, measured, adaptive, drifted)
-        if key not in self.programs:
-            while len(self.programs) >= PROGRAMS:
-                self.programs.pop(next(iter(self.programs)))
-            state = [self.flat, *([self.leader] if heavy else []), *(self.moments if adaptive else [])]
+        key = (size, proximal, momentum, measured, adamw, direction)
+        if key not in self.steps:
+            while len(self.steps) >= KEPT_STEPS:
+                self.steps.pop(next(iter(self.steps)))
+            state = [self.flat, *([self.z] if momentum else []), *(self.moments if adamw else [])]
             graph = not (self.objective or self.privacy)  # they draw numbers
-            self.programs[key] = Program(partial(_step, self, measured, drifted), state, self.flat.device, graph)
-        return self.programs[key]
+            self.steps[key] = CudaGraph(partial(_step, self, measured, direction), state, self.flat.device, graph)
+        return self.steps[key]
 
 
 def _adam_factors(rate: float, weight_decay: float, step: int) -> list[float]:
@@ -244,40 +249,39 @@ def _adam_factors(rate: float, weight_decay: float, step: int) -> list[float]:
 def _step(
     backend: Sequential,
     measured: bool,
-    drifted: bool,
+    direction: bool,
     inputs: Tensor,
     labels: Tensor,
     targets: Tensor,
     weight: Tensor,
-    pull: Tensor | None,
-    follow: Tensor | None,
+    prox: Tensor | None,
+    averaging: Tensor | None,
     adam: Tensor | None,
 ) -> None:
-    """One local step; `weight` is (1 - mix) rate / batch size, `pull` is rate x prox.
+    """One local step; `weight` is (1 - mix) rate / batch size, `prox` is rate x prox.
 
-    With momentum they are those of z. With AdamW `weight` is (1 - mix) / batch size, `pull` is prox and `adam` are the
+    With momentum they are those of z. With AdamW `weight` is (1 - mix) / batch size, `prox` is prox and `adam` are the
     factors of the step.
     """
-    chain = backend.chain if follow is None else backend.leading
-    special = backend.frozen or backend.objective or backend.privacy
-    by_hand = chain and pull is None and adam is None and not special
-    if by_hand and len(labels) <= samples_at_once(inputs, labels):
-        total = chain.step(inputs, targets.T, weight, measured, backend.slope)
+    manual_step = backend.manual_step if averaging is None else backend.manual_step_of_z
+    special = backend.frozen or backend.objective or backend.privacy or prox is not None or adam is not None
+    if manual_step is not None and not special and len(labels) <= samples_at_once(inputs, labels):
+        total = manual_step(inputs, targets.T, weight, measured, backend.slope)
         if total is not None:
             backend.total.copy_(total)
     else:
         gradients = _gradients(backend, inputs, labels, weight)
-        if drifted and adam is not None:
-            torch._foreach_add_(gradients, backend.headings[backend.frozen :])
+        if direction and adam is not None:
+            torch._foreach_add_(gradients, backend.direction_step_views[backend.frozen :])
         if adam is None:
-            _descend(backend, gradients, pull, follow)
+            _descend(backend, gradients, prox, averaging)
         else:
-            _adamw(backend, gradients, pull, adam)
-    if drifted and adam is None:
-        moved = backend.y if follow is None else backend.leader
-        moved[backend.still :].sub_(backend.heading[backend.still :])
-    if follow is not None:
-        backend.y.lerp_(backend.leader, follow)
+            _adamw(backend, gradients, prox, adam)
+    if direction and adam is None:
+        moved = backend.y if averaging is None else backend.z
+        moved[backend.frozen_size :].sub_(backend.direction_step[backend.frozen_size :])
+    if averaging is not None:
+        backend.y.lerp_(backend.z, averaging)
 
 
 def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor) -> list[Tensor]:
@@ -316,26 +320,26 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
     return gradients
 
 
-def _descend(backend: Sequential, gradients: list[Tensor], pull: Tensor | None, follow: Tensor | None) -> None:
+def _descend(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, averaging: Tensor | None) -> None:
     """The step of y or, with momentum, of z."""
-    y, anchor = backend.y[backend.still :], backend.anchor[backend.still :]
-    if pull is not None and follow is None:
-        y.lerp_(anchor, pull)
-    elif pull is not None:
-        backend.leader[backend.still :].addcmul_(anchor - y, pull)
-    moved = backend.parameters if follow is None else backend.leaders
+    y, anchor = backend.y[backend.frozen_size :], backend.anchor[backend.frozen_size :]
+    if prox is not None and averaging is None:
+        y.lerp_(anchor, prox)
+    elif prox is not None:
+        backend.z[backend.frozen_size :].addcmul_(anchor - y, prox)
+    moved = backend.parameters if averaging is None else backend.z_views
     torch._foreach_sub_(moved[backend.frozen :], gradients)
 
 
-def _adamw(backend: Sequential, gradients: list[Tensor], pull: Tensor | None, adam: Tensor) -> None:
+def _adamw(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, adam: Tensor) -> None:
     """Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, algorithm 2."""
     rate, correction, left = adam
     y = backend.parameters[backend.frozen :]
     mean, square = (views[backend.frozen :] for views in backend.moment_views)
-    if pull is not None:
+    if prox is not None:
         away = torch._foreach_sub(y, backend.anchors[backend.frozen :])
-        torch._foreach_mul_(away, pull)
-        gradients = torch._foreach_add(gradients, away)
+        torch._foreach_mul_(away, prox)
+        gradients = list(torch._foreach_add(gradients, away))
     torch._foreach_lerp_(mean, gradients, 1 - BETAS[0])
     torch._foreach_mul_(square, BETAS[1])
     torch._foreach_addcmul_(square, gradients, gradients, 1 - BETAS[1])

@@ -1,4 +1,7 @@
-"""Backend for dense models: the clients of a round in blocks of like size, each a stack of models."""
+"""Backend for dense models: the clients of a round in blocks of like size, each a stack of models.
+
+Saves kernel launches and autograd: a step of all models of a block is one batched product for each layer.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -7,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fairfl.simulation.backends.dense_kernels import Chain
+from fairfl.simulation.backends.dense_kernels import ModelStack
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
 from fairfl.simulation.backends.stacked_block import Block, Shape
 from fairfl.simulation.clients import Part
-from fairfl.simulation.losses import LOSSES
+from fairfl.simulation.losses import ClosedForm
 
 # Bytes of parameters that a block may have on a CPU. A few models stay in the caches between forward and backward:
 # an MLP of 199,210 parameters, 10 clients, batches of 10, takes 126 ms a round with all ten at once, 96 ms with five,
@@ -29,8 +32,8 @@ KEPT_BYTES = {"cpu": 2**27, "cuda": 2**32}
 class Stacked:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
-    def __init__(self, model: nn.Sequential, loss: str, part: Part, product: torch.dtype | None = None) -> None:
-        self.model, self.loss, self.part = model, LOSSES[loss], part
+    def __init__(self, model: nn.Sequential, loss: ClosedForm, part: Part, product: torch.dtype | None = None) -> None:
+        self.model, self.loss, self.part = model, loss, part
         self.product = product or part.inputs.dtype
         self.kind = part.inputs.device.type
         self.size = sum(p.numel() for p in model.parameters())
@@ -62,23 +65,23 @@ class Stacked:
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         if work.force:
             raise ValueError("backend stacked knows no forces: the algorithm must say requires_sequential = True")
-        given = [self.part.sizes[client] for client in work.clients]
+        unsorted = [self.part.sizes[client] for client in work.clients]
         if local.single:
-            given = [local.batch(count) if count else 0 for count in given]
+            unsorted = [local.batch(count) if count else 0 for count in unsorted]
         # Blocks of like sizes need little padding.
-        places = sorted(range(len(given)), key=lambda place: -given[place])
-        counts = [given[place] for place in places]
-        work = work if counts == given else work.of(places)
+        places = sorted(range(len(unsorted)), key=lambda place: -unsorted[place])
+        counts = [unsorted[place] for place in places]
+        work = work if counts == unsorted else work.of(places)
         delta = work.start.new_empty(len(counts), self.size)
         measured = []
         for first, last in self._cuts(counts, local):
             block = self._block(counts[first:last], local, work, losses)
-            own = work if last - first == len(counts) else work.of(slice(first, last))
-            block.train(own, counts[first:last], local, round, delta[first:last])
+            piece = work if last - first == len(counts) else work.of(slice(first, last))
+            block.train(piece, counts[first:last], local, round, delta[first:last])
             if losses:
                 measured.append(block.start_loss)
         loss = torch.cat(measured) if losses else None
-        if counts == given:
+        if counts == unsorted:
             return Trained(delta, loss)
         back = torch.tensor(places).argsort().to(delta.device)
         return Trained(delta[back], None if loss is None else loss[back])
@@ -100,24 +103,28 @@ class Stacked:
                 yield first, place
                 first = place
 
-    def _block(self, counts: list[int], local: LocalTraining, work: Work, measured: bool) -> Block:
+    def _block(self, counts: list[int], local: LocalTraining, work: Work, start_losses: bool) -> Block:
         width = max(1, counts[0])
         if self.kind != "cpu" and len(set(counts)) > 1:
             # A captured graph serves one width. Few widths mean few captures.
             unit = local.batch(width) if local.batch(width) < width else 64
             width = -(-width // unit) * unit
         batch = local.batch(width)
-        pulled, single = work.prox is not None, local.steps(width) == 1
-        drifted = work.direction is not None and work.mix > 0
-        picked = local.single and any(local.batch(n) < n for n in map(self.part.sizes.__getitem__, work.clients))
+        proximal, single = work.prox is not None, local.steps(width) == 1
+        direction = work.direction is not None and work.mix > 0
+        first_batch_only = local.single and any(
+            local.batch(n) < n for n in map(self.part.sizes.__getitem__, work.clients)
+        )
         frozen = self._frozen_layers(work.frozen)
-        once = self.kind == "cpu" and single and not pulled and not drifted and not frozen
-        heavy = work.momentum != 0 and not single  # a single step does not know of momentum
-        shape = Shape(len(counts), width, batch, once, pulled, heavy, measured, frozen, drifted, picked)
+        borrowed = self.kind == "cpu" and single and not proximal and not direction and not frozen
+        momentum = work.momentum != 0 and not single  # a single step does not know of momentum
+        shape = Shape(
+            len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, direction, first_batch_only
+        )
         if shape not in self.blocks:
             while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
                 self.blocks.pop(next(iter(self.blocks)))
             like = self.part.inputs.new_empty(0)
-            chain = Chain(self.model, len(counts), self.loss, like, self.product, once, heavy, frozen)
-            self.blocks[shape] = Block(shape, chain, self.part)
+            stack = ModelStack(self.model, len(counts), self.loss, like, self.product, borrowed, momentum, frozen)
+            self.blocks[shape] = Block(shape, stack, self.part)
         return self.blocks[shape]

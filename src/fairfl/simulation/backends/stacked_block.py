@@ -1,4 +1,7 @@
-"""Some clients of a round with their samples: one epoch of local SGD as a program on tensors of fixed shape."""
+"""Some clients of a round with their samples: one epoch of local SGD on tensors of fixed shape.
+
+Saves kernel launches: the models are one stack, and on a GPU the epoch is one CUDA graph.
+"""
 
 from dataclasses import dataclass
 
@@ -6,79 +9,81 @@ import torch
 from torch import Tensor
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends.cuda_graph import Program, same_function
-from fairfl.simulation.backends.dense_kernels import Chain
+from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
+from fairfl.simulation.backends.dense_kernels import ModelStack
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
 from fairfl.simulation.clients import Part
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a block can take in."""
+    """What a block is made for."""
 
     models: int
     width: int  # samples of each model; clients with less are padded with samples of weight 0
     batch: int
-    once: bool  # a single step on a full batch
-    pulled: bool  # proximal term
-    heavy: bool  # momentum
-    measured: bool  # losses at the start
-    frozen: int = 0  # layers that take no steps
-    drifted: bool = False  # a direction that all models share
-    picked: bool = False  # the samples are the first batch of a client that has more
+    borrowed: bool  # a single step on a full batch from models that are read where they are, and not copied
+    proximal: bool
+    momentum: bool
+    start_losses: bool  # losses before the first step
+    frozen_layers: int = 0  # layers that take no steps
+    direction: bool = False  # the models share one
+    first_batch_only: bool = False  # the samples are the first batch of a client that has more
 
 
 class Block:
     """Models in rows, samples in columns."""
 
-    def __init__(self, shape: Shape, chain: Chain, part: Part) -> None:
-        self.shape, self.chain, self.part = shape, chain, part
+    def __init__(self, shape: Shape, stack: ModelStack, part: Part) -> None:
+        self.shape, self.stack, self.part = shape, stack, part
         models, width, like = shape.models, shape.width, part.inputs.new_empty(0)
         self.flat = part.inputs.flatten(1)
-        self.alone = models == 1 and shape.batch == width and not shape.picked  # the samples are used where they are
+        self.in_place = (
+            models == 1 and shape.batch == width and not shape.first_batch_only
+        )  # samples are used where they are
         self.rows = torch.empty(models, width, dtype=torch.int64)
-        self.inputs = like.new_empty(0 if self.alone else models, width, self.flat.shape[1], dtype=chain.product)
-        self.targets = like.new_empty(models, chain.classes, width)
+        self.inputs = like.new_empty(0 if self.in_place else models, width, self.flat.shape[1], dtype=stack.product)
+        self.targets = like.new_empty(models, stack.classes, width)
         self.weights = like.new_empty(models, 1, width)
         steps = -(-width // shape.batch)
-        self.pull = like.new_zeros(steps, models, 1, 1) if shape.pulled else None
-        self.follow = like.new_zeros(steps, models, 1, 1) if shape.heavy else None
-        self.drift = like.new_zeros(steps, models, 1, 1) if shape.drifted else None
-        self.losses = like.new_empty(models, width) if shape.measured else None
-        own = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
-        self.bytes = own + chain.bytes(shape.batch)
+        self.prox = like.new_zeros(steps, models, 1, 1) if shape.proximal else None
+        self.averaging = like.new_zeros(steps, models, 1, 1) if shape.momentum else None
+        self.direction_rate = like.new_zeros(steps, models, 1, 1) if shape.direction else None
+        self.losses = like.new_empty(models, width) if shape.start_losses else None
+        samples = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
+        self.bytes = samples + stack.bytes(shape.batch)
         self.counts: list[int] = []
-        self.holds: list[int] | None = None  # the clients whose samples lie here, if another epoch may use them again
+        self.loaded: list[int] | None = None  # the clients whose samples are here, if another epoch may use them again
         self.generators: list[torch.Generator] = []
         self.slope: Slope | None = None
-        self.program = self._program()
+        self.epoch = self._captured_epoch()
 
-    def _program(self) -> Program:
-        # The one step of `once` reads the models where they are, in another place each round.
-        fixed = not (self.chain.dropouts or self.shape.once)
-        return Program(self._epoch, self.chain.state, self.weights.device, graph=fixed)
+    def _captured_epoch(self) -> CudaGraph:
+        # The one step on borrowed models reads the models where they are, in another place each round.
+        fixed = not (self.stack.dropouts or self.shape.borrowed)
+        return CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)
 
     def _epoch(
         self,
         inputs: Tensor,
         targets: Tensor,
         weights: Tensor,
-        pull: Tensor | None,
-        follow: Tensor | None,
-        drift: Tensor | None,
+        prox: Tensor | None,
+        averaging: Tensor | None,
+        direction_rate: Tensor | None,
     ) -> None:
         for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
             window = slice(first, first + self.shape.batch)
-            if self.chain.dropouts:
+            if self.stack.dropouts:
                 real = [min(max(n - first, 0), self.shape.batch) for n in self.counts]
-                self.chain.draw_from(list(zip(self.generators, real, strict=True)))
-            self.chain.step(
+                self.stack.draw_from(list(zip(self.generators, real, strict=True)))
+            self.stack.step(
                 inputs[:, window],
                 targets[..., window],
                 weights[..., window],
-                None if pull is None else pull[step],
-                None if follow is None else follow[step],
-                None if drift is None else drift[step],
+                None if prox is None else prox[step],
+                None if averaging is None else averaging[step],
+                None if direction_rate is None else direction_rate[step],
                 self.slope,
                 self.losses if first == 0 else None,
             )
@@ -87,28 +92,28 @@ class Block:
         """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
         if not same_function(work.slope, self.slope):  # a captured graph holds the slope
             self.slope = work.slope
-            self.program = self._program()
-        self._weigh(work, counts)
-        if self.chain.dropouts:
+            self.epoch = self._captured_epoch()
+        self._set_weights(work, counts)
+        if self.stack.dropouts:
             seeds = [dropout_seed(local, round, client) for client in work.clients]
             self.generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        if self.shape.once:
-            self.chain.borrow(work.start, out)
+        if self.shape.borrowed:
+            self.stack.borrow(work.start, out)
         else:
-            self.chain.load(work.start, work.anchor, work.direction if self.shape.drifted else None)
+            self.stack.load(work.start, work.anchor, work.direction if self.shape.direction else None)
         for epoch in range(local.passes):
             self._gather(work.clients, local, round, epoch)
-            self.program(self.inputs, self.targets, self.weights, self.pull, self.follow, self.drift)
+            self.epoch(self.inputs, self.targets, self.weights, self.prox, self.averaging, self.direction_rate)
             if epoch == 0 and self.losses is not None:
                 self.start_loss = (self.shares.to(self.losses.device) * self.losses).sum(1)
-        if not self.shape.once:
-            self.chain.moved(out)
-        self.chain.release()
+        if not self.shape.borrowed:
+            self.stack.moved(out)
+        self.stack.release()
 
-    def _weigh(self, work: Work, counts: list[int]) -> None:
-        """Weight of each sample: (1 - mix) rate / size of its batch; 0 for padding. Pull of each step: rate x prox.
+    def _set_weights(self, work: Work, counts: list[int]) -> None:
+        """Weight of each sample: (1 - mix) rate / size of its batch; 0 for padding. `prox` of each step: rate x prox.
 
-        With momentum both are those of z, see Work, and y follows z.
+        With momentum both are those of z, see Work, and y is averaged with z.
         """
         if counts != self.counts:
             self.counts = counts
@@ -119,35 +124,35 @@ class Block:
             self.shares = torch.where(place < n, 1 / size, 0.0 / n)
             self.portions = self.shares.nan_to_num(0).unsqueeze(1)
             # A client whose epoch is over must stand still.
-            self.begun = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
+            self.active = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
         rate = work.rate
-        if self.follow is not None:
+        if self.averaging is not None:
             rate = rate / (1 - work.momentum)
-            self.follow.copy_((self.begun * (1 - work.momentum))[:, :, None, None])
+            self.averaging.copy_((self.active * (1 - work.momentum))[:, :, None, None])
         self.weights.copy_(self.portions * ((1 - work.mix) * rate)[:, None, None])
-        if self.drift is not None:
-            self.drift.copy_((self.begun * (work.mix * rate))[:, :, None, None])
-        if self.pull is not None and work.prox is not None:
-            self.pull.copy_((self.begun * (rate * work.prox))[:, :, None, None])
+        if self.direction_rate is not None:
+            self.direction_rate.copy_((self.active * (work.mix * rate))[:, :, None, None])
+        if self.prox is not None and work.prox is not None:
+            self.prox.copy_((self.active * (rate * work.prox))[:, :, None, None])
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""
         sizes = [self.part.sizes[client] for client in clients]
-        whole = not self.shape.picked and all(local.batch(n) >= n for n in sizes)
-        if whole and self.holds == clients:
+        whole = not self.shape.first_batch_only and all(local.batch(n) >= n for n in sizes)
+        if whole and self.loaded == clients:
             return
-        self.holds = list(clients) if whole else None
+        self.loaded = list(clients) if whole else None
         offsets, samples = self.part.offsets, len(self.part.labels)
         for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
             torch.add(order(size, local, round, client, epoch)[:n], offsets[client], out=row[:n])
             row[n:] = min(offsets[client], samples - 1)
         rows = self.rows.flatten().to(self.part.labels.device)
-        if self.alone:
+        if self.in_place:
             first = min(offsets[clients[0]], samples - self.shape.width)
-            self.inputs = self.flat[first : first + self.shape.width].unsqueeze(0).to(self.chain.product)
+            self.inputs = self.flat[first : first + self.shape.width].unsqueeze(0).to(self.stack.product)
         elif self.inputs.dtype == self.flat.dtype:
             torch.index_select(self.flat, 0, rows, out=self.inputs.view(-1, self.flat.shape[1]))
         else:
             self.inputs.view(-1, self.flat.shape[1]).copy_(self.flat[rows])
         labels = self.part.labels[rows].view(self.rows.shape)
-        self.targets.copy_(self.chain.loss.targets(labels, self.chain.classes, self.targets.dtype))
+        self.targets.copy_(self.stack.loss.targets(labels, self.stack.classes, self.targets.dtype))
