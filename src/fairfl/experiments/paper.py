@@ -129,8 +129,8 @@ class Consistency(Strict):
     text: str = Field("", description="what should hold, in words")
 
 
-class Artifact(Strict):
-    """A table or a figure."""
+class SelectedArtifact(Strict):
+    """A table or a figure, or the part of it with the settings that config.yaml selects."""
 
     kind: Literal["table", "figure", "illustration", "static_table"]
     title: str = Field(description="as the paper calls it: 'Table 8'")
@@ -211,6 +211,10 @@ class Artifact(Strict):
     def _different(cls, value: list[str]) -> list[str]:
         plain.different(value)
         return value
+
+
+class Artifact(SelectedArtifact):
+    """A table or a figure."""
 
     @model_validator(mode="after")
     def _shape(self) -> "Artifact":

@@ -1,8 +1,8 @@
 """python -m fairfl.jobs.claims: the claims of the papers, judged on our numbers and on theirs."""
 
 from fairfl.experiments.workload import load_workload
+from fairfl.reporting.cells import csv_text
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines
-from fairfl.reporting.results import csv_text
 from fairfl.runtime import atomic, cli, job
 
 

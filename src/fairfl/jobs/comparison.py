@@ -1,8 +1,8 @@
 """python -m fairfl.jobs.comparison: every number of every table and figure beside the paper's."""
 
 from fairfl.experiments.workload import load_workload
+from fairfl.reporting.cells import csv_text
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines
-from fairfl.reporting.results import csv_text
 from fairfl.runtime import atomic, cli, job
 
 

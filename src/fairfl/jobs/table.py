@@ -7,7 +7,7 @@ from fairfl.runtime import atomic, cli, job
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.reporting.inputs import read_spec  # here: the planner must not import pandas
+    from fairfl.reporting.artifact import ArtifactSpec  # here: the planner must not import pandas
     from fairfl.reporting.tables.table import table
 
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.table", description=__doc__)
@@ -15,7 +15,7 @@ def main(argv: list[str] | None = None) -> None:
     for kind in ("csv", "md", "tex"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the table as .{kind}")
     args = parser.parse_args(argv)
-    spec = read_spec(args.spec)
+    spec = job.spec_of(args, ArtifactSpec)
     outputs = args.csv, args.md, args.tex
     with job.run_context(args, *outputs):
         for path, text in zip(outputs, table(spec), strict=True):

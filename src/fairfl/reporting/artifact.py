@@ -1,52 +1,88 @@
-"""The spec of an artifact: all that a table or figure is made from but its files."""
+"""The spec of an artifact: all that a table or figure is made from, and the files that hold its numbers."""
 
 import math
-from typing import Any
+from typing import Literal
 
+from pydantic import Field
+
+from fairfl.experiments.base import JobSpec, Strict
+from fairfl.experiments.paper import Metric, SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.reporting.changes import changed_by_scale
-from fairfl.reporting.sources import reconstructed, unprinted, used_values
+from fairfl.reporting.sources import UsedValue, reconstructed, unprinted, used_values
 
 # Keys of a setting that matter to numbers of these origins only.
 _ALSO = {"tuned": "tuning", "timed": "timing"}
 
 
-def artifact_spec(workload: Workload, name: str) -> dict[str, Any]:
+class SettingFacts(Strict):
+    """What an artifact says about a setting."""
+
+    data: str = Field(description="label of the data set: 'digits (stand-in for emnist)'")
+    rounds: int = Field(gt=0)
+    seeds: int = Field(gt=0, description="number of seeds")
+    changed: list[str] = Field(description="what the scale changed: 'rounds: 100 -> 10'")
+    tuned: Literal["rates", "all"] | None = Field(None, description="what runs take from the tuning here")
+    configured: dict[str, float | None] = Field(
+        default_factory=dict, description="what the setting says about itself, by metric id; null: without limit"
+    )
+    unprinted: str = Field("", description="which of its values the paper does not print")
+
+
+class ArtifactSpec(JobSpec):
     """Spec of a table or figure: its YAML without caption and claims, titles of algorithms and metrics.
 
     Captions and claims stand on the page, so that another wording draws nothing again.
     """
-    paper, key, spec = workload.artifacts[name]
+
+    paper: str
+    id: str
+    artifact: SelectedArtifact
+    metrics: dict[str, Metric]
+    algorithms: dict[str, str] = Field(description="algorithm -> title")
+    reconstructed: list[str] = Field(default_factory=list, description="algorithms without formulas in the paper")
+    used: list[UsedValue] = Field(default_factory=list, description="hyper-parameters, for a table of them")
+    scale: str
+    settings: dict[str, SettingFacts]
+    files: dict[str, dict[str, str]] = Field(
+        default_factory=dict, description="kind -> setting, run, artifact or <setting>/<algorithm> -> path"
+    )
+    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+
+    @property
+    def name(self) -> str:
+        """'eagle_table8'."""
+        return f"{self.paper}_{self.id}"
+
+
+def artifact_spec(workload: Workload, name: str) -> ArtifactSpec:
+    """The spec of a selected artifact, without its files."""
+    paper, key, artifact = workload.artifacts[name]
     source = workload.papers[paper]
-    algorithms = {row.algorithm for row in spec.rows}
-    return {
-        "paper": paper,
-        "id": key,
-        "artifact": spec.model_dump(mode="json", exclude={"caption", "claims", "assumed", "notes"}),
-        "metrics": {m: source.metrics[m].model_dump(mode="json") for m in spec.columns},
-        "algorithms": {a: source.algorithms[a].title for a in sorted(algorithms)},
-        "reconstructed": sorted(filter(reconstructed, algorithms)),
-        **({"used": used_values(workload, paper)} if spec.content == "used" else {}),
-        "scale": workload.scale.scale,
-        "settings": {
-            name: {
-                "data": workload.settings[name].data.label,
-                "rounds": workload.settings[name].rounds,
-                "seeds": len(workload.settings[name].seeds),
-                "changed": changed_by_scale(workload, name, *(_ALSO[kind] for kind in spec.origins if kind in _ALSO)),
-                "tuned": tuning.applies
-                if workload.config.tuned and (tuning := workload.settings[name].tuning)
-                else None,
-                **({"says": _configured(workload, name)} if "setting" in spec.origins else {}),
-                "unprinted": unprinted(workload.papers[workload.paper_of[name]].settings[name]),
-            }
-            for name in spec.settings
-        },
-    }
-
-
-def _configured(workload: Workload, setting: str) -> dict[str, float | None]:
-    """What a setting says about itself, by metric id; null is without limit, for which JSON has no number."""
-    values = configured(workload.settings[setting].training())
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+    algorithms = sorted({row.algorithm for row in artifact.rows})
+    also = [_ALSO[kind] for kind in artifact.origins if kind in _ALSO]
+    settings = {}
+    for setting in artifact.settings:
+        here, tuning = workload.settings[setting], workload.settings[setting].tuning
+        values = configured(here.training()) if "setting" in artifact.origins else {}
+        settings[setting] = SettingFacts(
+            data=here.data.label,
+            rounds=here.rounds,
+            seeds=len(here.seeds),
+            changed=changed_by_scale(workload, setting, *also),
+            tuned=tuning.applies if workload.config.tuned and tuning else None,
+            configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
+            unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
+        )
+    return ArtifactSpec(
+        paper=paper,
+        id=key,
+        artifact=artifact.model_copy(update={"caption": "", "claims": [], "assumed": {}, "notes": []}),
+        metrics={metric: source.metrics[metric] for metric in artifact.columns},
+        algorithms={algorithm: source.algorithms[algorithm].title for algorithm in algorithms},
+        reconstructed=list(filter(reconstructed, algorithms)),
+        used=used_values(workload, paper) if artifact.content == "used" else [],
+        scale=workload.scale.scale,
+        settings=settings,
+    )

@@ -22,22 +22,21 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin
-from fairfl.reporting.changes import changed_by_scale, changed_keys
-from fairfl.reporting.claims.contradictions import Found, contradictions
-from fairfl.reporting.marks import Known
-from fairfl.reporting.results import (
+from fairfl.reporting.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
     Cell,
-    Values,
+    Cells,
     digits_of,
     expanded,
     key_of,
     metric_of,
     number_text,
-    ours,
-    reported,
 )
+from fairfl.reporting.changes import changed_by_scale, changed_keys
+from fairfl.reporting.claims.contradictions import Contradictions, contradictions
+from fairfl.reporting.marks import Known
+from fairfl.reporting.results import results_of
 from fairfl.reporting.sources import known
 from fairfl.reporting.units import half_unit
 from fairfl.runtime.errors import FairflError
@@ -132,33 +131,32 @@ class _Table:
     name: str
     paper: str
     artifact: Artifact
-    here: Values
-    printed: Values
-    against: Found
+    here: Cells
+    printed: Cells
+    against: Contradictions
 
     def lines(self) -> Iterator[ComparisonLine]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
         done = set()
         for setting in self.artifact.settings:
-            for variant, said in self.rows_in(setting):
+            for variant, provenance in self.rows_in(setting):
                 for column in self.artifact.columns_for(variant.algorithm, setting):
-                    for metric in expanded(column, (self.here, setting), (self.printed, setting)):
+                    for metric in expanded(column, setting, self.here, self.printed):
                         done.add(key_of(setting, variant, metric))
-                        yield self.line(setting, variant, metric, said)
+                        yield self.line(setting, variant, metric, provenance)
         for setting, variant, metric in self.printed.cells:
             if (setting, variant, metric) not in done:
                 yield self.line(setting, variant, metric, Known(""))
 
     def rows_in(self, setting: str) -> list[tuple[Variant, Known]]:
-        """(variant, how its hyper-parameters are known) of the setting's rows; a nameless one where numbers belong
-        to no algorithm."""
+        """The variants of the setting's rows, and how they are known; none where numbers belong to no algorithm."""
         if not self.artifact.rows and self.artifact.of_settings:
             return [(NO_VARIANT, Known(""))]
-        rows = self.artifact.rows_in(setting)
-        return [(row.variant, known(row)) for row in rows]
+        return [(row.variant, known(row)) for row in self.artifact.rows_in(setting)]
 
-    def line(self, setting: str, variant: Variant, metric: str, said: Known) -> ComparisonLine:
-        paper, here = (values.find(setting, variant, metric) for values in (self.printed, self.here))
+    def line(self, setting: str, variant: Variant, metric: str, provenance: Known) -> ComparisonLine:
+        paper = self.printed.find(setting, variant, metric)
+        here = self.here.find(setting, variant, metric)
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
         paper_or_none, here_or_none = paper or Cell(None), here or Cell(None)
@@ -186,8 +184,8 @@ class _Table:
             difference=number_text(apart),
             difference_over_spread=number_text(over),
             verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
-            provenance=", ".join(said.words),
-            note="; ".join(filter(None, (said.note, _note(here, metric, str(variant))))),
+            provenance=", ".join(provenance.words),
+            note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant))))),
             reported_note=paper_or_none.note,
             contradiction="; ".join(self.against.get((self.name, key_of(setting, variant, metric)), ())),
             data=self.workload.settings[setting].data.label,
@@ -213,7 +211,7 @@ _DIVERGED = {
 
 
 def _note(here: Cell | None, metric: str, row: str) -> str:
-    """What is to be said about our number."""
+    """How our number came about, or why there is none."""
     parts = [here.note] if here and here.note else []
     if here is None:
         parts.append(_ABSENT[origin(metric)].format(row=row))
@@ -226,11 +224,11 @@ def _note(here: Cell | None, metric: str, row: str) -> str:
 
 def comparison_lines(workload: Workload, root: Path, results: Path) -> list[ComparisonLine]:
     """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
-    here, printed = ours(workload, results), reported(workload, root)
-    against = contradictions(workload.papers, printed)
-    return [
-        line
-        for name, (paper, _, artifact) in workload.artifacts.items()
-        if artifact.kind in MEASURED_KINDS and artifact.columns
-        for line in _Table(workload, name, paper, artifact, here, printed[name], against).lines()
-    ]
+    numbers = results_of(workload, root, results)
+    against = contradictions(workload.papers, numbers.reported)
+    lines: list[ComparisonLine] = []
+    for name, (paper, _, artifact) in workload.artifacts.items():
+        if artifact.kind in MEASURED_KINDS and artifact.columns:
+            printed = numbers.reported.get(name, Cells())
+            lines += _Table(workload, name, paper, artifact, numbers.ours, printed, against).lines()
+    return lines

@@ -7,13 +7,13 @@ files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
 import importlib
 import io
 import textwrap
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfl.experiments.plugins import names
 from fairfl.reporting import style
+from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import Inputs, NothingRun, labels
 from fairfl.reporting.notes import note
 from fairfl.runtime.errors import FairflError
@@ -24,20 +24,19 @@ PLOTS = "reporting/plots"
 _METADATA = {"pdf": {"CreationDate": None, "Creator": None, "Producer": None}, "png": {"Software": None}}
 
 
-def build(spec: dict[str, Any]) -> tuple[bytes, bytes, str]:
+def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     """(PDF, PNG, CSV) of a figure. Raises FairflError on an unknown plot, a bad option, missing inputs."""
-    artifact = spec["artifact"]
-    where = f"papers/{spec['paper']}.yaml: artifacts.{spec['id']}"
+    plot, file, where = spec.artifact.plot, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}"
     known = names(PLOTS)
-    if artifact["plot"] not in known:
-        raise FairflError(f"{where}.plot: no plot {artifact['plot']!r}{nearest(artifact['plot'], known)}")
-    plot = importlib.import_module(f"fairfl.reporting.plots.{artifact['plot']}")
-    config = check(artifact["options"], plot.Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
+    if plot not in known:
+        raise FairflError(f"{file}: {where}.plot: no plot {plot!r}{nearest(plot, known)}")
+    module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
+    config = check(spec.artifact.options, module.Config, file, f"{where}.options")
     inputs = Inputs(spec)
-    inputs.require(plot.NEEDS)
+    inputs.require(module.NEEDS)
     with style.applied():
         try:
-            figure, frame = plot.draw(inputs, config)
+            figure, frame = module.draw(inputs, config)
         except NothingRun as error:
             figure, frame = _empty(str(error))
         style.footer(figure, footer_text(inputs, getattr(config, "labels", {})))
@@ -51,7 +50,7 @@ def build(spec: dict[str, Any]) -> tuple[bytes, bytes, str]:
 def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
     """What the figure was made from, in small print."""
     spec = inputs.spec
-    head = f"{spec['paper']}, {spec['artifact']['title']}."
+    head = f"{spec.paper}, {spec.artifact.title}."
     made = note(spec, labels(inputs.settings, given), changes=False)
     return " ".join([head, made, *_recovered(inputs), *inputs.remarks])
 
@@ -59,24 +58,24 @@ def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
 def _recovered(inputs: Inputs) -> list[str]:
     """Which rows have hyper-parameters that the paper does not print, and which algorithms are reconstructions."""
     groups: dict[str, list[str]] = {}
-    for row, told in zip(inputs.rows, inputs.spec["artifact"]["rows"], strict=True):
-        groups.setdefault(told["provenance"], []).append(row.label)
+    for row, given in zip(inputs.rows, inputs.spec.artifact.rows, strict=True):
+        groups.setdefault(given.provenance, []).append(row.label)
     every = len(groups) == 1
     sentences = [
         f"Hyper-parameters not in the paper, {word}{'' if every else ': ' + ', '.join(dict.fromkeys(names))}."
         for word, names in groups.items()
         if word != "paper"
     ]
-    made_up = [inputs.spec["algorithms"][name] for name in inputs.spec.get("reconstructed", [])]
+    made_up = [inputs.spec.algorithms[name] for name in inputs.spec.reconstructed]
     return sentences + ([f"Reconstructed without its formulas: {', '.join(made_up)}."] if made_up else [])
 
 
-def csv(spec: dict[str, Any], frame: pd.DataFrame) -> str:
+def csv(spec: ArtifactSpec, frame: pd.DataFrame) -> str:
     """The drawn numbers, with the artifact and the data (stand-ins included) on every line."""
     frame = frame.copy()
-    frame.insert(0, "artifact", f"{spec['paper']}_{spec['id']}")
+    frame.insert(0, "artifact", spec.name)
     if "setting" in frame:
-        frame["data"] = frame["setting"].map({key: value["data"] for key, value in spec["settings"].items()})
+        frame["data"] = frame["setting"].map({key: facts.data for key, facts in spec.settings.items()})
     return frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
 
 

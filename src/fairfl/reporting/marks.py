@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairfl.reporting.sources import UsedValue
 
 # How a value is known, from the surest on.
 SURE = ("paper", "confirmed", "inferred", "recalled", "assumed")
@@ -33,26 +36,25 @@ class Known:
 
 def marks(words: Iterable[str]) -> str:
     """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
-    found = set(words)
-    return "".join(mark for word, mark in MARKS.items() if word in found)
+    known = set(words)
+    return "".join(mark for word, mark in MARKS.items() if word in known)
 
 
 def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
     """A sentence for each mark in use; `what` was lost or assumed."""
-    found = set(words)
-    return [f"{mark} {_MEANINGS[word].format(what=what)}." for word, mark in MARKS.items() if word in found]
+    known = set(words)
+    return [f"{mark} {_MEANINGS[word].format(what=what)}." for word, mark in MARKS.items() if word in known]
 
 
 USED_HEADER = ("Algorithm", "Hyper-parameter", "Values in use")
 
 
-def used_lines(values: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+def used_lines(values: "Iterable[UsedValue]") -> list[tuple[str, str, list[str]]]:
     """(title of the algorithm, hyper-parameter, values with marks), one for each hyper-parameter."""
     lines: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
-    for record in values:
-        key = (record["algorithm"], record["hyperparameter"])
-        value = record["value"]
+    for used in values:
+        key, value = (used.algorithm, used.hyperparameter), used.value
         shown = str(value).lower() if value is None or isinstance(value, bool) else str(value)
-        line = lines.setdefault(key, (record["title"], record["hyperparameter"], []))
-        line[2].append(shown + marks([record["provenance"]]))
+        line = lines.setdefault(key, (used.title, used.hyperparameter, []))
+        line[2].append(shown + marks([used.provenance]))
     return list(lines.values())

@@ -1,351 +1,316 @@
-"""Numbers by (setting, variant, metric): ours over seeds, and the papers' own.
+"""The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or judge."""
 
-`Values` is what claims and the comparison ask. Both sides are kept in the unit that the paper prints
-(`metrics.<id>.unit`), so that a constant in a claim means the same on both.
-"""
-
+import contextlib
 import csv
-import io
 import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
 
-from fairfl.experiments.paper import Metric, Paper
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
-from fairfl.reporting import measured
+from fairfl.metrics.statistics import STATISTICS
+from fairfl.reporting.cells import (
+    DIVERGED,
+    MEASURED_KINDS,
+    NO_VARIANT,
+    Cell,
+    Cells,
+    Curve,
+    Key,
+    Metrics,
+    key_of,
+    metric_of,
+    printed_unit,
+)
 from fairfl.reporting.units import counts, factor
+from fairfl.runtime import result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
-Key = tuple[str, Variant, str]  # setting, variant, metric
-
-TIDY_COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "run", "fingerprint")
-REPORTED_COLUMNS = (
-    "artifact", "setting", "algorithm", "hyperparameters", "metric", "value", "spread", "spread_kind", "unit", "note",
-)  # fmt: skip
-# Kinds of artifacts whose numbers are held against the paper's; the others print text or drawings.
-MEASURED_KINDS = ("table", "figure")
-# How the note of a reported cell without a number begins if the paper says that its runs diverged.
-DIVERGED = "diverged"
-NO_VARIANT = Variant("", {})  # what numbers belong to that a setting has
+_TIDY = {name: str for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")}
+_TIDY |= {"seed": int, "value": float}
+_REPORTED = {name: str for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")}
+_REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
+_PARTS = ("train", "validation", "test")
 
 
-# -- metrics ----------------------------------------------------------------------------------
-def metric_of(metrics: Mapping[str, Metric], name: str) -> Metric | None:
-    """The description of a metric; 'gap_client_3' is described by 'gap_client_k' if by nothing else."""
-    return metrics.get(name) or metrics.get(re.sub(r"_\d+$", "_k", name))
+@dataclass
+class Results:
+    """The numbers of some settings. `files`: kind of file -> setting, artifact or <setting>/<algorithm> -> path.
 
-
-def digits_of(metrics: Mapping[str, Metric]) -> Callable[[str], int]:
-    """Printed digits after the point by metric id; 3 for a metric that is not described."""
-
-    def digits(name: str) -> int:
-        described = metric_of(metrics, name)
-        return described.digits if described else 3
-
-    return digits
-
-
-# -- values -----------------------------------------------------------------------------------
-def key_of(setting: str, variant: Variant, metric: str) -> Key:
-    """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
-    owners = {"setting": NO_VARIANT, "algorithm": Variant(variant.algorithm, {})}
-    return setting, owners.get(owner(metric), variant), metric
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One number. For ours: mean and population standard deviation (divide by n) over seeds, or timed repetitions.
-
-    `mean` is None if there is no number: an empty cell of the paper, or at least one seed diverged
-    (a mean over the surviving seeds would flatter the algorithm). `diverged` counts those seeds; it is 1 where the
-    paper says that its runs did. A mean is infinite where `censored` seeds did not reach what rounds are counted to.
+    `metrics_of` a setting are those that its paper describes; `configured` is what settings say about themselves, by
+    metric id. Names in the files of `papers` are checked against them. Everything is read on first use; raises OSError
+    or FairflError, which names file, line and value.
     """
 
-    mean: float | None
-    std: float | None = None
-    seeds: int = 0
-    diverged: int = 0
-    censored: int = 0
-    unit: str = ""
-    note: str = ""
-    runs: tuple[str, ...] = ()
-    fingerprints: tuple[str, ...] = ()
+    files: Mapping[str, Mapping[str, str]]
+    metrics_of: Callable[[str], Metrics]
+    configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    papers: Mapping[str, Paper] = field(default_factory=dict)
+
+    @cached_property
+    def ours(self) -> Cells:
+        """Everything that was measured, chosen, counted, timed or drawn."""
+        cells: dict[Key, Cell] = {}
+        for rows in self._tidy.values():
+            cells |= _tidy_cells(rows, self.metrics_of)
+        for setting, path in self._of("statistics"):
+            run = f"partitions/{setting}/{path.name}"
+            cells |= self._single(setting, NO_VARIANT, partition_statistics(path), (run,))
+        for place, path in self._of("tuned"):
+            setting, _, algorithm = place.rpartition("/")
+            run = f"tuned/{place}.json"
+            cells |= self._single(setting, Variant(algorithm, {}), chosen_values(path), (run,))
+        for setting, values in self.configured.items():
+            metrics = self.metrics_of(setting)
+            cells |= {
+                (setting, NO_VARIANT, metric): Cell(value, seeds=1, unit=printed_unit(metrics, metric))
+                for metric, value in values.items()
+            }
+        for setting, timing in self.timings.items():
+            cells |= _timed_cells(setting, timing, self.metrics_of(setting))
+        for name, path in self._of("drawn"):
+            cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
+        return Cells(cells)
+
+    @cached_property
+    def reported(self) -> dict[str, Cells]:
+        """The papers' numbers by artifact name ('eagle_table8'), as far as they are written down."""
+        return {name: read_reported(path, self.metrics_of, self._check_of(name)) for name, path in self._of("reported")}
+
+    @cached_property
+    def timings(self) -> dict[str, "Timing"]:
+        """What was timed, by setting."""
+        return {setting: Timing.read(path) for setting, path in self._of("timed")}
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the data of our runs came from, as far as they say so, each once."""
+        rows = (row for rows in self._tidy.values() for _, row in rows)
+        return list(dict.fromkeys(row["source"] for row in rows if "source" in row))
+
+    @cached_property
+    def _tidy(self) -> dict[str, list[tuple[str, dict[str, str]]]]:
+        return {setting: list(tables.rows(path, _TIDY)) for setting, path in self._of("tidy")}
+
+    def _of(self, kind: str) -> Iterator[tuple[str, Path]]:
+        return ((name, Path(path)) for name, path in self.files.get(kind, {}).items())
+
+    def _single(
+        self, setting: str, variant: Variant, values: Mapping[str, float], runs: tuple[str, ...]
+    ) -> dict[Key, Cell]:
+        metrics = self.metrics_of(setting)
+        return {
+            (setting, variant, metric): Cell.single(value, printed_unit(metrics, metric), runs)
+            for metric, value in values.items()
+        }
+
+    def _check_of(self, name: str) -> Callable[[dict[str, str]], None]:
+        paper, _, artifact = name.partition("_")
+        return lambda row: _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
 
 
-@dataclass(frozen=True)
-class Values:
-    """Cells by (setting, variant, metric).
-
-    `skip_empty`: groups, argopt and trends pass over empty cells. True for the papers' numbers (a cell may
-    be illegible or unprinted), False for ours (a diverged run must not vanish from a minimum).
-    """
-
-    cells: Mapping[Key, Cell] = field(default_factory=dict)
-    skip_empty: bool = False
-
-    def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
-        return self.cells.get(key_of(setting, variant, metric))
-
-    def missing(self, setting: str, variant: Variant, metric: str) -> str:
-        """Say what stands in the way of a number."""
-        where = f"{metric} of {variant} in {setting}" if variant.algorithm else f"{metric} in {setting}"
-        cell = self.find(setting, variant, metric)
-        if cell is None:
-            return f"no value for {where}"
-        if cell.diverged:
-            return f"{where}: {cell.diverged} of {cell.seeds} seeds diverged" if cell.seeds else f"{where}: diverged"
-        return f"empty cell: {where}"
-
-    def members(self, setting: str, family: str) -> set[str]:
-        """Metrics 'gap_client_0', ... that a column 'gap_client_k' stands for."""
-        pattern = re.compile(re.escape(family.removesuffix("k")) + r"\d+")
-        return {metric for place, _, metric in self.cells if place == setting and pattern.fullmatch(metric)}
-
-
-def expanded(column: str, *sources: tuple[Values, str]) -> list[str]:
-    """A column id, or the members of its family in numeric order where any source has some."""
-    if not column.endswith("_k"):
-        return [column]
-    found = set().union(*(values.members(setting, column) for values, setting in sources))
-    return sorted(found, key=lambda name: int(name.rpartition("_")[2])) or [column]
+def results_of(workload: Workload, root: Path, results: Path) -> Results:
+    """What the selected artifacts show, as far as it is there yet, and what the papers report (below `root`)."""
+    files: dict[str, dict[str, Path]] = {kind: {} for kind in ("tidy", "statistics", "tuned", "timed", "drawn")}
+    settings: dict[str, None] = {}
+    for name, (paper, key, artifact) in workload.artifacts.items():
+        if artifact.drawing and artifact.claims:
+            files["drawn"][name] = results / paper / f"{key}.csv"
+        for setting in artifact.settings:
+            settings[setting] = None
+            files["tidy"][setting] = results / "tidy" / f"{setting}.csv"
+            if "statistics" in artifact.origins:
+                seed = workload.settings[setting].seeds[0]
+                files["statistics"][setting] = results / "partitions" / setting / f"seed{seed}.csv"
+            for row in artifact.rows_in(setting) if "tuned" in artifact.origins else ():
+                place = f"{setting}/{row.algorithm}"
+                files["tuned"][place] = results / "tuned" / f"{place}.json"
+    files["timed"] = {setting: results / "timed" / f"{setting}.json" for setting in workload.seconds}
+    files["reported"] = {
+        f"{name}_{key}": root / "papers" / "reported" / name / f"{key}.csv"
+        for name, paper in workload.papers.items()
+        for key, artifact in paper.artifacts.items()
+        if artifact.kind in MEASURED_KINDS
+    }
+    return Results(
+        {kind: {name: str(path) for name, path in paths.items() if path.is_file()} for kind, paths in files.items()},
+        lambda setting: workload.papers[workload.paper_of[setting]].metrics,
+        {setting: configured(workload.settings[setting].training()) for setting in settings},
+        workload.papers,
+    )
 
 
-# -- files ------------------------------------------------------------------------------------
-def _lines(path: Path, columns: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """('file, line N', row) for each row. Raises FairflError on a missing column or a torn row."""
-    with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle, strict=True)
-        try:
-            missing = [name for name in columns if name not in (reader.fieldnames or [])]
-            if missing:
-                raise FairflError(f"{path}: no column {missing[0]!r}{nearest(missing[0], reader.fieldnames or [])}")
-            for row in reader:
-                where = f"{path}, line {reader.line_num}"
-                if None in row or None in row.values():
-                    raise FairflError(f"{where}: expected {len(reader.fieldnames or [])} cells")
-                yield where, row
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None
+# -- tidy tables ------------------------------------------------------------------------------
+@cache
+def _variant(algorithm: str, hyperparameters: str) -> Variant:
+    return Variant.from_csv(algorithm, hyperparameters)
 
 
-def _number(row: Mapping[str, str], column: str, where: str) -> float | None:
-    """None for an empty cell, NaN, or an infinity of anything but rounds."""
-    text = row[column]
+def _number(row: Mapping[str, str], column: str) -> float:
+    """NaN for an empty cell."""
+    return float(row[column]) if row[column].strip() else math.nan
+
+
+def _tidy_cells(rows: Iterable[tuple[str, dict[str, str]]], metrics_of: Callable[[str], Metrics]) -> dict[Key, Cell]:
+    """Mean and population standard deviation over seeds of every number in a tidy file."""
+    samples: dict[Key, dict[int, tuple[float, str, dict[str, str]]]] = {}
+    for where, row in rows:
+        with _located(where):
+            key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
+            unit = printed_unit(metrics_of(row["setting"]), row["metric"], row["unit"])
+            value = _number(row, "value") * factor(row["unit"], unit)
+            of_seed = samples.setdefault(key, {})
+            if int(row["seed"]) in of_seed:
+                raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
+            of_seed[int(row["seed"])] = value, unit, row
+    return {
+        key: Cell.over_seeds(
+            {seed: value for seed, (value, _, _) in of_seed.items()},
+            next(unit for _, unit, _ in of_seed.values()),
+            runs=tuple(row["run"] for _, _, row in of_seed.values()),
+            fingerprints=tuple(row["fingerprint"] for _, _, row in of_seed.values()),
+        )
+        for key, of_seed in ((key, dict(sorted(of_seed.items()))) for key, of_seed in samples.items())
+    }
+
+
+@contextlib.contextmanager
+def _located(where: str) -> Iterator[None]:
+    """FairflErrors begin with file and line."""
     try:
-        value = float(text) if text.strip() else math.nan
-    except ValueError:
-        raise FairflError(f"{where}: {column}: {text!r} is not a number") from None
-    return value if counts(value, row["unit"]) else None
-
-
-def _located(where: str, call: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return call(*arguments)
+        yield
     except FairflError as error:
         raise FairflError(f"{where}: {error}") from None
 
 
-def read_tidy(
-    paths: Iterable[Path], unit_of: Callable[[str, str, str], str] = lambda setting, metric, unit: unit
-) -> Values:
-    """Mean and population standard deviation over seeds of every number in tidy/<setting>.csv files.
+# -- the papers' numbers ------------------------------------------------------------------------
+def read_reported(
+    path: Path, metrics_of: Callable[[str], Metrics], check: Callable[[dict[str, str]], None] = lambda row: None
+) -> Cells:
+    """The paper's numbers for one artifact. Each row is given to `check`, which may raise a FairflError.
 
-    `unit_of(setting, metric, unit)` is the unit to convert to from the one that was measured in. A missing file
-    counts as nothing run. Raises FairflError naming file and line on a bad number, unit or a doubled seed.
-    """
-    samples: dict[Key, dict[str, tuple[float | None, dict[str, str]]]] = {}
-    for path in paths:
-        for where, row in _lines(path, TIDY_COLUMNS) if path.is_file() else ():
-            variant = _located(where, Variant.from_csv, row["algorithm"], row["hyperparameters"])
-            key = (row["setting"], variant, row["metric"])
-            value = _number(row, "value", where)
-            wanted = unit_of(row["setting"], row["metric"], row["unit"])
-            if value is not None:
-                value *= _located(where, factor, row["unit"], wanted)
-            of_seed = samples.setdefault(key, {})
-            if row["seed"] in of_seed:
-                raise FairflError(f"{where}: seed {row['seed']!r} of {row['metric']} stands twice")
-            of_seed[row["seed"]] = (value, {**row, "unit": wanted})
-    return Values({key: _over_seeds(of_seed) for key, of_seed in samples.items()})
-
-
-def _over_seeds(of_seed: dict[str, tuple[float | None, dict[str, str]]]) -> Cell:
-    values = [value for value, _ in of_seed.values()]
-    rows = [row for _, row in of_seed.values()]
-    numbers = [value for value in values if value is not None]
-    whole, censored = len(numbers) == len(values), numbers.count(math.inf)
-    return Cell(
-        mean=statistics.fmean(numbers) if whole else None,
-        std=statistics.pstdev(numbers) if whole and not censored else None,
-        seeds=len(values),
-        diverged=len(values) - len(numbers),
-        censored=censored,
-        unit=rows[0]["unit"],
-        runs=tuple(row["run"] for row in rows),
-        fingerprints=tuple(row["fingerprint"] for row in rows),
-    )
-
-
-def read_reported(path: Path, paper: Paper, artifact: str) -> Values:
-    """The paper's numbers for one artifact; nothing if it has no file.
-
-    Points along a curve (note 'round=...') are not final values and are left out. An empty cell whose note begins
-    with 'diverged' is a run that diverged; any other empty cell is a number that is not known.
-    Raises FairflError with file, line and value on an unknown artifact, setting, algorithm or metric.
+    Points along a curve (note 'round=...', metric '<metric>_curve') are no final values. An empty cell whose note
+    begins with 'diverged' is a run that diverged; any other empty cell is a number that is not known.
     """
     cells: dict[Key, Cell] = {}
-    for where, row in _lines(path, REPORTED_COLUMNS) if path.is_file() else ():
-        _check_known(where, row, paper, artifact)
-        if row["note"].startswith("round="):
-            continue
-        variant = _located(where, Variant.from_csv, row["algorithm"], row["hyperparameters"])
-        key = key_of(row["setting"], variant, row["metric"])
-        if key in cells:
-            raise FairflError(f"{where}: {row['metric']} of {key[1]} stands twice")
-        described = metric_of(paper.metrics, row["metric"])
-        wanted = described.shown_in(row["unit"]) if described else row["unit"]
-        scale = _located(where, factor, row["unit"], wanted)
-        value, spread = (_number(row, column, where) for column in ("value", "spread"))
-        cells[key] = Cell(
-            mean=None if value is None else value * scale,
-            std=None if spread is None else spread * scale,
-            diverged=int(value is None and row["note"].startswith(DIVERGED)),
-            unit=wanted,
-            note=row["note"],
-        )
-    return Values(cells, skip_empty=True)
+    curves: dict[Key, Curve] = {}
+    for where, row in tables.rows(path, _REPORTED, remedy=None):
+        with _located(where):
+            check(row)
+            metric, setting = row["metric"].removesuffix("_curve"), row["setting"]
+            key = key_of(setting, _variant(row["algorithm"], row["hyperparameters"]), metric)
+            unit = printed_unit(metrics_of(setting), metric, row["unit"])
+            scale = factor(row["unit"], unit)
+            value, spread = (
+                number * scale if counts(number := _number(row, column), row["unit"]) else None
+                for column in ("value", "spread")
+            )
+            if at := re.match(r"round=(\d+)", row["note"]):
+                if value is not None:
+                    curves[key] = (*curves.get(key, ()), (int(at[1]), value))
+                continue
+            if key in cells:
+                raise FairflError(f"{metric} of {key[1]} is duplicated")
+            lost = int(value is None and row["note"].startswith(DIVERGED))
+            cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"])
+    return Cells(cells, True, curves)
 
 
-def _check_known(where: str, row: dict[str, str], paper: Paper, artifact: str) -> None:
+def _check_known(row: dict[str, str], paper: Paper, artifact: str) -> None:
+    """Raises FairflError with column, value and the nearest valid one."""
     if row["artifact"] != artifact:
-        raise FairflError(f"{where}: artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
+        raise FairflError(f"artifact: {row['artifact']!r} is not {artifact!r}, the file's name")
     nameless = owner(row["metric"]) == "setting" and not row["algorithm"]
     names = {"setting": paper.settings} | ({} if nameless else {"algorithm": paper.algorithms})
     for column, known in names.items():
         if row[column] not in known:
-            raise FairflError(f"{where}: {column}: unknown {row[column]!r}{nearest(row[column], known)}")
+            raise FairflError(f"{column}: unknown {row[column]!r}{nearest(row[column], known)}")
     metric = row["metric"]
     if metric_of(paper.metrics, metric.removesuffix("_curve")) is None:
-        raise FairflError(f"{where}: metric: unknown {metric!r}{nearest(metric, paper.metrics)}")
+        raise FairflError(f"metric: unknown {metric!r}{nearest(metric, paper.metrics)}")
 
 
-def ours(workload: Workload, results: Path) -> Values:
-    """Everything that was measured, chosen, counted or drawn for the selected artifacts, in the units of each paper."""
-    settings = {name: None for _, _, artifact in workload.artifacts.values() for name in artifact.settings}
+# -- choices, counts, seconds, drawings ---------------------------------------------------------
+def chosen_values(path: Path) -> dict[str, float]:
+    """learning_rate and hp_<name> by metric id, from what fairfl.jobs.tune chose; NaN if all of its grid diverged.
 
-    def unit_of(setting: str, metric: str, unit: str = "") -> str:
-        described = metric_of(workload.papers[workload.paper_of[setting]].metrics, metric)
-        return described.shown_in(unit) if described else unit
-
-    cells = dict(read_tidy((results / "tidy" / f"{name}.csv" for name in settings), unit_of).cells)
-    for file, (setting, algorithm), read in _files_of_one_value(workload):
-        for metric, value in read(results / file).items() if (results / file).is_file() else ():
-            whole = math.isfinite(value)
-            cells[setting, Variant(algorithm, {}), metric] = Cell(
-                mean=value if whole else None,
-                seeds=1,
-                diverged=int(not whole),
-                unit=unit_of(setting, metric),
-                runs=(file,),
-                fingerprints=("",),
-            )
-    for setting in settings:
-        said = configured(workload.settings[setting].training())
-        own = {metric: Cell(value, seeds=1, unit=unit_of(setting, metric)) for metric, value in said.items()}
-        cells |= {(setting, NO_VARIANT, metric): cell for metric, cell in own.items()}
-    for setting in workload.seconds:
-        file = f"timed/{setting}.json"
-        if (results / file).is_file():
-            cells |= _timed(setting, file, measured.timed(results / file), unit_of)
-    for name, (paper, key, artifact) in workload.artifacts.items():
-        file = f"{paper}/{key}.csv"
-        if artifact.drawing and artifact.claims and (results / file).is_file():
-            drawn = measured.drawn(results / file)
-            cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn.items()}
-    return Values(cells)
+    Words (order=loss) are no numbers and left out. Raises OSError or FairflError naming the file.
+    """
+    choice = result_files.read(path, result_files.TunedChoice)
+    values = {"learning_rate": choice.learning_rate}
+    values |= {f"hp_{name}": value for name, value in choice.hyperparameters.items()}
+    numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
+    return numbers if choice.value is not None else dict.fromkeys(numbers, math.nan)
 
 
-def _timed(setting: str, file: str, found: measured.Timed, unit_of: Callable[[str, str, str], str]) -> dict[Key, Cell]:
+def partition_statistics(path: Path) -> dict[str, float]:
+    """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises FairflError naming it."""
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            sizes = [(row["part"], int(row["samples"])) for row in csv.DictReader(handle)]
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
+        raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
+    by_part = {part: [size for other, size in sizes if other == part] for part in _PARTS}
+    return {name: function(by_part) for name, function in STATISTICS.items()}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What fairfl.jobs.timing measured in a setting: seconds of each repetition by variant and metric, and on what."""
+
+    machine: str  # 'AMD EPYC 7763, 1 thread'
+    seconds: Mapping[tuple[Variant, str], list[float]]
+    fingerprint: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> "Timing":
+        """Raises OSError or FairflError naming the file."""
+        measured = result_files.read(path, result_files.Seconds)
+        seconds = {(NO_VARIANT, metric): values for metric, values in measured.metrics.items()}
+        for timed in measured.variants:
+            variant = _variant(timed.algorithm, timed.hyperparameters)
+            seconds |= {(variant, metric): values for metric, values in timed.seconds.items()}
+        machine = measured.processor
+        if measured.device == "cpu":
+            machine += f", {measured.threads} thread{'' if measured.threads == 1 else 's'}"
+        return cls(machine, seconds, measured.fingerprint)
+
+
+def _timed_cells(setting: str, timing: Timing, metrics: Metrics) -> dict[Key, Cell]:
     """Mean and population standard deviation over the repetitions of what was timed in a setting."""
     cells = {}
-    for (variant, metric), seconds in found.seconds.items():
-        unit = unit_of(setting, metric, "seconds")
+    for (variant, metric), seconds in timing.seconds.items():
+        unit = printed_unit(metrics, metric, "seconds")
         scale = factor("seconds", unit)
         cells[setting, variant, metric] = Cell(
             mean=statistics.fmean(seconds) * scale,
             std=statistics.pstdev(seconds) * scale,
             seeds=len(seconds),
             unit=unit,
-            note=f"measured on {found.machine}",
-            runs=(file,),
-            fingerprints=(found.fingerprint,),
+            note=f"measured on {timing.machine}",
+            runs=(f"timed/{setting}.json",),
+            fingerprints=(timing.fingerprint,),
         )
     return cells
 
 
-def _files_of_one_value(
-    workload: Workload,
-) -> Iterator[tuple[str, tuple[str, str], Callable[[Path], dict[str, float]]]]:
-    """(file below results, (setting, algorithm) that its numbers belong to, reader) of choices and counts."""
-    for _, _, artifact in workload.artifacts.values():
-        for setting in artifact.settings:
-            if "statistics" in artifact.origins:
-                seed = workload.settings[setting].seeds[0]
-                yield f"partitions/{setting}/seed{seed}.csv", (setting, ""), measured.statistics
-            if "tuned" in artifact.origins:
-                for algorithm in dict.fromkeys(row.algorithm for row in artifact.rows_in(setting)):
-                    yield f"tuned/{setting}/{algorithm}.json", (setting, algorithm), measured.chosen
+def drawn_values(path: Path) -> dict[tuple[str, str], float]:
+    """(algorithm, metric) -> value of the numbers that an illustration shows, from its CSV.
 
-
-def reported(workload: Workload, root: Path) -> dict[str, Values]:
-    """The papers' numbers by artifact name ('eagle_table8')."""
-    return {
-        name: read_reported(root / "papers" / "reported" / paper / f"{key}.csv", workload.papers[paper], key)
-        for name, (paper, key, artifact) in every_artifact(workload).items()
-        if artifact.kind in MEASURED_KINDS
-    }
-
-
-def pooled(paper: str, name: str, tables: Mapping[str, Values]) -> Values:
-    """The paper's numbers as a claim sees them: the artifact's own first, then those of the paper's others.
-
-    A figure whose numbers are only printed in a table is judged on that table.
+    An illustration draws instead of running: its algorithms are whatever it compares. Raises FairflError naming the
+    file.
     """
-    own = tables.get(name, Values()).cells
-    cells = dict(own)
-    for other, table in tables.items():
-        if other.startswith(f"{paper}_"):
-            cells = {**table.cells, **cells}
-    return Values(cells, skip_empty=True)
-
-
-def every_artifact(workload: Workload) -> dict[str, tuple[str, str, Any]]:
-    """All artifacts of the loaded papers, also those that config.artifacts leaves out."""
-    return {
-        f"{name}_{key}": (name, key, artifact)
-        for name, paper in workload.papers.items()
-        for key, artifact in paper.artifacts.items()
-    }
-
-
-# -- CSV --------------------------------------------------------------------------------------
-def number_text(value: float | None) -> str:
-    """A float for CSV: nine significant digits, '' for none or NaN; the same bytes on every machine."""
-    return "" if value is None or math.isnan(value) else f"{value + 0.0:.9g}"
-
-
-def csv_text(rows: list, kind: type) -> str:
-    """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(kind.__dataclass_fields__), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return out.getvalue()
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            rows = [row for row in csv.DictReader(handle) if row["metric"]]
+        return {(row["algorithm"], row["metric"]): float(row["value"]) for row in rows}
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
+        raise FairflError(f"{path}: not the numbers of an illustration: {error!r}") from None

@@ -3,14 +3,27 @@
 from collections.abc import Iterable
 from typing import Any
 
+from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.paper import Artifact, Provenance, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
-from fairfl.experiments.variant import Variant, split_modifiers
+from fairfl.experiments.variant import Value, Variant, split_modifiers
 from fairfl.experiments.workload import Workload
 from fairfl.reporting.marks import SURE, Known
 
 _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
+
+
+class UsedValue(Strict):
+    """A value that a hyper-parameter has in the runs of a paper's artifacts."""
+
+    algorithm: str
+    title: str
+    hyperparameter: str
+    value: Value | None
+    provenance: Provenance
+    note: str
+    artifacts: list[str]
 
 
 def known(row: Row) -> Known:
@@ -46,7 +59,7 @@ def unprinted(setting: Setting) -> str:
 
 
 # -- the hyper-parameters in use ----------------------------------------------------------------
-def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
+def used_values(workload: Workload, paper: str) -> list[UsedValue]:
     """Every value that a hyper-parameter has in the runs of a paper's artifacts, with the surest provenance of it.
 
     Hyper-parameters are those that a row, a setting or the paper's defaults and grids name; a variant that leaves one
@@ -64,12 +77,12 @@ def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
         name: dict.fromkeys([*used.defaults, *used.grid]) for name, used in source.algorithms.items()
     }
     for _, setting, row in runs:
-        own = workload.settings[setting].hyperparameters.get(row.algorithm, {})
-        named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *own])
-    found: dict[Variant, dict[str, Any]] = {}
+        given = workload.settings[setting].hyperparameters.get(row.algorithm, {})
+        named[row.algorithm] |= dict.fromkeys([*split_modifiers(row.hyperparameters)[0], *given])
+    records: dict[tuple[str, Variant], dict[str, Any]] = {}
     for key, setting, row in runs:
         for name, (value, provenance, note) in _levels(workload, paper, setting, row, named[row.algorithm]).items():
-            record = found.setdefault(Variant(row.algorithm, {name: value}), {
+            record = records.setdefault((row.algorithm, Variant(name, {} if value is None else {name: value})), {
                 "algorithm": row.algorithm,
                 "title": source.algorithms[row.algorithm].title,
                 "hyperparameter": name,
@@ -83,10 +96,10 @@ def used_values(workload: Workload, paper: str) -> list[dict[str, Any]]:
             if key not in record["artifacts"]:
                 record["artifacts"].append(key)
     order = {name: number for number, name in enumerate(source.algorithms)}
-    keys = {name: list(own) for name, own in named.items()}
+    places = {name: list(keys) for name, keys in named.items()}
     return sorted(
-        found.values(),
-        key=lambda r: (order[r["algorithm"]], keys[r["algorithm"]].index(r["hyperparameter"]), *_size(r["value"])),
+        (UsedValue(**record) for record in records.values()),
+        key=lambda used: (order[used.algorithm], places[used.algorithm].index(used.hyperparameter), *_size(used.value)),
     )
 
 
@@ -99,18 +112,18 @@ def _levels(
 ) -> dict[str, tuple[Any, str, str]]:
     """Hyper-parameter -> (value, provenance, note) of a row in a setting."""
     usage, place = workload.papers[paper].algorithms[row.algorithm], workload.settings[setting]
-    own, mine = place.hyperparameters.get(row.algorithm, {}), split_modifiers(row.hyperparameters)[0]
-    given = {**usage.defaults, **own, **mine}
+    of_setting, of_row = place.hyperparameters.get(row.algorithm, {}), split_modifiers(row.hyperparameters)[0]
+    given = {**usage.defaults, **of_setting, **of_row}
     values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
     levels = {}
     for name in names:
-        if name in mine:
+        if name in of_row:
             provenance, note = row.provenance, row.note
         else:
             path = f"hyperparameters.{row.algorithm}"
-            paths = (f"{path}.{name}", path, "hyperparameters") if name in own else ()
-            said = (place.sources[key] for key in paths if key in place.sources)
-            note = next(said, usage.sources.get(name, ""))
+            paths = (f"{path}.{name}", path, "hyperparameters") if name in of_setting else ()
+            notes = (place.sources[key] for key in paths if key in place.sources)
+            note = next(notes, usage.sources.get(name, ""))
             provenance = kind(note) if note else "assumed"
         levels[name] = (values[name], provenance, note)
     return levels

@@ -7,22 +7,27 @@ from typing import TYPE_CHECKING
 
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
+from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def rows(path: Path, columns: Mapping[str, type]) -> Iterator[tuple[str, dict[str, str]]]:
+def rows(
+    path: Path, columns: Mapping[str, type], remedy: str | None = "; delete it and run again"
+) -> Iterator[tuple[str, dict[str, str]]]:
     """('file, line N', row) of a CSV file that has these columns: str, int, or float that may be empty.
 
-    Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type.
+    Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type. `remedy`
+    for a missing column: None names the nearest one, for files that are not made by a job.
     """
     with path.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle, strict=True)
         try:
             missing = [name for name in columns if name not in (reader.fieldnames or [])]
             if missing:
-                raise FairflError(f"{path}: no column {missing[0]!r}; delete it and run again")
+                hint = nearest(missing[0], reader.fieldnames or []) if remedy is None else remedy
+                raise FairflError(f"{path}: no column {missing[0]!r}{hint}")
             for row in reader:
                 where = f"{path}, line {reader.line_num}"
                 if None in row or None in row.values():

@@ -189,7 +189,8 @@ class Graph:
         files = self.layout.artifact_inputs(artifact)
         plot = self.workload.artifacts[artifact][2].plot
         entries = ["fairfl.jobs.figure", f"fairfl.reporting.plots.{plot}"] if plot else ["fairfl.jobs.table"]
-        spec = artifact_spec(self.workload, artifact) | {"files": files, "code": closure(*entries)}
+        made_from = artifact_spec(self.workload, artifact).model_dump(mode="json")
+        spec = made_from | {"files": files, "code": closure(*entries)}
         inputs = [path for kind in files.values() for path in kind.values()]
         if "reported" in files:
             spec["reported"] = contents(files["reported"].values())

@@ -12,7 +12,7 @@ from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
 from fairfl.jobs.prepare import write
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
-from fairfl.reporting.measured import timed
+from fairfl.reporting.results import Results, Timing
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.simulation import Simulation
@@ -159,11 +159,12 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
 
 
 def test_tables_read_what_was_written(job) -> None:
-    found = timed(job())
-    assert found.machine.endswith(", 1 thread")
-    assert len(found.of(Variant("qffl", {"q": 1}), "inference_seconds")) == 2
-    assert len(found.of(Variant("anything", {}), "metric_seconds_faa")) == 4  # whatever the numbers come from
-    assert found.of(Variant("qffl", {}), "inference_seconds") == []
+    results = Results({"timed": {"toy": str(job())}}, lambda setting: {})
+    assert results.timings["toy"].machine.endswith(", 1 thread")
+    assert results.ours.find("toy", Variant("qffl", {"q": 1}), "inference_seconds").seeds == 2
+    faa = results.ours.find("toy", Variant("anything", {}), "metric_seconds_faa")
+    assert faa.seeds == 4  # whatever the numbers come from
+    assert results.ours.find("toy", Variant("qffl", {}), "inference_seconds") is None
 
 
 def test_rounds_of_all_variants_are_interleaved(job, monkeypatch) -> None:
@@ -210,4 +211,4 @@ def test_a_backend_that_cannot_run_the_model_is_one_line(job, monkeypatch) -> No
 def test_a_damaged_record_is_named(tmp_path, text) -> None:
     (tmp_path / "s.json").write_text(text)
     with pytest.raises(FairflError, match=r"s\.json: damaged"):
-        timed(tmp_path / "s.json")
+        Timing.read(tmp_path / "s.json")

@@ -4,6 +4,8 @@ from typing import Any
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import SOURCED
+from fairfl.reporting.artifact import ArtifactSpec
+from fairfl.runtime.validation import checked
 
 SETTING = {
     "data": {"name": "synthetic_gaussian"},
@@ -23,3 +25,8 @@ SETTING = {
 def artifact(**given: Any) -> dict[str, Any]:
     """An artifact with its defaults filled in, as a job spec holds it."""
     return Artifact(**given).model_dump(mode="json", exclude={"claims", "assumed", "notes"})
+
+
+def parsed(spec: dict[str, Any]) -> ArtifactSpec:
+    """The spec as its job reads it."""
+    return checked(spec, ArtifactSpec, "--spec")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import Cell, Cells
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
-from fairfl.reporting.results import Cell, Values
 
 NUMBERS = {
     ("fedavg", ""): {"gap": 0.3, "acc": 0.687},
@@ -23,7 +23,7 @@ NUMBERS = {
 ROWS = [Row(algorithm=name, hyperparameters=dict(Variant.from_csv(name, text).values)) for name, text in NUMBERS]
 
 
-def table(setting: str = "s", skip_empty: bool = False, **changed: float | None) -> Values:
+def table(setting: str = "s", skip_empty: bool = False, **changed: float | None) -> Cells:
     """NUMBERS in one setting; `changed` replaces gaps by algorithm name and first value: eagle_2=None."""
     cells = {}
     for (name, text), metrics in NUMBERS.items():
@@ -32,10 +32,10 @@ def table(setting: str = "s", skip_empty: bool = False, **changed: float | None)
         label = "_".join([name, *(f"{value:g}".replace(".", "") for _, value in Variant.from_csv(name, text).values)])
         if label in changed:
             cells[setting, Variant.from_csv(name, text), "gap"] = Cell(changed[label])
-    return Values(cells, skip_empty)
+    return Cells(cells, skip_empty)
 
 
-def judged(text: str, values: Values | None = None, rows=ROWS, digits: int = 3):
+def judged(text: str, values: Cells | None = None, rows=ROWS, digits: int = 3):
     return evaluate(parse(text, "c"), values or table(), "s", rows, lambda metric: digits)
 
 
@@ -105,7 +105,7 @@ def test_tree() -> None:
 def test_keys_of_modifiers_have_a_dot() -> None:
     parameters = {"q": 1, "dp.sigma": 2, "lsr": True}
     rows = [Row(algorithm="qffl", hyperparameters=parameters | {"dp.sigma": sigma}) for sigma in (2, 5)]
-    values = Values({("s", row.variant, "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
+    values = Cells({("s", row.variant, "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
     assert judged("acc(qffl, q=1, dp.sigma=2, lsr=true) == 0.9", values, rows).status == "holds"
     assert judged("monotone(acc, qffl, dp.sigma, down)", values, rows).status == "holds"
     assert judged("max_over(acc, !fedavg, dp.sigma=5) == 0.4", values, rows).status == "holds"
@@ -117,7 +117,7 @@ def test_dominance_names_the_better_row_and_forgives_ties() -> None:
     assert "dominated by eagle(lambda=2)" in judged("undominated eagle(lambda=10): acc up, gap down").reason
     values = table(fedavg=0.1)  # as good as eagle(lambda=2) in gap, better in acc
     assert judged("undominated eagle(lambda=2): acc up, gap down", values).reason == "dominated by fedavg"
-    same = Values({**values.cells, ("s", Variant("fedavg", {}), "acc"): Cell(0.675)})
+    same = Cells({**values.cells, ("s", Variant("fedavg", {}), "acc"): Cell(0.675)})
     assert judged("undominated eagle(lambda=2): acc up, gap down", same).status == "holds"
 
 
@@ -127,7 +127,7 @@ def test_dominance_needs_numbers() -> None:
     assert judged("undominated eagle(lambda=10): gap down", table(eagle_2=None, skip_empty=True)).status == "holds"
     alone = judged("undominated fedavg: gap down", rows=ROWS[:1])
     assert (alone.status, "no row to hold fedavg against" in alone.reason) == ("undecidable", True)
-    elsewhere = Values({**table().cells, **table("t.0", fedavg=0.01).cells})
+    elsewhere = Cells({**table().cells, **table("t.0", fedavg=0.01).cells})
     assert judged("undominated fedavg: gap down @t.0", elsewhere).status == "holds"
 
 
@@ -154,15 +154,20 @@ def test_trend_is_taken_along_the_number_not_the_order_of_rows() -> None:
 
 def test_trend_with_a_fixed_parameter() -> None:
     rows = [Row(algorithm="f", hyperparameters={"a": a, "t": t}) for a in (1, 2) for t in (0, 1)]
-    values = Values({("s", row.variant, "m"): Cell(float(n)) for n, row in enumerate(rows)})
+    values = Cells({("s", row.variant, "m"): Cell(float(n)) for n, row in enumerate(rows)})
     assert judged("monotone(m, f, t, up, a=1)", values, rows).status == "holds"
     assert "other hyper-parameters change" in judged("monotone(m, f, t, up)", values, rows).reason
 
 
 def test_rows_of_another_setting_take_no_part() -> None:
     rows = [*ROWS, Row(algorithm="afl", setting="t.0"), Row(algorithm="fedprox", setting="s")]
-    values = Values({**table().cells, ("t.0", Variant("afl", {}), "gap"): Cell(0.0)})
-    values = Values({**values.cells, ("s", Variant("fedprox", {}), "gap"): Cell(0.5)})
+    values = Cells(
+        {
+            **table().cells,
+            ("t.0", Variant("afl", {}), "gap"): Cell(0.0),
+            ("s", Variant("fedprox", {}), "gap"): Cell(0.5),
+        }
+    )
     assert judged("min_over(gap, *) == 0.1", values, rows).status == "holds"
     assert judged("argmax gap == fedprox", values, rows).status == "holds"
     assert judged("min_over(gap, afl)@t.0 == 0", values, rows).status == "holds"
@@ -171,7 +176,7 @@ def test_rows_of_another_setting_take_no_part() -> None:
 
 
 def test_another_setting() -> None:
-    values = Values({**table().cells, **table("t.0", fedavg=9.0).cells})
+    values = Cells({**table().cells, **table("t.0", fedavg=9.0).cells})
     assert judged("gap(fedavg)@t.0 - 1 > gap(fedavg)", values).left == 8
     assert judged("max_over(gap, *)@t.0 == 9", values).status == "holds"
     assert judged("monotone(gap, qffl, q, up)@t.0", values).status == "holds"

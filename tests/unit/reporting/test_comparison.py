@@ -10,8 +10,8 @@ import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs.comparison import main
+from fairfl.reporting.cells import Cell
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines, joint_spread, verdict
-from fairfl.reporting.results import Cell
 from fairfl.reporting.units import half_unit
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting.demo import SETTING
@@ -75,11 +75,11 @@ def build(
     (root / "results/tidy").mkdir(parents=True)
     for setting in PAPER["settings"]:
         text = TIDY
-        for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed, loss in ((0, 1.0), (1, 1.2)):
-                run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},f{seed}"
-                text += f"{setting},{algorithm},{variant},{seed},loss,{loss},nats,d,10,{run}\n"
-                text += f"{setting},{algorithm},{variant},{seed},acc,0.5,fraction,d,10,{run}\n"
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},f{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{loss},nats,d,10,{run}\n"
+                text += f"{setting},{algorithm},{arm},{seed},acc,0.5,fraction,d,10,{run}\n"
         (root / f"results/tidy/{setting}.csv").write_text(text)
     return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
 
@@ -418,8 +418,8 @@ def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
     workload = build(tmp_path, reported, {"table1": table}, SECONDS, {"timed": {**SETTING, "timing": {}}})
     path = tmp_path / "results/timed/timed.json"
     path.parent.mkdir()
-    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
-    record = {"variants": [variant], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
+    record = {"variants": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
     path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
     rows = comparison_lines(workload, tmp_path, tmp_path / "results")
     mine = one(rows, "timed", metric="inference_seconds")

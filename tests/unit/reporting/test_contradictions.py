@@ -6,9 +6,9 @@ import pytest
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import Cell, Cells
 from fairfl.reporting.claims.contradictions import contradictions
 from fairfl.reporting.claims.grammar import ClaimError
-from fairfl.reporting.results import Cell, Values
 from tests.unit.reporting import demo
 
 METRICS = {
@@ -37,10 +37,10 @@ def paper(*consistency) -> dict[str, Paper]:
     return {"p": found}
 
 
-def values(**numbers) -> Values:
+def values(**numbers) -> Cells:
     """FedAvg's numbers in setting s.1; a pair is (mean, spread)."""
     pairs = {metric: own if isinstance(own, tuple) else (own, None) for metric, own in numbers.items()}
-    return Values(
+    return Cells(
         {
             ("s.1", Variant("fedavg", {}), metric): Cell(*own, unit=METRICS[metric]["unit"])
             for metric, own in pairs.items()
@@ -50,7 +50,7 @@ def values(**numbers) -> Values:
 
 def said(papers, **tables) -> dict[tuple[str, str], list[str]]:
     found = contradictions(papers, {f"p_{name}": table for name, table in tables.items()})
-    return {(name, key[-1]): texts for (name, key), texts in found.items()}
+    return {(name, key[2]): texts for (name, key), texts in found.items()}
 
 
 def test_numbers_that_are_printed_twice_name_each_other() -> None:
@@ -70,7 +70,7 @@ def test_another_spread_is_a_contradiction_rounding_and_gaps_are_none() -> None:
     }
     for other in ((31.9849, 0.3), (31.98, None), (None, 0.5)):
         assert said(paper(), table1=one, table2=values(acc=other)) == {}
-    elsewhere = Values({("t", Variant("fedavg", {}), "acc"): Cell(9.0, unit="percent")})
+    elsewhere = Cells({("t", Variant("fedavg", {}), "acc"): Cell(9.0, unit="percent")})
     assert said(paper(), table1=one, table2=elsewhere) == {}
 
 
@@ -105,26 +105,25 @@ def test_a_relation_may_name_another_row_and_a_setting() -> None:
     cells = dict(values(cv=0.2).cells)
     for setting in ("s.1", "t"):
         cells[setting, Variant("fedavg", {}), "cv"] = Cell(0.2, unit="fraction")
-        cells[setting, Variant.from_csv("qffl", "q=1"), "cv"] = Cell(0.15, unit="fraction")
-        cells[setting, Variant.from_csv("qffl", "q=1.0"), "gain"] = Cell(21.8, unit="percent")
-    found = contradictions(paper(gain), {"p_table1": Values(cells)})
+        cells[setting, Variant("qffl", {"q": 1}), "cv"] = Cell(0.15, unit="fraction")
+        cells[setting, Variant("qffl", {"q": 1}), "gain"] = Cell(21.8, unit="percent")
+    found = contradictions(paper(gain), {"p_table1": Cells(cells)})
     text = "25.0 expected: gain(row) == 100 * (1 - cv(row) / cv(fedavg))"
-    variant = Variant("qffl", {"q": 1})
-    assert found == {("p_table1", (setting, variant, "gain")): [text] for setting in ("s.1", "t")}
-    (key,) = contradictions(paper(gain | {"setting": "t"}), {"p_table1": Values(cells)})
+    assert found == {("p_table1", (setting, Variant("qffl", {"q": 1}), "gain")): [text] for setting in ("s.1", "t")}
+    (key,) = contradictions(paper(gain | {"setting": "t"}), {"p_table1": Cells(cells)})
     assert key[1][0] == "t"
 
 
 def test_two_numbers_that_should_differ_are_both_marked() -> None:
     twin = {"id": "twin", "expr": "var(fedavg)@s.1 != var(qffl, q=1)@s.1", "text": "a copy"}
-    cells = {**values(var=58.19).cells, ("s.1", Variant.from_csv("qffl", "q=1"), "var"): Cell(58.19, unit="percent2")}
-    found = contradictions(paper(twin), {"p_table1": Values(cells), "p_table2": values(var=58.19)})
-    keys = [(name, variant.algorithm) for name, (_, variant, _) in found]
+    cells = {**values(var=58.19).cells, ("s.1", Variant("qffl", {"q": 1}), "var"): Cell(58.19, unit="percent2")}
+    found = contradictions(paper(twin), {"p_table1": Cells(cells), "p_table2": values(var=58.19)})
+    keys = [(name, key[1].algorithm) for name, key in found]
     assert sorted(keys) == [("p_table1", "fedavg"), ("p_table1", "qffl"), ("p_table2", "fedavg")]
     assert {text for texts in found.values() for text in texts} == {"a copy"}
     assert said(paper(twin), table1=values(var=58.19)) == {}  # nothing to hold it against
-    cells["s.1", Variant.from_csv("qffl", "q=1"), "var"] = Cell(58.2, unit="percent2")
-    assert contradictions(paper(twin), {"p_table1": Values(cells)}) == {}
+    cells["s.1", Variant("qffl", {"q": 1}), "var"] = Cell(58.2, unit="percent2")
+    assert contradictions(paper(twin), {"p_table1": Cells(cells)}) == {}
 
 
 @pytest.mark.parametrize(

@@ -44,25 +44,25 @@ def spec(tmp_path):
 def test_unknown_plot_names_the_nearest(spec):
     spec["artifact"]["plot"] = "gap_boxs"
     with pytest.raises(FairflError, match=r"artifacts.figure4.plot: no plot 'gap_boxs'; did you mean 'gap_boxes'\?"):
-        figures.build(spec)
+        figures.build(demo.parsed(spec))
 
 
 def test_unknown_option_names_the_nearest(spec):
     spec["artifact"]["options"] = {"famly": "gap"}
     with pytest.raises(FairflError, match=r"options.famly: unknown key \(value 'gap'\); did you mean 'family'\?"):
-        figures.build(spec)
+        figures.build(demo.parsed(spec))
 
 
 def test_missing_kind_of_file_is_named(spec):
     spec["files"] = {}
     with pytest.raises(FairflError, match="eagle_figure4: needs files of kind 'tidy', the spec lists none"):
-        figures.build(spec)
+        figures.build(demo.parsed(spec))
 
 
 def test_family_without_values(spec):
     spec["artifact"]["options"] = {"family": "accuracy_client"}
     with pytest.raises(FairflError, match="the results have no metric accuracy_client_0"):
-        figures.build(spec)
+        figures.build(demo.parsed(spec))
 
 
 @pytest.mark.parametrize("plot", ["gap_boxes", "optima_range"])
@@ -71,22 +71,21 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
     (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
-    pdf, _, csv = figures.build(spec)
+    pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
     with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
-        inputs = Inputs(spec)
-        inputs.present(inputs.tidy)
+        Inputs(demo.parsed(spec)).measured()
 
 
 def test_damaged_tidy_file_is_named(spec, tmp_path):
     (tmp_path / "toy.csv").write_text("setting,seed\ntoy,0\n")
-    with pytest.raises(FairflError, match=r"toy.csv: no column algorithm"):
-        figures.build(spec)
+    with pytest.raises(FairflError, match=r"toy.csv: no column 'algorithm'"):
+        figures.build(demo.parsed(spec))
 
 
 def test_footer_says_what_it_was_made_from(spec):
-    inputs = Inputs(spec)
-    inputs.present(inputs.tidy)
+    inputs = Inputs(demo.parsed(spec))
+    inputs.measured()
     assert figures.footer_text(inputs, {}) == (
         "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for emnist. "
         "Data: blobs (stand-in for emnist); 1 round; 2 seeds. Not run: AFL."
@@ -94,26 +93,26 @@ def test_footer_says_what_it_was_made_from(spec):
 
 
 def test_units_follow_the_paper(spec):
-    spec["metrics"] = {"gap_client_k": {"unit": "percent"}}
-    with pytest.raises(FairflError, match="metric gap_client_0: measured in 'nats', the paper prints 'percent'"):
-        _ = Inputs(spec).tidy
+    spec["metrics"] = {"gap_client_k": {"name": "gap", "meaning": "", "unit": "percent"}}
+    with pytest.raises(FairflError, match="toy.csv, line 2: unit 'nats' cannot be shown as 'percent'"):
+        _ = Inputs(demo.parsed(spec)).ours
 
 
 def test_row_labels(spec):
-    assert [row.label for row in Inputs(spec).rows] == ["AFL", "FedAvg", "EAGLE λ = 0.1"]
-    assert [row.hyperparameters for row in Inputs(spec).rows] == ["", "", "lambda=0.1"]
+    assert [row.label for row in Inputs(demo.parsed(spec)).rows] == ["AFL", "FedAvg", "EAGLE λ = 0.1"]
+    assert [row.hyperparameters for row in Inputs(demo.parsed(spec)).rows] == ["", "", "lambda=0.1"]
 
 
 def test_state_of_matplotlib_is_left_alone(spec):
     before = dict(matplotlib.rcParams)
-    figures.build(spec)
+    figures.build(demo.parsed(spec))
     assert dict(matplotlib.rcParams) == before
 
 
 def test_a_users_matplotlibrc_changes_nothing(spec):
-    files = figures.build(spec)
+    files = figures.build(demo.parsed(spec))
     with matplotlib.rc_context({"font.size": 20, "figure.dpi": 31, "pdf.fonttype": 3}):
-        assert figures.build(spec) == files
+        assert figures.build(demo.parsed(spec)) == files
 
 
 def test_command_line_writes_three_files_without_pyplot(spec, tmp_path):

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.paper import Artifact
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.jobs.claims import main
+from fairfl.reporting.cells import Cell, Cells, digits_of, pooled
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, parse
 from fairfl.reporting.claims.judging import claim_lines, setting_of, settings_of
-from fairfl.reporting.results import MEASURED_KINDS, Cell, Values, digits_of, pooled, read_reported
+from fairfl.reporting.results import results_of
 from tests.unit.reporting import demo
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -157,12 +159,15 @@ def test_bad_claim_stops_with_its_place(tmp_path, expr, message) -> None:
 
 
 def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:
-    key = ("s", "fedavg", (), "loss")
+    key = ("s", Variant("fedavg", {}), "loss")
     tables = {
-        name: Values({key: Cell(value)}) for name, value in (("p_table1", 1.0), ("p_table2", 2.0), ("q_table1", 3.0))
+        name: Cells({key: Cell(value)}) for name, value in (("p_table1", 1.0), ("p_table2", 2.0), ("q_table1", 3.0))
     }
-    assert pooled("p", "p_table2", tables).cells[key].mean == 2.0
-    assert pooled("p", "p_figure1", tables).cells[key].mean == 1.0
+    assert pooled("p_table2", tables).cells[key].mean == 2.0
+    assert pooled("p_figure1", tables).cells[key].mean == 1.0
+    tables["p_table0"] = Cells({key: Cell(None)})
+    assert pooled("p_figure1", tables).cells[key].mean == 1.0
+    assert pooled("p_table0", tables).cells[key].mean is None  # illegible there, whatever others print
 
 
 def test_settings_of_a_claim() -> None:
@@ -193,14 +198,10 @@ def test_command(tmp_path) -> None:
 def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, claims: int) -> None:
     paper = load_paper(ROOT / f"papers/{name}.yaml")
     digits = digits_of(paper.metrics)
-    tables = {
-        f"{name}_{key}": read_reported(ROOT / f"papers/reported/{name}/{key}.csv", paper, key)
-        for key, artifact in paper.artifacts.items()
-        if artifact.kind in MEASURED_KINDS
-    }
+    tables = results_of(load_workload(ROOT, {"scale": "paper", "papers": [name]}), ROOT, ROOT / "no results").reported
     wrong, count = [], 0
     for key, artifact in paper.artifacts.items():
-        values = pooled(name, f"{name}_{key}", tables)
+        values = pooled(f"{name}_{key}", tables)
         for one in artifact.claims:
             judged = evaluate(
                 parse(one.expr, one.id), values, setting_of(one, f"{name}_{key}", artifact), artifact.rows, digits

@@ -11,12 +11,12 @@ import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs.page import main
+from fairfl.reporting.cells import csv_text
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.numbers import plain
 from fairfl.reporting.page.page import render, substitutions
-from fairfl.reporting.results import csv_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -122,10 +122,10 @@ def build(root: Path, patches: tuple = (PATCH,)):
     )
     for setting in PAPER["settings"]:
         text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-        for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
+        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed in (0, 1):
-                run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},print{seed}"
-                text += f"{setting},{algorithm},{variant},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
+                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},print{seed}"
+                text += f"{setting},{algorithm},{arm},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
         (results / f"tidy/{setting}.csv").write_text(text)
     for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
         (results / "demo" / name).write_bytes(b"x")
@@ -479,17 +479,16 @@ def focus(tmp_path) -> Elements:
     (tmp_path / "papers/reported/third/table12.csv").write_text(
         f"{header}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
     )
-    for setting, variant, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
-        numbers = [("focus", variant, "loss", 0.25, unit), ("focus", variant, "reach", 9, "rounds")]
+    for setting, arm, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
+        numbers = [("focus", arm, "loss", 0.25, unit), ("focus", arm, "reach", 9, "rounds")]
         numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
         (results / f"tidy/{setting}.csv").write_text(
             "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
             + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
         )
     (results / "timed").mkdir()
-    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
-    machine = {"processor": "EPYC", "device": "cpu", "threads": 1}
-    record = {"variants": [variant], "metrics": {}, "fingerprint": "x", **machine}
+    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
+    record = {"variants": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
     (results / "timed/z_image.json").write_text(json.dumps(record))
     workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["third"]})
     compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)

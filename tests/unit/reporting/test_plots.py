@@ -14,10 +14,11 @@ from safetensors.numpy import save_file
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
-from fairfl.reporting import figures, measured, style
+from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.separators import line_in_frame
 from fairfl.reporting.plots.weight_paths import mean_loss
+from fairfl.reporting.results import drawn_values
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -169,18 +170,18 @@ def spec_of(results, plot, options=None, rows=None):
 
 
 def drawn(spec):
-    pdf, png, text = figures.build(spec)
+    pdf, png, text = figures.build(demo.parsed(spec))
     return pdf, png, pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "nan"])
 
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(results, plot):
     spec = spec_of(results, plot)
-    pdf, png, text = figures.build(spec)
+    pdf, png, text = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
     assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
     assert b"CreationDate" not in pdf and b"/Type3" not in pdf
-    assert (pdf, png, text) == figures.build(spec)
+    assert (pdf, png, text) == figures.build(demo.parsed(spec))
     frame = pd.read_csv(io.StringIO(text))
     assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
     assert set(frame["artifact"]) == {"eagle_figure9"}
@@ -471,7 +472,7 @@ def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
     spec["artifact"]["columns"] = ["accuracy_gain"]
     spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
     with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
-        figures.build(spec)
+        figures.build(demo.parsed(spec))
 
 
 def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies):
@@ -480,8 +481,8 @@ def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies)
     spec = metric_spec("metric_curves", accuracies, columns=columns, **options)
     plot = importlib.import_module("fairfl.reporting.plots.metric_curves")
     with style.applied():
-        drawing, frame = plot.draw(Inputs(spec), plot.Config(**options))
-        _, alone = plot.draw(Inputs(metric_spec("metric_curves", accuracies)), plot.Config())
+        drawing, frame = plot.draw(Inputs(demo.parsed(spec)), plot.Config(**options))
+        _, alone = plot.draw(Inputs(demo.parsed(metric_spec("metric_curves", accuracies))), plot.Config())
     left, right = drawing.axes
     assert (left.get_ylabel(), left.get_yscale()) == ("accuracy", "linear")
     assert (right.get_ylabel(), right.get_yscale()) == ("mean loss (nats)", "log")
@@ -494,9 +495,9 @@ def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies)
 
 def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
     with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
-        figures.build(metric_spec("metric_curves", accuracies, log=["accuracy_men"]))
+        figures.build(demo.parsed(metric_spec("metric_curves", accuracies, log=["accuracy_men"])))
     with pytest.raises(FairflError, match="options.part: the runs have no evaluation on 'validation'"):
-        figures.build(metric_spec("metric_curves", accuracies, part="validation"))
+        figures.build(demo.parsed(metric_spec("metric_curves", accuracies, part="validation")))
 
 
 def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
@@ -519,7 +520,7 @@ def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
     spec = metric_spec("metric_scatter", accuracies, (SETTING, "other"), rows, ["rounds: 9 -> 1"], **options)
     *_, frame = drawn(spec)
     assert frame[["setting", "algorithm"]].to_numpy().tolist() == [[SETTING, "fedavg"], [SETTING, "qffl"]]
-    inputs = Inputs(spec)
+    inputs = Inputs(demo.parsed(spec))
     plot = importlib.import_module("fairfl.reporting.plots.metric_scatter")
     with style.applied():
         plot.draw(inputs, plot.Config(**options))
@@ -530,14 +531,14 @@ def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
     with pytest.raises(
         FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"
     ):
-        figures.build(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean"))
+        figures.build(demo.parsed(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean")))
 
 
 @pytest.mark.parametrize("plot", ["metric_curves", "metric_scatter"])
 def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
     options = {"x": "accuracy_worst10", "y": "accuracy_mean"} if plot == "metric_scatter" else {}
     spec = metric_spec(plot, accuracies, **options)
-    assert figures.build(spec) == figures.build(spec)
+    assert figures.build(demo.parsed(spec)) == figures.build(demo.parsed(spec))
 
 
 # -- an illustration --------------------------------------------------------------------------
@@ -564,9 +565,9 @@ def test_projected_gradients_are_those_of_algorithm_2():
 
 
 def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
-    *_, text = figures.build(gradients_spec())
+    *_, text = figures.build(demo.parsed(gradients_spec()))
     (tmp_path / "figure1.csv").write_text(text)
-    cosines = measured.drawn(tmp_path / "figure1.csv")
+    cosines = drawn_values(tmp_path / "figure1.csv")
     assert set(cosines) == {(way, f"cosine_{name}") for way in ("plain", "projected", "equal_say") for name in VECTORS}
     assert cosines["projected", "cosine_c"] > 0 > cosines["plain", "cosine_c"]
     g = np.array(VECTORS["c"])
@@ -585,4 +586,4 @@ def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp
 )
 def test_vectors_that_illustrate_nothing_are_refused(vectors, losses, message):
     with pytest.raises(FairflError, match=message):
-        figures.build(gradients_spec(vectors, losses))
+        figures.build(demo.parsed(gradients_spec(vectors, losses)))

@@ -14,9 +14,10 @@ from safetensors.numpy import save_file
 
 from fairfl.algorithms.shared import entropy
 from fairfl.partition.deal import statistics
-from fairfl.reporting import figures, measured
+from fairfl.reporting import figures
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.one_step import Toy
+from fairfl.reporting.results import drawn_values
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn
@@ -193,7 +194,7 @@ def test_rows_of_one_setting_are_in_its_panel_only(swept):
 )
 def test_sweeps_that_cannot_be_drawn_say_why(swept, options, message):
     with pytest.raises(FairflError, match=message):
-        figures.build(sweep(swept, **options))
+        figures.build(demo.parsed(sweep(swept, **options)))
 
 
 # -- curves -----------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ def test_rows_alike_in_that_hyperparameter_share_a_colour_and_differ_in_dashes(c
 
 def test_a_hyperparameter_that_no_row_has_gives_no_colours(curves):
     with pytest.raises(FairflError, match=r"options.color_by: no row has 'dp.sigm'; did you mean 'dp.sigma'\?"):
-        figures.build(curve_spec(curves, color_by="dp.sigm"))
+        figures.build(demo.parsed(curve_spec(curves, color_by="dp.sigm")))
 
 
 def test_a_setting_without_runs_of_its_rows_has_an_empty_panel(curves):
@@ -318,9 +319,9 @@ def test_label_shares_are_those_of_all_parts_of_a_client(dealt):
 
 def test_a_regression_has_no_labels_to_share(dealt):
     with pytest.raises(FairflError, match="fedeba_c: its samples have no classes to count"):
-        figures.build(spec_of("label_shares", {"statistics": dealt}, ["fedeba_c"]))
+        figures.build(demo.parsed(spec_of("label_shares", {"statistics": dealt}, ["fedeba_c"])))
     with pytest.raises(FairflError, match="none.csv: not the statistics of a partition"):
-        figures.build(spec_of("label_shares", {"statistics": {A: "none.csv"}}))
+        figures.build(demo.parsed(spec_of("label_shares", {"statistics": {A: "none.csv"}})))
 
 
 # -- one step ---------------------------------------------------------------------------------
@@ -386,25 +387,25 @@ def test_the_papers_toy_is_not_drawn_beside_another(toy):
 
 def test_options_that_are_not_the_settings_are_refused(toy):
     with pytest.raises(FairflError, match=r"FedEBA τ = 5.31 went to -0.1001; by start 0 and step 0.1, "):
-        figures.build(toy_spec(toy, start=0.0, step=0.1))
+        figures.build(demo.parsed(toy_spec(toy, start=0.0, step=0.1)))
 
 
 def test_runs_without_the_model_and_data_of_another_kind_are_refused(toy, tmp_path):
     text = (tmp_path / "tidy.csv").read_text()
     (tmp_path / "tidy.csv").write_text(text.replace("parameter_0", "loss_gap"))
     with pytest.raises(FairflError, match="the results of FedAvg in fedeba_a have no metric parameter_0"):
-        figures.build(toy_spec(toy))
+        figures.build(demo.parsed(toy_spec(toy)))
     (tmp_path / "tidy.csv").write_text(text)
     pd.DataFrame({"row": [0, 1], "client": [0, 0], "part": [0, 0]}).to_parquet(tmp_path / "deal.parquet")
     with pytest.raises(FairflError, match="needs two clients with one number per sample, has 1 with 1"):
-        figures.build(toy_spec(toy))
+        figures.build(demo.parsed(toy_spec(toy)))
 
 
 def test_local_losses_that_no_temperature_tells_apart_are_refused(toy):
     # (x-2)^2 and (x+2)^2 from 0: both clients come half as near to their minima.
     save_file({"inputs": np.ones((2, 1), np.float32), "labels": np.array([2, -2], np.float32)}, toy["data"][A])
     with pytest.raises(FairflError, match="no tau tells the clients apart"):
-        figures.build(toy_spec(toy, TOY_ROWS[:1]))
+        figures.build(demo.parsed(toy_spec(toy, TOY_ROWS[:1])))
 
 
 def test_a_diverged_toy_run_is_remarked_upon(toy, tmp_path):
@@ -437,9 +438,9 @@ def cone_spec(**options):
 
 
 def test_the_fair_angle_is_the_algorithms_and_stands_in_the_csv(tmp_path):
-    *_, text = figures.build(cone_spec())
+    *_, text = figures.build(demo.parsed(cone_spec()))
     (tmp_path / "figure2.csv").write_text(text)
-    angles = measured.drawn(tmp_path / "figure2.csv")
+    angles = drawn_values(tmp_path / "figure2.csv")
     assert angles["theta", "angle_deg"] == 20
     for name in ("unfair", "fair"):
         losses = torch.tensor(CONE[name], dtype=torch.float64)
@@ -471,14 +472,14 @@ def test_both_alignments_are_named_on_their_side_of_the_cone():
 )
 def test_vectors_on_the_wrong_side_of_the_cone_are_refused(options, message):
     with pytest.raises(FairflError, match=message):
-        figures.build(cone_spec(**options))
+        figures.build(demo.parsed(cone_spec(**options)))
 
 
 # -- all of them ------------------------------------------------------------------------------
 def test_figures_are_equal_on_a_second_draw(swept, dealt):
     for spec in (sweep(swept, [A], ["accuracy_global"]), spec_of("label_shares", {"statistics": dealt}, [A])):
-        first = figures.build(spec)
-        assert first == figures.build(spec)
+        first = figures.build(demo.parsed(spec))
+        assert first == figures.build(demo.parsed(spec))
         assert set(pd.read_csv(io.StringIO(first[2]))["artifact"]) == {"fedeba_figure5"}
 
 
@@ -486,7 +487,7 @@ def test_the_footer_says_which_hyperparameters_the_paper_does_not_print(swept):
     def footer(*provenances):
         rows = [row | {"provenance": word} for row, word in zip(ANGLES, provenances, strict=True)]
         spec = sweep(swept, rows=rows) | {"reconstructed": ["fedeba_plus"]}
-        return figures.footer_text(Inputs(spec), {})
+        return figures.footer_text(Inputs(demo.parsed(spec)), {})
 
     assert "not in the paper" not in footer("paper", "paper", "paper")
     assert "Hyper-parameters not in the paper, assumed. Reconstructed without its formulas: FedEBA+." in footer(

@@ -132,7 +132,7 @@ def test_clusters_and_followed_models_stand_below_the_bars(risks):
     drawing, *_ = drawn(risk_spec(risks, clusters=["0°", "90°", "180°"]))
     assert texts(drawing.axes[0])[-1] == ["0°", "90°", "180°"]
     with pytest.raises(FairflError, match=r"options.clusters: 2 names \['0°', '90°'\] for 3 clusters"):
-        figures.build(risk_spec(risks, clusters=["0°", "90°"]))
+        figures.build(demo.parsed(risk_spec(risks, clusters=["0°", "90°"])))
 
 
 def test_a_single_seed_has_no_error_bars_and_one_row_one_panel(tmp_path):
@@ -192,21 +192,21 @@ def test_results_that_cannot_be_split_are_refused(tmp_path, risks):
     text = (risks / "tidy.csv").read_text()
     (risks / "tidy.csv").write_text(text.replace("excess_client_", "gap_client_"))
     with pytest.raises(FairflError, match="the results of rotated have no finite excess_client_0"):
-        figures.build(risk_spec(risks))
+        figures.build(demo.parsed(risk_spec(risks)))
     (risks / "tidy.csv").write_text(text.replace("loss_client_", "gap_client_"))
     with pytest.raises(FairflError, match="the results of rotated have no metric loss_client_0"):
-        figures.build(risk_spec(risks))
+        figures.build(demo.parsed(risk_spec(risks)))
     (risks / "tidy.csv").write_text(text.replace("loss_client_4", "loss_client_5"))
     with pytest.raises(FairflError, match="rotated: client 5 is none of the partition's 5"):
-        figures.build(risk_spec(risks))
+        figures.build(demo.parsed(risk_spec(risks)))
     (risks / "deal.parquet").write_text("no parquet")
     with pytest.raises(FairflError, match="deal.parquet: damaged"):
-        figures.build(risk_spec(risks))
+        figures.build(demo.parsed(risk_spec(risks)))
 
 
 def test_excess_risk_is_equal_on_a_second_draw_and_its_csv_has_what_is_drawn(risks):
-    pdf, png, text = figures.build(risk_spec(risks))
-    assert (pdf, png, text) == figures.build(risk_spec(risks))
+    pdf, png, text = figures.build(demo.parsed(risk_spec(risks)))
+    assert (pdf, png, text) == figures.build(demo.parsed(risk_spec(risks)))
     frame = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
     assert frame["data"].unique().tolist() == ["mnist"] and frame["artifact"].unique().tolist() == ["focus_figure3"]
     assert frame["model"].dropna().tolist() == [3, 3, 3, 1, 2]
@@ -268,11 +268,11 @@ def test_a_listing_is_printed_with_numbers_indentation_bold_words_and_comments()
 
 
 def test_the_csv_of_a_listing_has_the_lines_as_they_were_written():
-    frame = pd.read_csv(io.StringIO(figures.build(code_spec())[2]), keep_default_na=False)
+    frame = pd.read_csv(io.StringIO(figures.build(demo.parsed(code_spec()))[2]), keep_default_na=False)
     assert frame["number"].tolist() == ["nan", "1", "2", "3"] and frame["indent"].tolist() == [0, 0, 1, 0]
     assert frame["text"].tolist()[1:3] == ["**for** each $i \\in [n]$ **do**", "$x_i \\leftarrow 2 x_i$"]
     assert frame["comment"].tolist() == ["", "all of them", "", ""]
-    assert figures.build(code_spec()) == figures.build(code_spec())
+    assert figures.build(demo.parsed(code_spec())) == figures.build(demo.parsed(code_spec()))
 
 
 @pytest.mark.parametrize("width", ["column", "page"])
@@ -321,4 +321,4 @@ def test_a_line_may_be_a_comment_alone():
 )
 def test_a_listing_that_cannot_be_printed_is_refused(options, message):
     with pytest.raises(FairflError, match=message):
-        figures.build(code_spec(**options))
+        figures.build(demo.parsed(code_spec(**options)))

@@ -1,4 +1,4 @@
-"""Values: variants compare as numbers, seeds become mean and spread, bad files are named."""
+"""The reader of results: seeds become mean and spread, units are the paper's, bad files are named."""
 
 import math
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 from fairfl.experiments.paper import Metric, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.metrics.configuration import configured
-from fairfl.reporting.results import Cell, Values, expanded, number_text, read_reported, read_tidy
+from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, expanded, number_text
+from fairfl.reporting.results import Results
 from fairfl.reporting.units import endless, factor, half_unit, printed
 from fairfl.runtime.errors import FairflError
 
@@ -27,30 +28,20 @@ def paper() -> Paper:
     return Paper.model_construct(metrics=metrics, settings={"s": None}, algorithms={"fedavg": None})
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("q=1", "q=1.0"),
-        ("alpha=0.1,tau=10", "tau=10.0;alpha=.1"),
-        ("lsr=True", "lsr=1"),
-        ("order=loss",) * 2,
-        ("", " "),
-    ],
-)
-def test_hyperparameters_match_as_numbers_in_any_order(tmp_path, one, other) -> None:
-    values = read_tidy([tidy(tmp_path, f's,a,"{one}",0,loss,1.0,nats,d,5,r0,f0')])
-    assert values.find("s", Variant.from_csv("a", other), "loss").mean == 1.0
+def ours(path: Path, unit: str = "") -> Cells:
+    """The numbers of a tidy file; `unit` is the one that the paper prints, "" for that of the file."""
+    metrics = {name: Metric(name=name, meaning="", unit=unit) for name in ("acc", "loss") if unit}
+    return Results({"tidy": {"s": str(path)}}, lambda setting: metrics).ours
 
 
-@pytest.mark.parametrize(("one", "other"), [("q=1", "q=2"), ("q=1", "r=1"), ("order=loss", "order=no"), ("q=1", "")])
-def test_other_hyperparameters_do_not_match(tmp_path, one, other) -> None:
-    values = read_tidy([tidy(tmp_path, f"s,a,{one},0,loss,1.0,nats,d,5,r0,f0")])
-    assert values.find("s", Variant.from_csv("a", other), "loss") is None
+def reported(path: Path, paper: Paper, artifact: str) -> Cells:
+    files = {"reported": {f"p_{artifact}": str(path)}}
+    return Results(files, lambda setting: paper.metrics, papers={"p": paper}).reported[f"p_{artifact}"]
 
 
 def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
     path = tidy(tmp_path, "s,a,q=1.0,0,loss,1.0,nats,d,5,r0,f0", "s,a,q=1.0,1,loss,3.0,nats,d,5,r1,f1")
-    cell = read_tidy([path]).find("s", Variant.from_csv("a", "q=1"), "loss")
+    cell = ours(path).find("s", Variant.from_csv("a", "q=1"), "loss")
     assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
     assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
 
@@ -58,22 +49,18 @@ def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
 def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")
-    values = read_tidy([path])
-    cell = values.find("s", Variant("a", {}), "loss")
+    values = ours(path)
+    cell = values.find("s", Variant.from_csv("a", ""), "loss")
     assert (cell.mean, cell.std, cell.seeds, cell.diverged) == (None, None, 2, 1)
-    assert values.missing("s", Variant("a", {}), "loss") == "loss of a in s: 1 of 2 seeds diverged"
-
-
-def test_missing_file_counts_as_nothing_run(tmp_path) -> None:
-    assert not read_tidy([tmp_path / "none.csv"]).cells
+    assert values.missing("s", Variant.from_csv("a", ""), "loss") == "loss of a in s: 1 of 2 seeds diverged"
 
 
 def test_units_are_those_of_the_paper(tmp_path) -> None:
     path = tidy(tmp_path, "s,a,,0,acc,0.25,fraction,d,5,r,f")
-    cell = read_tidy([path], lambda setting, metric, unit: "percent").find("s", Variant("a", {}), "acc")
+    cell = ours(path, "percent").find("s", Variant.from_csv("a", ""), "acc")
     assert (cell.mean, cell.unit) == (25.0, "percent")
     with pytest.raises(FairflError, match=r"s\.csv, line 2: unit 'fraction' cannot be shown as 'nats'"):
-        read_tidy([path], lambda setting, metric, unit: "nats")
+        ours(path, "nats")
     assert factor("", "nats") == 1.0
 
 
@@ -83,36 +70,40 @@ def test_units_are_those_of_the_paper(tmp_path) -> None:
         ("s,a,,0,loss,many,nats,d,5,r,f", r"line 2: value: 'many' is not a number"),
         ("s,a,q,0,loss,1,nats,d,5,r,f", r"line 2: hyperparameters 'q'"),
         ("s,a,,0,loss", r"line 2: expected 11 cells"),
-        ("s,a,,0,loss,1,nats,d,5,r,f\ns,a,,0,loss,1,nats,d,5,r,f", r"line 3: seed '0' of loss stands twice"),
+        ("s,a,,0,loss,1,nats,d,5,r,f\ns,a,,0,loss,1,nats,d,5,r,f", r"line 3: seed 0 of loss is duplicated"),
     ],
 )
 def test_bad_line_is_named(tmp_path, line, message) -> None:
     with pytest.raises(FairflError, match=message):
-        read_tidy([tidy(tmp_path, line)])
+        ours(tidy(tmp_path, line))
 
 
 def test_missing_column_is_named(tmp_path) -> None:
     path = tmp_path / "s.csv"
     path.write_text(HEADER.replace("metric", "metrc"))
+    with pytest.raises(FairflError, match="no column 'metric'; delete it and run again"):
+        ours(path)
+    path.write_text(REPORTED.replace("metric", "metrc"))  # no job can make that again
     with pytest.raises(FairflError, match="no column 'metric'; did you mean 'metrc'"):
-        read_tidy([path])
+        reported(path, paper(), "t")
 
 
 def test_reported_numbers_and_empty_cells(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(REPORTED + "t,s,fedavg,,loss,1.5,0.25,std,nats,hm\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
-    values = read_reported(path, paper(), "t")
+    values = reported(path, paper(), "t")
     assert values.skip_empty
-    cell = values.find("s", Variant("fedavg", {}), "loss")
+    cell = values.find("s", Variant.from_csv("fedavg", ""), "loss")
     assert (cell.mean, cell.std, cell.note) == (1.5, 0.25, "hm")
     assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").mean is None
-    assert read_reported(tmp_path / "none.csv", paper(), "t").cells == {}
 
 
 def test_points_of_a_reported_curve_are_not_final_values(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(REPORTED + "".join(f"t,s,fedavg,,loss_curve,1,,,nats,round={n}; read off\n" for n in (0, 100)))
-    assert read_reported(path, paper(), "t").cells == {}
+    values = reported(path, paper(), "t")
+    assert values.cells == {}
+    assert values.curve("s", Variant("fedavg", {}), "loss") == ((0, 1.0), (100, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -129,15 +120,15 @@ def test_unknown_names_in_reported_files(tmp_path, line, message) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"{REPORTED}{line}\n")
     with pytest.raises(FairflError, match=f"t.csv, line 2: {message}"):
-        read_reported(path, paper(), "t")
+        reported(path, paper(), "t")
 
 
 def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None:
     path = tidy(tmp_path, *(f"s,a,,0,gap_client_{k},1,nats,d,5,r,f" for k in (10, 2, 0)))
-    values = read_tidy([path])
-    assert expanded("gap_client_k", (values, "s")) == ["gap_client_0", "gap_client_2", "gap_client_10"]
-    assert expanded("gap_client_k", (Values(), "s")) == ["gap_client_k"]
-    assert expanded("gap_max", (values, "s")) == ["gap_max"]
+    values = ours(path)
+    assert expanded("gap_client_k", "s", values) == ["gap_client_0", "gap_client_2", "gap_client_10"]
+    assert expanded("gap_client_k", "s", Cells()) == ["gap_client_k"]
+    assert expanded("gap_max", "s", values) == ["gap_max"]
 
 
 @pytest.mark.parametrize(
@@ -181,19 +172,19 @@ def test_a_variance_is_not_shown_in_the_unit_of_its_root() -> None:
 def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(REPORTED + "t,s,fedavg,,loss,,,,nats,diverged\nt,s,fedavg,q=2,loss,,,,nats,illegible\n")
-    values = read_reported(path, paper(), "t")
-    assert values.find("s", Variant("fedavg", {}), "loss").diverged == 1
+    values = reported(path, paper(), "t")
+    assert values.find("s", Variant.from_csv("fedavg", ""), "loss").diverged == 1
     assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").diverged == 0
-    assert values.missing("s", Variant("fedavg", {}), "loss") == "loss of fedavg in s: diverged"
+    assert values.missing("s", Variant.from_csv("fedavg", ""), "loss") == "loss of fedavg in s: diverged"
 
 
 def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
-    cells = {("s", Variant("qffl", {}), "hp_q"): Cell(1.0), ("s", Variant("", {}), "num_clients"): Cell(3.0)}
-    values = Values(cells)
+    cells = {("s", Variant.from_csv("qffl", ""), "hp_q"): Cell(1.0), ("s", NO_VARIANT, "num_clients"): Cell(3.0)}
+    values = Cells(cells)
     assert values.find("s", Variant.from_csv("qffl", "q=5"), "hp_q").mean == 1
     assert values.find("s", Variant.from_csv("qffl", "q=5"), "num_clients").mean == 3
-    assert values.find("s", Variant("afl", {}), "hp_q") is None
-    assert values.missing("t", Variant("", {}), "num_clients") == "no value for num_clients in t"
+    assert values.find("s", Variant.from_csv("afl", ""), "hp_q") is None
+    assert values.missing("t", NO_VARIANT, "num_clients") == "no value for num_clients in t"
 
 
 def test_reported_counts_name_no_algorithm(tmp_path) -> None:
@@ -201,25 +192,25 @@ def test_reported_counts_name_no_algorithm(tmp_path) -> None:
     path.write_text(f"{REPORTED}t,s,,,num_clients,50,,,count,\n")
     described = Metric(name="clients", meaning="", unit="count", digits=0)
     known = paper().model_copy(update={"metrics": {"num_clients": described, "loss": described}})
-    assert read_reported(path, known, "t").find("s", Variant("", {}), "num_clients").mean == 50
+    assert reported(path, known, "t").find("s", NO_VARIANT, "num_clients").mean == 50
     path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
     with pytest.raises(FairflError, match="algorithm: unknown ''"):
-        read_reported(path, known, "t")
+        reported(path, known, "t")
 
 
 # -- targets that were not reached --------------------------------------------------------------
 def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
     lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
-    cell = read_tidy([tidy(tmp_path, *lines)]).find("s", Variant("a", {}), "reach")
+    cell = ours(tidy(tmp_path, *lines)).find("s", Variant.from_csv("a", ""), "reach")
     assert (cell.mean, cell.std, cell.seeds, cell.censored, cell.diverged) == (math.inf, None, 3, 2, 0)
-    cell = read_tidy([tidy(tmp_path, *lines[:1])]).find("s", Variant("a", {}), "reach")
+    cell = ours(tidy(tmp_path, *lines[:1])).find("s", Variant.from_csv("a", ""), "reach")
     assert (cell.mean, cell.std, cell.censored) == (3.0, 0.0, 0)
 
 
 @pytest.mark.parametrize("bad", ["", "nan", "-inf"])
 def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
-    cell = read_tidy([path]).find("s", Variant("a", {}), "reach")
+    cell = ours(path).find("s", Variant.from_csv("a", ""), "reach")
     assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
 
 
@@ -227,9 +218,9 @@ def test_reported_rounds_may_be_infinite(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(f"{REPORTED}t,s,fedavg,,reach,inf,,,rounds,\nt,s,fedavg,,loss,inf,,,nats,\n")
     described = {"reach": Metric(name="reach", meaning="", unit="rounds", digits=0), **paper().metrics}
-    values = read_reported(path, paper().model_copy(update={"metrics": described}), "t")
-    assert values.find("s", Variant("fedavg", {}), "reach").mean == math.inf
-    assert values.find("s", Variant("fedavg", {}), "loss").mean is None
+    values = reported(path, paper().model_copy(update={"metrics": described}), "t")
+    assert values.find("s", Variant.from_csv("fedavg", ""), "reach").mean == math.inf
+    assert values.find("s", Variant.from_csv("fedavg", ""), "loss").mean is None
 
 
 # -- units that a metric has in other settings --------------------------------------------------
@@ -238,8 +229,8 @@ def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
     assert [described.shown_in(unit) for unit in ("nats", "mse", "", "percent")] == ["nats", "mse", "nats", "nats"]
     path = tmp_path / "t.csv"
     path.write_text(f"{REPORTED}t,s,fedavg,,loss,0.01,,,mse,\n")
-    values = read_reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
-    cell = values.find("s", Variant("fedavg", {}), "loss")
+    values = reported(path, paper().model_copy(update={"metrics": {"loss": described}}), "t")
+    cell = values.find("s", Variant.from_csv("fedavg", ""), "loss")
     assert (cell.mean, cell.unit) == (0.01, "mse")
     with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
         factor("mse", "nats")
@@ -247,13 +238,15 @@ def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
 
 # -- what is timed and what settings say --------------------------------------------------------
 def test_seconds_of_training_belong_to_an_arm_and_those_of_a_metric_to_the_setting() -> None:
-    cells = {("s", Variant("qffl", {"q": 5}), "inference_seconds"): Cell(1.0)}
-    cells["s", Variant("", {}), "metric_seconds_faa"] = Cell(2.0)
-    values = Values({**cells, ("s", Variant("", {}), "config_rounds"): Cell(3.0)})
+    cells = {
+        ("s", Variant.from_csv("qffl", "q=5"), "inference_seconds"): Cell(1.0),
+        ("s", NO_VARIANT, "metric_seconds_faa"): Cell(2.0),
+    }
+    values = Cells({**cells, ("s", NO_VARIANT, "config_rounds"): Cell(3.0)})
     assert values.find("s", Variant.from_csv("qffl", "q=5.0"), "inference_seconds").mean == 1
-    assert values.find("s", Variant("qffl", {}), "inference_seconds") is None
+    assert values.find("s", Variant.from_csv("qffl", ""), "inference_seconds") is None
     assert values.find("s", Variant.from_csv("focus", "M=3"), "metric_seconds_faa").mean == 2
-    assert values.find("s", Variant("", {}), "config_rounds").mean == 3
+    assert values.find("s", NO_VARIANT, "config_rounds").mean == 3
 
 
 def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> None:
@@ -262,7 +255,7 @@ def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> No
     path = tmp_path / "t.csv"
     for name, arm_ in (("", ""), ("fedavg", "M=3")):
         path.write_text(f"{REPORTED}t,s,{name},{arm_},metric_seconds_faa,6.09e-06,,,seconds,\n")
-        assert read_reported(path, known, "t").find("s", Variant("", {}), "metric_seconds_faa").mean == 6.09e-6
+        assert reported(path, known, "t").find("s", NO_VARIANT, "metric_seconds_faa").mean == 6.09e-6
 
 
 def test_configuration_of_a_setting() -> None:

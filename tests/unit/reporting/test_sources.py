@@ -112,52 +112,51 @@ def workload(tmp_path):
     return lambda **given: load_workload(tmp_path, {"scale": "paper", "papers": ["demo"], **given})
 
 
-def used(workload) -> dict[tuple[str, str, str], dict]:
+def used(workload) -> dict[tuple[str, str, str], sources.UsedValue]:
     records = sources.used_values(workload, "demo")
-    return {(r["algorithm"], r["hyperparameter"], str(r["value"])): r for r in records}
+    return {(used.algorithm, used.hyperparameter, str(used.value)): used for used in records}
 
 
 def test_every_value_in_use_has_the_surest_provenance_of_its_rows(workload) -> None:
     found = used(workload())
     ten = found["qffl", "q", "10.0"]
-    assert (ten["provenance"], ten["note"], ten["artifacts"]) == ("confirmed", "equal numbers", ["table1", "table2"])
+    assert (ten.provenance, ten.note, ten.artifacts) == ("confirmed", "equal numbers", ["table1", "table2"])
     half = found["qffl", "q", "0.5"]
-    assert (half["provenance"], half["note"], half["artifacts"]) == ("assumed", "a default", ["table1"])
+    assert (half.provenance, half.note, half.artifacts) == ("assumed", "a default", ["table1"])
     mu = found["fedprox", "mu", "0.1"]
-    assert (mu["provenance"], mu["note"], mu["title"]) == ("recalled", "recalled from v1", "FedProx")
+    assert (mu.provenance, mu.note, mu.title) == ("recalled", "recalled from v1", "FedProx")
     assert not [key for key in found if key[0] == "fedavg" or key[2] == "99.0"]  # nothing named, nothing run
 
 
 def test_a_value_of_the_setting_has_its_source_and_a_default_of_the_file_is_assumed(workload) -> None:
     found = {key[2]: record for key, record in used(workload()).items() if key[1] == "epsilon"}
-    assert found.pop("2.0")["provenance"] == "inferred"
+    assert found.pop("2.0").provenance == "inferred"
     (default,) = found.values()  # setting a
-    assert (default["provenance"], default["artifacts"]) == ("assumed", ["table1", "table2"])
+    assert (default.provenance, default.artifacts) == ("assumed", ["table1", "table2"])
 
 
 def test_values_stand_by_size_below_their_algorithm_whatever_was_selected(workload) -> None:
     everything = sources.used_values(workload(), "demo")
-    assert [r["value"] for r in everything if r["hyperparameter"] == "q"] == [0.5, 10.0]
-    assert list(dict.fromkeys(r["algorithm"] for r in everything)) == ["qffl", "fedprox"]
+    assert [used.value for used in everything if used.hyperparameter == "q"] == [0.5, 10.0]
+    assert list(dict.fromkeys(used.algorithm for used in everything)) == ["qffl", "fedprox"]
     assert sources.used_values(workload(artifacts=["demo_table6"]), "demo") == everything
 
 
 def test_lines_of_the_table() -> None:
-    base = {"algorithm": "x", "title": "X", "hyperparameter": "q"}
-    values = [{**base, "value": 1, "provenance": "paper"}, {**base, "value": True, "provenance": "recalled"}]
-    values += [
-        {**base, "value": None, "provenance": "assumed"},
-        {**base, "algorithm": "y", "value": 1, "provenance": "paper"},
-    ]
+    base = {"title": "X", "hyperparameter": "q", "note": "", "artifacts": []}
+    given = (("x", 1, "paper"), ("x", True, "recalled"), ("x", None, "assumed"), ("y", 1, "paper"))
+    values = [sources.UsedValue(algorithm=a, value=v, provenance=p, **base) for a, v, p in given]
     assert used_lines(values) == [("X", "q", ["1", "trueʳ", "noneᵃ"]), ("X", "q", ["1"])]
 
 
 def test_a_job_knows_what_it_must_say(workload) -> None:
     table, grid = (artifact_spec(workload(), f"demo_{name}") for name in ("table1", "table6"))
-    assert [row["provenance"] for row in table["artifact"]["rows"]] == ["recalled", "assumed", "paper", "paper"]
-    assert (table["reconstructed"], "used" in table) == ([], False)
-    assert "(inferred)" in table["settings"]["b"]["unprinted"] and table["settings"]["a"]["unprinted"] == ""
-    assert grid["used"] == sources.used_values(workload(), "demo")
+    assert [row.provenance for row in table.artifact.rows] == ["recalled", "assumed", "paper", "paper"]
+    assert (table.reconstructed, table.used) == ([], [])
+    assert "(inferred)" in table.settings["b"].unprinted and table.settings["a"].unprinted == ""
+    assert grid.used == sources.used_values(workload(), "demo")
+    written = table.model_dump(mode="json")
+    assert demo.parsed(written).model_dump(mode="json") == written
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "table", "settings": ["a"]}, {"header": ["a"]}])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_table, markdown
-from fairfl.reporting.tables.table import results_table, static_table, table
 from fairfl.reporting.units import fixed
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -135,7 +135,7 @@ def assert_compiles(tex):
 
 
 def test_csv_markdown_and_latex_to_the_letter(spec):
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert csv == CSV
     assert md == MD
     assert tex == TEX
@@ -146,7 +146,7 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     one = {key: values for key, values in NUMBERS.items() if key[2] == 0}
     spec["files"]["tidy"]["emnist_a0.1"] = tidy(tmp_path / "one.csv", one)
     spec["settings"]["emnist_a0.1"]["seeds"] = 1
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert "±" not in md and r"\pm" not in tex
     assert "1 seed." in md and "Fewer seeds" not in md
     assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
@@ -155,7 +155,7 @@ def test_one_seed_has_no_spread(spec, tmp_path):
 def test_paper_data_is_not_called_a_stand_in(spec):
     spec["settings"]["emnist_a0.1"] |= {"data": "emnist", "changed": []}
     spec["scale"] = "paper"
-    for text in results_table(spec):
+    for text in tables.results_table(demo.parsed(spec)):
         assert "stand-in" not in text and "Changed" not in text
 
 
@@ -163,7 +163,7 @@ def test_the_note_says_where_the_data_came_from(spec):
     path = Path(spec["files"]["tidy"]["emnist_a0.1"])
     head, *lines = path.read_text().splitlines()
     path.write_text("\n".join([f"{head},source", *(f'{line},"A, lossy copy"' for line in lines)]) + "\n")
-    _, md, _ = results_table(spec)
+    _, md, _ = tables.results_table(demo.parsed(spec))
     assert "Source: A, lossy copy." in md and md.count("lossy") == 1
 
 
@@ -177,7 +177,7 @@ def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
     }
     spec["settings"]["iid"] = {"data": "emnist", "rounds": 7, "seeds": 1, "changed": []}
     spec["files"]["tidy"]["iid"] = tidy(tmp_path / "other.csv", other, "iid")
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert "| iid | FedAvg | **0.800** | **0.20** |" in md
     assert "| $\\alpha = 0.1$ | FedAvg | **0.000** (± 0.000) | **0.62** (± 0.00) |" in md
     assert "$\\alpha = 0.1$: Data: digits (stand-in for emnist); 40 rounds; 2 seeds." in md
@@ -189,7 +189,7 @@ def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
 
 def test_units_are_those_of_the_paper(spec):
     spec["metrics"] = METRICS | {"accuracy_mean": METRICS["accuracy_mean"] | {"unit": "percent", "digits": 1}}
-    csv, md, _ = results_table(spec)
+    csv, md, _ = tables.results_table(demo.parsed(spec))
     assert "**62.5** (± 12.5)" in md
     assert ",accuracy_mean,percent,62.5,12.5,2," in csv
 
@@ -197,20 +197,20 @@ def test_units_are_those_of_the_paper(spec):
 def test_metric_without_a_value_is_not_called_a_missing_run(spec):
     spec["artifact"]["columns"] = ["gap_max", "gap_min"]
     spec["metrics"] = METRICS | {"gap_min": METRICS["gap_max"] | {"name": "min"}}
-    _, md, _ = results_table(spec)
+    _, md, _ = tables.results_table(demo.parsed(spec))
     assert "– No value: gap_min of AFL, gap_min of FedAvg" in md
 
 
-def test_seed_that_stands_twice(spec, tmp_path):
+def test_a_duplicated_seed_is_refused(spec, tmp_path):
     path = tmp_path / "tidy.csv"
     path.write_text(path.read_text() + path.read_text().split("\n")[1] + "\n")
-    with pytest.raises(FairflError, match="emnist_a0.1: AFL: metric gap_max stands twice for one seed"):
-        results_table(spec)
+    with pytest.raises(FairflError, match="tidy.csv, line .*: seed 0 of gap_max is duplicated"):
+        tables.results_table(demo.parsed(spec))
 
 
 def test_metric_without_direction_has_no_best(spec):
     spec["metrics"] = {name: metric | {"direction": None} for name, metric in METRICS.items()}
-    _, md, tex = results_table(spec)
+    _, md, tex = tables.results_table(demo.parsed(spec))
     assert "**-0" not in md and "textbf" not in tex and "↓" not in md and "arrow" not in tex
 
 
@@ -239,7 +239,7 @@ def orders(spec, tmp_path):
 
 
 def test_lines_may_be_settings_and_columns_arms(orders):
-    csv, md, tex = results_table(orders)
+    csv, md, tex = tables.results_table(demo.parsed(orders))
     assert "| Setting | loss | random |\n| :--- | ---: | ---: |\n" in md
     assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
     assert "| Fashion-MNIST | 0.150 (± 0.050) | – |\n" in md
@@ -251,27 +251,27 @@ def test_lines_may_be_settings_and_columns_arms(orders):
 
 def test_lines_may_be_arms_and_columns_settings(orders):
     orders["artifact"] |= {"layout": "arms_by_setting", "rules": [1]}
-    csv, md, tex = results_table(orders)
+    csv, md, tex = tables.results_table(demo.parsed(orders))
     assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
     assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
     assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
     assert_compiles(tex)
     orders["artifact"]["layout"] = "settings_by_arm"
-    assert results_table(orders)[0] == csv  # numbers do not depend on the layout
+    assert tables.results_table(demo.parsed(orders))[0] == csv  # numbers do not depend on the layout
 
 
 def test_rows_that_look_alike_are_refused(orders):
     for row in orders["artifact"]["rows"]:
         row["title"] = "FedFV"
     with pytest.raises(FairflError, match="two rows are called 'FedFV'; give them a `title` each"):
-        results_table(orders)
+        tables.results_table(demo.parsed(orders))
 
 
 def test_rows_of_one_setting_stand_only_there(orders):
     orders["artifact"] |= {"layout": "arms", "rules": []}
     orders["artifact"]["rows"][0]["setting"] = "cifar"
     orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
-    csv, md, tex = results_table(orders)
+    csv, md, tex = tables.results_table(demo.parsed(orders))
     assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | – |\n" in md
     assert len(csv.splitlines()) == 3
     assert "\\midrule\nFashion-MNIST & FedFV order = random & --" in tex
@@ -314,7 +314,7 @@ def chosen(spec, tmp_path):
 
 
 def test_choices_stand_beside_the_papers(chosen):
-    csv, md, tex = results_table(chosen)
+    csv, md, tex = tables.results_table(demo.parsed(chosen))
     assert "| q-FFL | 0.1 (paper: 0.1) | diverged |\n" in md
     assert "| VRed | 0.00026 (paper: 0.0001) | – |\n| Semi-VRed | 1 | – |\n" in md
     assert "– Not tuned: VRed (cifar100), Semi-VRed (cifar100)." in md and "Fewer seeds" not in md
@@ -326,7 +326,7 @@ def test_choices_stand_beside_the_papers(chosen):
 
 def test_choices_without_the_papers_numbers(chosen):
     chosen["files"]["reported"] = {}
-    assert "| q-FFL | 0.1 | diverged |\n" in results_table(chosen)[1]
+    assert "| q-FFL | 0.1 | diverged |\n" in tables.results_table(demo.parsed(chosen))[1]
 
 
 @pytest.fixture
@@ -352,7 +352,7 @@ def counted(spec, tmp_path):
 
 
 def test_counts_belong_to_settings_and_words_stand_between_them(counted):
-    csv, md, tex = results_table(counted)
+    csv, md, tex = tables.results_table(demo.parsed(counted))
     assert md.splitlines()[2:6] == [
         "| Setting | num_clients | Model | samples_test |",
         "| :--- | ---: | ---: | ---: |",
@@ -367,13 +367,13 @@ def test_counts_belong_to_settings_and_words_stand_between_them(counted):
 def test_words_need_a_column_before_them(counted):
     counted["artifact"]["options"]["words"][0]["after"] = "samples_tests"
     with pytest.raises(FairflError, match="options.words: no column 'samples_tests'; did you mean 'samples_test'"):
-        results_table(counted)
+        tables.results_table(demo.parsed(counted))
 
 
 def test_words_have_no_place_in_other_layouts(orders):
     orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
     with pytest.raises(FairflError, match="layout settings_by_arm has no place for words; use layout arms"):
-        results_table(orders)
+        tables.results_table(demo.parsed(orders))
 
 
 STATIC = {
@@ -390,7 +390,7 @@ STATIC = {
 
 
 def test_static_table(spec):
-    csv, md, tex = static_table(STATIC)
+    csv, md, tex = tables.static_table(demo.parsed(STATIC))
     assert csv.splitlines()[:2] == ["Symbol,Meaning", '$w_k$,"weight of client k, 100% & more"']
     assert md == (
         "**Table 3.**\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
@@ -499,7 +499,7 @@ def grouped(spec, tmp_path):
 
 
 def test_lines_may_be_metrics_and_columns_arms(grouped):
-    csv, md, tex = results_table(grouped)
+    csv, md, tex = tables.results_table(demo.parsed(grouped))
     assert md.splitlines()[2:8] == [
         "| Setting | Metric | FOCUS | FedAvg | AFL |",
         "| :--- | :--- | ---: | ---: | ---: |",
@@ -518,26 +518,26 @@ def test_lines_may_be_metrics_and_columns_arms(grouped):
 
 def test_one_setting_is_not_named_at_every_line(grouped):
     grouped["artifact"] |= {"settings": ["mnist"]}
-    _, md, tex = results_table(grouped)
+    _, md, tex = tables.results_table(demo.parsed(grouped))
     assert "| Metric | FOCUS | FedAvg | AFL |\n" in md and "| Avg Acc ↑ | **0.75** | 0.50 | – |\n" in md
     assert "\\begin{tabular}{lrrr}" in tex
 
 
 def test_a_unit_that_the_metric_does_not_have_is_refused(grouped):
     grouped["metrics"] = LAYOUTS | {"loss_mean": LAYOUTS["loss_mean"] | {"other_units": []}}
-    with pytest.raises(FairflError, match="metric loss_mean: measured in 'mse', the paper prints 'nats'"):
-        results_table(grouped)
+    with pytest.raises(FairflError, match="unit 'mse' cannot be shown as 'nats'"):
+        tables.results_table(demo.parsed(grouped))
 
 
 def test_rows_of_one_setting_may_not_be_called_alike(grouped):
     grouped["artifact"]["rows"][2]["title"] = "FOCUS"
     with pytest.raises(FairflError, match="two rows are called 'FOCUS'; give them a `title` each"):
-        results_table(grouped)
+        tables.results_table(demo.parsed(grouped))
 
 
 def test_arms_may_be_grouped_by_metric(grouped):
     grouped["artifact"] |= {"layout": "arms_by_setting", "rules": [3]}
-    csv, md, tex = results_table(grouped)
+    csv, md, tex = tables.results_table(demo.parsed(grouped))
     assert md.splitlines()[2:13] == [
         "| Metric | Algorithm | Synthetic | MNIST |",
         "| :--- | :--- | ---: | ---: |",
@@ -557,12 +557,12 @@ def test_arms_may_be_grouped_by_metric(grouped):
     assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
     assert_compiles(tex)
     grouped["artifact"]["layout"] = "metrics_by_arm"
-    assert results_table(grouped)[0] == csv  # numbers do not depend on the layout
+    assert tables.results_table(demo.parsed(grouped))[0] == csv  # numbers do not depend on the layout
 
 
 def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
     grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
-    csv, md, _ = results_table(grouped)
+    csv, md, _ = tables.results_table(demo.parsed(grouped))
     assert "AFL" not in md and ",afl," not in csv
 
 
@@ -575,7 +575,7 @@ def test_rows_that_are_not_the_papers_words_carry_marks(spec):
     rows[2] |= {"provenance": "recalled", "note": "from version 1"}
     rows[4] |= {"provenance": "assumed"}
     spec |= {"reconstructed": ["afl", "eagle"]}
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert "| AFL \\* | 0.300" in md and "| FedAvg | 0.000" in md
     assert (
         "| q-FFL q = 1.0 ʳ | diverged" in md
@@ -599,12 +599,12 @@ def test_rows_that_are_not_the_papers_words_carry_marks(spec):
 def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_them(grouped):
     for name in ("toy", "mnist"):
         grouped["settings"][name]["unprinted"] = UNPRINTED
-    csv, md, tex = results_table(grouped)
+    csv, md, tex = tables.results_table(demo.parsed(grouped))
     assert md.count(UNPRINTED) == 1 and f" {UNPRINTED}. " in md and "Synthetic, MNIST: 2 of" not in md
     assert csv.count(f",paper,{UNPRINTED}\n") == len(csv.splitlines()) - 1
     assert_compiles(tex)
     grouped["settings"]["toy"]["unprinted"] = ""
-    csv, md, _ = results_table(grouped)
+    csv, md, _ = tables.results_table(demo.parsed(grouped))
     assert f" MNIST: {UNPRINTED}. " in md
     assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
 
@@ -614,7 +614,7 @@ def test_rows_that_share_a_place_share_its_marks(grouped, layout):
     grouped["artifact"]["layout"] = layout
     grouped["artifact"]["rows"][0]["provenance"] = "inferred"
     grouped["artifact"]["rows"][1]["provenance"] = "assumed"
-    csv, md, tex = results_table(grouped)
+    csv, md, tex = tables.results_table(demo.parsed(grouped))
     assert "| FOCUS ⁱᵃ |" in md and "FOCUS \\textsuperscript{i}\\textsuperscript{a} &" in tex
     assert ",toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,inferred," in csv
     assert ",mnist,focus,M=3,loss_mean,nats,0.5,,1,mnist,mnist/focus/M=3/seed0,assumed," in csv
@@ -624,14 +624,14 @@ def test_rows_that_share_a_place_share_its_marks(grouped, layout):
 def test_rows_of_two_settings_keep_their_own_marks(grouped):
     grouped["artifact"] |= {"layout": "arms"}
     grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
-    _, md, _ = results_table(grouped)
+    _, md, _ = tables.results_table(demo.parsed(grouped))
     assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
 
 
 def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
     row = clocked["artifact"]["rows"][0] | {"provenance": "assumed"}
     clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": [row]}
-    _, md, tex = results_table(clocked)
+    _, md, tex = tables.results_table(demo.parsed(clocked))
     assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
     assert "ᵃ hyper-parameters not known, assumed. Scale:" in md
 
@@ -641,7 +641,7 @@ def test_notes_on_the_papers_numbers_are_numbered_below(chosen, tmp_path):
     path.write_text(
         path.read_text().replace("hp_q,0.1,,,,", "hp_q,0.1,,,,not in the grid").replace("1e-4,,,,", "1e-4,,,,A typo.")
     )
-    _, md, tex = results_table(chosen)
+    _, md, tex = tables.results_table(demo.parsed(chosen))
     assert "| 0.1 (paper: 0.1 [1]) |" in md and "0.00026 (paper: 0.0001 [2])" in md
     assert md.splitlines()[-1].startswith("[1] not in the grid. [2] A typo. Scale: quick.")
     assert "0.1 (paper: 0.1 [1])" in tex
@@ -672,7 +672,7 @@ def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, 
     )  # fmt: skip
     spec["settings"] = {name: {"data": "d", "rounds": 40, "seeds": 1, "changed": []} for name in ("a", "b")}
     spec["files"]["tidy"] = {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")}
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert "| a | AFL | 17.24 |  | 30.4 | 8.70 |\n| b | AFL |  | 19.62 | – |  |\n" in md
     assert "– No value: comm_extra_cost of AFL (b)." in md and "iverged" not in md
     assert ",b,afl,,accuracy_var,percent2,19.62," in csv
@@ -695,7 +695,7 @@ USED = {
 
 
 def test_hyper_parameters_in_use():
-    csv, md, tex = table(USED)
+    csv, md, tex = tables.table(demo.parsed(USED))
     assert csv.splitlines()[:2] == [
         "artifact,algorithm,hyperparameter,value,provenance,note,artifacts",
         'eagle_table6,qffl,q,0.1,confirmed,"equal, elsewhere",table7 table9',
@@ -716,7 +716,9 @@ def test_hyper_parameters_in_use():
 
 
 def test_every_kind_of_table_has_its_builder(spec):
-    assert table(spec) == results_table(spec) and table(STATIC) == static_table(STATIC)
+    assert tables.table(demo.parsed(spec)) == tables.results_table(demo.parsed(spec)) and tables.table(
+        demo.parsed(STATIC)
+    ) == tables.static_table(demo.parsed(STATIC))
 
 
 # -- targets that were not reached --------------------------------------------------------------
@@ -738,7 +740,7 @@ def reach(spec, tmp_path):
 
 
 def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(reach):
-    csv, md, tex = results_table(reach)
+    csv, md, tex = tables.results_table(demo.parsed(reach))
     assert md.splitlines()[4:8] == [
         "| FOCUS | **10** (± 1) |",
         "| q-FFL | > 300 (2 of 3 seeds) |",
@@ -755,14 +757,14 @@ def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(re
 
 def test_nobody_is_best_where_nobody_reaches_the_target(reach):
     reach["artifact"]["rows"] = [{**row, "setting": None} for row in reach["artifact"]["rows"][1:3]]
-    assert "**" not in results_table(reach)[1].split("\n\n")[1]
+    assert "**" not in tables.results_table(demo.parsed(reach))[1].split("\n\n")[1]
 
 
 def test_infinite_losses_are_no_targets(reach):
     path = Path(reach["files"]["tidy"]["mnist"])
     path.write_text(path.read_text().replace("rounds,mnist", "nats,mnist"))
     reach["metrics"]["rounds_to_accuracy70"]["unit"] = "nats"
-    assert "| AFL | diverged |" in results_table(reach)[1]
+    assert "| AFL | diverged |" in tables.results_table(demo.parsed(reach))[1]
 
 
 # -- what was timed, what settings say ----------------------------------------------------------
@@ -774,11 +776,11 @@ SECONDS = {
 }  # fmt: skip
 
 
-def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
+def record(path, arms=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
     """What fairfl.jobs.timing writes."""
-    variants = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in variants]
+    arms = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in arms]
     machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
-    path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
+    path.write_text(json.dumps({"variants": arms, "metrics": metrics or {}, **machine}))
     return str(path)
 
 
@@ -792,16 +794,16 @@ def clocked(spec, tmp_path):
     spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
     changed = ["timing.rounds: 20 -> 2"]
     spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
-    variants = [
+    arms = [
         ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
         ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
     ]
-    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
+    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", arms)}}
     return spec
 
 
 def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clocked):
-    csv, md, tex = results_table(clocked)
+    csv, md, tex = tables.results_table(demo.parsed(clocked))
     assert md.splitlines()[4:7] == [
         "| FOCUS M = 3 | 6.5 (± 0.5) | 0.00028 (± 0) |",
         "| FedAvg | **2** (± 0) | **0.00012** (± 0) |",
@@ -825,17 +827,17 @@ def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
         "mnist": record(tmp_path / "a.json", metrics={"metric_seconds_faa": [4e-6, 6e-6]}),
         "more": record(tmp_path / "b.json", (), {"metric_seconds_faa": [4.5e-5]}, "NVIDIA H200", "cuda"),
     }
-    _, md, _ = results_table(clocked)
+    _, md, _ = tables.results_table(demo.parsed(clocked))
     assert "| Metric | mnist | more |\n| :--- | ---: | ---: |\n| FAA ↓ | 5e-06 (± 1e-06) | 4.5e-05 |\n" in md
     assert "mnist: Measured on AMD EPYC, 1 thread: 2 repetitions of FAA." in md
     assert "more: Measured on NVIDIA H200: 1 repetition of FAA." in md
     clocked["artifact"]["rows"] = []  # the cost of a metric belongs to the setting
-    assert results_table(clocked)[1] == md
+    assert tables.results_table(demo.parsed(clocked))[1] == md
 
 
 def test_a_row_that_stands_at_no_line_is_named_below(clocked):
     clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": clocked["artifact"]["rows"][:1]}
-    _, md, tex = results_table(clocked)
+    _, md, tex = tables.results_table(demo.parsed(clocked))
     assert "| Metric | mnist |\n| :--- | ---: |\n| training ↓ | 6.5 (± 0.5) |\n| inference ↓ | 0.00028 (± 0) |\n" in md
     assert "Numbers of: FOCUS M = 3." in md
     assert_compiles(tex)
@@ -855,12 +857,12 @@ def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
     says = {"config_batch_size": None, "config_learning_rate": 5e-5, "config_clusters": 2}
     facts = {"data": "mnist", "rounds": 3, "seeds": 1, "changed": []}
     spec["settings"] = {
-        "mnist": {**facts, "says": says},
-        "text": {**facts, "says": {"config_batch_size": 512, "config_learning_rate": 0.1}},
+        "mnist": {**facts, "configured": says},
+        "text": {**facts, "configured": {"config_batch_size": 512, "config_learning_rate": 0.1}},
     }
     (tmp_path / "r.csv").write_text(f"{REPORTED}table1,mnist,,,config_batch_size,6000,,,,\n")
     spec["files"] = {"reported": {"table1": str(tmp_path / "r.csv")}}
-    csv, md, tex = results_table(spec)
+    csv, md, tex = tables.results_table(demo.parsed(spec))
     assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
     assert "– No value: config_clusters of text." in md and "Not tuned" not in md
     assert ",mnist,,,config_batch_size,,inf,,1," in csv

@@ -8,29 +8,29 @@ from dataclasses import dataclass
 
 from fairfl.experiments.paper import Consistency, Paper
 from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Speaking, bound, nodes, parse
-from fairfl.reporting.results import NO_VARIANT, Cell, Key, Values, digits_of, key_of, pooled
 from fairfl.reporting.units import half_unit, printed
 from fairfl.runtime.validation import nearest
 
 # In a relation: any variant of which the paper prints the number on the left.
 ROW = "row"
 # (artifact name, key of a number) -> what speaks against the number
-Found = dict[tuple[str, Key], list[str]]
+Contradictions = dict[tuple[str, Key], list[str]]
 
 
-def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Values]) -> Found:
+def contradictions(papers: Mapping[str, Paper], tables: Mapping[str, Cells]) -> Contradictions:
     """All of some papers; `tables` are their numbers by artifact name ('fedeba_table2').
 
     Raises ClaimError for a relation that is not a comparison, or names a setting that is not there.
     """
-    found: Found = {}
+    texts: Contradictions = {}
     for name, paper in papers.items():
         book = _Book(name, paper, {key: table for key, table in tables.items() if key.startswith(f"{name}_")})
         for place, text in (*book.printed_twice(), *book.unrelated()):
-            found.setdefault(place, []).append(text)
-    return found
+            texts.setdefault(place, []).append(text)
+    return texts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Book:
 
     name: str
     paper: Paper
-    tables: dict[str, Values]
+    tables: dict[str, Cells]
 
     @property
     def digits(self) -> Callable[[str], int]:
@@ -54,12 +54,11 @@ class _Book:
                 if cell.mean is not None:
                     places.setdefault(key, {})[name] = cell
         for key, cells in places.items():
-            metric = key[-1]
-            for name, own in cells.items():
+            for name, printed_here in cells.items():
                 others: dict[str, list[str]] = {}
                 for other, cell in cells.items():
-                    if self._differ(own, cell, metric):
-                        others.setdefault(self._text(cell, metric), []).append(other.removeprefix(f"{self.name}_"))
+                    if self._differ(printed_here, cell, key[2]):
+                        others.setdefault(self._text(cell, key[2]), []).append(other.removeprefix(f"{self.name}_"))
                 if others:
                     yield (name, key), "; ".join(f"{', '.join(names)}: {text}" for text, names in others.items())
 
@@ -82,16 +81,17 @@ class _Book:
         """Numbers that do not satisfy a relation: '0.0938 expected: CV of the printed variance and accuracy'."""
         relations = [(relation, self._parsed(relation)) for relation in self.paper.consistency]
         for name, table in self.tables.items() if relations else ():
-            values = pooled(self.name, name, self.tables)
+            values = pooled(name, self.tables)
             for relation, statement in relations:
                 for setting, variant in self._places(relation, statement, table):
-                    own = bound(statement, ROW, variant)
-                    if text := self._broken(relation, own, values, setting):
-                        keys = (_key(side, setting) for side in (own.left, own.right) if isinstance(side, CellOf))
+                    relates = bound(statement, ROW, variant)
+                    if text := self._broken(relation, relates, values, setting):
+                        sides = (relates.left, relates.right)
+                        keys = (_key(side, setting) for side in sides if isinstance(side, CellOf))
                         yield from (((name, key), text) for key in keys if key in table.cells)
 
-    def _places(self, relation: Consistency, statement: Comparison, table: Values) -> list[tuple[str, Variant]]:
-        """(setting, variant) that a relation is about in a table; none if it names its numbers itself."""
+    def _places(self, relation: Consistency, statement: Comparison, table: Cells) -> list[tuple[str, Variant]]:
+        """(setting, variant) that a relation is about in a table; nameless if it names its numbers itself."""
         if not _of_rows(statement):
             return [(relation.setting or "", NO_VARIANT)]
         return [
@@ -100,7 +100,7 @@ class _Book:
             if metric == statement.left.metric and relation.setting in (None, setting)
         ]
 
-    def _broken(self, relation: Consistency, statement: Comparison, values: Values, setting: str) -> str:
+    def _broken(self, relation: Consistency, statement: Comparison, values: Cells, setting: str) -> str:
         """What is wrong, in words; '' if the relation holds, or a number is missing or without end."""
         judged = evaluate(statement, values, setting, (), self.digits)
         if judged.left is None or judged.right is None or not math.isfinite(judged.left - judged.right):

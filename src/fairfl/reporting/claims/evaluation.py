@@ -4,6 +4,7 @@ Ties: `==` and argopt hold when both sides print alike (`Metric.digits`), `!=` i
 dominance forgive rounding errors of the arithmetic only, and `<`, `>` ask for more than such an error.
 """
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import Cells
 from fairfl.reporting.claims.grammar import (
     Argopt,
     Binary,
@@ -25,7 +27,6 @@ from fairfl.reporting.claims.grammar import (
     Undominated,
     nodes,
 )
-from fairfl.reporting.results import Values
 
 _PICK: dict[str, Callable[..., Any]] = {"min": min, "max": max}
 _FUNCTIONS: dict[str, Callable[..., float]] = {
@@ -55,16 +56,16 @@ class _Undecidable(Exception):
 class _Scope:
     """What names in a claim refer to."""
 
-    values: Values
+    cells: Cells
     setting: str | None
     rows: tuple[Row, ...]
     digits: Callable[[str], int]
 
     def value(self, metric: str, variant: Variant, setting: str | None) -> float:
         where = self.where(setting)
-        cell = self.values.find(where, variant, metric)
+        cell = self.cells.find(where, variant, metric)
         if cell is None or cell.mean is None:
-            raise _Undecidable(self.values.missing(where, variant, metric))
+            raise _Undecidable(self.cells.missing(where, variant, metric))
         return cell.mean
 
     def where(self, setting: str | None) -> str:
@@ -73,27 +74,27 @@ class _Scope:
         raise _Undecidable("the claim names no setting and its artifact has several")
 
     def variants(self, setting: str | None) -> list[Variant]:
-        """Those of the artifact's rows in a setting."""
+        """The artifact's rows in a setting."""
         where = self.where(setting)
         return [row.variant for row in self.rows if row.setting in (None, where)]
 
-    def present(self, metric: str, rows: Iterable[Variant], setting: str | None) -> list[tuple[Variant, float]]:
+    def values(self, metric: str, variants: Iterable[Variant], setting: str | None) -> dict[Variant, float]:
         """Values of some rows; empty cells are an obstacle unless the table allows to skip them."""
-        found = []
-        for variant in rows:
+        values = {}
+        for variant in variants:
             try:
-                found.append((variant, self.value(metric, variant, setting)))
+                values[variant] = self.value(metric, variant, setting)
             except _Undecidable:
-                if not self.values.skip_empty:
+                if not self.cells.skip_empty:
                     raise
-        if not found:
+        if not values:
             raise _Undecidable(f"no value for {metric} in {self.where(setting)}")
-        return found
+        return values
 
 
 def evaluate(
     statement: Statement,
-    values: Values,
+    cells: Cells,
     setting: str | None,
     rows: Iterable[Row],
     digits: Callable[[str], int] = lambda metric: 3,
@@ -104,7 +105,7 @@ def evaluate(
     them), `digits(metric)` is the printed precision. Never raises on missing values: the judgement is then
     'undecidable' and its reason names what is missing.
     """
-    scope = _Scope(values, setting, tuple(rows), digits)
+    scope = _Scope(cells, setting, tuple(rows), digits)
     judges = {Comparison: _comparison, Argopt: _argopt, Monotone: _monotone, Undominated: _undominated}
     judge = judges[type(statement)]
     try:
@@ -160,74 +161,62 @@ def _evaluated(node: Expression, scope: _Scope) -> float:
 
 
 def _group(node: Group, scope: _Scope) -> float:
-    rows = [
-        variant
-        for variant in scope.variants(node.setting)
-        if node.only in (None, variant.algorithm)
-        and variant.algorithm not in node.excluded
-        and variant.includes(node.fixed)
-    ]
-    if not rows:
-        asked = node.only or ", ".join(f"!{name}" for name in node.excluded) or "*"
-        raise _Undecidable(f"the artifact has no row for {node.fixed.of(asked)}")
-    return _PICK[node.function](value for _, value in scope.present(node.metric, rows, node.setting))
+    variants = [variant for variant in scope.variants(node.setting) if node.has(variant)]
+    if not variants:
+        raise _Undecidable(f"the artifact has no row for {node}")
+    return _PICK[node.function](scope.values(node.metric, variants, node.setting).values())
 
 
 def _argopt(statement: Argopt, scope: _Scope) -> Judgement:
-    rows = scope.variants(None)
-    if statement.variant not in rows:
+    variants = scope.variants(None)
+    if statement.variant not in variants:
         raise _Undecidable(f"the artifact has no row {statement.variant}")
     value = scope.value(statement.metric, statement.variant, None)
-    found = scope.present(statement.metric, rows, None)
-    best, reached = _PICK[statement.function](found, key=lambda item: item[1])
+    values = scope.values(statement.metric, variants, None)
+    best = _PICK[statement.function](values, key=values.__getitem__)
     digits = scope.digits(statement.metric)
-    holds = round(reached, digits) == round(value, digits)
-    return _judgement(holds, reached, value, f"arg{statement.function} is {best}")
+    holds = round(values[best], digits) == round(value, digits)
+    return _judgement(holds, values[best], value, f"arg{statement.function} is {best}")
 
 
 def _monotone(statement: Monotone, scope: _Scope) -> Judgement:
     key = statement.key
-    found = scope.present(statement.metric, _points(statement, scope), statement.setting)
-    if len(found) < 2:
-        raise _Undecidable(f"a trend needs two values of {key}, found {len(found)}")
-    for (before, left), (after, right) in zip(found, found[1:], strict=False):
+    values = list(scope.values(statement.metric, _along(statement, scope), statement.setting).items())
+    if len(values) < 2:
+        raise _Undecidable(f"a trend needs two values of {key}, found {len(values)}")
+    for (before, left), (after, right) in itertools.pairwise(values):
         wrong = left > right if statement.direction == "up" else left < right
         if wrong and not _equal(left, right):
             start, end = before.number(key), after.number(key)
             return _judgement(False, left, right, f"not {statement.direction} from {key}={start:g} to {end:g}")
-    return _judgement(True, found[0][1], found[-1][1], f"{statement.direction} over {len(found)} values of {key}")
+    return _judgement(True, values[0][1], values[-1][1], f"{statement.direction} over {len(values)} values of {key}")
 
 
-def _points(statement: Monotone, scope: _Scope) -> list[Variant]:
+def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
     """Rows along the hyper-parameter, sorted by it; the others must be fixed or equal."""
     key = statement.key
-    points = [
-        (value, variant)
-        for variant in scope.variants(statement.setting)
-        if variant.algorithm == statement.algorithm
-        and (value := variant.number(key)) is not None
-        and variant.includes(statement.fixed)
-    ]
-    words = [value for value, _ in points if isinstance(value, str)]
+    variants = [variant for variant in scope.variants(statement.setting) if statement.has(variant)]
+    words = [value for variant in variants if isinstance(value := variant.number(key), str)]
     if words:
         raise _Undecidable(f"{key}={words[0]} is not a number")
-    if len({tuple(level for level in variant.levels if level[0] != key) for _, variant in points}) > 1:
+    if len({tuple(pair for pair in variant.levels if pair[0] != key) for variant in variants}) > 1:
         raise _Undecidable(f"other hyper-parameters change along {key}")
-    return [variant for _, variant in sorted(points)]
+    return sorted(variants, key=lambda variant: variant.number(key))
 
 
 def _undominated(statement: Undominated, scope: _Scope) -> Judgement:
+    named, setting = statement.variant, statement.setting
     metrics = [metric for metric, _ in statement.criteria]
     signs = [1 if trend == "up" else -1 for _, trend in statement.criteria]
-    own = [scope.value(metric, statement.variant, statement.setting) for metric in metrics]
-    found = [dict(scope.present(metric, scope.variants(statement.setting), statement.setting)) for metric in metrics]
-    others = [row for row in found[0] if row != statement.variant and all(row in values for values in found)]
-    if not others:
-        raise _Undecidable(f"the artifact has no row to hold {statement.variant} against")
-    for row in others:
-        theirs = [values[row] for values in found]
-        ties = [_equal(mine, other) for mine, other in zip(own, theirs, strict=True)]
-        ahead = [sign * other > sign * mine for sign, mine, other in zip(signs, own, theirs, strict=True)]
+    scores = [scope.value(metric, named, setting) for metric in metrics]
+    values = [scope.values(metric, scope.variants(setting), setting) for metric in metrics]
+    rivals = [variant for variant in values[0] if variant != named and all(variant in column for column in values)]
+    if not rivals:
+        raise _Undecidable(f"the artifact has no row to hold {named} against")
+    for rival in rivals:
+        theirs = [column[rival] for column in values]
+        ties = [_equal(score, other) for score, other in zip(scores, theirs, strict=True)]
+        ahead = [sign * other > sign * score for sign, score, other in zip(signs, scores, theirs, strict=True)]
         if all(map(operator.or_, ties, ahead)) and not all(ties):
-            return _judgement(False, own[0], theirs[0], f"dominated by {row}")
-    return _judgement(True, own[0], own[0], f"{len(others)} other rows are worse in something")
+            return _judgement(False, scores[0], theirs[0], f"dominated by {rival}")
+    return _judgement(True, scores[0], scores[0], f"{len(rivals)} other rows are worse in something")

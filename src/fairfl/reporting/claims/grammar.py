@@ -45,8 +45,8 @@ GRAMMAR = r"""
         | TIMES ("," pair)* -> everything
         | exclusions ("," pair)* -> excluded
     exclusions: NOT IDENT | exclusions "," NOT IDENT
-    pair: KEY "=" level
-    level: [MINUS] NUMBER | IDENT
+    pair: KEY "=" value
+    value: [MINUS] NUMBER | IDENT
 
     RELATION: "<=" | ">=" | "!=" | "<" | ">" | EQUALS
     EQUALS: "=="
@@ -98,8 +98,17 @@ class Group:
     metric: str
     only: str | None
     excluded: tuple[str, ...]
-    fixed: Variant  # hyper-parameters of no algorithm
+    fixed: Variant  # without an algorithm
     setting: str | None
+
+    def has(self, variant: Variant) -> bool:
+        """True if a row is one of the group."""
+        named = self.only in (None, variant.algorithm) and variant.algorithm not in self.excluded
+        return named and variant.includes(self.fixed)
+
+    def __str__(self) -> str:
+        """'!fedavg(q=1)'."""
+        return str(self.fixed.of(self.only or ", ".join(f"!{name}" for name in self.excluded) or "*"))
 
 
 @dataclass(frozen=True)
@@ -134,12 +143,22 @@ class Argopt:
 
 @dataclass(frozen=True)
 class Monotone:
+    """Along the values of `key`, over the rows of the algorithm that have the `fixed` values."""
+
     metric: str
-    algorithm: str
     key: str
     direction: Literal["up", "down"]
-    fixed: Variant  # hyper-parameters of no algorithm
+    fixed: Variant
     setting: str | None
+
+    def has(self, variant: Variant) -> bool:
+        """True if a row is one along the trend."""
+        named = variant.algorithm == self.fixed.algorithm and variant.number(self.key) is not None
+        return named and variant.includes(self.fixed)
+
+    def __str__(self) -> str:
+        """'qffl(steps=2) with q'."""
+        return f"{self.fixed} with {self.key}"
 
 
 @dataclass(frozen=True)
@@ -156,13 +175,13 @@ Speaking = CellOf | Group | Argopt | Monotone | Undominated
 
 # -- parsing ----------------------------------------------------------------------------------
 def _variant(algorithm: str, pairs: Iterable[tuple[Token, str] | None]) -> Variant:
-    """A variant from pairs; FairflError with the column of a repeated key."""
-    found: dict[str, str] = {}
-    for key, level in filter(None, pairs):
-        if key in found:
+    """The variant with hyper-parameters from pairs; FairflError with the column of a duplicated key."""
+    values: dict[str, str] = {}
+    for key, value in filter(None, pairs):
+        if key in values:
             raise FairflError(f"column {key.start_pos + 1}: found {shown(str(key.value))} again, expected another key")
-        found[key.value] = level
-    return Variant(algorithm, found)
+        values[key.value] = value
+    return Variant(algorithm, values)
 
 
 _Selector = tuple[str | None, tuple[str, ...], Variant]
@@ -206,10 +225,10 @@ class _Builder(Transformer):
     def variant(self, algorithm: Token, *pairs: Any) -> Variant:
         return _variant(str(algorithm), pairs)
 
-    def pair(self, key: Token, level: str) -> tuple[Token, str]:
-        return key, level
+    def pair(self, key: Token, value: str) -> tuple[Token, str]:
+        return key, value
 
-    def level(self, *parts: Token | None) -> str:
+    def value(self, *parts: Token | None) -> str:
         return "".join(part for part in parts if part is not None)
 
     def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
@@ -219,8 +238,8 @@ class _Builder(Transformer):
         return Argopt(function.removeprefix("arg"), str(metric), variant)
 
     def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
-        words = [str(word) for word in (metric, algorithm, key, trend)]
-        return Monotone(*words, _variant("", rest[:-1]), rest[-1] and str(rest[-1]))
+        fixed = _variant(str(algorithm), rest[:-1])
+        return Monotone(str(metric), str(key), str(trend), fixed, rest[-1] and str(rest[-1]))
 
     def undominated(self, variant: Variant, *rest: Any) -> Undominated:
         return Undominated(variant, rest[:-1], rest[-1] and str(rest[-1]))

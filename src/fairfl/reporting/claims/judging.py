@@ -6,10 +6,11 @@ from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
+from fairfl.reporting.cells import digits_of, number_text, pooled
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.reporting.claims.evaluation import Judgement, evaluate
 from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.reporting.results import digits_of, number_text, ours, pooled, reported
+from fairfl.reporting.results import results_of
 from fairfl.runtime.validation import nearest
 
 
@@ -72,7 +73,7 @@ def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
     Raises ClaimError naming artifact, claim, column and what was expected, or a setting that is not there.
     """
     paper, _, artifact = workload.artifacts[name]
-    found = []
+    claims = []
     for claim in artifact.claims:
         try:
             statement = parse(claim.expr, claim.id)
@@ -82,21 +83,21 @@ def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
             if setting not in workload.settings and setting != name:
                 hint = nearest(setting, workload.settings)
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: no setting {setting!r}{hint}")
-        found.append((claim, statement))
-    return found
+        claims.append((claim, statement))
+    return claims
 
 
 def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine]:
     """One row per claim of the selected artifacts, in catalogue order."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
-    here, tables = ours(workload, results), reported(workload, root)
+    numbers = results_of(workload, root, results)
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
-        printed = pooled(paper, name, tables)
+        printed = pooled(name, numbers.reported)
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
-            measured = evaluate(statement, here, setting, artifact.rows, digits)
+            measured = evaluate(statement, numbers.ours, setting, artifact.rows, digits)
             theirs = evaluate(statement, printed, setting, artifact.rows, digits)
             settings = settings_of(statement, setting)
             rows.append(_line(paper, name, claim, setting, measured, theirs, basis(workload, settings)))

@@ -7,10 +7,10 @@ from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import owner
+from fairfl.reporting.cells import metric_of
 from fairfl.reporting.claims.contradictions import contradictions
-from fairfl.reporting.claims.grammar import Argopt, CellOf, ClaimError, Group, Monotone, Speaking, Undominated, nodes
+from fairfl.reporting.claims.grammar import ClaimError, Group, Monotone, Speaking, Undominated, nodes
 from fairfl.reporting.claims.judging import parsed
-from fairfl.reporting.results import metric_of
 from fairfl.runtime.validation import nearest
 
 
@@ -46,33 +46,16 @@ def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
                 yield f"no algorithm {name!r}{nearest(name, paper.algorithms)}"
         # A choice belongs to an algorithm and a count to a setting, whichever rows there are.
         if owner(metrics[0]) == "variant" and not any(_means(node, variant) for variant in variants):
-            yield f"no row of the paper is {_requested(node)}{nearest(_requested(node), sorted(variants))}"
+            named = node if isinstance(node, Group | Monotone) else node.variant
+            yield f"no row of the paper is {named}{nearest(str(named), variants)}"
 
 
 def _algorithms(node: Speaking) -> list[str]:
     if isinstance(node, Group):
         return [name for name in (node.only, *node.excluded) if name is not None]
-    return [node.algorithm if isinstance(node, Monotone) else node.variant.algorithm]
+    return [node.fixed.algorithm if isinstance(node, Monotone) else node.variant.algorithm]
 
 
 def _means(node: Speaking, variant: Variant) -> bool:
     """True if a row is one of those that are spoken of."""
-    match node:
-        case CellOf() | Argopt() | Undominated():
-            return node.variant == variant
-        case Group():
-            named = node.only in (None, variant.algorithm) and variant.algorithm not in node.excluded
-            return named and variant.includes(node.fixed)
-        case Monotone():
-            named = variant.algorithm == node.algorithm and variant.number(node.key) is not None
-            return named and variant.includes(node.fixed)
-
-
-def _requested(node: Speaking) -> str:
-    match node:
-        case CellOf() | Argopt() | Undominated():
-            return str(node.variant)
-        case Group():
-            return str(node.fixed.of(node.only or ", ".join(f"!{name}" for name in node.excluded) or "*"))
-        case Monotone():
-            return f"{node.fixed.of(node.algorithm)} with {node.key}"
+    return node.has(variant) if isinstance(node, Group | Monotone) else node.variant == variant

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
+from fairfl.reporting.cells import DIVERGED, digits_of, metric_of
 from fairfl.reporting.marks import legend, marks
-from fairfl.reporting.results import DIVERGED, digits_of, metric_of
 from fairfl.reporting.units import endless, printed
 
 Record = dict[str, str]  # a line of comparison.csv or claims.csv

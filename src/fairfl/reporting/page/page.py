@@ -134,7 +134,7 @@ def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, 
         return {"header": artifact.header, "lines": artifact.content, "legend": []}
     values = used_values(workload, paper)
     lines = [(title, key, ", ".join(shown)) for title, key, shown in used_lines(values)]
-    return {"header": USED_HEADER, "lines": lines, "legend": legend((value["provenance"] for value in values), "value")}
+    return {"header": USED_HEADER, "lines": lines, "legend": legend((used.provenance for used in values), "value")}
 
 
 # -- settings ---------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = inputs.present(rounds)
+    rows = inputs.trained(rounds)
     clients = int(rounds["client"].max()) + 1
     quantities = [config.upper] + ([] if config.gap_part == "none" else [f"gap_{config.gap_part}"])
     width = style.PAGE if len(rows) > 2 else style.COLUMN

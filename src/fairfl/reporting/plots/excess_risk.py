@@ -10,6 +10,7 @@ paper's excess risks on top of our B_e, drawn if nothing but the seeds differs f
 Agents, clusters and models are numbered from 1, as in the paper.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.cells import Cell
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "partition", "reported")
@@ -53,11 +55,10 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
-    tidy = inputs.tidy[inputs.tidy["setting"] == setting]
-    rows = inputs.present(tidy)
-    agents = by_cluster(inputs, setting, tidy)
+    rows = inputs.measured(setting)
+    agents = by_cluster(inputs, setting)
     names = _cluster_names(inputs, agents, config)
-    panels = {row: _split(inputs, setting, row, row.of(tidy), agents) for row in rows}
+    panels = {row: _split(inputs, setting, row, agents) for row in rows}
     drawn = pd.concat(panels.values(), ignore_index=True)
     if drawn["excess"].isna().all():
         raise FairflError(
@@ -77,25 +78,25 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for axes in grid.flat[len(rows) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
-        axes.set_ylabel(f"loss ({_unit(tidy)})")
+        axes.set_ylabel(f"loss ({_unit(inputs, setting, rows)})")
     style.legend_above(figure, _keys(drawn), None if wide else 2)
     if drawn["seeds"].max() > 1:
         inputs.say("Bars: mean over seeds; error bars: loss ± one standard deviation over seeds.")
     return figure, drawn[list(COLUMNS)]
 
 
-def by_cluster(inputs: Inputs, setting: str, tidy: pd.DataFrame) -> pd.DataFrame:
+def by_cluster(inputs: Inputs, setting: str) -> pd.DataFrame:
     """Columns client (from 0) and cluster (from 1, missing if the data have none), by true cluster, then by client.
 
     Raises FairflError if the results are not those of the partition's clients.
     """
-    measured = tidy["metric"].str.extract(r"^loss_client_(\d+)$")[0].dropna().astype(int)
-    if measured.empty:
+    measured = {int(metric.rpartition("_")[2]) for metric in inputs.ours.members(setting, "loss_client_k")}
+    if not measured:
         raise FairflError(f"{inputs.name}: the results of {setting} have no metric loss_client_0")
     clusters = inputs.clusters(setting)
-    clients = int(measured.max()) + 1 if clusters is None else len(clusters)
-    if measured.max() >= clients:
-        raise FairflError(f"{inputs.name}: {setting}: client {measured.max()} is none of the partition's {clients}")
+    clients = max(measured) + 1 if clusters is None else len(clusters)
+    if max(measured) >= clients:
+        raise FairflError(f"{inputs.name}: {setting}: client {max(measured)} is none of the partition's {clients}")
     cluster = pd.array([pd.NA] * clients if clusters is None else clusters, dtype="Int64") + 1
     return pd.DataFrame({"client": range(clients), "cluster": cluster}).sort_values(["cluster", "client"])
 
@@ -110,57 +111,65 @@ def _cluster_names(inputs: Inputs, agents: pd.DataFrame, config: Config) -> dict
 
 
 # -- numbers ----------------------------------------------------------------------------------
-def _split(inputs: Inputs, setting: str, row: Row, own: pd.DataFrame, agents: pd.DataFrame) -> pd.DataFrame:
+def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.DataFrame:
     """COLUMNS of one row, one line per agent; NaN where a seed has no finite value."""
     clients = agents["client"].tolist()
-    loss, excess = (_per_client(own, family, clients) for family in ("loss_client", "excess_client"))
-    followed = _per_client(own, "cluster_client", clients).iloc[0]
+    loss, excess, cluster = (
+        [inputs.cell(setting, row, f"{family}_client_{client}") or Cell(None) for client in clients]
+        for family in ("loss", "excess", "cluster")
+    )
     frame = pd.DataFrame({
         "setting": setting,
         "algorithm": row.algorithm,
         "hyperparameters": row.hyperparameters,
         "agent": [client + 1 for client in clients],
         "cluster": agents["cluster"].array,
-        "model": followed.astype("Int64").array + 1,
-        "loss": loss.mean(skipna=False).array,
-        "loss_std": loss.std(ddof=0, skipna=False).array,
-        "bayes": (loss - excess).mean(skipna=False).array,
-        "excess": excess.mean(skipna=False).array,
-        "seeds": len(loss),
+        "model": pd.array([_first(cell) for cell in cluster], dtype="Int64") + 1,
+        "loss": [mean_and_std(cell)[0] for cell in loss],
+        "loss_std": [mean_and_std(cell)[1] for cell in loss],
+        "bayes": [_difference(*cells) for cells in zip(loss, excess, strict=True)],
+        "excess": [mean_and_std(cell)[0] for cell in excess],
+        "seeds": max(cell.seeds for cell in (*loss, *excess)),
         "excess_reported": _reported(inputs, setting, row, clients),
     })  # fmt: skip
     lost = frame["agent"][frame["bayes"].isna()]
     inputs.remark("No finite loss and excess risk, not drawn (×)", [f"{row.label} agent {agent}" for agent in lost])
     if frame["model"].notna().any():
-        _say_assignment(inputs, row, own)
+        seed = next(seed for cell in cluster for seed in cell.by_seed)
+        _say_assignment(inputs, row, inputs.cell(setting, row, "assignment_rand"), seed)
     return frame
 
 
-def _per_client(own: pd.DataFrame, family: str, clients: list[int]) -> pd.DataFrame:
-    """<family>_<client>: one line per seed, one column per client; NaN where there is no finite value."""
-    names = {f"{family}_{client}": client for client in clients}
-    table = own[own["metric"].isin(names)].pivot(index="seed", columns="metric", values="value")
-    table = table.reindex(index=own["seed"].unique(), columns=list(names)).rename(columns=names).astype(float)
-    return table.where(np.isfinite(table))
+def _first(cell: Cell) -> float | None:
+    """The number of the first seed, None if there is none."""
+    value = next(iter(cell.by_seed.values()), math.nan)
+    return value if math.isfinite(value) else None
+
+
+def _difference(loss: Cell, excess: Cell) -> float:
+    """Mean over seeds of the loss without its excess, NaN where a seed has no finite value."""
+    if loss.mean is None or excess.mean is None or loss.seeds != excess.seeds:
+        return math.nan
+    return float(np.mean([value - excess.by_seed[seed] for seed, value in loss.by_seed.items()]))
 
 
 def _reported(inputs: Inputs, setting: str, row: Row, clients: list[int]) -> list[float]:
     """The paper's excess risks, NaN where it does not say them or they are of another experiment."""
     if not inputs.comparable(setting):
-        return [np.nan] * len(clients)
-    found = [inputs.reported_for(setting, row, f"excess_client_{client}")["value"] for client in clients]
-    return [float(values.iloc[0]) if len(values) else np.nan for values in found]
+        return [math.nan] * len(clients)
+    cells = [inputs.reported(setting, row, f"excess_client_{client}") for client in clients]
+    return [cell.mean if cell else math.nan for cell in cells]
 
 
-def _say_assignment(inputs: Inputs, row: Row, own: pd.DataFrame) -> None:
+def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None, seed: int) -> None:
     """Whether agents follow models as the true clusters have it; which model serves which cluster does not matter."""
-    rand = own[own["metric"] == "assignment_rand"]["value"].to_numpy(float)
-    shown = f"models shown: seed {own['seed'].iloc[0]}"
-    if len(rand):
-        count = f"{np.isclose(rand, 1).sum()} of {len(rand)} seed{'' if len(rand) == 1 else 's'}"
-        index = ", ".join(f"{value:.3g}" for value in rand)
-        shown = f"true clusters recovered in {count} (adjusted Rand index {index}); {shown}"
-    inputs.say(f"{row.label}: {shown}.")
+    sentence = f"models shown: seed {seed}"
+    if rand:
+        values = list(rand.by_seed.values())
+        count = f"{np.isclose(values, 1).sum()} of {len(values)} seed{'' if len(values) == 1 else 's'}"
+        index = ", ".join(f"{value:.3g}" for value in values)
+        sentence = f"true clusters recovered in {count} (adjusted Rand index {index}); {sentence}"
+    inputs.say(f"{row.label}: {sentence}.")
 
 
 # -- drawing ----------------------------------------------------------------------------------
@@ -228,5 +237,7 @@ def _keys(drawn: pd.DataFrame) -> list[Artist]:
     return keys
 
 
-def _unit(tidy: pd.DataFrame) -> str:
-    return tidy.loc[tidy["metric"].str.startswith("loss_client_"), "unit"].iloc[0]
+def _unit(inputs: Inputs, setting: str, rows: list[Row]) -> str:
+    metrics = inputs.ours.members(setting, "loss_client_k")
+    cells = (inputs.cell(setting, row, metric) for row in rows for metric in metrics)
+    return next(cell.unit for cell in cells if cell)

@@ -4,8 +4,6 @@ Points are clients of single runs, pooled over seeds and spread in the order of 
 quartiles, whiskers reach to the farthest point within 1.5 box lengths, the thick line is the median.
 """
 
-import re
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -29,23 +27,22 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    rows = inputs.present(inputs.tidy)
-    frame = inputs.tidy
-    client = frame["metric"].str.extract(rf"^{re.escape(config.family)}_(\d+)$")[0]
-    frame = frame.assign(client=client.astype("Int64"))[client.notna()]
-    if frame.empty:
+    rows = inputs.measured()
+    points = {
+        (setting, row): _points(inputs, setting, row, config.family) for setting in inputs.settings for row in rows
+    }
+    if all(frame.empty for frame in points.values()):
         raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
     names = labels(inputs.settings, config.labels)
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))
     panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
     drawn = []
     for axes, (setting, name) in zip(panels, names.items(), strict=True):
         for at, row in enumerate(rows):
-            own = row.of(frame[frame["setting"] == setting]).sort_values(["seed", "client"])
-            _box(axes, at, own, row, colors[row.algorithm], inputs)
-            drawn.append(own)
+            _box(axes, at, points[setting, row], row, colors[row.algorithm], inputs)
+            drawn.append(points[setting, row])
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=config.x_label)
         axes.grid(axis="y", visible=False)
@@ -55,11 +52,22 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             style.zero_line(axes, vertical=True)
         if len(names) > 1 or config.labels:
             axes.set_title(name)
-    return figure, pd.concat(drawn, ignore_index=True)[list(COLUMNS)]
+    return figure, pd.concat(filter(len, drawn), ignore_index=True)[list(COLUMNS)]
 
 
-def _box(axes: Axes, at: int, own: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
-    values = own["value"].to_numpy(float)
+def _points(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
+    """COLUMNS of a row's clients, seed by seed."""
+    names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
+    records = []
+    for metric in inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ():
+        if cell := inputs.cell(setting, row, metric):
+            point = {**names, "client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
+            records += [{**point, "seed": seed, "value": value} for seed, value in cell.by_seed.items()]
+    return pd.DataFrame(records, columns=list(COLUMNS)).sort_values(["seed", "client"])
+
+
+def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs: Inputs) -> None:
+    values = points["value"].to_numpy(float)
     good = np.isfinite(values)
     if not good.all():
         inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
@@ -72,6 +80,6 @@ def _box(axes: Axes, at: int, own: pd.DataFrame, row: Row, color: str, inputs: I
         whiskerprops={"color": color, "linewidth": 0.9}, capprops={"color": color, "linewidth": 0.9},
         manage_ticks=False,
     )  # fmt: skip
-    clients = own["client"].to_numpy(int)
+    clients = points["client"].to_numpy(int)
     offset = (clients - clients.max() / 2) / max(clients.max(), 1) * 0.4
     axes.scatter(values[good], at + offset[good], s=5, color=color, alpha=0.75, linewidths=0, zorder=3)

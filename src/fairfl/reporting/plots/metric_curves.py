@@ -54,7 +54,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for name in (*config.y_labels, *config.log):
         inputs.axis(name)
     rounds = inputs.rounds
-    found = looks(inputs, inputs.present(rounds), config.color_by)
+    found = looks(inputs, inputs.trained(rounds), config.color_by)
     figure, cells = _panels(inputs, config, len(found) > 6)
     drawn = pd.concat([_panel(axes, inputs, config, *cell, found) for cell, axes in cells.items()], ignore_index=True)
     handles = [style.key(label=row.label, **look) for row, look in found.items()]
@@ -69,7 +69,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 def _panels(inputs: Inputs, config: Config, many: bool) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """(setting, metric) -> panel with its titles; the figure is wide for `many` rows."""
-    metrics, names = inputs.spec["artifact"]["columns"], labels(inputs.settings, config.labels)
+    metrics, names = inputs.spec.artifact.columns, labels(inputs.settings, config.labels)
     down, across = (1, len(metrics)) if len(names) == 1 else (len(metrics), len(names))
     figure = style.canvas(style.PAGE if many or across > 1 else style.COLUMN, 1.0 + 1.9 * down)
     grid = figure.subplots(down, across, squeeze=False)
@@ -96,7 +96,7 @@ def _panel(
     rows = {row: look for row, look in found.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
     if not rows:
         return pd.DataFrame()
-    values = along_training(rounds, metric, inputs.spec["metrics"][metric]["unit"], config.part)
+    values = along_training(rounds, metric, inputs.spec.metrics[metric].unit, config.part)
     frames = []
     for row, look in rows.items():
         names: dict[str, Any] = {"setting": setting, "algorithm": row.algorithm, "metric": metric}
@@ -105,11 +105,10 @@ def _panel(
         frame = frame.reset_index()
         _curve(axes, frame, look)
         frames.append(frame.assign(kind="ours", **names))
-        paper = inputs.reported_for(setting, row, f"{metric}_curve")
+        paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
         if inputs.comparable(setting) and len(paper):
-            axes.plot(paper["round"].astype(int), paper["value"], **look, **_PAPER)
-            paper = paper.rename(columns={"value": "mean"})
-            frames.append(paper[["round", "mean"]].assign(kind="paper", **names))
+            axes.plot(paper["round"], paper["mean"], **look, **_PAPER)
+            frames.append(paper.assign(kind="paper", **names))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
         raise FairflError(f"{inputs.name}: no finite value of {metric} in {setting}")
@@ -140,7 +139,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
-    colors: dict[Hashable, str] = dict(style.algorithm_colors(list(inputs.spec["algorithms"])))
+    colors: dict[Hashable, str] = dict(style.algorithm_colors(list(inputs.spec.algorithms)))
     if color_by is not None:
         known = {key for row in inputs.rows for key, _ in row.variant.values}
         if color_by not in known:

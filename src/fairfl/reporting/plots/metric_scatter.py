@@ -5,9 +5,9 @@ unless rows have their own. Hollow marks are the paper's numbers, drawn if nothi
 setting and they are at hand. Both metrics are columns of the artifact, in the units that the paper prints.
 """
 
+import math
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
 
 NEEDS = ("tidy", "reported")
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
@@ -53,7 +53,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_xlabel(x)
     for axes in panels[:, 0]:
         axes.set_ylabel(y)
-    titles = inputs.spec["algorithms"]
+    titles = inputs.spec.algorithms
     handles = [
         style.key(label=kind.label if isinstance(kind, Row) else titles[kind], linestyle="none", **look)
         for kind, look in looks.items()
@@ -74,8 +74,8 @@ def _kind(row: Row, config: Config) -> str | Row:
 
 def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
     """Colour by algorithm, shape by algorithm or row."""
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
-    rows = {_kind(row, config): row for row in inputs.present(inputs.tidy)}
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    rows = {_kind(row, config): row for row in inputs.measured()}
     return {
         kind: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 5}
         for number, (kind, row) in enumerate(rows.items())
@@ -89,18 +89,17 @@ def _mark(
     look = looks.get(_kind(row, config))
     names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
     records = []
-    own = row.of(inputs.tidy[inputs.tidy["setting"] == setting])
-    x, y = (own[own["metric"] == metric].sort_values("seed")["value"] for metric in (config.x, config.y))
-    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+    x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
+    if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
         inputs.remark("Diverged, not drawn", [f"{row.label} ({title})"])
-    elif len(x) and len(y):
-        mark = {"x": x.mean(), "x_std": x.std(ddof=0), "y": y.mean(), "y_std": y.std(ddof=0), "seeds": len(y)}
-        bars = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if len(y) > 1 else {}
+    elif x and y:
+        mark = dict(zip(("x", "x_std", "y", "y_std"), (*mean_and_std(x), *mean_and_std(y)), strict=True))
+        mark["seeds"] = y.seeds
+        bars = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3)
         records.append({**names, **mark, "kind": "ours"})
-    paper = [inputs.reported_for(setting, row, metric) for metric in (config.x, config.y)]
-    if inputs.comparable(setting) and look and all(len(found) for found in paper):
-        x, y = (float(found["value"].iloc[0]) for found in paper)
-        axes.plot(x, y, **look, **style.HOLLOW, linestyle="none", zorder=2)
-        records.append({**names, "x": x, "y": y, "kind": "paper"})
+    x, y = (inputs.reported(setting, row, metric) for metric in (config.x, config.y))
+    if inputs.comparable(setting) and look and x and y:
+        axes.plot(x.mean, y.mean, **look, **style.HOLLOW, linestyle="none", zorder=2)
+        records.append({**names, "x": x.mean, "y": y.mean, "kind": "paper"})
     return records

@@ -7,9 +7,9 @@ line. Empty marks on a thin line are the paper's numbers, drawn if nothing but t
 they are at hand.
 """
 
+import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -50,15 +50,15 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    looks = _looks(inputs, inputs.present(inputs.tidy))
+    looks = _looks(inputs, inputs.measured())
     frame = _numbers(inputs, _places(inputs, config), list(looks))
     figure, panels = _panels(inputs, config)
     for (settings, metric), axes in panels.items():
-        own = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
-        for (algorithm, kind), line in own.groupby(["algorithm", "kind"], sort=True):
+        shown_here = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
+        for (algorithm, kind), line in shown_here.groupby(["algorithm", "kind"], sort=True):
             _line(axes, line.sort_values("x"), looks[algorithm], kind)
-        _ticks(axes, own["x"], config)
-    titles = inputs.spec["algorithms"]
+        _ticks(axes, shown_here["x"], config)
+    titles = inputs.spec.algorithms
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
@@ -94,7 +94,7 @@ def _value(inputs: Inputs, config: Config, row: Row) -> float:
     """A row's value of the hyper-parameter."""
     value = dict(row.variant.values).get(config.key, config.default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        known = sorted({key for own in inputs.rows for key, _ in own.variant.values})
+        known = sorted({key for other in inputs.rows for key, _ in other.variant.values})
         hint = "" if config.key in known else nearest(config.key, known)
         raise FairflError(
             f"{inputs.name}: options.key: {row.label!r} has no number for {config.key!r}{hint}; "
@@ -106,28 +106,24 @@ def _value(inputs: Inputs, config: Config, row: Row) -> float:
 def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[str]) -> pd.DataFrame:
     """COLUMNS of all marks, ours and the paper's, of the algorithms that were run; NaN where a run diverged."""
     records: list[dict[str, Any]] = []
-    for metric in inputs.spec["artifact"]["columns"]:
+    for metric in inputs.spec.artifact.columns:
         for (setting, row), x in at.items():
             names = {"setting": setting, "algorithm": row.algorithm, "metric": metric, "x": x}
             names["hyperparameters"] = row.hyperparameters
-            own = row.of(inputs.tidy)
-            own = own[(own["setting"] == setting) & (own["metric"] == metric)].sort_values("seed")
-            values = own["value"].to_numpy(float)
-            if len(values):
-                finite = bool(np.isfinite(values).all())
-                mean, std = (values.mean(), values.std()) if finite else (np.nan, np.nan)
-                records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": len(values)})
-                inputs.remark("Diverged, not drawn", [] if finite else [f"{row.label} ({setting})"])
-            paper = inputs.reported_for(setting, row, metric)["value"]
-            if inputs.comparable(setting) and row.algorithm in algorithms and len(paper):
-                records.append({**names, "kind": "paper", "mean": float(paper.iloc[0])})
+            if cell := inputs.cell(setting, row, metric):
+                mean, std = mean_and_std(cell)
+                records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds})
+                inputs.remark("Diverged, not drawn", [f"{row.label} ({setting})"] if math.isnan(mean) else [])
+            paper = inputs.reported(setting, row, metric)
+            if inputs.comparable(setting) and row.algorithm in algorithms and paper:
+                records.append({**names, "kind": "paper", "mean": paper.mean})
     return pd.DataFrame(records, columns=list(COLUMNS))
 
 
 # -- drawing ----------------------------------------------------------------------------------
 def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
     algorithms = dict.fromkeys(row.algorithm for row in rows)
     return {
         name: {"color": colors[name], "marker": style.marker(number), "linestyle": style.dash(number)}
@@ -137,7 +133,7 @@ def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
 
 def _panels(inputs: Inputs, config: Config) -> tuple[Figure, dict[tuple[tuple[str, ...], str], Axes]]:
     """(settings that it shows, metric) -> panel with its titles."""
-    metrics, names = inputs.spec["artifact"]["columns"], labels(inputs.settings, config.labels)
+    metrics, names = inputs.spec.artifact.columns, labels(inputs.settings, config.labels)
     if config.places:
         down, across, shown = 1, len(metrics), [tuple(names)]
     else:

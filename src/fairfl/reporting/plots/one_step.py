@@ -26,7 +26,7 @@ from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples
+from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples, mean_and_std
 from fairfl.reporting.units import fixed
 from fairfl.runtime.errors import FairflError
 
@@ -90,7 +90,7 @@ class Toy:
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
-    rows = inputs.present(inputs.tidy)
+    rows = inputs.measured()
     toy = _toy(inputs, config, setting)
     runs = {row: x for row in rows if (x := _next(inputs, toy, setting, row)) is not None}
     paper = {row: x for row in rows if (x := _reported(inputs, setting, row)) is not None}
@@ -98,7 +98,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
     looks = {
         row: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 4.5}
         for number, row in enumerate(rows)
@@ -132,17 +132,16 @@ def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
 
 def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
     """The next model of a row's run, None if it diverged. Raises FairflError if the run had other options."""
-    own = row.of(inputs.tidy)
-    values = own[(own["setting"] == setting) & (own["metric"] == "parameter_0")]["value"]
-    if values.empty:
+    cell = inputs.cell(setting, row, "parameter_0")
+    if cell is None:
         raise FairflError(f"{inputs.name}: the results of {row.label} in {setting} have no metric parameter_0")
-    x = float(values.mean(skipna=False))
+    x, _ = mean_and_std(cell)
     if not np.isfinite(x):
         inputs.remark("Diverged, not drawn", [row.label])
         return None
     if (tau := _tau(row)) and not np.isclose(x, toy.entropy(tau), rtol=1e-3, atol=1e-4):
-        told = f"start {toy.start:g} and step {toy.step:g}, {toy.entropy(tau):.4g}"
-        raise FairflError(f"{inputs.name}: options: {row.label} went to {x:.4g}; by {told}")
+        expected = f"start {toy.start:g} and step {toy.step:g}, {toy.entropy(tau):.4g}"
+        raise FairflError(f"{inputs.name}: options: {row.label} went to {x:.4g}; by {expected}")
     return x
 
 
@@ -154,8 +153,8 @@ def _tau(row: Row) -> float | None:
 
 def _reported(inputs: Inputs, setting: str, row: Row) -> float | None:
     """The paper's next model, None if it does not say or it is of another experiment."""
-    found = inputs.reported_for(setting, row, "parameter_0")["value"]
-    return float(found.iloc[0]) if inputs.comparable(setting) and len(found) else None
+    cell = inputs.reported(setting, row, "parameter_0")
+    return cell.mean if inputs.comparable(setting) and cell else None
 
 
 def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, labels
+from fairfl.reporting.inputs import Inputs, labels, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -27,28 +27,26 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    inputs.present(inputs.tidy)
+    rows = inputs.measured()
     names = labels(inputs.settings, config.labels)
     figure = style.canvas(style.COLUMN, 2.5)
     axes = figure.add_subplot()
-    tidy = inputs.tidy[inputs.tidy["algorithm"].isin([row.algorithm for row in inputs.rows])]
     series = ((config.low, style.RED, "v"), (config.high, style.BLUE, "^"))
     records = []
     for at, (setting, name) in enumerate(names.items()):
         means = []
         for metric, color, shape in series:
-            own = tidy[(tidy["setting"] == setting) & (tidy["metric"] == metric)].sort_values("seed")
-            if own.empty:
+            cell = next(filter(None, (inputs.cell(setting, row, metric) for row in rows)), None)
+            if cell is None:
                 inputs.remark("No value", [f"{metric} in {name}"])
                 continue
-            values = own["value"].to_numpy(float)
-            means.append(float(values.mean()))
+            values = list(cell.by_seed.values())
+            means.append(mean_and_std(cell)[0])
             axes.scatter([at + 0.09] * len(values), values, s=10, color=color, alpha=0.55, linewidths=0, zorder=3)
             axes.scatter([at], means[-1:], s=42, color=color, marker=shape, zorder=4, linewidths=0)
             common = {"setting": setting, "label": name, "metric": metric}
             records += [
-                {**common, "kind": "seed", "seed": seed, "value": value}
-                for seed, value in zip(own["seed"], values, strict=True)
+                {**common, "kind": "seed", "seed": seed, "value": value} for seed, value in cell.by_seed.items()
             ]
             records.append({**common, "kind": "mean", "value": means[-1]})
         if len(means) == 2:

@@ -75,7 +75,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = listing(config)
     width = 72 * (style.PAGE if config.width == "page" else style.COLUMN)
     numbers = _MARGIN + _word(f"{frame['number'].max()}:").width  # the right edge of the numbers
-    title = _typeset(inputs, f"**{inputs.spec['artifact']['title']}** {config.title}", "", _MARGIN, width - _MARGIN)
+    title = _typeset(inputs, f"**{inputs.spec.artifact.title}** {config.title}", "", _MARGIN, width - _MARGIN)
     body: list[Print] = []
     for number, indent, text, comment in frame.itertuples(index=False):
         left = (_MARGIN if pd.isna(number) else numbers + _size()) + indent * _INDENT

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, Samples
+from fairfl.reporting.inputs import Inputs, Row, Samples, mean_and_std
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
@@ -30,10 +30,9 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     samples = inputs.plane(setting)
-    tidy = inputs.tidy[inputs.tidy["setting"] == setting]
-    rows = inputs.present(tidy)
+    rows = inputs.measured(setting)
     clients = int(samples.client.max()) + 1
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
 
     figure = style.canvas(style.PAGE, 2.9)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
@@ -45,7 +44,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     lines, seeds = _lines(plane, inputs, setting, rows, colors)
     records += lines
     for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
-        records += _bars(axes, tidy, rows, colors, family, clients)
+        records += _bars(axes, inputs, setting, rows, colors, family, clients)
         axes.set_ylabel(title)
     bars[0].tick_params(labelbottom=False)
     handles = [style.key(colors[row.algorithm], row.label, linestyle=style.dash(n)) for n, row in enumerate(rows)]
@@ -86,12 +85,12 @@ def _lines(
 ) -> tuple[list[dict[str, Any]], set[int]]:
     records, seeds = [], set()
     for number, row in enumerate(rows):
-        found = inputs.model(setting, row)
-        if found is None:
+        model = inputs.model(setting, row)
+        if model is None:
             inputs.remark("No model kept", [row.label])
             continue
-        seeds.add(found[0])
-        ends = line_in_frame(found[1]["theta"], axes.get_xlim(), axes.get_ylim())
+        seeds.add(model[0])
+        ends = line_in_frame(model[1]["theta"], axes.get_xlim(), axes.get_ylim())
         if ends is None:
             inputs.remark("Line outside the frame", [row.label])
             continue
@@ -123,26 +122,25 @@ def line_in_frame(theta: np.ndarray, across: tuple[float, float], up: tuple[floa
 
 
 def _bars(
-    axes: Axes, tidy: pd.DataFrame, rows: list[Row], colors: dict[str, str], family: str, clients: int
+    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], colors: dict[str, str], family: str, clients: int
 ) -> list[dict[str, Any]]:
     records = []
     width = 0.8 / len(rows)
     for number, row in enumerate(rows):
-        own = row.of(tidy)
         for client in range(clients):
-            values = own[own["metric"] == f"{family}_client_{client}"]["value"].to_numpy(float)
-            if not len(values):
+            cell = inputs.cell(setting, row, f"{family}_client_{client}")
+            if cell is None:
                 continue
-            mean, std = float(values.mean()), float(values.std())
+            mean, std = mean_and_std(cell)
             at = client + (number - (len(rows) - 1) / 2) * width
             axes.bar(at, mean, width * 0.92, color=colors[row.algorithm], zorder=2)
-            if len(values) > 1:
+            if cell.seeds > 1:
                 axes.errorbar(at, mean, std, color="#222222", linewidth=0.8, capsize=1.8, capthick=0.8)
             records.append(
                 {
-                    "panel": family, "setting": own["setting"].iloc[0], "algorithm": row.algorithm,
+                    "panel": family, "setting": setting, "algorithm": row.algorithm,
                     "hyperparameters": row.hyperparameters, "client": client, "value": mean, "std": std,
-                    "seeds": len(values),
+                    "seeds": cell.seeds,
                 }
             )  # fmt: skip
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])

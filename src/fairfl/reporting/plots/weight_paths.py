@@ -37,7 +37,7 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = inputs.present(rounds)
+    rows = inputs.trained(rounds)
     samples = inputs.plane(setting)
     clients = int(samples.client.max()) + 1
     across = 1 if len(rows) == 1 else 2
@@ -78,7 +78,7 @@ def _plane(
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=5.5, colors="#666666")
-    colors = style.algorithm_colors(list(inputs.spec["algorithms"]))
+    colors = style.algorithm_colors(list(inputs.spec.algorithms))
     for number, (row, (_, theta)) in enumerate(paths.items()):
         style_of = {"color": colors[row.algorithm], "zorder": 3}
         axes.plot(*theta[:, :2].T, linestyle=style.dash(number), linewidth=1.6, label=row.label, **style_of)
@@ -110,11 +110,11 @@ def _paths(inputs: Inputs, setting: str, rows: list[Row]) -> dict[Row, tuple[np.
     """row -> (rounds [T], theta [T, 2 or 3]) up to the first step that is not finite."""
     paths: dict[Row, tuple[np.ndarray, np.ndarray]] = {}
     for row in rows:
-        found = inputs.model(setting, row)
-        if found is None:
+        model = inputs.model(setting, row)
+        if model is None:
             inputs.remark("No path kept", [row.label])
             continue
-        seed, tensors = found
+        seed, tensors = model
         if "path" not in tensors:
             raise FairflError(f"{setting}: {row.label}: the model has no path; the setting needs `keep: path`")
         theta = tensors["path"].astype(float)

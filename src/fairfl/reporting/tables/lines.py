@@ -1,40 +1,41 @@
-"""The numbers of a table: each from the runs, choices, counts or seconds that it is made of, and what is missing."""
+"""The lines of a table: each number as it is printed, and what is missing."""
 
 import math
-import statistics
+import re
 from dataclasses import dataclass
 
-from fairfl.experiments.variant import Variant
 from fairfl.metrics.origin import origin
-from fairfl.reporting.inputs import Inputs, Row, finite
+from fairfl.reporting.cells import NO_VARIANT, Cell
+from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import plural
-from fairfl.reporting.units import counts, endless, factor, printed
-from fairfl.runtime.errors import FairflError
+from fairfl.reporting.units import endless, printed
 
 MISSING, DIVERGED = "–", "diverged"
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A metric of one row in one setting: mean and population std over `seeds` seeds (or repetitions), in `unit`."""
+class Entry:
+    """Where a cell is printed: our number, the paper's if that stands beside it, and the word for infinity."""
 
-    mean: float | None  # None: not run; NaN: a seed diverged; infinite: without limit
-    std: float | None  # None: fewer than two seeds
-    seeds: int
-    unit: str
-    runs: tuple[str, ...]
-    reported: float | None = None  # printed beside it
-    reported_note: str = ""  # how that is known
-    endless: str = ""  # printed for an infinite mean
-    censored: int = 0  # seeds that did not reach the target
+    ours: Cell  # without seeds if nothing was run
+    reported: Cell | None = None
+    endless: str = ""
+
+    @property
+    def sources(self) -> list[str]:
+        """The runs, or the other results, that the number comes from."""
+        return [re.sub(r"^(partitions/[^/]+)/.*|\.json$", r"\1", run) for run in self.ours.runs]
+
+    @property
+    def std(self) -> float | None:
+        """None unless there are two seeds."""
+        return self.ours.std if self.ours.seeds > 1 else None
 
     def number(self, digits: int) -> str:
         """'0.152', '> 300', 'diverged' or '–'."""
-        if self.mean is None:
-            return MISSING
-        if math.isinf(self.mean):
-            return self.endless
-        return DIVERGED if math.isnan(self.mean) else printed(self.mean, self.unit, digits)
+        if self.ours.mean is None:
+            return DIVERGED if self.ours.diverged else MISSING
+        return printed(self.ours.mean, self.ours.unit, digits) if math.isfinite(self.ours.mean) else self.endless
 
     def beside(self, digits: int, mark: str = "") -> str:
         """'(± 0.207)', '(paper: 0.01)', '(2 of 3 seeds)' if the others reached the target, '' if there is none.
@@ -42,109 +43,66 @@ class Cell:
         `mark` leads to the note of the paper's number.
         """
         if self.reported is not None:
-            return f"(paper: {printed(self.reported, self.unit, digits)}{mark})"
-        if 0 < self.censored < self.seeds:
-            return f"({self.censored} of {self.seeds} seeds)"
-        return f"(± {printed(self.std, self.unit, digits)})" if finite(self.mean) and finite(self.std) else ""
+            return f"(paper: {printed(self.reported.mean, self.ours.unit, digits)}{mark})"
+        if self.ours.mean is not None and 0 < self.ours.censored < self.ours.seeds:
+            return f"({self.ours.censored} of {self.ours.seeds} seeds)"
+        return "" if self.std is None else f"(± {printed(self.std, self.ours.unit, digits)})"
 
     def rank(self, digits: int) -> float | None:
         """What it is compared by, as printed; None if there is no number."""
-        if self.mean is None or math.isnan(self.mean):
-            return None
-        return self.mean if math.isinf(self.mean) else float(self.number(digits))
+        if self.ours.mean is None or math.isinf(self.ours.mean):
+            return self.ours.mean
+        return float(self.number(digits))
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """One row in one setting; `rule` says that the paper draws a rule above it."""
 
     setting: str
     row: Row
-    cells: dict[str, Cell]
+    entries: dict[str, Entry]
     rule: bool
 
 
-def cell(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """A metric, wherever its value comes from, in `unit` unless the setting has another one."""
-    makers = {"tidy": over_seeds, "timed": over_repetitions}
-    return makers.get(origin(metric), single)(inputs, setting, row, metric, unit)
+def entry(inputs: Inputs, setting: str, row: Row, metric: str) -> Entry:
+    """A metric of a row. Beside choices, counts and what settings say stands the paper's number."""
+    beside = origin(metric) not in ("tidy", "timed")
+    return Entry(
+        inputs.cell(setting, row, metric) or Cell(None, unit=inputs.spec.metrics[metric].unit),
+        inputs.reported(setting, row, metric) if beside else None,
+        endless(metric, inputs.spec.settings[setting].rounds),
+    )
 
 
-def over_seeds(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """Aggregate a metric over seeds. Raises FairflError if a seed stands twice."""
-    own = row.of(inputs.tidy)
-    own = own[(own["setting"] == setting) & (own["metric"] == metric)].sort_values("seed", kind="stable")
-    if own.empty:
-        return Cell(None, None, 0, unit, ())
-    if own["seed"].duplicated().any():
-        raise FairflError(f"{setting}: {row.label}: metric {metric} stands twice for one seed")
-    values, runs, unit = own["value"].tolist(), tuple(own["run"]), own["unit"].iloc[0]
-    if not all(counts(value, unit) for value in values):  # a mean over the surviving seeds would flatter the algorithm
-        return Cell(math.nan, None, len(values), unit, runs)
-    if censored := values.count(math.inf):
-        limit = endless(metric, inputs.spec["settings"][setting]["rounds"])
-        return Cell(math.inf, None, len(values), unit, runs, endless=limit, censored=censored)
-    std = statistics.pstdev(values) if len(values) > 1 else None
-    return Cell(statistics.fmean(values), std, len(values), unit, runs)
-
-
-def over_repetitions(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """Aggregate what was timed."""
-    found = inputs.timed.get(setting)
-    seconds = found.of(row.variant, metric) if found else []
-    if not seconds:
-        return Cell(None, None, 0, unit, ())
-    scale = factor("seconds", unit)
-    mean, std = (scale * function(seconds) for function in (statistics.fmean, statistics.pstdev))
-    return Cell(mean, std if len(seconds) > 1 else None, len(seconds), unit, (f"timed/{setting}",))
-
-
-def single(inputs: Inputs, setting: str, row: Row, metric: str, unit: str) -> Cell:
-    """A choice, a count or what the setting says: one number without seeds, with the paper's."""
-    match origin(metric):
-        case "tuned":
-            values, runs = inputs.chosen(setting, row.algorithm), (f"tuned/{setting}/{row.algorithm}",)
-        case "statistics":
-            values, runs = inputs.counted(setting), (f"partitions/{setting}",)
-        case _:
-            values, runs = inputs.said(setting), ()
-    found = metric in values
-    paper = inputs.reported_for(setting, row, metric)
-    number, note = (paper["value"].iloc[0], paper["note"].iloc[0]) if len(paper) else (None, "")
-    limit = endless(metric, inputs.spec["settings"][setting]["rounds"])
-    return Cell(values.get(metric), None, int(found), unit, runs * found, number, note, limit)
-
-
-def lines_of(inputs: Inputs) -> list[Line]:
+def lines_of(inputs: Inputs) -> list[TableLine]:
     """The table's rows, setting by setting; one without a name where numbers belong to no algorithm."""
-    spec, metrics = inputs.spec["artifact"], inputs.spec["metrics"]
-    lines = []
+    artifact = inputs.spec.artifact
+    lines: list[TableLine] = []
     for setting in inputs.settings:
-        there = spec["columns_in"].get(setting, spec["columns"])
-        for number, row in enumerate(inputs.rows or [Row(Variant("", {}), "")]):
+        for number, row in enumerate(inputs.rows or [Row(NO_VARIANT, "")]):
             if row.setting not in (None, setting):
                 continue
-            columns = spec["columns_of"].get(row.algorithm, spec["columns"])
-            cells = {m: cell(inputs, setting, row, m, metrics[m]["unit"]) for m in columns if m in there}
+            columns = artifact.columns_for(row.algorithm, setting)
             first_of_next = bool(inputs.rows and lines and lines[-1].setting != setting)
-            if cells:
-                lines.append(Line(setting, row, cells, first_of_next or number in spec["rules"]))
+            if entries := {metric: entry(inputs, setting, row, metric) for metric in columns}:
+                lines.append(TableLine(setting, row, entries, first_of_next or number in artifact.rules))
     return lines
 
 
-def best(lines: list[Line], metric: str, direction: str | None, digits: int) -> set[tuple[str, Row]]:
+def best(lines: list[TableLine], metric: str, direction: str | None, digits: int) -> set[tuple[str, Row]]:
     """(setting, row) of the best values per setting, compared as printed."""
     winners: set[tuple[str, Row]] = set()
     for setting in {line.setting for line in lines} if direction else ():
-        shown = {
-            line.row: value
+        ranks = {
+            line.row: rank
             for line in lines
-            if line.setting == setting and metric in line.cells
-            if (value := line.cells[metric].rank(digits)) is not None
+            if line.setting == setting and metric in line.entries
+            if (rank := line.entries[metric].rank(digits)) is not None
         }
-        if len(shown) > 1:
-            top = (max if direction == "up" else min)(shown.values())
-            winners |= {(setting, row) for row, value in shown.items() if value == top and math.isfinite(value)}
+        if len(ranks) > 1:
+            top = (max if direction == "up" else min)(ranks.values())
+            winners |= {(setting, row) for row, rank in ranks.items() if rank == top and math.isfinite(rank)}
     return winners
 
 
@@ -152,46 +110,47 @@ def best(lines: list[Line], metric: str, direction: str | None, digits: int) -> 
 _NOTHING = {"tidy": "Not run", "timed": "Not timed", "tuned": "Not tuned"}
 
 
-def remarks(inputs: Inputs, lines: list[Line], names: dict[str, str]) -> None:
+def remarks(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> None:
     """Say what is missing and why: runs that were not asked for, metrics without a value, divergence."""
 
-    def called(line: Line) -> str:
+    def called(line: TableLine) -> str:
         parts = [line.row.label] * bool(line.row.label) + [names[line.setting]] * (len(names) > 1)
         return parts[0] if len(parts) == 1 else f"{parts[0]} ({parts[1]})"
 
-    def of(line: Line, kind: str) -> list[Cell]:
-        return [own for metric, own in line.cells.items() if origin(metric) == kind]
+    def of(line: TableLine, kind: str) -> list[Cell]:
+        return [entry.ours for metric, entry in line.entries.items() if origin(metric) == kind]
 
-    def nothing(line: Line) -> str | None:
+    def nothing(line: TableLine) -> str | None:
         """Why a line has no number at all."""
-        if any(own.seeds for own in line.cells.values()):
+        if any(entry.ours.seeds for entry in line.entries.values()):
             return None
-        return next((what for kind, what in _NOTHING.items() if of(line, kind)), None)
+        return next((reason for kind, reason in _NOTHING.items() if of(line, kind)), None)
 
-    for what in _NOTHING.values():
-        inputs.remark(f"{MISSING} {what}", [called(line) for line in lines if nothing(line) == what])
-    empty = [f"{m} of {called(x)}" for x in lines if not nothing(x) for m, c in x.cells.items() if not c.seeds]
+    for reason in _NOTHING.values():
+        inputs.remark(f"{MISSING} {reason}", [called(line) for line in lines if nothing(line) == reason])
+    some = [line for line in lines if not nothing(line)]
+    empty = [f"{m} of {called(line)}" for line in some for m, entry in line.entries.items() if not entry.ours.seeds]
     inputs.remark(f"{MISSING} No value", empty)
     for kind, what in (("tidy", "a seed ended without a finite value"), ("tuned", "at every point of the grid")):
-        diverged = [called(x) for x in lines if any(c.mean is not None and math.isnan(c.mean) for c in of(x, kind))]
+        diverged = [called(line) for line in lines if any(cell.diverged for cell in of(line, kind))]
         inputs.remark(f"Diverged ({what})", diverged)
-    if any(c.censored for x in lines for c in of(x, "tidy")):
+    if any(cell.mean == math.inf for line in lines for cell in of(line, "tidy")):
         inputs.say("> n: not reached in n rounds.")
-    asked = inputs.spec["settings"]
-    ran = [(x, max(c.seeds for c in of(x, "tidy"))) for x in lines if not nothing(x) and of(x, "tidy")]
-    fewer = [f"{called(x)} ({seeds})" for x, seeds in ran if seeds < asked[x.setting]["seeds"]]
+    ran = [(line, max(cell.seeds for cell in of(line, "tidy"))) for line in some if of(line, "tidy")]
+    fewer = [f"{called(line)} ({seeds})" for line, seeds in ran if seeds < inputs.spec.settings[line.setting].seeds]
     inputs.remark("Fewer seeds", fewer)
 
 
-def on_machines(inputs: Inputs, lines: list[Line], names: dict[str, str]) -> None:
+def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> None:
     """Say where and how often was timed, once for all settings that have it in common."""
     groups: dict[str, list[str]] = {}
-    for setting, found in inputs.timed.items():
-        cells = [(m, c) for x in lines if x.setting == setting for m, c in x.cells.items() if origin(m) == "timed"]
+    for setting, timing in inputs.results.timings.items():
         times: dict[int, list[str]] = {}
-        for metric, repetitions in {m: c.seeds for m, c in cells if c.seeds}.items():
-            times.setdefault(repetitions, []).append(inputs.spec["metrics"][metric]["name"])
+        entries = {m: e for line in lines if line.setting == setting for m, e in line.entries.items() if e.ours.seeds}
+        for metric, timed in entries.items():
+            if origin(metric) == "timed":
+                times.setdefault(timed.ours.seeds, []).append(inputs.spec.metrics[metric].name)
         often = [f"{plural(number, 'repetition')} of {' and '.join(what)}" for number, what in times.items()]
-        groups.setdefault(f"Measured on {found.machine}: {', '.join(often) or 'nothing'}.", []).append(names[setting])
+        groups.setdefault(f"Measured on {timing.machine}: {', '.join(often) or 'nothing'}.", []).append(names[setting])
     for sentence, members in groups.items():
         inputs.say(sentence if len(groups) == 1 else f"{', '.join(members)}: {sentence}")

@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from collections.abc import Callable
-from typing import Any
 
-from fairfl.experiments.variant import GREEK
+from fairfl.experiments.variant import GREEK, latex_symbol
+from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import MARKS
 from fairfl.runtime.errors import FairflError
@@ -35,8 +35,8 @@ def markdown_table(header: list[str], body: list[list[str]], numbers_from: int) 
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, marks, *body])
 
 
-def markdown_page(spec: dict[str, Any], table: str, note_text: str) -> str:
-    head = f"**{markdown(spec['artifact']['title'])}.**"
+def markdown_page(spec: ArtifactSpec, table: str, note_text: str) -> str:
+    head = f"**{markdown(spec.artifact.title)}.**"
     return "\n\n".join(part for part in (head, table, markdown(note_text)) if part) + "\n"
 
 
@@ -86,8 +86,13 @@ def _latex_math(text: str) -> str:
 
 
 def latex_row(row: Row) -> str:
-    """'EAGLE $\\lambda = 0.1$', or what the paper prints in its place."""
+    """'EAGLE $\\lambda = 0.1$', 'q-FFL $q = 1.0$'; names of several letters stay words."""
     return row.variant.latex(row.title, latex) if row.printed is None else latex(row.printed)
+
+
+def latex_key(key: str) -> str:
+    """'$\\eta_{\\lambda}$' for eta_lambda, '$q$'; a name of several letters stays a word."""
+    return latex_symbol(key, latex)
 
 
 def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:
@@ -102,14 +107,13 @@ def latex_table(header: list[str], body: list[list[str]], rules: set[int], colum
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
 
 
-def latex_page(spec: dict[str, Any], tabular: str, note_text: str) -> str:
+def latex_page(spec: ArtifactSpec, tabular: str, note_text: str) -> str:
     """A float to \\input; needs \\usepackage{booktabs} and nothing else."""
-    artifact = spec["artifact"]
-    label = f"tab:{spec['paper']}-{spec['id']}".replace("_", "-")
+    label = f"tab:{spec.paper}-{spec.id}".replace("_", "-")
     text = [
         "\\begin{table}[htbp]",
         "\\centering\\small",
-        f"\\caption{{{latex(artifact['title'])} ({latex(spec['paper'])})}}",
+        f"\\caption{{{latex(spec.artifact.title)} ({latex(spec.paper)})}}",
         f"\\label{{{label}}}",
         tabular,
     ]

@@ -3,7 +3,7 @@
 Rows, columns, order and precision are the paper's. A cell reads "mean (± std)" over seeds (population
 standard deviation, as the papers aggregate a fixed list of seeds); one seed has no ±. Seconds are aggregated over
 repetitions instead. Rounds to a target that a seed did not reach read "> 300". What was chosen by tuning, counted in a
-partition or is said by the setting is one number, with the paper's own behind it. The best value of a metric over the
+partition or belongs to the setting is one number, with the paper's own behind it. The best value of a metric over the
 rows of a setting, ties at the printed precision included, is bold. Rows whose hyper-parameters are not the paper's own
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
@@ -15,15 +15,17 @@ import pandas as pd
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.variant import latex_symbol, symbol
-from fairfl.metrics.origin import origins
+from fairfl.experiments.variant import symbol
+from fairfl.reporting.artifact import ArtifactSpec
+from fairfl.reporting.cells import number_text
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, Known, legend, marks, used_lines
 from fairfl.reporting.notes import note
 from fairfl.reporting.tables.layouts import Head, Words, grid_of, title
-from fairfl.reporting.tables.lines import Line, best, lines_of, on_machines, remarks
+from fairfl.reporting.tables.lines import TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
     latex,
+    latex_key,
     latex_page,
     latex_row,
     latex_table,
@@ -48,12 +50,11 @@ class Config(Strict):
 
 
 # -- how it is known --------------------------------------------------------------------------------
-def known_rows(spec: dict[str, Any], rows: list[Row]) -> dict[Row, Known]:
+def known_rows(spec: ArtifactSpec, rows: list[Row]) -> dict[Row, Known]:
     """How the hyper-parameters of each row are known."""
-    told = zip(rows, spec["artifact"]["rows"], strict=True)
     return {
-        row: Known(given["provenance"], row.algorithm in spec.get("reconstructed", ()), given["note"])
-        for row, given in told
+        row: Known(given.provenance, row.algorithm in spec.reconstructed, given.note)
+        for row, given in zip(rows, spec.artifact.rows, strict=True)
     }
 
 
@@ -62,9 +63,9 @@ def merged(known: dict[Row, Known], layout: str) -> dict[Row, set[str]]:
     return {
         row: {
             word
-            for other, said in known.items()
+            for other, provenance in known.items()
             if other == row or (layout != "arms" and other.label == row.label)
-            for word in said.words
+            for word in provenance.words
         }
         for row in known
     }
@@ -75,77 +76,79 @@ def marked(name: str, words: Iterable[str]) -> str:
     return f"{name} {marks(words)}".rstrip()
 
 
-def unprinted(spec: dict[str, Any], names: dict[str, str]) -> list[str]:
+def unprinted(spec: ArtifactSpec, names: dict[str, str]) -> list[str]:
     """Which values of the settings the paper does not print; once for those that have them in common."""
     groups: dict[str, list[str]] = {}
     for setting, name in names.items():
-        groups.setdefault(spec["settings"][setting].get("unprinted", ""), []).append(name)
+        groups.setdefault(spec.settings[setting].unprinted, []).append(name)
     alone = len(groups) == 1
-    return [f"{text}." if alone else f"{', '.join(own)}: {text}." for text, own in groups.items() if text]
+    return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
 
 
 # -- CSV --------------------------------------------------------------------------------------------
-def csv(inputs: Inputs, lines: list[Line], known: dict[Row, Known]) -> str:
+def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
     """One line per cell; mean is empty for a missing run, 'nan' for a diverged one, 'inf' where the cell has no end."""
     records = []
     for line in lines:
-        of_setting = inputs.spec["settings"][line.setting]
-        said = known.get(line.row, Known(""))
-        told = (", ".join(said.words), "; ".join(filter(None, (said.note, of_setting.get("unprinted", "")))))
-        for metric, own in line.cells.items():
-            mean, std = ("" if number is None else f"{number + 0.0:.9g}" for number in (own.mean, own.std))
+        facts = inputs.spec.settings[line.setting]
+        provenance = known.get(line.row, Known(""))
+        notes = "; ".join(filter(None, (provenance.note, facts.unprinted)))
+        for metric, entry in line.entries.items():
+            cell = entry.ours
+            mean = "nan" if cell.diverged else number_text(cell.mean)
             key = (inputs.name, line.setting, line.row.algorithm, line.row.hyperparameters, metric)
-            records.append((*key, own.unit, mean, std, own.seeds, of_setting["data"], " ".join(own.runs), *told))
+            numbers = (cell.unit, mean, number_text(entry.std), cell.seeds, facts.data, " ".join(entry.sources))
+            records.append((*key, *numbers, ", ".join(provenance.words), notes))
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
 
 
 # -- the three files --------------------------------------------------------------------------------
-def results_table(spec: dict[str, Any]) -> tuple[str, str, str]:
+def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
-    artifact, metrics = spec["artifact"], spec["metrics"]
-    config = check(artifact["options"], Config, f"papers/{spec['paper']}.yaml", f"artifacts.{spec['id']}.options")
+    artifact, metrics = spec.artifact, spec.metrics
+    config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
     names = labels(inputs.settings, config.labels)
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
-    if "timed" in origins(artifact["columns"]):
+    if "timed" in artifact.origins:
         on_machines(inputs, lines, names)
-    winners = {m: best(lines, m, metrics[m]["direction"], metrics[m]["digits"]) for m in artifact["columns"]}
+    winners = {m: best(lines, m, metrics[m].direction, metrics[m].digits) for m in artifact.columns}
     known = known_rows(spec, inputs.rows)
-    said = merged(known, artifact["layout"])
-    stand_for = {line.setting: line.row for line in lines} if artifact["layout"] == "metrics_by_setting" else {}
-    titled = {setting: marked(name, said.get(stand_for.get(setting), ())) for setting, name in names.items()}
+    words = merged(known, artifact.layout)
+    stand_for = {line.setting: line.row for line in lines} if artifact.layout == "metrics_by_setting" else {}
+    titled = {setting: marked(name, words.get(stand_for.get(setting), ())) for setting, name in names.items()}
     grid = grid_of(inputs, lines, titled, config.words)
     notes = {text: number for number, text in enumerate(_reported_notes(lines), 1)}
-    if artifact["layout"] in ("settings_by_arm", "arms_by_setting") and len(artifact["columns"]) == 1:
-        inputs.say(f"Cells: {title(metrics[artifact['columns'][0]])}.")
+    if artifact.layout in ("settings_by_arm", "arms_by_setting") and len(artifact.columns) == 1:
+        inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
 
-    def shown(
-        place: tuple[Line, str] | str, bold: str, words: Callable[[str], str], number: Callable[[str], str]
+    def printed(
+        place: tuple[TableLine, str] | str, bold: str, text: Callable[[str], str], number: Callable[[str], str]
     ) -> str:
         if isinstance(place, str):
-            return words(place)
+            return text(place)
         line, metric = place
-        digits, cell = metrics[metric]["digits"], line.cells[metric]
-        mark = f" [{notes[cell.reported_note]}]" if cell.reported_note in notes else ""
-        mean, beside = (number(text) for text in (cell.number(digits), cell.beside(digits, mark)))
+        digits, entry = metrics[metric].digits, line.entries[metric]
+        mark = f" [{notes[entry.reported.note]}]" if entry.reported and entry.reported.note else ""
+        mean, beside = (number(part) for part in (entry.number(digits), entry.beside(digits, mark)))
         mean = bold % mean if (line.setting, line.row) in winners[metric] else mean
         return f"{mean} {beside}".rstrip()
 
     def body(head: Callable[[Head], str], *style: Any) -> list[list[str]]:
         return [
-            [*map(head, heads), *(shown(place, *style) for place in places)]
+            [*map(head, heads), *(printed(place, *style) for place in places)]
             for heads, places in zip(grid.heads, grid.places, strict=True)
         ]
 
     def in_markdown(head: Head) -> str:
-        return markdown(marked(head.label, said[head]) if isinstance(head, Row) else head)
+        return markdown(marked(head.label, words[head]) if isinstance(head, Row) else head)
 
     def in_latex(head: Head) -> str:
-        return f"{latex_row(head)} {latex(marks(said[head]))}".rstrip() if isinstance(head, Row) else latex(head)
+        return f"{latex_row(head)} {latex(marks(words[head]))}".rstrip() if isinstance(head, Row) else latex(head)
 
-    printed = {word for line in lines for word in said.get(line.row, ())}
-    explained = [*legend(printed), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
+    used = {word for line in lines for word in words.get(line.row, ())}
+    explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     note_text = " ".join([*explained, note(spec, names), *unprinted(spec, names), *inputs.remarks])
     left = len(grid.corner)
     titles = [*grid.corner, *grid.columns]
@@ -155,10 +158,10 @@ def results_table(spec: dict[str, Any]) -> tuple[str, str, str]:
     return csv(inputs, lines, known), markdown_page(spec, md, note_text), latex_page(spec, tex, note_text)
 
 
-def _reported_notes(lines: list[Line]) -> list[str]:
-    """What is to be said about the paper's numbers that stand beside ours, each once."""
-    cells = (cell for line in lines for cell in line.cells.values())
-    return list(dict.fromkeys(cell.reported_note for cell in cells if cell.reported is not None and cell.reported_note))
+def _reported_notes(lines: list[TableLine]) -> list[str]:
+    """Notes on the paper's numbers that stand beside ours, each once."""
+    reported = (entry.reported for line in lines for entry in line.entries.values())
+    return list(dict.fromkeys(cell.note for cell in reported if cell and cell.note))
 
 
 def _number(text: str) -> str:
@@ -166,37 +169,37 @@ def _number(text: str) -> str:
     return latex(text.replace("-", "−"))
 
 
-def table(spec: dict[str, Any]) -> tuple[str, str, str]:
+def table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of any kind."""
-    if spec["artifact"]["kind"] == "table":
+    if spec.artifact.kind == "table":
         return results_table(spec)
-    return used_table(spec) if spec["artifact"]["content"] == "used" else static_table(spec)
+    return used_table(spec) if spec.artifact.content == "used" else static_table(spec)
 
 
-def static_table(spec: dict[str, Any]) -> tuple[str, str, str]:
+def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table whose content stands in the paper's YAML."""
-    header, content = spec["artifact"]["header"], spec["artifact"]["content"]
+    header, content = spec.artifact.header, spec.artifact.content
     text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
     body = [[markdown(c) for c in row] for row in content]
     md = markdown_table([markdown(c) for c in header], body, len(header))
     # The last column of such tables holds prose; without a width it would leave the page.
     longest = max(len(row[-1]) for row in content)
     layout = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if longest > 50 else "l")
-    rules = set(spec["artifact"]["rules"])
+    rules = set(spec.artifact.rules)
     tex = latex_table([latex(c) for c in header], [[latex(c) for c in row] for row in content], rules, layout)
     return text, markdown_page(spec, md, ""), latex_page(spec, tex, "")
 
 
-def used_table(spec: dict[str, Any]) -> tuple[str, str, str]:
+def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of the hyper-parameters in use: a line of the CSV for each value."""
-    name, values = f"{spec['paper']}_{spec['id']}", spec["used"]
-    records = [{**record, "artifact": name, "artifacts": " ".join(record["artifacts"])} for record in values]
+    values = spec.used
+    records = [{**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)} for used in values]
     text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(index=False, lineterminator="\n")
     lines = used_lines(values)
     md = [[markdown(title), markdown(symbol(key)), markdown(", ".join(shown))] for title, key, shown in lines]
-    tex = [[latex(title), latex_symbol(key, latex), latex(", ".join(shown))] for title, key, shown in lines]
+    tex = [[latex(title), latex_key(key), latex(", ".join(shown))] for title, key, shown in lines]
     rules = {n for n in range(1, len(lines)) if lines[n][0] != lines[n - 1][0]}
-    note_text = " ".join(legend((record["provenance"] for record in values), "value"))
+    note_text = " ".join(legend((used.provenance for used in values), "value"))
     table = latex_table(list(USED_HEADER), tex, rules, "llp{0.6\\linewidth}")
     md_text = markdown_table(list(USED_HEADER), md, len(USED_HEADER))
     return text, markdown_page(spec, md_text, note_text), latex_page(spec, table, note_text)
