@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, cifar_batches, pictures
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
@@ -30,7 +30,10 @@ _BATCHES = {
 }
 _JPEGS_PER_CLASS = {"train": 5000, "test": 1000}
 _MAX_JPEG_BYTES = 64 * 2**10
-_NORMALISE = {"none": (0.0, 1.0), "channels": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010))}
+_NORMALISE: dict[str, tuple[Scale, Scale]] = {
+    "none": (0.0, 1.0),
+    "channels": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+}
 _JPEG = RemoteFile(
     "cifar10_jpeg.tar.xz",
     (),

@@ -80,15 +80,17 @@ def _read(path: Path, parts: tuple[str, ...], drop: bool) -> tuple[np.ndarray, n
     dropped: list[_Key] = []
     others = 0
     for name, data in archives.members(path, lambda name: _key(name, parts) is not None, _MAX_PNG_BYTES):
+        key = _key(name, parts)
+        assert key is not None  # `members` gives no other names
         if len(keys) + len(dropped) == len(images):
             raise DataError(f"{path.name}: has more than {len(images)} images in {', '.join(parts)}")
         image, rgb = pictures.decode(data, "PNG", name, 32)
         others += not rgb
         if drop and not rgb:
-            dropped.append(_key(name, parts))
+            dropped.append(key)
         else:
             images[len(keys)] = image
-            keys.append(_key(name, parts))
+            keys.append(key)
     _check_counts(path, [*keys, *dropped], parts)
     order = sorted(range(len(keys)), key=keys.__getitem__)
     images = images[: len(keys)]

@@ -92,10 +92,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     path = usable(raw, file, _NAME)
     writers = _in_order(_read_leaf(path) if file.name == _LEAF.name else _read_tff(path), path.name)
     source = f"FEMNIST, {_ORIGINS[file.name]}: {len(writers)} writers, {options.paper} paper"
-    images, labels, columns = _together(writers)
+    images, labels, client, groups = _together(writers)
     if options.paper == "white":
         np.subtract(255, images, out=images)
-    return assemble(_NAME, CLASSES, source, images, labels, **columns)
+    return assemble(_NAME, CLASSES, source, images, labels, client=client, groups=groups)
 
 
 def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Characters]:
@@ -113,8 +113,8 @@ def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Ch
     return [found[writer] for writer in sorted(found)]
 
 
-def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    """Images [N, 1, 28, 28], labels, and the columns client and groups [N], from each writer's images and labels.
+def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Images [N, 1, 28, 28], labels, client and groups [N], from each writer's images and labels.
 
     There may be 630 MB of images, so the list is emptied on the way.
     """
@@ -130,7 +130,7 @@ def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, dict[
         groups[start:stop] = [first.setdefault(image.tobytes(), row) for row, image in enumerate(own, start)]
         stop = start
     client = np.repeat(np.arange(len(sizes)), sizes)
-    return images.reshape(-1, 1, 28, 28), labels, {"client": client, "groups": groups}
+    return images.reshape(-1, 1, 28, 28), labels, client, groups
 
 
 def _ink(values: Any, place: str) -> np.ndarray:

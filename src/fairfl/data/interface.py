@@ -45,6 +45,9 @@ from pydantic import BaseModel
 from fairfl.data.prepared import check_form, check_scale, check_values, column, targets
 from fairfl.runtime.errors import DataError
 
+# One number, or one per channel.
+Scale = float | Sequence[float]
+
 
 @dataclass(frozen=True)
 class RemoteFile:
@@ -132,8 +135,8 @@ def assemble(
     domain: np.ndarray | None = None,
     official_test: np.ndarray | None = None,
     clusters: Sequence[int] | None = None,
-    mean: float | Sequence[float] = 0.0,
-    std: float | Sequence[float] = 1.0,
+    mean: Scale = 0.0,
+    std: Scale = 1.0,
 ) -> Prepared:
     """Check the arrays, bring them to their documented dtypes and add the metadata.
 
@@ -175,11 +178,11 @@ def content_sha256(tensors: dict[str, np.ndarray]) -> str:
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(memoryview(array).cast("B"))
+        digest.update(array.data.cast("B"))
     return digest.hexdigest()
 
 
-def _scale(dataset: str, name: str, value: float | Sequence[float], inputs: np.ndarray) -> str:
+def _scale(dataset: str, name: str, value: Scale, inputs: np.ndarray) -> str:
     """One number, or one per channel with commas between them."""
     values = np.atleast_1d(value).astype(float).tolist()
     check_scale(dataset, name, values, inputs.shape[1], positive=name == "std")

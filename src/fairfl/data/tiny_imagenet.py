@@ -18,7 +18,7 @@ from pydantic import Field
 
 from fairfl.data.checks import present, usable
 from fairfl.data.formats import archives, pictures
-from fairfl.data.interface import Prepared, RemoteFile, assemble
+from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
@@ -28,7 +28,10 @@ PER_SEED = False
 _NAME = "tiny_imagenet"
 _SIDE = 64
 _PARTS = {"train": ("train",), "val": ("val",), "all": ("train", "val")}
-_NORMALISE = {"none": (0.0, 1.0), "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))}
+_NORMALISE: dict[str, tuple[Scale, Scale]] = {
+    "none": (0.0, 1.0),
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+}
 _PER_CLASS = {"train": 500, "val": 50}
 _SUBSET_PER_CLASS = {"train": 100, "val": 50}
 _MAX_JPEG_BYTES = 64 * 2**10

@@ -53,10 +53,9 @@ def _interface(path: Path) -> dict[str, dict[str, Any]]:
     Only attributes with a literal value count; inherited ones are included. {} if there is no such file.
     """
     classes: dict[str, dict[str, Any]] = {"Generic": {}}
-    for node in ast.parse(path.read_bytes(), str(path)).body if path.is_file() else ():
-        base = (
-            next((base for base in _bases(node) if base in classes), None) if isinstance(node, ast.ClassDef) else None
-        )
+    body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
+    for node in (node for node in body if isinstance(node, ast.ClassDef)):
+        base = next((base for base in _bases(node) if base in classes), None)
         if base is not None:
             literals = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
             classes[node.name] = {**classes[base], **literals}

@@ -6,6 +6,8 @@ Editors use them for completion. They are generated, never edited; a test fails 
 import json
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Paper, Scale
@@ -15,8 +17,8 @@ from fairfl.runtime import atomic
 
 def schemas() -> dict[str, str]:
     """File name -> JSON text."""
-    found = {"config": Config, "paper": Paper, "scale": Scale}
-    texts = {name: model.model_json_schema() for name, model in found.items()}
+    models: dict[str, type[BaseModel]] = {"config": Config, "paper": Paper, "scale": Scale}
+    texts = {name: model.model_json_schema() for name, model in models.items()}
     for kind in ("algorithms", "data", "models", "modifiers", "partition"):
         texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}

@@ -1,9 +1,10 @@
 """A setting: data set + model + partition + federation schedule."""
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
@@ -43,7 +44,7 @@ def _resolved(kind: str, choice: Choice) -> Choice:
         raise ValueError(str(error)) from None
     try:
         options = config.model_validate(choice.options).model_dump(mode="json", by_alias=True)
-    except ValueError as error:
+    except ValidationError as error:
         lines = str(explain(error, config, "")).splitlines()
         raise ValueError("; ".join(line.removeprefix(": ") for line in lines)) from None
     return Choice(name=choice.name, **options)
@@ -85,7 +86,7 @@ Levels = Annotated[list[Value], Field(min_length=1)]
 Rates = Annotated[list[float | int | None], Field(min_length=1)]
 
 
-def _check_grid(*axes: dict[str, list]) -> None:
+def _check_grid(*axes: Mapping[Any, list]) -> None:
     """Raises ValueError if there are too many points, or two whose results would lie in the same folder."""
     points = math.prod(len(values) for axis in axes for values in axis.values())
     if points > MOST_POINTS:

@@ -57,6 +57,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="marker file to write")
     args = parser.parse_args(argv)
 
+    files: tuple[RemoteFile, ...]
     if args.weights:
         kind, name, files = "weights", args.weights, (_published(args.weights),)
     else:

@@ -102,7 +102,7 @@ def write(path: Path, prepared: Prepared) -> None:
         out.write(struct.pack("<Q", len(text)) + text)
         for name in names:
             array = np.ascontiguousarray(prepared.tensors[name])
-            out.write(memoryview(array.reshape(-1)).cast("B"))
+            out.write(array.reshape(-1).data.cast("B"))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """A partition in numbers (VRed table 2; the bound of GiFair's lambda in table 5). Cheap to import: no numpy."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 # Samples of each client, [K], by part: "train", "validation", "test".
-Sizes = dict[str, Sequence[int]]
+Sizes = Mapping[str, Sequence[int]]
 
 
 def lambda_bound(train: Sequence[int]) -> float:

@@ -151,6 +151,6 @@ def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list
     for client in range(int(columns["client"].max()) + 1):
         for number, part in enumerate(PARTS):
             mine = (columns["client"] == client) & (columns["part"] == number)
-            counts = np.bincount(used[mine], minlength=classes) if classes else []
+            counts = np.bincount(used[mine], minlength=classes).tolist() if classes else []
             lines.append(",".join(map(str, [client, part, int(mine.sum()), *counts, data, f'"{"; ".join(remarks)}"'])))
     return "\n".join(lines) + "\n"

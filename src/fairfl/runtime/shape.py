@@ -53,9 +53,9 @@ def checked(value: Any, shape: Any, where: str) -> Any:
 
 def _fault(value: Any, shape: Any, at: tuple) -> tuple[tuple, str] | None:
     if isinstance(shape, tuple):
-        faults = [_fault(value, one, at) for one in shape]
+        faults = [fault for alternative in shape if (fault := _fault(value, alternative, at))]
         # A value of the right kind says best what is wrong inside.
-        return None if None in faults else max(faults, key=lambda fault: len(fault[0]))
+        return None if len(faults) < len(shape) else max(faults, key=lambda fault: len(fault[0]))
     if isinstance(shape, dict) and isinstance(value, dict):
         return _in_mapping(value, shape, at)
     if isinstance(shape, list) and isinstance(value, list):
