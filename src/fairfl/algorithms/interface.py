@@ -79,6 +79,8 @@ class Received:
     round: int = 0  # t, from 0
     exchange: int = 0  # of the round, from 0
     seed: int = 0  # of the server's own draws in this exchange
+    # (purpose, client) -> a CPU generator of their own in this exchange
+    generator: Callable[[str, int], torch.Generator] = NOT_MEASURED
     gradient: Tensor = NOT_MEASURED  # [m, P], g_k
     correct_received: Tensor = NOT_MEASURED  # [m, n_max] int8
     loss_received: Tensor = NOT_MEASURED

@@ -30,7 +30,6 @@ from fairfl.algorithms.interface import Received, Reports, State
 from fairfl.experiments.base import Strict
 from fairfl.modifiers.interface import Modifier
 from fairfl.runtime.errors import OptionError
-from fairfl.simulation.seeds import generator as draws
 
 # Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
 HELD = 2**26
@@ -153,7 +152,7 @@ def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
     if config.sigma:
         for place, (client, n) in enumerate(zip(received.clients.tolist(), received.samples.tolist(), strict=True)):
             own = result[..., place, :]
-            own += deviation(n, config) * normal(own, draws(received.seed, "dp", client))
+            own += deviation(n, config) * normal(own, received.generator("dp", client))
     return result
 
 

@@ -1,6 +1,7 @@
 """The simulator: in every round clients are selected, measured, trained and measured, and the server aggregates."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -191,6 +192,7 @@ class Simulation:
             measured["val_received"] = self.losses("validation", clients)
         if "val_best" in self.needs and self.best is not None:
             measured["val_best"] = self.best[ids]
+        seed = seed_of(self.spec.seed, "server", self.round, *([number] if number else []))
         received = Received(
             clients=ids,
             samples=self.samples[ids],
@@ -198,7 +200,8 @@ class Simulation:
             x=self.x,
             round=self.round,
             exchange=number,
-            seed=seed_of(self.spec.seed, "server", self.round, *([number] if number else [])),
+            seed=seed,
+            generator=partial(generator, seed),
             **measured,
         )
         return self.modifiers.received(received)

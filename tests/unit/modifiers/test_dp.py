@@ -2,6 +2,7 @@
 
 import math
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ from fairfl.modifiers import dp
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
+from fairfl.simulation.seeds import generator
 from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import SAMPLES, D, close, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
@@ -138,7 +140,7 @@ def test_no_bound_and_no_noise_leave_what_is_sent():
 
 def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
     zeros = torch.zeros(*models, len(ids), 2000, dtype=torch.float64)
-    told = reports(ids, zeros, samples=samples, seed=seed)
+    told = reports(ids, zeros, samples=samples, generator=partial(generator, seed))
     return dp.DP(config(3.0, target="update", **given)).modify_reports({}, told).delta
 
 
