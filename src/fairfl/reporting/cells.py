@@ -10,7 +10,7 @@ import re
 import statistics
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -93,8 +93,14 @@ class Cell:
     def single(cls, value: float, unit: str, runs: tuple[str, ...]) -> "Cell":
         """The cell of a choice or a count; it diverged if it is not finite."""
         finite = math.isfinite(value)
-        known = {"runs": runs, "fingerprints": ("",) * len(runs)}
-        return cls(value if finite else None, seeds=1, diverged=int(not finite), unit=unit, **known)
+        return cls(
+            mean=value if finite else None,
+            seeds=1,
+            diverged=int(not finite),
+            unit=unit,
+            runs=runs,
+            fingerprints=("",) * len(runs),
+        )
 
 
 def key_of(setting: str, variant: Variant, metric: str) -> Key:
@@ -178,7 +184,7 @@ def number_text(value: float | None) -> str:
 def csv_text(rows: list, kind: type) -> str:
     """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(kind.__dataclass_fields__), lineterminator="\n")
+    writer = csv.DictWriter(out, fieldnames=[column.name for column in fields(kind)], lineterminator="\n")
     writer.writeheader()
     writer.writerows(asdict(row) for row in rows)
     return out.getvalue()

@@ -34,9 +34,13 @@ from fairfl.runtime import result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
-_TIDY = {name: str for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")}
+_TIDY: dict[str, type] = {
+    name: str for name in ("setting", "algorithm", "hyperparameters", "metric", "unit", "run", "fingerprint")
+}
 _TIDY |= {"seed": int, "value": float}
-_REPORTED = {name: str for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")}
+_REPORTED: dict[str, type] = {
+    name: str for name in ("artifact", "setting", "algorithm", "hyperparameters", "metric", "spread_kind")
+}
 _REPORTED |= {"unit": str, "note": str, "value": float, "spread": float}
 _PARTS = ("train", "validation", "test")
 
@@ -245,7 +249,7 @@ def chosen_values(path: Path) -> dict[str, float]:
     Words (order=loss) are no numbers and left out. Raises OSError or FairflError naming the file.
     """
     choice = result_files.read(path, result_files.TunedChoice)
-    values = {"learning_rate": choice.learning_rate}
+    values: dict[str, bool | int | float | str] = {"learning_rate": choice.learning_rate}
     values |= {f"hp_{name}": value for name, value in choice.hyperparameters.items()}
     numbers = {name: float(value) for name, value in values.items() if isinstance(value, int | float)}
     return numbers if choice.value is not None else dict.fromkeys(numbers, math.nan)

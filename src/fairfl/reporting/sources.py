@@ -117,14 +117,14 @@ def _levels(
     values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
     levels = {}
     for name in names:
-        if name in of_row:
-            provenance, note = row.provenance, row.note
-        else:
+        if name not in of_row:
             path = f"hyperparameters.{row.algorithm}"
             paths = (f"{path}.{name}", path, "hyperparameters") if name in of_setting else ()
             notes = (place.sources[key] for key in paths if key in place.sources)
             note = next(notes, usage.sources.get(name, ""))
             provenance = kind(note) if note else "assumed"
+        else:
+            provenance, note = row.provenance, row.note
         levels[name] = (values[name], provenance, note)
     return levels
 

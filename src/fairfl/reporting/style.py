@@ -6,7 +6,7 @@ The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn nee
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import matplotlib.style
@@ -16,8 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, ListedColormap, to_hex
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
 
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
@@ -38,7 +42,7 @@ _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Marks of the paper's own numbers beside ours.
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
-_RC = {
+_RC: "dict[RcKeyType, Any]" = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
     "mathtext.fontset": "dejavusans",
@@ -163,5 +167,7 @@ def footer(figure: Figure, text: str) -> None:
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, width=int(width * 27), break_on_hyphens=False)
     share = (0.085 * len(lines) + 0.06) / height
-    figure.get_layout_engine().set(rect=(0, share, 1, 1 - share))
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
+    engine.set(rect=(0, share, 1, 1 - share))
     figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=4.8, color=GREY, va="bottom", linespacing=1.15)

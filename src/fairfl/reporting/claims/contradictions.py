@@ -10,7 +10,7 @@ from fairfl.experiments.paper import Consistency, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
 from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Speaking, bound, nodes, parse
+from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Group, bound, nodes, parse
 from fairfl.reporting.units import half_unit, printed
 from fairfl.runtime.validation import nearest
 
@@ -92,7 +92,7 @@ class _Book:
 
     def _places(self, relation: Consistency, statement: Comparison, table: Cells) -> list[tuple[str, Variant]]:
         """(setting, variant) that a relation is about in a table; nameless if it names its numbers itself."""
-        if not _of_rows(statement):
+        if not (_of_rows(statement) and isinstance(statement.left, CellOf)):
             return [(relation.setting or "", NO_VARIANT)]
         return [
             (setting, variant)
@@ -126,7 +126,7 @@ class _Book:
         rows = _of_rows(statement)
         if rows and statement.left not in rows:
             raise ClaimError(f"{where}: claim {relation.id}: the left side must be one number of `{ROW}`")
-        for node in (node for node, _ in nodes(statement) if isinstance(node, Speaking)):
+        for node in (node for node, _ in nodes(statement) if isinstance(node, CellOf | Group)):
             if node.setting and node.setting not in self.paper.settings:
                 hint = nearest(node.setting, self.paper.settings)
                 raise ClaimError(f"{where}: claim {relation.id}: no setting {node.setting!r}{hint}")

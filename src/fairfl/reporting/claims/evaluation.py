@@ -69,8 +69,8 @@ class _Scope:
         return cell.mean
 
     def where(self, setting: str | None) -> str:
-        if setting or self.setting:
-            return setting or self.setting
+        if place := setting or self.setting:
+            return place
         raise _Undecidable("the claim names no setting and its artifact has several")
 
     def variants(self, setting: str | None) -> list[Variant]:
@@ -106,7 +106,12 @@ def evaluate(
     'undecidable' and its reason names what is missing.
     """
     scope = _Scope(cells, setting, tuple(rows), digits)
-    judges = {Comparison: _comparison, Argopt: _argopt, Monotone: _monotone, Undominated: _undominated}
+    judges: dict[type, Callable[[Any, _Scope], Judgement]] = {
+        Comparison: _comparison,
+        Argopt: _argopt,
+        Monotone: _monotone,
+        Undominated: _undominated,
+    }
     judge = judges[type(statement)]
     try:
         return judge(statement, scope)
@@ -196,12 +201,13 @@ def _along(statement: Monotone, scope: _Scope) -> list[Variant]:
     """Rows along the hyper-parameter, sorted by it; the others must be fixed or equal."""
     key = statement.key
     variants = [variant for variant in scope.variants(statement.setting) if statement.has(variant)]
-    words = [value for variant in variants if isinstance(value := variant.number(key), str)]
-    if words:
+    values = {variant: variant.number(key) for variant in variants}
+    if words := [value for value in values.values() if isinstance(value, str)]:
         raise _Undecidable(f"{key}={words[0]} is not a number")
     if len({tuple(pair for pair in variant.levels if pair[0] != key) for variant in variants}) > 1:
         raise _Undecidable(f"other hyper-parameters change along {key}")
-    return sorted(variants, key=lambda variant: variant.number(key))
+    numbers = {variant: value for variant, value in values.items() if isinstance(value, int | float)}
+    return sorted(numbers, key=numbers.__getitem__)
 
 
 def _undominated(statement: Undominated, scope: _Scope) -> Judgement:

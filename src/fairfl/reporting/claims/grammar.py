@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, Literal
 
 from lark import Lark, Token, Transformer, v_args
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
 from fairfl.experiments.variant import Variant
 from fairfl.runtime.errors import FairflError
@@ -179,7 +179,9 @@ def _variant(algorithm: str, pairs: Iterable[tuple[Token, str] | None]) -> Varia
     values: dict[str, str] = {}
     for key, value in filter(None, pairs):
         if key in values:
-            raise FairflError(f"column {key.start_pos + 1}: found {shown(str(key.value))} again, expected another key")
+            raise FairflError(
+                f"column {(key.start_pos or 0) + 1}: found {shown(str(key.value))} again, expected another key"
+            )
         values[key.value] = value
     return Variant(algorithm, values)
 
@@ -195,16 +197,16 @@ class _Builder(Transformer):
         return float(text)
 
     def binary(self, left: Expression, sign: Token, right: Expression) -> Binary:
-        return Binary(str(sign), left, right)
+        return Binary(sign.value, left, right)
 
     def negative(self, minus: Token, operand: Expression) -> Binary:
-        return Binary(str(minus), 0.0, operand)
+        return Binary(minus.value, 0.0, operand)
 
     def function(self, name: Token, *arguments: Expression) -> Call:
-        return Call(str(name), arguments)
+        return Call(name.value, arguments)
 
     def group(self, name: Token, metric: Token, selector: _Selector, setting: Token | None) -> Group:
-        return Group(name.removesuffix("_over"), str(metric), *selector, setting and str(setting))
+        return Group(name.value.removesuffix("_over"), str(metric), *selector, setting and str(setting))
 
     def included(self, algorithm: Token, *pairs: Any) -> _Selector:
         return str(algorithm), (), _variant("", pairs)
@@ -232,14 +234,14 @@ class _Builder(Transformer):
         return "".join(part for part in parts if part is not None)
 
     def comparison(self, left: Expression, relation: Token, right: Expression) -> Comparison:
-        return Comparison(left, str(relation), right)
+        return Comparison(left, relation.value, right)
 
     def argopt(self, function: Token, metric: Token, _: Token, variant: Variant) -> Argopt:
-        return Argopt(function.removeprefix("arg"), str(metric), variant)
+        return Argopt(function.value.removeprefix("arg"), str(metric), variant)
 
     def monotone(self, metric: Token, algorithm: Token, key: Token, trend: Token, *rest: Any) -> Monotone:
         fixed = _variant(str(algorithm), rest[:-1])
-        return Monotone(str(metric), str(key), str(trend), fixed, rest[-1] and str(rest[-1]))
+        return Monotone(str(metric), str(key), trend.value, fixed, rest[-1] and str(rest[-1]))
 
     def undominated(self, variant: Variant, *rest: Any) -> Undominated:
         return Undominated(variant, rest[:-1], rest[-1] and str(rest[-1]))
@@ -258,8 +260,8 @@ def parse(text: str, claim: str) -> Statement:
     if len(text) > _MAX_LENGTH:
         raise ClaimError(f"claim {claim}: {len(text)} characters, expected {_MAX_LENGTH} at most")
     try:
-        statement = _parser().parse(text)
-    except UnexpectedInput as error:
+        statement: Any = _parser().parse(text)  # what the builder makes, no tree
+    except (UnexpectedCharacters, UnexpectedToken) as error:
         raise ClaimError(f"claim {claim}: {_unexpected(text, error)}") from None
     except FairflError as error:
         raise ClaimError(f"claim {claim}: {error}") from None
@@ -268,14 +270,14 @@ def parse(text: str, claim: str) -> Statement:
     return statement
 
 
-def _unexpected(text: str, error: UnexpectedInput) -> str:
+def _unexpected(text: str, error: UnexpectedCharacters | UnexpectedToken) -> str:
     if isinstance(error, UnexpectedCharacters):
-        position, wanted = error.pos_in_stream, error.allowed
+        position, wanted = error.pos_in_stream or 0, error.allowed
         found = shown(text[position])
     else:
         token, wanted = error.token, error.expected
         ended = token.type == "$END"
-        position, found = (len(text), "the end") if ended else (token.start_pos, shown(str(token.value)))
+        position, found = (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
     names = sorted(_SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted)
     return f"column {position + 1}: found {found}, expected {' or '.join(names)}"
 

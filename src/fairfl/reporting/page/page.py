@@ -6,6 +6,7 @@ artifacts beside it; a file that is not there is named as missing. No dates: sam
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def records(path: Path, made_by: str, kind: type) -> list[Record]:
     """Rows of a CSV file of dataclass rows that an earlier command wrote. Raises FairflError if it is not there."""
     if not path.is_file():
         raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{made_by}`")
-    return [row for _, row in tables.rows(path, dict.fromkeys(kind.__dataclass_fields__, str))]
+    return [row for _, row in tables.rows(path, {column.name: str for column in fields(kind)})]
 
 
 # -- what the scale replaced ------------------------------------------------------------------

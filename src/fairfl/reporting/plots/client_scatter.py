@@ -79,8 +79,9 @@ def _client(axes: Axes, setting: str, samples: Samples, client: int, clients: in
         # Filled against hollow: classes stay apart in print without colour.
         face = color if number % 2 == 0 else "none"
         axes.scatter(
-            *own.T, s=9, marker=style.marker(number), facecolors=face, edgecolors=color, linewidths=0.6, alpha=0.75
-        )
+            own[:, 0], own[:, 1], s=9, marker=style.marker(number), facecolors=face, edgecolors=color, linewidths=0.6,
+            alpha=0.75,
+        )  # fmt: skip
         common = {"kind": "sample", "setting": setting, "client": client, "class": label}
         records += [{**common, "x": x, "y": y} for x, y in own.tolist()]
     return records

@@ -158,7 +158,7 @@ def _reported(inputs: Inputs, setting: str, row: Row, clients: list[int]) -> lis
     if not inputs.comparable(setting):
         return [math.nan] * len(clients)
     cells = [inputs.reported(setting, row, f"excess_client_{client}") for client in clients]
-    return [cell.mean if cell else math.nan for cell in cells]
+    return [math.nan if cell is None or cell.mean is None else cell.mean for cell in cells]
 
 
 def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None, seed: int) -> None:
@@ -215,13 +215,15 @@ def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -
 
 def _print(axes: Axes, across: Transform, x: float, depth: float, text: str, ha: str = "center", **given: Any) -> None:
     """Write below the axis: x in the units of `across`, depth in points."""
-    look = {"fontsize": 6.5, "ha": ha, "va": "center"} | given
+    look: dict[str, Any] = {"fontsize": 6.5, "ha": ha, "va": "center"} | given
     axes.text(x, -depth, text, transform=_points_below(axes, across), **look)
 
 
 def _points_below(axes: Axes, across: Transform) -> Transform:
     """x as `across` has it, y in points above the lower edge of the panel."""
-    points = Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans + ScaledTranslation(0, 0, axes.transAxes)
+    # matplotlib does not say that transAxes is affine.
+    corner = ScaledTranslation(0, 0, axes.transAxes)  # type: ignore[arg-type]
+    points = Affine2D().scale(1 / 72) + axes.figure.dpi_scale_trans + corner
     return blended_transform_factory(across, points)
 
 

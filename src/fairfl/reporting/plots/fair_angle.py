@@ -90,24 +90,26 @@ def _cone(axes: Axes, theta: float, size: float) -> None:
         axes.plot(*zip((0, 0), far * _direction(end), strict=True), **_EDGE)
     for angle, name in ((_DIAGONAL + theta / 2, "fair"), (ends[0] - 3, "unfair"), (ends[1] + 3, "unfair")):
         text = "model alignment" if name == "fair" else "gradient alignment"
+        x, y = 0.78 * size * _direction(angle)
         axes.text(
-            *(0.78 * size * _direction(angle)), text, color=_COLORS[name], rotation=angle, rotation_mode="anchor",
+            x, y, text, color=_COLORS[name], rotation=angle, rotation_mode="anchor",
             ha="center", va="center",
         )  # fmt: skip
 
 
 def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
     arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
-    axes.annotate("", xy=vector, xytext=(0, 0), arrowprops=arrow, zorder=4)
+    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=arrow, zorder=4)
     away = 8 * vector / np.linalg.norm(vector)
-    axes.annotate(label, vector, away, textcoords="offset points", color=color, ha="center", va="center")
+    axes.annotate(label, tuple(vector), tuple(away), textcoords="offset points", color=color, ha="center", va="center")
 
 
 def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> None:
     """From the vector of ones to a direction, with its size written beside the middle."""
     low, high = sorted((_DIAGONAL, angle))
+    middle = _direction((low + high) / 2)
     axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9))
     axes.annotate(
-        label, radius * _direction((low + high) / 2), 6 * _direction((low + high) / 2), textcoords="offset points",
-        color=color, ha="center", va="center", fontsize=6.5,
+        label, tuple(radius * middle), tuple(6 * middle), textcoords="offset points", color=color,
+        ha="center", va="center", fontsize=6.5,
     )  # fmt: skip

@@ -139,13 +139,13 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
-    colors: dict[Hashable, str] = dict(style.algorithm_colors(list(inputs.spec.algorithms)))
+    colors: dict[Hashable, str] = {**style.algorithm_colors(list(inputs.spec.algorithms))}
     if color_by is not None:
         known = {key for row in inputs.rows for key, _ in row.variant.values}
         if color_by not in known:
             raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
         kinds = {row: dict(row.variant.values).get(color_by) for row in rows}
-        values = list(dict.fromkeys(dict(row.variant.values).get(color_by) for row in inputs.rows))
+        values: list[Hashable] = list(dict.fromkeys(dict(row.variant.values).get(color_by) for row in inputs.rows))
         colors = dict(zip(values, style.graded(len(values)), strict=True))
     seen: Counter[Hashable] = Counter()
     found = {}

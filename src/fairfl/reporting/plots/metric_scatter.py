@@ -86,7 +86,7 @@ def _mark(
     axes: Axes, inputs: Inputs, config: Config, panel: tuple[str, str], row: Row, looks: dict[str | Row, Look]
 ) -> list[dict[str, Any]]:
     setting, title = panel
-    look = looks.get(_kind(row, config))
+    look = looks.get(_kind(row, config), {})
     names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
     records = []
     x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
@@ -95,11 +95,13 @@ def _mark(
     elif x and y:
         mark = dict(zip(("x", "x_std", "y", "y_std"), (*mean_and_std(x), *mean_and_std(y)), strict=True))
         mark["seeds"] = y.seeds
-        bars = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
+        bars: Look = (
+            {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
+        )
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3)
         records.append({**names, **mark, "kind": "ours"})
     x, y = (inputs.reported(setting, row, metric) for metric in (config.x, config.y))
-    if inputs.comparable(setting) and look and x and y:
+    if inputs.comparable(setting) and look and x and x.mean is not None and y and y.mean is not None:
         axes.plot(x.mean, y.mean, **look, **style.HOLLOW, linestyle="none", zorder=2)
         records.append({**names, "x": x.mean, "y": y.mean, "kind": "paper"})
     return records

@@ -92,7 +92,7 @@ def _places(inputs: Inputs, config: Config) -> dict[tuple[str, Row], float]:
 
 def _value(inputs: Inputs, config: Config, row: Row) -> float:
     """A row's value of the hyper-parameter."""
-    value = dict(row.variant.values).get(config.key, config.default)
+    value = next((value for key, value in row.variant.values if key == config.key), config.default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         known = sorted({key for other in inputs.rows for key, _ in other.variant.values})
         hint = "" if config.key in known else nearest(config.key, known)

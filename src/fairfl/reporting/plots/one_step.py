@@ -85,6 +85,7 @@ class Toy:
             loss_after=torch.from_numpy(self.local_losses),
         )
         aggregate, _ = fedeba.FedEBA(fedeba.Config(tau=tau)).aggregate({}, reports)
+        assert aggregate.weights is not None
         return float(self.start - aggregate.weights @ reports.delta[:, 0])
 
 
@@ -92,8 +93,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]
     rows = inputs.measured()
     toy = _toy(inputs, config, setting)
-    runs = {row: x for row in rows if (x := _next(inputs, toy, setting, row)) is not None}
-    paper = {row: x for row in rows if (x := _reported(inputs, setting, row)) is not None}
+    runs = {row: model for row in rows if (model := _next(inputs, toy, setting, row)) is not None}
+    paper = {row: model for row in rows if (model := _reported(inputs, setting, row)) is not None}
     models = [toy.start, *toy.local, *runs.values(), *paper.values()]
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)

@@ -95,12 +95,13 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
     h = fedfv.mitigate_internal_conflicts(Span(gram(reports.delta)), order, keep=[]).numpy() @ g
     state = algorithm.init_state(Federation(reports.samples, reports.x))
     step, _ = algorithm.aggregate(state, reports)
+    assert step.weights is not None
     return h, step.weights.numpy() @ g
 
 
 def _arrow(axes: Axes, vector: np.ndarray, color: str, width: float) -> None:
     arrow = {"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 8}
-    axes.annotate("", xy=vector, xytext=(0, 0), arrowprops=arrow)
+    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=arrow)
 
 
 def _frame(axes: Axes, points: np.ndarray) -> None:

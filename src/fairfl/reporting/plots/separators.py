@@ -65,7 +65,7 @@ def _samples(axes: Axes, setting: str, samples: Samples, clients: int) -> list[d
         for number, label in enumerate(np.unique(samples.labels)):
             own = samples.features[(samples.client == client) & (samples.labels == label)]
             axes.scatter(
-                *own.T, s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
+                own[:, 0], own[:, 1], s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
                 color=style.client_color(client, clients),
             )  # fmt: skip
             common = {"panel": "data", "setting": setting, "client": client, "class": label}

@@ -44,7 +44,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     down = -(-len(rows) // across)
 
     figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * down))
-    left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05))
+    left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.05))[0]
     panels = left.subplots(down, across, squeeze=False, sharex=True, sharey=True)
     frames = []
     for axes, row in zip(panels.flat, rows, strict=False):
@@ -80,10 +80,12 @@ def _plane(
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=5.5, colors="#666666")
     colors = style.algorithm_colors(list(inputs.spec.algorithms))
     for number, (row, (_, theta)) in enumerate(paths.items()):
-        style_of = {"color": colors[row.algorithm], "zorder": 3}
+        style_of: dict[str, Any] = {"color": colors[row.algorithm], "zorder": 3}
         axes.plot(*theta[:, :2].T, linestyle=style.dash(number), linewidth=1.6, label=row.label, **style_of)
-        axes.scatter(*theta[0, :2], s=16, facecolors="white", edgecolors="#333333", zorder=4, linewidths=0.9)
-        axes.scatter(*theta[-1, :2], s=55, marker="*", edgecolors="white", linewidths=0.5, **style_of | {"zorder": 5})
+        axes.scatter(theta[0, 0], theta[0, 1], s=16, facecolors="white", edgecolors="#333333", zorder=4, linewidths=0.9)
+        axes.scatter(
+            theta[-1, 0], theta[-1, 1], s=55, marker="*", edgecolors="white", linewidths=0.5, **style_of | {"zorder": 5}
+        )
     handles, _ = axes.get_legend_handles_labels()
     handles.append(style.key("#333333", "start", marker="o", linestyle="none", markerfacecolor="white", markersize=4))
     handles.append(style.key("#333333", "end", marker="*", linestyle="none", markersize=6))
@@ -137,7 +139,8 @@ def _grid(paths: list[np.ndarray], config: Config) -> tuple[np.ndarray, np.ndarr
     low, high = points.min(axis=0), points.max(axis=0)
     # Equal room on both axes; a model that has not moved still gets a visible frame.
     room = config.margin * max(float((high - low).max()), 0.1)
-    return tuple(np.linspace(a - room, b + room, config.grid) for a, b in zip(low, high, strict=True))
+    w1, w2 = (np.linspace(a - room, b + room, config.grid) for a, b in zip(low, high, strict=True))
+    return w1, w2
 
 
 def mean_loss(samples: Samples, w1: np.ndarray, w2: np.ndarray, bias: float) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What stands where in a table: lines and columns in the layout that the paper chose."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -29,8 +30,8 @@ class Grid:
     """What stands where on paper. A place is a number (line, metric), words, or empty."""
 
     corner: list[str]  # titles of the columns that name the lines
-    columns: list[Head]
-    heads: list[list[Head]]  # names of each line, as many as `corner`
+    columns: Sequence[Head]
+    heads: Sequence[Sequence[Head]]  # names of each line, as many as `corner`
     places: list[list[tuple[TableLine, str] | str]]  # of each line, as many as `columns`
     rules: set[int]  # lines with a rule above
     align: str  # "l" or "r" for each column
@@ -96,11 +97,11 @@ def _arms_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelled) 
     artifact, rows = inputs.spec.artifact, _rows(inputs, labelled)
     ruled = {inputs.rows[number].label for number in artifact.rules}
     several = any(len(line.entries) > 1 for line in labelled.values())
-    groups = artifact.columns if several else [None]
+    groups: Sequence[str | None] = artifact.columns if several else [None]
     heads: list[list[Head]] = []
     places, rules = [], set()
     for metric in groups:
-        titled, first = [title(inputs.spec.metrics[metric])] if several else [], len(heads)
+        titled, first = [title(inputs.spec.metrics[metric])] if metric else [], len(heads)
         for label, row in rows.items():
             line = [_place_of(labelled.get((setting, label)), metric) for setting in names]
             if any(line):
@@ -114,7 +115,7 @@ def _arms_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelled) 
 
 def _metrics_by_arm(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
     rows, several = _rows(inputs, labelled), len(names) > 1
-    heads: list[list[Head]] = []
+    heads: list[list[str]] = []
     places, rules = [], set()
     for setting, name in names.items():
         if heads:

@@ -42,7 +42,7 @@ class Entry:
 
         `mark` leads to the note of the paper's number.
         """
-        if self.reported is not None:
+        if self.reported is not None and self.reported.mean is not None:
             return f"(paper: {printed(self.reported.mean, self.ours.unit, digits)}{mark})"
         if self.ours.mean is not None and 0 < self.ours.censored < self.ours.seeds:
             return f"({self.ours.censored} of {self.ours.seeds} seeds)"

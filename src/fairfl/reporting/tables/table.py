@@ -117,7 +117,10 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     known = known_rows(spec, inputs.rows)
     words = merged(known, artifact.layout)
     stand_for = {line.setting: line.row for line in lines} if artifact.layout == "metrics_by_setting" else {}
-    titled = {setting: marked(name, words.get(stand_for.get(setting), ())) for setting, name in names.items()}
+    titled = {
+        setting: marked(name, words.get(stand_for[setting], ()) if setting in stand_for else ())
+        for setting, name in names.items()
+    }
     grid = grid_of(inputs, lines, titled, config.words)
     notes = {text: number for number, text in enumerate(_reported_notes(lines), 1)}
     if artifact.layout in ("settings_by_arm", "arms_by_setting") and len(artifact.columns) == 1:
