@@ -29,7 +29,9 @@ class Objective(Protocol):
 class Privacy(Protocol):
     """What becomes of the gradients of a local step."""
 
-    per_sample: bool
+    @property
+    def per_sample(self) -> bool:
+        """True if the samples of a batch are clipped one by one: `gradients` takes the place of backpropagation."""
 
     def gradients(
         self, model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, labels: Tensor

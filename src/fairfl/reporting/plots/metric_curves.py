@@ -139,7 +139,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
-    colors: dict[Hashable, str] = {**style.algorithm_colors(list(inputs.spec.algorithms))}
+    colors: dict[Any, str] = style.algorithm_colors(list(inputs.spec.algorithms))
     if color_by is not None:
         known = {key for row in inputs.rows for key, _ in row.variant.values}
         if color_by not in known:
