@@ -13,6 +13,7 @@ import yaml
 from fairfl.algorithms.interface import Aggregate, Algorithm, Plan
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload
+from fairfl.modifiers.interface import Modifier
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = sorted((ROOT / "docs").glob("*.md"))
@@ -124,6 +125,13 @@ def test_every_hook_of_an_algorithm_is_documented():
     fields = [field.name for kind in (Plan, Aggregate) for field in dataclasses.fields(kind)]
     assert len(hooks) > 10
     assert [name for name in [*hooks, *fields] if f"`{name}`" not in text] == []
+
+
+def test_every_hook_of_a_modifier_is_documented():
+    text = (ROOT / "docs/add-data-set.md").read_text()
+    hooks = [name for name in vars(Modifier) if name[0] != "_"]
+    assert len(hooks) > 5
+    assert [name for name in hooks if f"`{name}`" not in text] == []
 
 
 def test_the_architecture_names_every_package():
