@@ -25,10 +25,10 @@ $(READY): envs/requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r envs/requirements.lock
 	@touch $@
 
-test: $(READY)  ## all tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(READY)  ## all tests; three processes for two cores, since those that kill and submit jobs mostly wait
+	$(BIN)/python -m pytest -n 3 --dist loadgroup
 
-test-fast: $(READY)  ## the tests that need no workflow and no long training: a minute
+test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: a minute
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit
 
 golden: $(READY)  ## hold results/quick against the committed digests; ARGS=--write replaces those

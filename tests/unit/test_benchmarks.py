@@ -218,6 +218,7 @@ def test_a_turn_has_as_many_rounds_as_fill_it():
     assert [driver.rounds_for(s, setting) for s in (5.0, 0.3, 1e-9)] == [1, 4, 50]
 
 
+@pytest.mark.slow
 def test_tiny_run_from_end_to_end(tmp_path):
     saved = []
     setting = driver.Setting(warm_up=1, turns=2, turn_s=0.05)
@@ -239,6 +240,7 @@ def test_tiny_run_from_end_to_end(tmp_path):
     assert "tiny_full" in report.markdown(document)
 
 
+@pytest.mark.slow
 def test_a_competitor_that_fails_is_skipped_with_the_reason(tmp_path, capfd):
     data.prepare(tmp_path, TINY.shape, 72)
     setting = driver.Setting(warm_up=1, turns=2, turn_s=0.01)

@@ -20,9 +20,10 @@ import pytest
 import yaml
 
 from tests import edits
+from tests.workflow import small_project
 from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
 
 SCALE = f"""{TINY}
   - match: ["fedeba_fashion_mnist_mlp"]
@@ -84,9 +85,18 @@ SEMANTIC = "\n_EDIT = 1\n"
 
 # -- the project, run once from nothing -----------------------------------------------------------
 @pytest.fixture(scope="module")
-def wide(root, tmp_path_factory) -> Iterator[Project]:
+def one_paper(root, tmp_path_factory) -> Project:
+    """Artifacts of EAGLE only. Tests must leave the results as they are."""
+    project = Project(root, tmp_path_factory.mktemp("eagle") / "project", SCALE, small_project.SELECTION)
+    project.snakemake()
+    return project
+
+
+@pytest.fixture(scope="module")
+def wide(one_paper, tmp_path_factory) -> Iterator[Project]:
     """Jobs of every kind, from four papers. Tests must leave the results as they are."""
-    project = Project(root, tmp_path_factory.mktemp("wide") / "project", SCALE, SELECTION)
+    project = one_paper.copy(tmp_path_factory.mktemp("wide") / "project")
+    project.selection = SELECTION
     project.snakemake()
     project.forks = Forks()
     yield project
@@ -410,11 +420,10 @@ def test_one_arm_less(case):
     check(case, {f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY})
 
 
-def test_another_paper(wide, finished, tmp_path, every):
+def test_another_paper(wide, one_paper, tmp_path, every):
     """The results of one paper are there; the others come on top of it."""
-    project = finished.copy(tmp_path / "project")
+    project = one_paper.copy(tmp_path / "project")
     project.forks, project.selection = wide.forks, wide.selection
-    (project.folder / "scales/tiny.yaml").write_text(SCALE)
     eagle = {name for name in every if "eagle" in name} | {"data/digits"}
     eagle |= {name for name in every if name.startswith("data/synthetic_gaussian")}
     check(project, set(every) - eagle, {f"runs/{FASHION}/*": "never finished"})

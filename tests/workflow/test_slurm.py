@@ -8,16 +8,17 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.workflow import slurm
+from tests.workflow import slurm, watchful
 from tests.workflow.small_project import Project
 
 pytestmark = [
     pytest.mark.workflow,
-    pytest.mark.xdist_group("faults"),
+    pytest.mark.xdist_group("slurm"),
     pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing()),
 ]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
@@ -65,14 +66,11 @@ def untrained(local, tmp_path) -> Project:
 class Submitted:
     """Snakemake at work on the cluster. As a context it leaves nothing of it running."""
 
-    def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str, look: int = 11) -> None:
-        """`look`: seconds until Snakemake first asks for its jobs. It asks next 10 s later than that, and so on, so it
-        should be just after something is to be seen. A job takes seven seconds, five of them Snakemake's own."""
+    def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str) -> None:
         self.cluster, self.project = cluster, project
         self.output = project.folder / f"{uuid.uuid4()}.txt"
-        command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm"]
-        command += ["--slurm-init-seconds-before-status-checks", str(look), "--nocolor"]
-        command += ["--latency-wait", "5", *arguments]
+        command = [sys.executable, watchful.__file__, "--workflow-profile", "profiles/slurm"]
+        command += ["--nocolor", "--latency-wait", "5", *arguments]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
                 [*command, "--config", *project.selection],
@@ -95,8 +93,17 @@ class Submitted:
         return self.output.read_text()
 
     def says(self, text: str) -> None:
-        """Wait for a text. Snakemake itself ends half a minute after what it says last, at its next look."""
+        """Wait for a text."""
         slurm.wait(lambda: text in self.said(), 400, repr(text))
+
+    @contextlib.contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What happens to jobs meanwhile, Snakemake sees only afterwards, all at once."""
+        asked, blind = (self.project.folder / path for path in (watchful.ASKED, watchful.BLIND))
+        asked.touch()
+        slurm.wait(blind.exists)
+        yield
+        blind.unlink()
 
     def ended(self) -> int:
         """Exit status."""
@@ -187,15 +194,16 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
 
 
 def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
-    with Submitted(cluster, untrained, TIDY, look=16) as run:
+    with Submitted(cluster, untrained, TIDY) as run:
         first, second = (run.paused(arm) for arm in ARMS)
-        os.kill(first, signal.SIGKILL)
-        slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
-        # Wants the whole node.
-        urgent = ("--partition=urgent", f"--cpus-per-task={slurm.CPUS}", "--mem=0", "--output=/dev/null")
-        cluster.run("sbatch", *urgent, "--job-name=urgent", "--wrap=true")
-        slurm.wait(lambda: run.jobs("afl")[0]["JobState"] == "PENDING")
-        cluster.hurry(run.jobs("afl")[0]["JobId"])
+        with run.unseen():
+            os.kill(first, signal.SIGKILL)
+            slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
+            # Wants the whole node.
+            urgent = ("--partition=urgent", f"--cpus-per-task={slurm.CPUS}", "--mem=0", "--output=/dev/null")
+            cluster.run("sbatch", *urgent, "--job-name=urgent", "--wrap=true")
+            slurm.wait(lambda: run.jobs("afl")[0]["JobState"] == "PENDING")
+            cluster.hurry(run.jobs("afl")[0]["JobId"])
         assert run.ended() == 0, run.said()
         assert second not in run.trainings()
         killed, again, preempted = (*run.jobs("fedavg"), *run.jobs("afl"))
@@ -215,7 +223,7 @@ def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
         "    raise FairflError('the battery of the node is empty')\n",
     )  # fmt: skip
     target = f"{RUNS['fedavg']}/summary.json"
-    with Submitted(cluster, untrained, "--retries", "0", target, look=16) as run:
+    with Submitted(cluster, untrained, "--retries", "0", target) as run:
         run.says("error: the battery of the node is empty")
         text, log = run.said(), Path(run.jobs("fedavg")[0]["StdOut"])
     own = f"results/tiny/logs/runs/{SETTING}/fedavg/default/seed0.log"
@@ -225,7 +233,7 @@ def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
 
 
 def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
-    with Submitted(cluster, untrained, "--retries", "0", TIDY, look=5) as run:
+    with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
         for arm in ARMS:
             run.paused(arm)
         cluster.run("scancel", "--user=root")
@@ -236,12 +244,13 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     with Submitted(cluster, untrained, TIDY) as orphans:
         stopped, _ = (orphans.paused(arm) for arm in ARMS)
         (held,) = (job["JobId"] for job in orphans.jobs("afl"))
-        cluster.run("scontrol", "requeuehold", held)
-        orphans.process.kill()
-        orphans.process.wait()
+        with orphans.unseen():
+            cluster.run("scontrol", "requeuehold", held)
+            orphans.process.kill()
+            orphans.process.wait()
         slurm.wait(lambda: orphans.jobs("afl")[0]["JobState"] == "PENDING")
 
-        with Submitted(cluster, untrained, TIDY, look=26) as run:
+        with Submitted(cluster, untrained, TIDY) as run:
             assert run.ended() == 0, run.said()
             assert all(went_on(untrained, arm) for arm in ARMS)
         made = {path: path.stat().st_ino for path in (untrained.folder / "results").rglob("*") if path.is_file()}

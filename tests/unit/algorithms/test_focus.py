@@ -83,14 +83,14 @@ def test_identical_first_models_stay_identical():
 
 
 def test_separated_clients_with_good_starts_get_a_cluster_each():
-    run = play(200)
+    run = play(100)
     close(pi(run), torch.eye(2), 1e-12)
     close(run.x, CENTRES, 1e-12)
 
 
 def test_clients_of_one_kind_share_a_cluster():
     centres = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], dtype=torch.float64)
-    run = play(200, centres=centres)
+    run = play(100, centres=centres)
     close(pi(run), [[1, 0], [0, 1], [1, 0]], 1e-12)
     close(run.x, CENTRES, 1e-12)
 
@@ -133,15 +133,16 @@ def test_memberships_gather_evidence_over_the_rounds():
     close(logpi.exp(), torch.softmax(-F.sum(0).T, dim=1), 1e-12)
 
 
-def test_hundreds_of_rounds_do_not_underflow():
-    F = torch.tensor([[0.1, 5.0], [5.0, 0.1], [9.0, 9.0]], dtype=torch.float64)
+def test_memberships_do_not_underflow():
+    """Large losses, for some rounds: what small ones come to in hundreds."""
+    F = torch.tensor([[1.0, 50.0], [50.0, 1.0], [90.0, 90.0]], dtype=torch.float64)
     logpi = torch.full((2, 3), 1 / 3, dtype=torch.float64).log()
-    for _ in range(500):
+    for _ in range(50):
         w, logpi = aggregated(logpi, F)
     assert logpi.isfinite().all() and logpi.min() < -2000
     close(w, [[1, 0], [0, 1], [0, 0]], 1e-12)
     # What was lost beyond every float64 can still be made up for.
-    for _ in range(600):
+    for _ in range(60):
         _, logpi = aggregated(logpi, F.flip(1))
     close(logpi.exp(), [[0, 1, 0], [1, 0, 0]], 1e-12)
 

@@ -375,6 +375,7 @@ def test_without_pillow(jpegs, tmp_path, monkeypatch):
         cifar10.prepare(tmp_path, cifar10.Config(), 0)
 
 
+@pytest.mark.slow
 def test_real_jpegs(mirror):
     """The 10000 test images only: the 60000 take six times as long."""
     if not (mirror / "cifar10" / "cifar10_jpeg.tar.xz").is_file():

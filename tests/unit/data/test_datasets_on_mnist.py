@@ -2,9 +2,7 @@
 
 import gzip
 import io
-import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,17 +78,11 @@ def test_mnist_bad_contents(small, tmp_path, any_checksum):
         mnist.prepare(tmp_path, mnist.Config(), 0)
 
 
-def _real_mirror():
-    named = os.environ.get("FAIRFL_MIRROR")
-    return Path(named) if named else Path(__file__).resolve().parents[4] / "shared" / "data"
-
-
-@pytest.mark.skipif(
-    not (_real_mirror() / "mnist" / "train-images-idx3-ubyte.gz").is_file(),
-    reason="no mirror with MNIST (name its folder in FAIRFL_MIRROR)",
-)
-def test_real_mnist():
-    data = mnist.prepare(_real_mirror(), mnist.Config(), 0)
+@pytest.mark.slow
+def test_real_mnist(mirror):
+    if not (mirror / "mnist").is_dir():
+        pytest.skip("no MNIST in the mirror")
+    data = mnist.prepare(mirror, mnist.Config(), 0)
     labels = data.tensors["labels"]
     assert data.tensors["inputs"].shape == (70000, 1, 28, 28)
     counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]

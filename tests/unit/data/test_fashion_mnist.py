@@ -138,6 +138,7 @@ def test_bad_contents(small, made, tmp_path):
 # ---- the real files
 
 
+@pytest.mark.slow
 def test_real_files_as_fedfv_uses_them(mirror):
     if not (mirror / "fashion_mnist").is_dir():
         pytest.skip("the mirror has no Fashion-MNIST")

@@ -133,6 +133,7 @@ def test_topics_differ_in_their_words(text):
     assert between > 1.3 * within
 
 
+@pytest.mark.slow
 def test_every_topic_has_enough_sentences_for_two_halves():
     tensors = python_text.prepare(None, python_text.Config(topics=len(python_text.TOPICS), sentences=150), 0).tensors
     assert np.bincount(tensors["client"]).tolist() == [150] * len(python_text.TOPICS)

@@ -242,6 +242,7 @@ def test_damaged_zip_archives(small, tmp_path):
         list(archives.zip_members(path, ["a"], 5000))
 
 
+@pytest.mark.slow
 def test_real_subset(mirror):
     """The 10000 validation images only: the 30000 take three times as long."""
     if not (mirror / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz").is_file():

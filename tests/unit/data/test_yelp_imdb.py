@@ -301,6 +301,7 @@ def test_imdb_with_other_contents(small, raw):
         yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
+@pytest.mark.slow
 def test_real_imdb(mirror, monkeypatch):
     """Of the 50,000 reviews only 600 are made into tokens."""
     if not (mirror / "imdb" / "train.tsv.gz").is_file():

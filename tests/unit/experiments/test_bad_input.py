@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.setting import Setting
@@ -31,7 +29,7 @@ DELETE = "(delete this key)"
 
 def edit(path: Path, keys: str, value) -> None:
     """Set a key of a YAML file ("a/b/0"), or delete it."""
-    data = yaml.safe_load(path.read_text())
+    data = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     *parents, last = [int(key) if key.isdigit() else key for key in keys.split("/")]
     node = data
     for key in parents:
@@ -157,7 +155,7 @@ VRED_CASES = [
 def test_paper(project, root, paper, keys, value, words):
     edit(project / "papers" / f"{paper}.yaml", keys, value)
     with pytest.raises(SpecError) as error:
-        load_workload(project, config(root, scale="paper"))
+        load_workload(project, config(root, scale="paper", papers=[paper]))
     message = str(error.value)
     assert f"papers/{paper}.yaml" in message
     for word in words:
@@ -218,19 +216,3 @@ def test_missing_file_names_the_nearest(tmp_path):
     (tmp_path / "quick.yaml").write_text("a: 1")
     with pytest.raises(SpecError, match="no such file; did you mean 'quick.yaml'"):
         load(tmp_path / "qick.yaml")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from([*Config.model_fields, "x"]), JSON, max_size=5))
-def test_any_config_is_valid_or_refused_in_words(data):
-    try:
-        check(data, Config, "config.yaml")
-    except SpecError as error:
-        assert str(error).startswith("config.yaml: ")

@@ -243,6 +243,7 @@ def test_another_version_of_python_says_the_same(monkeypatch):
     assert normal_form(SOURCE) == FORM
 
 
+@pytest.mark.slow
 def test_edits_by_chance(root):
     """Of every module, in its own way each."""
     for number, path in enumerate(sorted((root / "src").glob("fairfl/**/*.py"))):
