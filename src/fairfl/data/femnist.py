@@ -100,17 +100,17 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _in_order(writers: Iterator[tuple[str, _Characters]], name: str) -> list[_Characters]:
     """What each writer wrote, by id; those who wrote nothing are left out."""
-    found: dict[str, _Characters] = {}
-    for writer, own in writers:
-        if writer in found:
+    by_id: dict[str, _Characters] = {}
+    for writer, characters in writers:
+        if writer in by_id:
             raise DataError(
                 f"{name}: writer {spoken((writer,))} comes twice; an archive holds one folder of LEAF's files"
             )
-        if len(own[1]):
-            found[writer] = own
-    if not found:
+        if len(characters[1]):
+            by_id[writer] = characters
+    if not by_id:
         raise DataError(f"{name}: holds no characters (an archive of LEAF has files all_data*.json)")
-    return [found[writer] for writer in sorted(found)]
+    return [by_id[writer] for writer in sorted(by_id)]
 
 
 def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -123,11 +123,11 @@ def _together(writers: list[_Characters]) -> tuple[np.ndarray, np.ndarray, np.nd
     images, groups = np.empty((len(labels), _PIXELS), np.uint8), np.empty(len(labels), np.int64)
     stop = len(labels)
     while writers:
-        own, _ = writers.pop()
-        start = stop - len(own)
-        images[start:stop] = own
+        pictures, _ = writers.pop()
+        start = stop - len(pictures)
+        images[start:stop] = pictures
         first: dict[bytes, int] = {}
-        groups[start:stop] = [first.setdefault(image.tobytes(), row) for row, image in enumerate(own, start)]
+        groups[start:stop] = [first.setdefault(image.tobytes(), row) for row, image in enumerate(pictures, start)]
         stop = start
     client = np.repeat(np.arange(len(sizes)), sizes)
     return images.reshape(-1, 1, 28, 28), labels, client, groups

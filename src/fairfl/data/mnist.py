@@ -55,7 +55,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         SourceError, DataError: a file is missing, damaged or not as expected.
     """
     part = options.part
-    pieces = [read(raw, own) for own in (("train", "test") if part == "all" else (part,))]
+    pieces = [read(raw, name) for name in (("train", "test") if part == "all" else (part,))]
     images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
     source = f"MNIST, part {part}, as published"
     test = np.arange(len(labels)) >= len(pieces[0][1]) if part == "all" else None

@@ -41,26 +41,26 @@ def load(
         raise DataError(f"{path}: damaged ({error}); delete it and run again") from None
 
 
-def number(path: Path, said: dict[str, str], name: str) -> int:
+def number(path: Path, metadata: dict[str, str], name: str) -> int:
     """A whole number of the metadata, 0 or more."""
-    text = said.get(name, "")
+    text = metadata.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise DataError(f"{path}: metadata {name}: {text[:40]!r} is no whole number; delete it and run again")
     return int(text)
 
 
-def numbers(path: Path, said: dict[str, str], name: str) -> list[float]:
+def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
     """Numbers of the metadata with commas between them."""
     try:
-        return [float(text) for text in said.get(name, "").split(",")]
+        return [float(text) for text in metadata.get(name, "").split(",")]
     except ValueError:
-        found = said.get(name, "")[:40]
+        found = metadata.get(name, "")[:40]
         raise DataError(f"{path}: metadata {name}: {found!r} are no numbers; delete it and run again") from None
 
 
-def scale(path: Path, said: dict[str, str], name: str, channels: int) -> list[float]:
+def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> list[float]:
     """`scale_mean` or `scale_std`: one number, or one per channel."""
-    values = numbers(path, said, name)
+    values = numbers(path, metadata, name)
     check_scale(str(path), name, values, channels, positive=name == "scale_std")
     return values
 

@@ -98,13 +98,13 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _sentences(topic: str, most: int) -> list[tuple[str, ...]]:
     """Different sentences of a topic as words, the first `most` of them."""
-    found: dict[tuple[str, ...], None] = {}
+    sentences: dict[tuple[str, ...], None] = {}
     for path in _sources(topic):
         for text in _documentation(path):
-            found.update(dict.fromkeys(_split(text)))
-        if len(found) >= most:
+            sentences.update(dict.fromkeys(_split(text)))
+        if len(sentences) >= most:
             break
-    return list(found)[:most]
+    return list(sentences)[:most]
 
 
 def _sources(topic: str) -> list[Path]:
@@ -113,8 +113,8 @@ def _sources(topic: str) -> list[Path]:
     paths = []
     for module in TOPICS[topic]:
         package = library / module
-        own = sorted(package.rglob("*.py")) if package.is_dir() else [package.with_suffix(".py")]
-        paths += [path for path in own if path.is_file() and "test" not in path.relative_to(library).parts]
+        files = sorted(package.rglob("*.py")) if package.is_dir() else [package.with_suffix(".py")]
+        paths += [path for path in files if path.is_file() and "test" not in path.relative_to(library).parts]
     if not paths:
         raise DataError(
             f"{_NAME}: {library} holds no sources of {', '.join(TOPICS[topic])}; "
@@ -147,6 +147,6 @@ def _split(text: str) -> Iterator[tuple[str, ...]]:
         if any(line.startswith((" ", ">>>", "...")) for line in lines):
             continue
         for sentence in _END.split(" ".join(lines)):
-            found = tuple(_WORD.findall(sentence.lower()))
-            if len(found) >= _SHORTEST and sentence.endswith((".", "!", "?")):
-                yield found
+            tokens = tuple(_WORD.findall(sentence.lower()))
+            if len(tokens) >= _SHORTEST and sentence.endswith((".", "!", "?")):
+                yield tokens

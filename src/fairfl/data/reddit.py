@@ -91,9 +91,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     ]
     owner, test = (np.array([row[column] for row in rows], dtype=np.int64) for column in (0, 1))
     inputs, labels = _encoded([piece for *_, piece in rows], tokens, _TARGETS[options.targets])
-    asked = (labels >= 0).any(1)
-    users = np.unique(owner[asked & (test == 0)])
-    kept = asked & np.isin(owner, users)
+    has_target = (labels >= 0).any(1)
+    users = np.unique(owner[has_target & (test == 0)])
+    kept = has_target & np.isin(owner, users)
     source = (
         f"Reddit by user (LEAF, small sample), {len(users)} of {len(training)} users with a training piece, validation "
         f"part {_VALIDATION[options.validation]}; {kept.sum()} of {len(kept)} pieces, those that have a target"

@@ -60,8 +60,8 @@ def words(texts: Sequence[str], size: int, length: int) -> Tokens:
     def encode(texts: Sequence[str]) -> np.ndarray:
         table = np.full((len(texts), length), PAD, dtype=np.int64)
         for row, text in zip(table, texts, strict=True):
-            found = [CLS, *(tokens.get(word, UNKNOWN) for word in split(text, length - 2)), SEP]
-            row[: len(found)] = found
+            sentence = [CLS, *(tokens.get(word, UNKNOWN) for word in split(text, length - 2)), SEP]
+            row[: len(sentence)] = sentence
         return table
 
     return Tokens(encode, f"words of a vocabulary of {len(tokens) + SPECIALS} tokens made from the training reviews")
@@ -92,8 +92,8 @@ def word_pieces(name: str, vocabulary: Path, length: int) -> Tokens:
     def encode(texts: Sequence[str]) -> np.ndarray:
         table = np.empty((len(texts), length), dtype=np.int64)
         for start in range(0, len(texts), _AT_ONCE):
-            found = pieces.encode_batch(list(texts[start : start + _AT_ONCE]))
-            table[start : start + len(found)] = [row.ids for row in found]
+            encodings = pieces.encode_batch(list(texts[start : start + _AT_ONCE]))
+            table[start : start + len(encodings)] = [row.ids for row in encodings]
         return table
 
     return Tokens(encode, f"{pieces.get_vocab_size()} word pieces of {name}")
@@ -105,13 +105,13 @@ def prepared(dataset: str, source: str, reviews: Sequence[Reviews], tokens: Toke
     Raises:
         DataError: a label that is not 0 or 1.
     """
-    sizes = [len(own.texts) for own in reviews]
+    sizes = [len(piece.texts) for piece in reviews]
     return assemble(
         dataset,
         CLASSES,
         f"{source}; {tokens.described}",
-        np.concatenate([tokens.encode(own.texts) for own in reviews]),
-        np.concatenate([own.labels for own in reviews]),
-        domain=np.repeat([own.domain for own in reviews], sizes),
-        official_test=np.repeat([own.test for own in reviews], sizes),
+        np.concatenate([tokens.encode(piece.texts) for piece in reviews]),
+        np.concatenate([piece.labels for piece in reviews]),
+        domain=np.repeat([piece.domain for piece in reviews], sizes),
+        official_test=np.repeat([piece.test for piece in reviews], sizes),
     )

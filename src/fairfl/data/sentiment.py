@@ -99,7 +99,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         for part in ("train", "test")
         for domain, name in enumerate(DOMAINS)
     ]
-    texts = [text for own in parts if not own.test for text in own.texts]
+    texts = [text for piece in parts if not piece.test for text in piece.texts]
     tokens = reviews.words(texts, options.vocabulary, options.max_tokens)
     return reviews.prepared(_NAME, "generated reviews of restaurants and films", parts, tokens)
 

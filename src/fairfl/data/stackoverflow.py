@@ -116,10 +116,10 @@ def _most_frequent(path: Path, count: int) -> list[str]:
     """The first words of the published list, which is sorted by the number of users of each word."""
     contents = dict(archives.members(path, lambda name: name == _COUNTS_MEMBER, _COUNTS_BYTES))
     lines = io.BytesIO(contents.get(_COUNTS_MEMBER, b""))
-    found = [line.split()[0].decode("utf-8", "replace") for line in itertools.islice(lines, count) if line.strip()]
-    if len(found) < count:
-        raise DataError(f"{path.name}: {_COUNTS_MEMBER} has {len(found)} words; option vocabulary asks for {count}")
-    return found
+    frequent = [line.split()[0].decode("utf-8", "replace") for line in itertools.islice(lines, count) if line.strip()]
+    if len(frequent) < count:
+        raise DataError(f"{path.name}: {_COUNTS_MEMBER} has {len(frequent)} words; option vocabulary asks for {count}")
+    return frequent
 
 
 def _users(database: sqlite3.Connection, options: Config) -> dict[str, int]:

@@ -101,20 +101,20 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """
     file = present(raw, _FORMS[options.form], _NAME)
     path, parts = usable(raw, file, _NAME), _PARTS[options.part]
-    found, inputs = (_read_subset if file.name == _SUBSET.name else _read_zip)(path, parts)
-    labels = np.unique([image.wnid for image in found], return_inverse=True)[1]
-    test = np.array([image.part == "val" for image in found])
+    listed, inputs = (_read_subset if file.name == _SUBSET.name else _read_zip)(path, parts)
+    labels = np.unique([image.wnid for image in listed], return_inverse=True)[1]
+    test = np.array([image.part == "val" for image in listed])
     mean, std = _NORMALISE[options.normalise]
-    source = f"Tiny-ImageNet, part {options.part}, {_origin(file, found, parts)}"
+    source = f"Tiny-ImageNet, part {options.part}, {_origin(file, listed, parts)}"
     official = test if options.part == "all" else None
     return assemble(_NAME, CLASSES, source, inputs, labels, mean=mean, std=std, official_test=official)
 
 
-def _origin(file: RemoteFile, found: list[_Image], parts: tuple[str, ...]) -> str:
+def _origin(file: RemoteFile, listed: list[_Image], parts: tuple[str, ...]) -> str:
     """What was read, in words."""
     if file.name != _SUBSET.name:
         return "as published"
-    counts = Counter(image.part for image in found)
+    counts = Counter(image.part for image in listed)
     shares = (f"{counts[part]} of {CLASSES * _PER_CLASS[part]} {part} images" for part in parts)
     return f"a subset: {' and '.join(shares)}, {CLASSES} classes"
 
@@ -123,8 +123,8 @@ def _read_zip(path: Path, parts: tuple[str, ...]) -> tuple[list[_Image], np.ndar
     """Images of the published archive in order, and their colours uint8 [N, 3, 64, 64]."""
     wnids = _annotations(path)
     images = (_published(name, wnids) for name in archives.zip_names(path))
-    found = _in_order(path, (image for image in images if image and image.part in parts), parts, _PER_CLASS)
-    return found, _decoded(archives.zip_members(path, [image.name for image in found], _MAX_JPEG_BYTES), len(found))
+    listed = _in_order(path, (image for image in images if image and image.part in parts), parts, _PER_CLASS)
+    return listed, _decoded(archives.zip_members(path, [image.name for image in listed], _MAX_JPEG_BYTES), len(listed))
 
 
 def _annotations(path: Path) -> dict[str, str]:
@@ -155,8 +155,8 @@ def _read_subset(path: Path, parts: tuple[str, ...]) -> tuple[list[_Image], np.n
     # 40 MB at most: the archive is not in order and can be read from front to back only.
     contents = dict(archives.members(path, wanted, _MAX_JPEG_BYTES))
     images = (image for name in contents if (image := _of_subset(name)))
-    found = _in_order(path, images, parts, _SUBSET_PER_CLASS)
-    return found, _decoded(((image.name, contents[image.name]) for image in found), len(found))
+    listed = _in_order(path, images, parts, _SUBSET_PER_CLASS)
+    return listed, _decoded(((image.name, contents[image.name]) for image in listed), len(listed))
 
 
 def _of_subset(name: str) -> _Image | None:
@@ -166,8 +166,8 @@ def _of_subset(name: str) -> _Image | None:
 
 def _in_order(path: Path, images: Iterable[_Image], parts: tuple[str, ...], per_class: dict[str, int]) -> list[_Image]:
     """Sorted images; raises DataError unless each class of each part has its number of them."""
-    found = sorted(images)
-    counts = Counter((image.part, image.wnid) for image in found)
+    ordered = sorted(images)
+    counts = Counter((image.part, image.wnid) for image in ordered)
     for part in parts:
         wnids = [wnid for owner, wnid in counts if owner == part]
         if len(wnids) != CLASSES:
@@ -179,7 +179,7 @@ def _in_order(path: Path, images: Iterable[_Image], parts: tuple[str, ...], per_
                 )
     if {wnid for _, wnid in counts} != set(wnids):
         raise DataError(f"{path.name}: its parts do not have the same classes")
-    return found
+    return ordered
 
 
 def _decoded(contents: Iterable[tuple[str, bytes]], count: int) -> np.ndarray:

@@ -143,9 +143,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     yelp, origin = _yelp(raw, options)
     imdb = _imdb(raw, options)
     parts = [
-        Reviews(*found[part], domain, part == "test")
+        Reviews(*by_part[part], domain, part == "test")
         for part in _PARTS
-        for domain, found in ((_YELP, yelp), (_IMDB, imdb))
+        for domain, by_part in ((_YELP, yelp), (_IMDB, imdb))
     ]
     counts = [" + ".join(str(getattr(options, part)[domain]) for part in _PARTS) for domain in (_YELP, _IMDB)]
     source = f"{origin}, {counts[_YELP]} training and test reviews, and IMDb, {counts[_IMDB]}"
@@ -158,7 +158,7 @@ def _tokens(raw: Path | None, options: Config, parts: list[Reviews]) -> Tokens:
         return reviews.word_pieces(pretrained.BERT, folder / pretrained.VOCABULARY, options.max_tokens)
     if options.tokenizer == "wordpiece":
         raise SourceError(f"{_NAME}: {pretrained.BERT} is missing; run fairfl.jobs.fetch --dataset {_NAME}")
-    texts = [text for own in parts if not own.test for text in own.texts]
+    texts = [text for piece in parts if not piece.test for text in piece.texts]
     return reviews.words(texts, options.vocabulary, options.max_tokens)
 
 
@@ -180,14 +180,14 @@ def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str],
         return made, "generated reviews of restaurants as a stand-in for Yelp"
     path = usable(raw, _YELP_ARCHIVE, _NAME)
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
-    found = {}
+    reviews_of = {}
     for name, data in archives.members(path, names.__contains__, _YELP_MEMBER_BYTES):
         part = names[name]
-        found[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, getattr(options, part)[_YELP])
+        reviews_of[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, getattr(options, part)[_YELP])
     for name, part in names.items():
-        if part not in found:
+        if part not in reviews_of:
             raise DataError(f"{path.name}: has no file {name}")
-    return found, "Yelp polarity"
+    return reviews_of, "Yelp polarity"
 
 
 def _chosen_rows(name: str, rows: Iterable[tuple[str, ...]], part: str, size: int) -> tuple[list[str], np.ndarray]:
@@ -220,14 +220,14 @@ def _imdb(raw: Path | None, options: Config) -> dict[str, tuple[list[str], np.nd
     tables = raw is not None and all((Path(raw) / file.relative(_NAME)).is_file() for file in _IMDB_TABLES.values())
     archive = raw is not None and (Path(raw) / _IMDB_ARCHIVE.relative(_NAME)).is_file()
     rows = _from_archive(raw) if archive and not tables else {part: _from_table(raw, part) for part in _PARTS}
-    found = {}
+    reviews_of = {}
     for part in _PARTS:
         ordered = sorted(rows[part])
         if len(ordered) != _ROWS[part][_IMDB]:
             raise DataError(f"{_NAME}: IMDb has {len(ordered)} {part} reviews; expected {_ROWS[part][_IMDB]}")
         drawn = [ordered[row] for row in _drawn(part, _IMDB, getattr(options, part)[_IMDB])]
-        found[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
-    return found
+        reviews_of[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
+    return reviews_of
 
 
 def _from_table(raw: Path | None, part: str) -> list[tuple[str, int]]:

@@ -119,8 +119,8 @@ def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
     A model that diverged still predicts some class, so its accuracy and recall are a number that means nothing, while
     its loss is not finite: all are NaN. So are accuracy and recall in a regression.
     """
-    own = rounds[rounds[f"samples_{part}"] > 0]
-    values = pd.DataFrame({name: own[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")})
+    nonempty = rounds[rounds[f"samples_{part}"] > 0]
+    values = pd.DataFrame({name: nonempty[f"{name}_{part}"] for name in ("loss", "accuracy", "recall")})
     return values.mask(~np.isfinite(values["loss"]))
 
 
@@ -156,9 +156,9 @@ def evaluate_summary(measures: dict[str, float]) -> list[tuple[str, str, float]]
 
 def evaluate_assignment(memberships: ArrayLike, clusters: list[int] | None) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of memberships [K, M] of the clients in an algorithm's models, and of the true clusters."""
-    own = assigned(memberships)
-    rows = [(f"cluster_client_{k}", "", float(model)) for k, model in enumerate(own)]
-    return rows if clusters is None else [*rows, ("assignment_rand", "", adjusted_rand(own, clusters))]
+    models = assigned(memberships)
+    rows = [(f"cluster_client_{k}", "", float(model)) for k, model in enumerate(models)]
+    return rows if clusters is None else [*rows, ("assignment_rand", "", adjusted_rand(models, clusters))]
 
 
 def evaluate_against(accuracy: pd.Series, base: pd.Series) -> list[tuple[str, str, float]]:

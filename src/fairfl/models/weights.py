@@ -31,14 +31,14 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
         model.origin = f"{title} from random weights"
         return model
     path = pretrained.weights_file(choice, published)
-    own, given = model.state_dict(), _read(path)
-    last = {key: value for key, value in own.items() if key.startswith(f"{head}.")}
-    anew = _differences(last, {key: given[key] for key in last if key in given})
+    initial, stored = model.state_dict(), _read(path)
+    last = {key: value for key, value in initial.items() if key.startswith(f"{head}.")}
+    anew = _differences(last, {key: stored[key] for key in last if key in stored})
     if anew:
-        given |= last
-    if wrong := _differences(own, given):
+        stored |= last
+    if wrong := _differences(initial, stored):
         raise FairflError(f"{path}: not the weights of this {title}: {wrong[0]}")
-    model.load_state_dict(given, strict=False)
+    model.load_state_dict(stored, strict=False)
     data = " on ImageNet" if choice == pretrained.IMAGENET else ""
     model.origin = f"{title} pre-trained{data} ({path.name})" + (", its head from random weights" if anew else "")
     return model
@@ -46,17 +46,17 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
 
 def _read(path: Path) -> dict[str, Tensor]:
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of the many kinds that a file may raise
         raise FairflError(f"{path}: no file of weights that torch can load ({type(error).__name__})") from error
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(value, Tensor) for value in tensors.values()):
         raise FairflError(f"{path}: holds something else than tensors by their names")
-    return dict(found)
+    return dict(tensors)
 
 
-def _differences(own: dict[str, Tensor], given: dict[str, Tensor]) -> list[str]:
+def _differences(ours: dict[str, Tensor], stored: dict[str, Tensor]) -> list[str]:
     """Each in words: a name that only one has, or under which they have other shapes."""
-    shapes = [{key: list(value.shape) for key, value in tensors.items()} for tensors in (own, given)]
-    keys = [key for key in own | given if not key.endswith(_OPTIONAL)]
+    shapes = [{key: list(value.shape) for key, value in tensors.items()} for tensors in (ours, stored)]
+    keys = [key for key in ours | stored if not key.endswith(_OPTIONAL)]
     wrong = [(key, *(known.get(key, "nothing") for known in shapes)) for key in keys]
-    return [f"{key} is {has} in the model, {found} in the file" for key, has, found in wrong if has != found]
+    return [f"{key} is {has} in the model, {other} in the file" for key, has, other in wrong if has != other]

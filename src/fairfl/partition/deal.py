@@ -92,14 +92,14 @@ def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
     assignment = method.assign(table, spec.clients, config, draw["deal"])
     columns = {
         "row": rows[np.concatenate(assignment.rows)],
-        "client": np.repeat(np.arange(spec.clients), [len(own) for own in assignment.rows]),
+        "client": np.repeat(np.arange(spec.clients), [len(share) for share in assignment.rows]),
         "part": np.concatenate(parts_of(assignment, table, spec.split, draw["cut"])),
     }
     if assignment.turns is not None:
         columns["turn"] = np.concatenate(assignment.turns)
     if (noise := spec.label_noise) is not None:
         columns["label"] = noisy(columns, tensors["labels"], noise.ratio, draw["label_noise"])
-        assignment = replace(assignment, remarks=[*assignment.remarks, told(columns, tensors["labels"])])
+        assignment = replace(assignment, remarks=[*assignment.remarks, noise_remark(columns, tensors["labels"])])
     return columns, assignment
 
 
@@ -110,7 +110,7 @@ def noisy(columns: dict[str, np.ndarray], labels: np.ndarray, ratio: float, rng:
     return given
 
 
-def told(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
+def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
     """What the noise did, in words."""
     wrong = int((columns["label"] != labels[columns["row"]]).sum())
     return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
@@ -126,14 +126,14 @@ def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str,
 def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:
     """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
     parts = []
-    for client, own in enumerate(assignment.rows):
+    for client, rows in enumerate(assignment.rows):
         place = f"client {client} of {len(assignment.rows)}"
-        if len(own) == 0:
+        if len(rows) == 0:
             raise PartitionError(f"{place} got no sample")
-        parts.append(cut(own, table, split.model_dump(), rng))
+        parts.append(cut(rows, table, split.model_dump(), rng))
         if PARTS.index("train") not in parts[-1]:
             raise PartitionError(
-                f"{place} got no training sample: its {len(own)} are too few "
+                f"{place} got no training sample: its {len(rows)} are too few "
                 f"for split.train {split.train:g}, split.order {split.order}"
             )
     return parts

@@ -57,7 +57,7 @@ def deal(labels: np.ndarray, pieces: dict[int, np.ndarray], rng: Generator | Non
     for c, sizes in pieces.items():
         rows = np.flatnonzero(labels == c)
         dealt.append(np.split(rows if rng is None else rng.permutation(rows), np.cumsum(sizes)[:-1]))
-    return [np.sort(np.concatenate(own)) for own in zip(*dealt, strict=True)]
+    return [np.sort(np.concatenate(shares)) for shares in zip(*dealt, strict=True)]
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:

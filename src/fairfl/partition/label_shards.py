@@ -31,6 +31,6 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     dealt = rng.permutation(len(pieces)).reshape(clients, config.shards_per_client)
     dropped = len(labels) - sum(map(len, pieces))
     return Assignment(
-        [np.sort(np.concatenate([pieces[i] for i in own])) for own in dealt],
+        [np.sort(np.concatenate([pieces[i] for i in numbers])) for numbers in dealt],
         [f"{dropped} samples of the highest labels fill no shard and are dropped"] if dropped else [],
     )

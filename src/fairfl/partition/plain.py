@@ -15,7 +15,7 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     if table.client is None:
         order = rng.permutation(len(table.labels))
         return Assignment([np.sort(part) for part in np.array_split(order, clients)])
-    own = int(table.client.max()) + 1
-    if own != clients:
-        raise PartitionError(f"the data come with {own} clients, the setting asks for {clients}")
+    owners = int(table.client.max()) + 1
+    if owners != clients:
+        raise PartitionError(f"the data come with {owners} clients, the setting asks for {clients}")
     return Assignment([np.flatnonzero(table.client == k) for k in range(clients)])

@@ -52,10 +52,10 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
             rows[client].append(share)  # in random order, so the first images are a random choice
             counts = angle_counts(len(share), clusters[client], len(sizes), config.mixture)
             turns[client].append(np.repeat(quarters, counts))
-    own = [np.concatenate(shares) for shares in rows]
-    order = [np.argsort(r) for r in own]
+    dealt = [np.concatenate(shares) for shares in rows]
+    order = [np.argsort(r) for r in dealt]
     return Assignment(
-        rows=[r[o] for r, o in zip(own, order, strict=True)],
+        rows=[r[o] for r, o in zip(dealt, order, strict=True)],
         clusters=clusters.tolist(),
         turns=[np.concatenate(t)[o] for t, o in zip(turns, order, strict=True)],
     )

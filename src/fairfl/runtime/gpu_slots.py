@@ -44,17 +44,17 @@ def visible() -> list[str]:
     silently drop that one and all after it.
     """
     present = sum(1 for name in os.listdir(NODES) if _NODE.fullmatch(name))
-    said = os.environ.get(VISIBLE)
-    if said is None:
+    listed = os.environ.get(VISIBLE)
+    if listed is None:
         return [str(index) for index in range(present)]
     names: list[str] = []
-    for name in map(str.strip, said.split(",")):
+    for name in map(str.strip, listed.split(",")):
         if _END.fullmatch(name):
             break
         if not _NAME.fullmatch(name):
             raise FairflError(f"{VISIBLE}: {name!r} is no index (0), GPU-... or MIG-...; '' stands for no GPU")
         if name in names:
-            raise FairflError(f"{VISIBLE}: {name!r} is listed twice in {said!r}")
+            raise FairflError(f"{VISIBLE}: {name!r} is listed twice in {listed!r}")
         if present and name.isdecimal() and int(name) >= present:
             raise FairflError(f"{VISIBLE}: {name!r}: the last GPU of this machine is {present - 1}")
         names.append(name)
@@ -96,12 +96,12 @@ def take(alone: bool = False) -> str | None:
 
 def _limit() -> float:
     """Jobs that may share a GPU."""
-    said = os.environ.get(LIMIT)
-    if said is None:
+    limit = os.environ.get(LIMIT)
+    if limit is None:
         return inf
-    if not re.fullmatch(r"0*[1-9]\d*", said, re.ASCII):
-        raise FairflError(f"{LIMIT}: {said!r} is no number of runs from 1 on; runs_per_gpu in config.yaml sets it")
-    return int(said)
+    if not re.fullmatch(r"0*[1-9]\d*", limit, re.ASCII):
+        raise FairflError(f"{LIMIT}: {limit!r} is no number of runs from 1 on; runs_per_gpu in config.yaml sets it")
+    return int(limit)
 
 
 def _folder() -> Path:
@@ -114,8 +114,8 @@ def _folder() -> Path:
     folder = Path(tempfile.gettempdir(), f"fairfl-gpus-{os.geteuid()}{scope}")
     folder.mkdir(mode=0o700, exist_ok=True)
     # Anybody may make files in the parent folder, a link among them.
-    found = folder.lstat()
-    if not S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise FairflError(f"{folder}: is not a folder that only this user can use; remove it or set TMPDIR")
     return folder
 
@@ -174,13 +174,13 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _wait_for(look: Callable[[], Found | None], message: str) -> Found:
     """What `look` finds, at last. Says once that it waits; Ctrl-C and SIGTERM end that."""
-    found = look()
-    if found is None:
+    result = look()
+    if result is None:
         print(message, flush=True)
-    while found is None:
+    while result is None:
         time.sleep(PAUSE)
-        found = look()
-    return found
+        result = look()
+    return result
 
 
 def _let_go() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 def cpu_name() -> str:
     """'AMD EPYC 7763 64-Core Processor'; the architecture where the system does not tell."""
     info = Path("/proc/cpuinfo")
-    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 def processor(device: str) -> str:

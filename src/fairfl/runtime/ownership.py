@@ -112,12 +112,12 @@ def still_wanted(path: Path) -> None:
     Raises:
         FairflError: another workflow has begun.
     """
-    own = os.environ.get(WORKFLOW)
-    if own is None or not path.exists():
+    token = os.environ.get(WORKFLOW)
+    if token is None or not path.exists():
         return
     with open(path, "rb", buffering=0) as file:
         holder = _signed(file)
-    if holder.get("token", own) != own:
+    if holder.get("token", token) != token:
         raise FairflError(
             f"{path.parent}: the workflow of this job has ended and another workflow has begun: {_named(holder)}; "
             "the job does nothing"

@@ -34,14 +34,14 @@ def read(path: Path, folder: str, rows: dict[str, int], key: str, classes: int) 
     Raises:
         DataError: the archive or a batch is damaged, incomplete or not as expected.
     """
-    wanted = {f"{folder}/{name}": count for name, count in rows.items()}
-    found = {}
-    for name, data in archives.members(path, wanted.__contains__, _MAX_BYTES):
-        found[name] = _batch(name, data, wanted[name], key, classes)
-    missing = [name for name in wanted if name not in found]
+    sizes = {f"{folder}/{name}": count for name, count in rows.items()}
+    batches = {}
+    for name, data in archives.members(path, sizes.__contains__, _MAX_BYTES):
+        batches[name] = _batch(name, data, sizes[name], key, classes)
+    missing = [name for name in sizes if name not in batches]
     if missing:
         raise DataError(f"{path.name}: has no file {missing[0]}")
-    pairs = [found[name] for name in wanted]
+    pairs = [batches[name] for name in sizes]
     return np.concatenate([p[0] for p in pairs]), np.concatenate([p[1] for p in pairs])
 
 
@@ -81,14 +81,14 @@ class _Array:
     def values(self, name: str, shape: tuple[int, int]) -> np.ndarray:
         """uint8 values; raises DataError unless the array is of this type and shape."""
         try:
-            _, found, kind, by_columns, data = self.state
-            if (found, kind.name, len(data)) == (shape, b"u1", shape[0] * shape[1]):
+            _, stored, kind, by_columns, data = self.state
+            if (stored, kind.name, len(data)) == (shape, b"u1", shape[0] * shape[1]):
                 return np.frombuffer(data, np.uint8).reshape(shape, order="F" if by_columns else "C")
             kind = kind.name.decode() if isinstance(kind.name, bytes) else kind.name
-            said = f"{kind} {found} with {len(data)} bytes"
+            description = f"{kind} {stored} with {len(data)} bytes"
         except (TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{name}: data are not an array of numpy") from error
-        raise DataError(f"{name}: data are {said}; expected u1 {shape}")
+        raise DataError(f"{name}: data are {description}; expected u1 {shape}")
 
 
 class _Kind:

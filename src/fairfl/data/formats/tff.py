@@ -61,22 +61,22 @@ def _unpack(packed: Path, path: Path, largest: int) -> None:
 
 def _check_tables(opened: sqlite3.Connection) -> None:
     """A view of the same name is a program, which may run for ever."""
-    found = dict(opened.execute("SELECT name, type FROM sqlite_master"))
+    types = dict(opened.execute("SELECT name, type FROM sqlite_master"))
     for name in _TABLES:
-        if found.get(name) != "table":
+        if types.get(name) != "table":
             raise _Unexpected(f"not the database that is expected (no table {name})")
 
 
 def users(opened: sqlite3.Connection, split: str) -> list[tuple[str, int]]:
     """Id of each user of a split and the number of examples, by id. `database` raises DataError for other values."""
     query = "SELECT client_id, num_examples FROM client_metadata WHERE split_name = ? ORDER BY client_id"
-    found = opened.execute(query, [split]).fetchall()
-    for user, count in found:
+    rows = opened.execute(query, [split]).fetchall()
+    for user, count in rows:
         if not isinstance(user, str) or not isinstance(count, int) or count < 0:
             raise _Unexpected(f"user {shown(user)} has {shown(count)} examples; expected a name and a whole number")
-    if len({user for user, _ in found}) < len(found):
+    if len({user for user, _ in rows}) < len(rows):
         raise _Unexpected(f"a user is given twice in {split}")
-    return found
+    return rows
 
 
 def examples(opened: sqlite3.Connection, split: str, user: str) -> Iterator[bytes]:

@@ -23,7 +23,7 @@ def identity() -> tuple:
 
     Raises OSError where there is no /proc.
     """
-    said = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         # A cluster's job has limits of its own (memory, cores, GPUs), which nothing may leave.
@@ -31,4 +31,4 @@ def identity() -> tuple:
     }
     # The mount namespace tells a container from its host.
     namespace = os.readlink("/proc/self/ns/mnt")
-    return sys.version, tuple(sys.flags), sys.prefix, __file__, os.geteuid(), namespace, said
+    return sys.version, tuple(sys.flags), sys.prefix, __file__, os.geteuid(), namespace, environment
