@@ -66,6 +66,7 @@ def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> lis
 
 
 def check_scale(place: str, name: str, values: list[float], channels: int, positive: bool) -> None:
+    """Raises DataError unless the values are finite (and above 0 if `positive`): one, or one per channel."""
     if len(values) not in (1, channels):
         raise DataError(f"{place}: {name} has {len(values)} values; expected 1 or {channels} (channels)")
     if not np.isfinite(values).all() or (positive and min(values) <= 0):
@@ -73,7 +74,7 @@ def check_scale(place: str, name: str, values: list[float], channels: int, posit
 
 
 def check_form(place: str, inputs: Any) -> None:
-    """`inputs` is an array or a tensor."""
+    """Raises DataError unless array or tensor `inputs` is of one of the documented dtypes and dimensions."""
     dtype = str(inputs.dtype).removeprefix("torch.")
     if (dtype, inputs.ndim) not in [(kind.name, ndim) for kind, ndim in _FORMS]:
         raise DataError(
@@ -83,6 +84,7 @@ def check_form(place: str, inputs: Any) -> None:
 
 
 def check_values(place: str, inputs: np.ndarray) -> None:
+    """Raises DataError for features [N, d] that are not finite and for tokens [N, T] below 0."""
     if inputs.dtype == np.float32 and not np.isfinite(inputs).all():
         row = int(np.argwhere(~np.isfinite(inputs))[0, 0])
         raise DataError(f"{place}: inputs row {row} holds a value that is not finite")

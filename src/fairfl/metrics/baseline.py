@@ -38,6 +38,7 @@ def improved_suffering(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def improved_suffering_gain(a: np.ndarray, b: np.ndarray) -> float:
+    """Mean of a_k - b_k over the suffering clients, fraction; NaN if none suffers."""
     return gain(a, b, suffering(b))
 
 

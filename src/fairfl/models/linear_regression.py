@@ -25,6 +25,7 @@ class Config(Strict):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    """Samples [n, *shape] -> predictions [n, 1]."""
     dense = nn.Linear(math.prod(shape), 1, bias=config.bias)
     start = 0.0 if config.init == "zeros" else config.start
     if start is not None:

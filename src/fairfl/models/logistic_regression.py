@@ -18,6 +18,7 @@ class Config(Strict):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    """Samples [n, *shape] -> logits [n, outputs]."""
     dense = nn.Linear(math.prod(shape), outputs)
     if config.init == "zeros":
         nn.init.zeros_(dense.weight)

@@ -21,5 +21,6 @@ class Config(Strict):
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
+    """Samples [n, *shape] -> logits [n, outputs]."""
     layers = dense([math.prod(shape), *config.hidden, outputs])
     return nn.Sequential(nn.Flatten(), *layers[:-1])
