@@ -43,9 +43,10 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
-lint: $(READY)  ## ruff, snakefmt, codespell, snakemake --lint
+lint: $(READY)  ## ruff, mypy, snakefmt, codespell, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/codespell
 	$(BIN)/snakemake --lint

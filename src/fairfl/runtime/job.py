@@ -84,7 +84,7 @@ def clamp_mtime(path: Path) -> None:
 
 
 def summary_arguments(description: str, argv: list[str] | None) -> argparse.Namespace:
-    """The options of comparison, claims and page: --config (parsed), --root, --results, --out, and those of all jobs."""
+    """Options of comparison, claims and page: --config (parsed), --root, --results, --out, and those of all jobs."""
     parser = argparse.ArgumentParser(description=description)
     arguments(parser, spec=False)
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
