@@ -1,7 +1,7 @@
 """Exactly what depends on an edit runs again, in the real Snakefile; `snakemake plan` names the same runs and says why.
 
 Every case states the exact set of planned jobs, of all rules. They are named by what they leave below results/:
-`runs/<setting>/<algorithm>/<arm>/seed0`, `tidy/<setting>`, `eagle/table1`.
+`runs/<setting>/<algorithm>/<variant>/seed0`, `tidy/<setting>`, `eagle/table1`.
 """
 
 import ast
@@ -359,7 +359,7 @@ def test_a_helper_that_moved_to_a_file_of_its_own(case, every):
 
 
 # -- papers, scales, config -------------------------------------------------------------------------
-def test_one_hyperparameter_of_one_arm(case):
+def test_one_hyperparameter_of_one_variant(case):
     case.edit("papers/eagle.yaml", "hyperparameters: {q: 3.0}", "hyperparameters: {q: 4.0}")
     expected = {f"runs/{LINEAR}/qffl/q=4.0/seed0", f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY}
     check(case, expected, {f"runs/{LINEAR}/qffl/q=4.0/seed0": "never finished"})
@@ -408,14 +408,14 @@ def test_another_seed(case, every):
     check(case, below(more, *map(literally, new)) | says, {"runs/*/seed1": "never finished"}, config=config)
 
 
-def test_another_arm(case):
+def test_another_variant(case):
     row = "      - {algorithm: qffl, hyperparameters: {q: 3.0}}\n"
     case.edit("papers/eagle.yaml", row, f"{row}{row.replace('3.0', '2.0')}")
     expected = {f"runs/{LINEAR}/qffl/q=2.0/seed0", f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY}
     check(case, expected, {f"runs/{LINEAR}/qffl/q=2.0/seed0": "never finished"})
 
 
-def test_one_arm_less(case):
+def test_one_variant_less(case):
     case.edit("papers/eagle.yaml", "      - {algorithm: qffl, hyperparameters: {q: 3.0}}\n", "")
     check(case, {f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY})
 

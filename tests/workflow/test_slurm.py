@@ -25,8 +25,8 @@ pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin 
 
 SETTING = "eagle_synthetic_gaussian"
 TIDY = f"results/tiny/tidy/{SETTING}.csv"
-ARMS = ("fedavg", "afl")
-RUNS = {name: f"results/tiny/runs/{SETTING}/{name}/default/seed0" for name in ARMS}
+ALGORITHMS = ("fedavg", "afl")
+RUNS = {name: f"results/tiny/runs/{SETTING}/{name}/default/seed0" for name in ALGORITHMS}
 # Trainings of some seconds, so that there is something to disturb.
 TINY = """
 scale: tiny
@@ -37,7 +37,7 @@ patches:
     set: {rounds: 6000, evaluate_every: 1000, seeds: [0], local_optimum.max_steps: 3}
     why: test
 """
-SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ARMS)}", "checkpoint_seconds=0.2")
+SELECTED = ("scale=tiny", "artifacts=eagle_figure3", f"algorithms={','.join(ALGORITHMS)}", "checkpoint_seconds=0.2")
 
 
 @pytest.fixture(scope="module")
@@ -110,17 +110,17 @@ class Submitted:
         slurm.wait(lambda: self.process.poll() is not None, 400, f"the end of Snakemake\n{self.cluster.jobs()}")
         return self.process.returncode
 
-    def jobs(self, arm: str = "") -> list[dict[str, str]]:
-        """Slurm's view of the jobs that this call has submitted; of the trainings of one arm only."""
+    def jobs(self, algorithm: str = "") -> list[dict[str, str]]:
+        """Slurm's view of the jobs that this call has submitted; of the trainings of one algorithm only."""
         name = re.search(r"^SLURM run ID: (\S+)", self.said(), re.M)
         found = [job for job in self.cluster.jobs() if name and job["JobName"] == name[1]]
-        return [job for job in found if f"_{arm}" in job["StdOut"]]
+        return [job for job in found if f"_{algorithm}" in job["StdOut"]]
 
-    def log(self, arm: str) -> str:
-        """Slurm's log of the first training of an arm."""
-        return Path(self.jobs(arm)[0]["StdOut"]).read_text()
+    def log(self, algorithm: str) -> str:
+        """Slurm's log of the first training of an algorithm."""
+        return Path(self.jobs(algorithm)[0]["StdOut"]).read_text()
 
-    def trainings(self, arm: str = "") -> list[int]:
+    def trainings(self, algorithm: str = "") -> list[int]:
         """Processes that train, and only these: not Snakemake or a shell that waits for them."""
         found = []
         for process in Path("/proc").glob("[0-9]*"):
@@ -130,26 +130,26 @@ class Submitted:
                 if (
                     here
                     and command[1:3] == ["-m", "fairfl.jobs.train"]
-                    and any(f"/{arm}" in part for part in command[4:])
+                    and any(f"/{algorithm}" in part for part in command[4:])
                 ):
                     found.append(int(process.name))
         return found
 
-    def checkpoint(self, arm: str) -> int | None:
+    def checkpoint(self, algorithm: str) -> int | None:
         """Number of its file, by which one can see that it was written anew."""
         with contextlib.suppress(FileNotFoundError):
-            return (self.project.folder / RUNS[arm] / "checkpoint.pt").stat().st_ino
+            return (self.project.folder / RUNS[algorithm] / "checkpoint.pt").stat().st_ino
         return None
 
-    def paused(self, arm: str) -> int:
-        """The process that trains an arm, stopped as soon as it has written a checkpoint."""
-        before = self.checkpoint(arm)
+    def paused(self, algorithm: str) -> int:
+        """The process that trains an algorithm, stopped as soon as it has written a checkpoint."""
+        before = self.checkpoint(algorithm)
 
         def found() -> list[int]:
             assert self.process.poll() is None, self.said()
-            return self.trainings(arm) if self.checkpoint(arm) not in (None, before) else []
+            return self.trainings(algorithm) if self.checkpoint(algorithm) not in (None, before) else []
 
-        process = slurm.wait(found, what=f"a checkpoint of {arm}")[0]
+        process = slurm.wait(found, what=f"a checkpoint of {algorithm}")[0]
         os.kill(process, signal.SIGSTOP)
         return process
 
@@ -161,9 +161,9 @@ def results(project: Project) -> dict[str, bytes]:
     return {str(path.relative_to(project.folder)): path.read_bytes() for path in kept}
 
 
-def went_on(project: Project, arm: str) -> bool:
+def went_on(project: Project, algorithm: str) -> bool:
     """True if the newest log says so; the round must not be the first."""
-    log = project.folder / f"results/tiny/logs/runs/{SETTING}/{arm}/default/seed0.log"
+    log = project.folder / f"results/tiny/logs/runs/{SETTING}/{algorithm}/default/seed0.log"
     found = re.search(r"^resuming from round (\d+)$", log.read_text(), re.M)
     return found is not None and 0 < int(found[1]) < 6000
 
@@ -195,7 +195,7 @@ def test_results_equal_those_of_a_local_run(cluster, local, tmp_path):
 
 def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
     with Submitted(cluster, untrained, TIDY) as run:
-        first, second = (run.paused(arm) for arm in ARMS)
+        first, second = (run.paused(algorithm) for algorithm in ALGORITHMS)
         with run.unseen():
             os.kill(first, signal.SIGKILL)
             slurm.wait(lambda: run.jobs("fedavg")[0]["JobState"] == "FAILED")
@@ -211,7 +211,7 @@ def test_failed_and_preempted_jobs_go_on(cluster, local, untrained):
     assert [job["JobState"] for job in (killed, again, preempted)] == ["FAILED", "COMPLETED", "COMPLETED"]
     assert [job["Restarts"] for job in (killed, again, preempted)] == ["0", "0", "1"]
     assert "900M" in killed["MinMemoryNode"] and "1800M" in again["MinMemoryNode"]
-    assert all(went_on(untrained, arm) for arm in ARMS)
+    assert all(went_on(untrained, algorithm) for algorithm in ALGORITHMS)
     assert results(untrained) == results(local)
     assert "Error in rule train" in text and killed["StdOut"] in text and "Trying to restart job" in text
     assert "SIGKILL" in log
@@ -234,15 +234,15 @@ def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
 
 def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
     with Submitted(cluster, untrained, "--retries", "0", TIDY) as run:
-        for arm in ARMS:
-            run.paused(arm)
+        for algorithm in ALGORITHMS:
+            run.paused(algorithm)
         cluster.run("scancel", "--user=root")
         run.says("SLURM status is: 'CANCELLED'")
         assert {job["JobState"] for job in run.jobs()} == {"CANCELLED"}
 
     # One job stands still, one is back in the queue; Snakemake dies.
     with Submitted(cluster, untrained, TIDY) as orphans:
-        stopped, _ = (orphans.paused(arm) for arm in ARMS)
+        stopped, _ = (orphans.paused(algorithm) for algorithm in ALGORITHMS)
         (held,) = (job["JobId"] for job in orphans.jobs("afl"))
         with orphans.unseen():
             cluster.run("scontrol", "requeuehold", held)
@@ -252,7 +252,7 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
 
         with Submitted(cluster, untrained, TIDY) as run:
             assert run.ended() == 0, run.said()
-            assert all(went_on(untrained, arm) for arm in ARMS)
+            assert all(went_on(untrained, algorithm) for algorithm in ALGORITHMS)
         made = {path: path.stat().st_ino for path in (untrained.folder / "results").rglob("*") if path.is_file()}
         assert results(untrained) == results(local)
 

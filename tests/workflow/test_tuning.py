@@ -80,9 +80,9 @@ def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
 def test_runs_take_what_was_chosen_if_asked_to(tuned):
     tuned.snakemake(config=TUNED)
     folder = tuned.folder / "results/tiny/runs/vred_cifar100/vred"
-    (arm,) = folder.iterdir()
-    assert arm.name == "beta=0.1+tuned"  # the arm of the paper's row, with other values
-    summary = json.loads((arm / "seed0" / "summary.json").read_text())
+    (variant,) = folder.iterdir()
+    assert variant.name == "beta=0.1+tuned"  # that of the paper's row, with other values
+    summary = json.loads((variant / "seed0" / "summary.json").read_text())
     made = choice(tuned, "vred")
     assert summary["chosen"] == {key: made[key] for key in summary["chosen"]}
     assert summary["chosen"]["hyperparameters"] == {"beta": 0.5}

@@ -29,12 +29,12 @@ SETTING = {
     "timing": {},
     "sources": dict.fromkeys(SOURCED, "paper section 4"),
 }
-ARMS = ["train_seconds_per_round", "inference_seconds"]
+SECONDS = ["train_seconds_per_round", "inference_seconds"]
 ROWS = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
 TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["ten"]}
 ARTIFACTS = {
     "table9": {**TABLE, "settings": ["ten", "hundred"], "columns": ["metric_seconds_faa"]},
-    "table12": {**TABLE, "rows": ROWS, "columns": ARMS},
+    "table12": {**TABLE, "rows": ROWS, "columns": SECONDS},
     "table1": {**TABLE, "rows": ROWS[:1], "columns": ["accuracy_mean"]},
     "table2": {**TABLE, "columns": ["config_batch_size", "config_rounds", "num_clients"]},
 }
@@ -66,15 +66,15 @@ def load(root: Path, artifacts: dict | None = None, settings: dict | None = None
 def test_timed_artifacts_ask_for_measurements_and_no_runs(tmp_path) -> None:
     workload = load(tmp_path, artifacts={key: ARTIFACTS[key] for key in ("table9", "table12", "table2")})
     assert workload.runs == []
-    assert workload.seconds == {"ten": {"metric_seconds_faa", *ARMS}, "hundred": {"metric_seconds_faa"}}
+    assert workload.seconds == {"ten": {"metric_seconds_faa", *SECONDS}, "hundred": {"metric_seconds_faa"}}
     assert workload.timed_variants == {"ten": [Variant("fedavg", {}), Variant("qffl", {"q": 1.0})]}
 
 
 def test_columns_that_a_setting_or_an_algorithm_lacks_are_not_measured(tmp_path) -> None:
-    more = {"settings": ["ten", "hundred"], "columns": [*ARMS, "accuracy_mean"]}
+    more = {"settings": ["ten", "hundred"], "columns": [*SECONDS, "accuracy_mean"]}
     table = {**ARTIFACTS["table12"], **more, "columns_in": {"hundred": ["accuracy_mean"]}}
     workload = load(tmp_path, artifacts={"t": table | {"columns_of": {"qffl": ["accuracy_mean"]}}})
-    assert workload.seconds == {"ten": {*ARMS}}
+    assert workload.seconds == {"ten": {*SECONDS}}
     assert workload.timed_variants == {"ten": [Variant("fedavg", {})]}
     assert {(run.setting, run.algorithm) for run in workload.runs} == {
         (setting, algorithm) for setting in ("ten", "hundred") for algorithm in ("fedavg", "qffl")
@@ -129,7 +129,7 @@ def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> 
 def test_a_scale_may_repeat_less_often_and_the_table_says_so(tmp_path) -> None:
     workload = load(tmp_path, scale="tiny")
     assert timing.spec(workload, "ten")["rounds"] == 2
-    changed = {name: artifact_spec(workload, name)["settings"]["ten"]["changed"] for name in workload.artifacts}
+    changed = {name: artifact_spec(workload, name).settings["ten"].changed for name in workload.artifacts}
     assert "timing.rounds: 20 -> 2" in changed["demo_table12"]
     assert not any("timing" in change for change in changed["demo_table1"])  # it has no bearing on a run
 
@@ -142,12 +142,12 @@ def test_repetitions_do_not_change_a_training(tmp_path) -> None:
 
 def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
     workload = load(tmp_path)
-    said = artifact_spec(workload, "demo_table2")["settings"]["ten"]["says"]
+    said = artifact_spec(workload, "demo_table2").settings["ten"].configured
     assert said == {
         "config_batch_size": None, "config_learning_rate": 0.1, "config_local_epochs": 1, "config_rounds": 100,
     }  # fmt: skip
-    assert "says" not in artifact_spec(workload, "demo_table1")["settings"]["ten"]
-    assert canonical(artifact_spec(workload, "demo_table2"))
+    assert artifact_spec(workload, "demo_table1").settings["ten"].configured == {}
+    assert canonical(artifact_spec(workload, "demo_table2").model_dump(mode="json"))
     assert Layout(workload).artifact_inputs("demo_table2").keys() == {"statistics", "reported"}
 
 
@@ -167,4 +167,4 @@ def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
 )
 def test_what_cannot_be_measured_is_refused(tmp_path, settings, row, message) -> None:
     with pytest.raises(SpecError, match=message):
-        load(tmp_path, {"table12": {**TABLE, "rows": [row], "columns": ARMS}}, settings)
+        load(tmp_path, {"table12": {**TABLE, "rows": [row], "columns": SECONDS}}, settings)

@@ -15,7 +15,7 @@ from tests.unit.simulation.federations import image_clients, spec_of
 
 CPU = torch.device("cpu")
 BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
-ARMS = {
+HYPERPARAMETERS = {
     "fedavg": {"weighting": "size"},
     "qffl": {"q": 2.0},
     "afl": {"eta_lambda": 0.1},
@@ -49,9 +49,9 @@ def test_fedavg_equals_a_plain_loop():
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])
-@pytest.mark.parametrize("algorithm", ARMS)
+@pytest.mark.parametrize("algorithm", HYPERPARAMETERS)
 def test_backends_give_the_same_run(algorithm, batch_size):
-    changes = {"algorithm": algorithm, "hyperparameters": ARMS[algorithm], "batch_size": batch_size}
+    changes = {"algorithm": algorithm, "hyperparameters": HYPERPARAMETERS[algorithm], "batch_size": batch_size}
     spec, clients = spec_of(**changes), image_clients([4, 6, 9])
     a = Simulation(spec, clients, BEST, CPU, "stacked").run()
     b = Simulation(spec, clients, BEST, CPU, "sequential").run()
@@ -99,12 +99,12 @@ def test_recorded_recall_is_the_metric():
     assert row["recall_test"].tolist() == recall(measured.hits.numpy(), totals.numpy()).tolist()
 
 
-@pytest.mark.parametrize("algorithm", ARMS)
+@pytest.mark.parametrize("algorithm", HYPERPARAMETERS)
 @pytest.mark.parametrize("stop", [1, 2, 3, 5])
 def test_resume_is_equal_to_the_bit(tmp_path, monkeypatch, algorithm, stop):
     monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)  # save after every round
-    changes = {"algorithm": algorithm, "hyperparameters": ARMS[algorithm], "batch_size": 2, "clients_per_round": 2,
-               "keep": "path"}  # fmt: skip
+    changes = {"algorithm": algorithm, "hyperparameters": HYPERPARAMETERS[algorithm], "keep": "path"}
+    changes |= {"batch_size": 2, "clients_per_round": 2}
     if algorithm == "eagle":
         changes["clients_per_round"] = 3
     whole = simulation(**changes).run()
@@ -178,7 +178,7 @@ def test_one_good_report_is_enough_to_go_on():
 def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
     draws = []
     for algorithm in ("fedavg", "qffl"):
-        run = simulation(clients_per_round=2, algorithm=algorithm, hyperparameters=ARMS[algorithm])
+        run = simulation(clients_per_round=2, algorithm=algorithm, hyperparameters=HYPERPARAMETERS[algorithm])
         draws.append([])
         for run.round in range(20):
             ids = run.select_clients()
@@ -191,7 +191,7 @@ def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
 def test_only_needed_losses_are_measured():
     received = simulation().measure_received([0, 1, 2], 0)
     assert received.loss_received is None and received.val_received is None and received.val_best is None
-    received = simulation(algorithm="eagle", hyperparameters=ARMS["eagle"]).measure_received([2, 0], 0)
+    received = simulation(algorithm="eagle", hyperparameters=HYPERPARAMETERS["eagle"]).measure_received([2, 0], 0)
     assert received.loss_received is None
     assert torch.equal(received.val_best, BEST[[2, 0]])
 

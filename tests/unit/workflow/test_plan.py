@@ -21,7 +21,8 @@ from fairfl.workflow.rerun import Rerun
 
 
 def configuration(root, **more):
-    only = {"artifacts": ["eagle_table1", "eagle_figure2"], "algorithms": ["fedavg", "eagle"], "seeds": [0]}
+    only = {"papers": ["eagle"], "artifacts": ["eagle_table1", "eagle_figure2"], "algorithms": ["fedavg", "eagle"]}
+    only |= {"seeds": [0]}
     return yaml.safe_load((root / "config.yaml").read_text()) | only | {"scale": "quick"} | more
 
 
