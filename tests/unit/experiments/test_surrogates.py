@@ -20,7 +20,9 @@ SETTING = "fedfv_fmnist"
 
 def workload(root: Path, **changes):
     """At paper scale, with two surrogates in one setting; `changes` are to the setting."""
-    load = load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"})
+    load = load_workload(
+        root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper", "papers": ["fedfv"]}
+    )
     changes = {"surrogate": Surrogate(clusters=2)} | changes
     load.settings[SETTING] = load.settings[SETTING].model_copy(update=changes)
     return load

@@ -194,7 +194,7 @@ def test_sources_notes_and_reporting_do_not_change_a_train_spec(root):
     assert canonical(train_spec(load)) == before
 
 
-def test_other_arms_and_settings_do_not_change_a_train_spec(root):
+def test_other_variants_and_settings_do_not_change_a_train_spec(root):
     before = canonical(train_spec(workload(root)))
     load = workload(root)
     other = "eagle_emnist_linear_a0.5"

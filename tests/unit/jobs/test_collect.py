@@ -1,4 +1,4 @@
-"""Runs -> tidy tables: gaps, final metrics, local optima, surrogates, files that do not belong together."""
+"""Runs -> collected tables: gaps, final metrics, local optima, surrogates, files that do not belong together."""
 
 import json
 

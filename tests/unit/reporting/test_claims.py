@@ -131,7 +131,7 @@ def test_dominance_needs_numbers() -> None:
     assert judged("undominated fedavg: gap down @t.0", elsewhere).status == "holds"
 
 
-def test_a_name_may_stand_for_an_arm() -> None:
+def test_a_name_may_stand_for_a_variant() -> None:
     statement = parse("cv(row) == sqrt(var(row)@t) / abs(-acc(row)) + cv(fedavg) * max_over(cv, *)", "c")
     meant = "cv(q, a=1) == sqrt(var(q, a=1)@t) / abs(-acc(q, a=1)) + cv(fedavg) * max_over(cv, *)"
     assert bound(statement, "row", Variant("q", {"a": 1})) == parse(meant, "c")

@@ -77,7 +77,7 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
         Inputs(demo.parsed(spec)).measured()
 
 
-def test_damaged_tidy_file_is_named(spec, tmp_path):
+def test_a_damaged_collected_file_is_named(spec, tmp_path):
     (tmp_path / "toy.csv").write_text("setting,seed\ntoy,0\n")
     with pytest.raises(FairflError, match=r"toy.csv: no column 'algorithm'"):
         figures.build(demo.parsed(spec))
@@ -115,6 +115,7 @@ def test_a_users_matplotlibrc_changes_nothing(spec):
         assert figures.build(demo.parsed(spec)) == files
 
 
+@pytest.mark.slow
 def test_command_line_writes_three_files_without_pyplot(spec, tmp_path):
     code = (
         "import sys; from fairfl.jobs.figure import main; main(sys.argv[1:]); "
@@ -127,6 +128,7 @@ def test_command_line_writes_three_files_without_pyplot(spec, tmp_path):
     assert len(pd.read_csv(files["csv"])) == 8
 
 
+@pytest.mark.slow
 def test_command_line_failure_is_one_line_and_leaves_no_file(spec, tmp_path):
     spec["artifact"]["plot"] = "nothing"
     command = [sys.executable, "-m", "fairfl.jobs.figure", "--spec", json.dumps(spec)]

@@ -352,7 +352,7 @@ def test_lines_may_be_settings(two) -> None:
     assert "x_text ours diverged paper diverged ✓ agrees" in shown
 
 
-def test_lines_may_be_arms_and_columns_settings(two) -> None:
+def test_lines_may_be_variants_and_columns_settings(two) -> None:
     shown = part(two, "rate: ours, mean", "Provenance")
     assert "Algorithm x_cifar x_text q-FFL ours none paper none" in shown
     assert "ours 0.00026 paper none – not reported" in shown
@@ -543,6 +543,7 @@ def browse(profile: Path, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no chromium, chromium-browser or google-chrome on PATH")
 @pytest.mark.parametrize("width", [390, 1280])
 def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:

@@ -175,6 +175,7 @@ def drawn(spec):
 
 
 @pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.slow
 def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(results, plot):
     spec = spec_of(results, plot)
     pdf, png, text = figures.build(demo.parsed(spec))

@@ -237,7 +237,7 @@ def test_a_metric_keeps_the_other_units_that_it_may_have(tmp_path) -> None:
 
 
 # -- what is timed and what settings say --------------------------------------------------------
-def test_seconds_of_training_belong_to_an_arm_and_those_of_a_metric_to_the_setting() -> None:
+def test_seconds_of_training_belong_to_a_variant_and_those_of_a_metric_to_the_setting() -> None:
     cells = {
         ("s", Variant.from_csv("qffl", "q=5"), "inference_seconds"): Cell(1.0),
         ("s", NO_VARIANT, "metric_seconds_faa"): Cell(2.0),

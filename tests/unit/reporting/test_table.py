@@ -238,7 +238,7 @@ def orders(spec, tmp_path):
     return spec
 
 
-def test_lines_may_be_settings_and_columns_arms(orders):
+def test_lines_may_be_settings_and_columns_variants(orders):
     csv, md, tex = tables.results_table(demo.parsed(orders))
     assert "| Setting | loss | random |\n| :--- | ---: | ---: |\n" in md
     assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
@@ -249,7 +249,7 @@ def test_lines_may_be_settings_and_columns_arms(orders):
     assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
 
 
-def test_lines_may_be_arms_and_columns_settings(orders):
+def test_lines_may_be_variants_and_columns_settings(orders):
     orders["artifact"] |= {"layout": "arms_by_setting", "rules": [1]}
     csv, md, tex = tables.results_table(demo.parsed(orders))
     assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
@@ -498,7 +498,7 @@ def grouped(spec, tmp_path):
     return spec
 
 
-def test_lines_may_be_metrics_and_columns_arms(grouped):
+def test_lines_may_be_metrics_and_columns_variants(grouped):
     csv, md, tex = tables.results_table(demo.parsed(grouped))
     assert md.splitlines()[2:8] == [
         "| Setting | Metric | FOCUS | FedAvg | AFL |",

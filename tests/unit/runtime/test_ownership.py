@@ -313,6 +313,7 @@ say(written, lost)
 """
 
 
+@pytest.mark.slow
 def test_two_that_take_over_from_each_other_are_never_both_inside_the_fence(start, tmp_path, out):
     (tmp_path / "counter").write_text("0")
     both = [start(LOOP) for _ in range(2)]

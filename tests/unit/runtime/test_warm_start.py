@@ -23,6 +23,7 @@ from fairfl.workflow.code_hash import closure
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the server needs Linux"),
     pytest.mark.xdist_group("start"),
+    pytest.mark.slow,
 ]
 
 CLIENT = [sys.executable, "-m", "fairfl.runtime.warm_start", "start_job"]

@@ -236,6 +236,7 @@ def test_backends_agree(model, batch_size, local_term):
     slope=st.sampled_from([None, propfair]),
     seed=st.integers(0, 3),
 )
+@pytest.mark.slow
 def test_any_federation_gives_equal_updates_in_both_backends(
     counts, batch_size, epochs, models, block, alone, pulled, momentum, slope, seed
 ):

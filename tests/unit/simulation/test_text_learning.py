@@ -71,6 +71,7 @@ def test_every_client_has_reviews_of_one_domain(clients):
     assert not set(film.flatten().tolist()) - {0} <= set(clients.parts["train"].of(0)[0].flatten().tolist())
 
 
+@pytest.mark.slow
 def test_a_small_bert_learns_sentiment(clients):
     run = Simulation(spec(), clients, None, CPU)
     assert type(run.backend).__name__ == "Sequential"
@@ -81,6 +82,7 @@ def test_a_small_bert_learns_sentiment(clients):
     assert last["accuracy_validation"].isnan().all()
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_also_with_dropout(clients):
     dropped = MODEL | {"dropout": 0.1}
     a, b = (Simulation(spec(model=dropped, rounds=1), clients, None, CPU).run() for _ in range(2))
