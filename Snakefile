@@ -10,9 +10,6 @@ include: "rules/config.smk"
 configfile: "config.yaml"
 
 
-report: "rules/report/workflow.rst"
-
-
 include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/partition.smk"
@@ -27,7 +24,10 @@ include: "rules/report.smk"
 rule all:
     default_target: True
     input:
-        lambda wc: needed(layout.outputs()),
+        artifact_outputs(*workload.artifacts),
+        "<results>/comparison.csv",
+        "<results>/claims.csv",
+        "<results>/index.html",
 
 
 # One target per paper (`eagle`) and one per artifact (`eagle_table8`).
@@ -37,14 +37,7 @@ for _paper in workload.papers:
         name:
             _paper
         input:
-            lambda wc, wanted=_paper: needed(
-                [
-                    path
-                    for name, (paper, _, _) in workload.artifacts.items()
-                    if paper == wanted
-                    for path in layout.artifact_outputs(name)
-                ]
-            ),
+            artifact_outputs(*(name for name, (paper, _, _) in workload.artifacts.items() if paper == _paper)),
 
 
 for _artifact in workload.artifacts:
@@ -53,4 +46,13 @@ for _artifact in workload.artifacts:
         name:
             _artifact
         input:
-            lambda wc, wanted=_artifact: needed(layout.artifact_outputs(wanted)),
+            artifact_outputs(_artifact),
+
+
+graph = hooks.graph_of(workflow, workload)
+rerun = Rerun(
+    graph,
+    workload.config.other_torch == "rerun",
+    say=lambda line: print(line, file=sys.stderr),
+)
+hooks.decide(workflow, graph, rerun)

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import yaml
 
-from fairfl.experiments.workload import load_workload
 from fairfl.runtime import records
+from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
-from fairfl.workflow.paths import Layout
 
-TORCH = ("runs", "optima", "surrogates", "timed")  # jobs whose records name torch's version
+TORCH = ("train", "local_optimum", "surrogate", "timing")  # jobs whose records name torch's version
 
 
 def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
@@ -23,11 +22,13 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
             output.parent.mkdir(parents=True, exist_ok=True)
             output.write_text(json.dumps({"says": job.name, "files": []}))
         read = {graph.record(name): records.read(graph.record(name)) for name in job.inputs}
-        inputs = {path: [record["fingerprint"], records.results_hash(record)] for path, record in read.items() if record}
-        versions = {"torch": version("torch")} if job.name.partition("/")[0] in TORCH else {}
+        inputs = {
+            path: [record["fingerprint"], records.results_hash(record)] for path, record in read.items() if record
+        }
+        versions = {"torch": version("torch")} if job.rule in TORCH else {}
         records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), versions=versions)
 
 
 if __name__ == "__main__":  # python -m benchmarks.pretend SCALE, in a folder with a Snakefile
     config = yaml.safe_load(Path("config.yaml").read_text()) | {"scale": sys.argv[1]}
-    finish(Graph(Layout(load_workload(Path("."), config))))
+    finish(snakemake.parsed(Path("."), config)["graph"])

@@ -17,11 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from fairfl.experiments.workload import load_workload  # noqa: E402
+
 from fairfl.runtime.warm_start import VARIABLE  # noqa: E402
 from fairfl.runtime.warm_start.launch import Server  # noqa: E402
-from fairfl.workflow import environment  # noqa: E402
-from fairfl.workflow.paths import Layout  # noqa: E402
+from fairfl.workflow import snakemake  # noqa: E402
 
 REPETITIONS = 10
 SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
@@ -30,16 +29,26 @@ COMMAND = [sys.executable, "-m", "fairfl.runtime.warm_start"]
 
 def prepared(folder: Path) -> list[str]:
     """Make data and partition; the training command without --out."""
-    layout = Layout(load_workload(ROOT, {"scale": "quick", "papers": ["eagle"]}))
+    graph = snakemake.parsed(ROOT, {"scale": "quick", "papers": ["eagle"]})["graph"]
+    training = graph.job(f"train/{SETTING}/fedavg/default/seed{SEED}")
+    prepare, partition = map(graph.job, training.inputs[:2])
     data, rows = str(folder / "data.safetensors"), str(folder / "partition.parquet")
-    spec = layout.prepare_spec(Path(layout.data(SETTING, int(SEED))).stem)
-    split = layout.partition_spec(SETTING, SEED)
     for command in (
-        ["fairfl.jobs.prepare", "--spec", spec, "--folder", str(folder), "--out", data],
-        ["fairfl.partition", "--spec", split, "--data", data, "--out", rows, "--statistics", f"{rows}.csv"],
+        ["fairfl.jobs.prepare", "--spec", prepare.spec, "--folder", str(folder), "--out", data],
+        [
+            "fairfl.jobs.partition",
+            "--spec",
+            partition.spec,
+            "--data",
+            data,
+            "--out",
+            rows,
+            "--statistics",
+            f"{rows}.csv",
+        ],
     ):
         subprocess.run([*COMMAND, *command], check=True, stdout=subprocess.DEVNULL)
-    short = json.loads(layout.train_spec(SETTING, "fedavg", "default", SEED)) | {"rounds": 3, "evaluate_every": 3}
+    short = training.parsed | {"rounds": 3, "evaluate_every": 3}
     common = ["--data", data, "--partition", rows, "--device", "cpu", "--threads", "1"]
     return [*COMMAND, "fairfl.jobs.train", "--spec", json.dumps(short), *common]
 
@@ -72,7 +81,6 @@ def measured(command: list[str], out: Path, address: str | None, at_once: int) -
 
 
 def main() -> None:
-    environment.prepare(ROOT)
     os.environ["OMP_NUM_THREADS"] = "1"  # as Snakemake does for rules with one thread
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:

@@ -1,74 +1,43 @@
-# fetch(data set) -> prepare(data set)
-
-
-FETCHED = Recorded("data/{key}.fetched")
+# fetch(data set or weights) -> prepare(data set)
 
 
 rule fetch:
-    """Raw files from the data folder, a mirror or upstream, each checked against its checksum."""
-    input:
-        FETCHED.reads(),
+    """Raw files, or published weights, from the data folder, a mirror or upstream, each checked against its checksum."""
     output:
-        "results/data/{key}.fetched.json",
+        "<data>/{key}.fetched.json",
     log:
-        "results/data/logs/{key}.fetch.log",
+        "<data>/logs/fetch/{key}.log",
+    wildcard_constraints:
+        key=r"(weights/)?[A-Za-z0-9_.-]+",
     retries: 2
     conda:
         "../envs/fairfl.yaml"
     resources:
         folder=workload.config.data_folder,
-        where=layout.sources(),
+        where=downloads.sources(workload.config),
     params:
-        made=FETCHED.made,
-        dataset=lambda wc: layout.data_name(wc.key),
-        options=lambda wc: layout.data_options(wc.key),
+        job=job_options,
+        what=lambda wc: downloads.requested(workload, wc.key),
     shell:
         job(
-            "fairfl.jobs.fetch",
-            "--dataset {params.dataset} --options {params.options:q} --folder {resources.folder:q} {resources.where}"
-            " --out {output:q}",
+            "fetch",
+            "{params.what} --folder {resources.folder:q} {resources.where} --out {output:q}",
         )
 
 
-WEIGHTS = Recorded("data/weights/{model}.fetched")
-
-
-rule fetch_weights:
-    """Published weights of a model, in the same way."""
-    input:
-        WEIGHTS.reads(),
-    output:
-        "results/data/weights/{model}.fetched.json",
-    log:
-        "results/data/logs/{model}.weights.log",
-    retries: 2
-    conda:
-        "../envs/fairfl.yaml"
-    resources:
-        folder=workload.config.data_folder,
-        where=layout.sources(),
-    params:
-        made=WEIGHTS.made,
-    shell:
-        job(
-            "fairfl.jobs.fetch",
-            "--weights {wildcards.model} --folder {resources.folder:q} {resources.where} --out {output:q}",
-        )
-
-
-PREPARED = Recorded("data/{key}")
+def raw_files(wc):
+    """Marker of the raw files, for data sets that have any."""
+    return "<data>/{key}.fetched.json" if fetch.spec(workload, wc.key)["files"] else []
 
 
 rule prepare:
     """One tensor file per data set."""
     input:
-        PREPARED.reads(
-            files=lambda wc: layout.fetched(wc.key),
-        ),
+        raw=raw_files,
     output:
-        "results/data/{key}.safetensors",
+        "<data>/{key}.safetensors",
     log:
-        "results/data/logs/{key}.prepare.log",
+        "<data>/logs/prepare/{key}.log",
     conda:
         "../envs/fairfl.yaml"
     resources:
@@ -76,6 +45,6 @@ rule prepare:
         runtime=workload.scale.limits.prepare.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.prepare.memory_mb,
     params:
-        made=PREPARED.made,
+        job=job_options,
     shell:
-        job("fairfl.jobs.prepare", "--folder {resources.folder:q} --out {output:q}")
+        job("prepare", "--folder {resources.folder:q} --out {output:q}")

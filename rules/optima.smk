@@ -2,20 +2,15 @@
 # surrogate(setting, seed, cluster): a model of all training data of a true cluster.
 
 
-OPTIMUM = Recorded("optima/{setting}/seed{seed}/client{client}")
-
-
 rule local_optimum:
     input:
-        OPTIMUM.reads(
-            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
-            weights=lambda wc: layout.weights(wc.setting),
-        ),
+        data=prepared_data,
+        partition="<results>/partitions/{setting}/seed{seed}.parquet",
+        weights=published_weights,
     output:
-        f"{RESULTS}/optima/{{setting}}/seed{{seed}}/client{{client}}.json",
+        "<results>/optima/{setting}/seed{seed}/client{client}.json",
     log:
-        f"{LOGS}/optima/{{setting}}/seed{{seed}}/client{{client}}.log",
+        "<logs>/local_optimum/{setting}/seed{seed}/client{client}.log",
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
@@ -25,29 +20,24 @@ rule local_optimum:
         runtime=workload.scale.limits.local_optimum.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
     params:
-        made=OPTIMUM.made,
+        job=job_options,
     shell:
         job(
-            "fairfl.jobs.local_optimum",
+            "local_optimum",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
             " --threads {threads}",
         )
 
 
-SURROGATE = Recorded("surrogates/{setting}/seed{seed}/cluster{cluster}")
-
-
 rule surrogate:
     input:
-        SURROGATE.reads(
-            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
-            weights=lambda wc: layout.weights(wc.setting),
-        ),
+        data=prepared_data,
+        partition="<results>/partitions/{setting}/seed{seed}.parquet",
+        weights=published_weights,
     output:
-        f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.json",
+        "<results>/surrogates/{setting}/seed{seed}/cluster{cluster}.json",
     log:
-        f"{LOGS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.log",
+        "<logs>/surrogate/{setting}/seed{seed}/cluster{cluster}.log",
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
@@ -59,10 +49,11 @@ rule surrogate:
         runtime=workload.scale.limits.surrogate.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.surrogate.memory_mb,
     params:
-        made=SURROGATE.made,
+        job=job_options,
+        checkpoint=f"{RESULTS}/surrogates/{{setting}}/seed{{seed}}/cluster{{cluster}}.checkpoint.pt",
     shell:
         job(
-            "fairfl.jobs.surrogate",
+            "surrogate",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
         )

@@ -1,98 +1,107 @@
 # comparison, claims -> page; plan says what would run and why
+from fairfl.runtime.fingerprint import canonical
 
 
-COMPARISON = Recorded("comparison")
+def compared(wc):
+    """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
+    paths = set()
+    for paper, key, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if artifact.rows and "tidy" in artifact.origins:
+                paths.add(f"<results>/tidy/{setting}.csv")
+            if "statistics" in artifact.origins:
+                paths.add(f"<results>/partitions/{setting}/seed{workload.settings[setting].seeds[0]}.csv")
+            if "timed" in artifact.origins and setting in workload.seconds:
+                paths.add(f"<results>/timed/{setting}.json")
+        if "tuned" in artifact.origins:
+            paths |= {f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
+        if artifact.drawing and artifact.claims:
+            paths.add(f"<results>/{paper}/{key}.csv")
+    return sorted(paths)
+
+
+def reported(wc):
+    """The papers' own numbers, as far as they are written down."""
+    return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
+
+
+def summary(rule):
+    """Command of a job that reads config and papers/*.yaml itself."""
+    return job(rule, "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}")
+
+
+CONFIG = canonical(summary_spec.config(workload))
 
 
 rule comparison:
     """Every number beside the one that the paper reports, with a verdict."""
     input:
-        COMPARISON.reads(
-            results=lambda wc: layout.compared(),
-            reported=lambda wc: layout.reported(),
-        ),
+        results=compared,
+        reported=reported,
     output:
-        report(f"{RESULTS}/comparison.csv", caption="report/artifact.rst", category="summary"),
+        "<results>/comparison.csv",
     log:
-        f"{LOGS}/comparison.log",
+        "<logs>/comparison.log",
     conda:
         "../envs/fairfl.yaml"
     params:
-        made=COMPARISON.made,
-        config=layout.config(),
+        job=job_options,
+        config=CONFIG,
     shell:
-        job(
-            "fairfl.jobs.comparison",
-            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
-        )
-
-
-CLAIMS = Recorded("claims")
+        summary("comparison")
 
 
 rule claims:
     """Every claim of the papers, judged on our numbers and on the reported ones."""
     input:
-        CLAIMS.reads(
-            results=lambda wc: layout.compared(),
-            reported=lambda wc: layout.reported(),
-        ),
+        results=compared,
+        reported=reported,
     output:
-        report(f"{RESULTS}/claims.csv", caption="report/artifact.rst", category="summary"),
+        "<results>/claims.csv",
     log:
-        f"{LOGS}/claims.log",
+        "<logs>/claims.log",
     conda:
         "../envs/fairfl.yaml"
     params:
-        made=CLAIMS.made,
-        config=layout.config(),
+        job=job_options,
+        config=CONFIG,
     shell:
-        job(
-            "fairfl.jobs.claims",
-            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
-        )
-
-
-PAGE = Recorded("page")
+        summary("claims")
 
 
 rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
-        PAGE.reads(
-            artifacts=lambda wc: layout.all_artifacts(),
-            comparison=lambda wc: f"{RESULTS}/comparison.csv",
-            claims=lambda wc: f"{RESULTS}/claims.csv",
-        ),
+        artifacts=artifact_outputs(*workload.artifacts),
+        comparison="<results>/comparison.csv",
+        claims="<results>/claims.csv",
+        reported=reported,
     output:
-        f"{RESULTS}/index.html",
+        "<results>/index.html",
     log:
-        f"{LOGS}/page.log",
+        "<logs>/page.log",
     conda:
         "../envs/fairfl.yaml"
     params:
-        made=PAGE.made,
-        config=layout.config(),
+        job=job_options,
+        config=CONFIG,
     shell:
-        job(
-            "fairfl.jobs.page",
-            "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}",
-        )
+        summary("page")
 
 
 rule report:
     input:
-        f"{RESULTS}/index.html",
+        "<results>/index.html",
 
 
 # Prints per run whether it would run, and why, in words. Runs nothing.
 rule plan:
     log:
-        f"{LOGS}/plan.log",
+        "<logs>/plan.log",
     localrule: True
     conda:
         "../envs/fairfl.yaml"
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.runtime.warm_start fairfl.workflow.plan --config {params.config:q} --root . | tee {log:q}"
+        "python -m fairfl.workflow.plan --config {params.config:q} --root . | tee {log:q}"

@@ -1,18 +1,25 @@
 # timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all variants in turns.
 
 
-TIMED = Recorded("timed/{setting}")
+def first_data(wc):
+    """Data of the first seed, if there is a variant to train."""
+    seed = workload.settings[wc.setting].seeds[0]
+    return f"<data>/{workload.prepared(wc.setting, seed)}.safetensors" if wc.setting in workload.timed_variants else []
+
+
+def first_partition(wc):
+    seed = workload.settings[wc.setting].seeds[0]
+    return f"<results>/partitions/{wc.setting}/seed{seed}.parquet" if wc.setting in workload.timed_variants else []
 
 
 rule timing:
     input:
-        TIMED.reads(
-            files=lambda wc: layout.timing_inputs(wc.setting),
-        ),
+        data=first_data,
+        partition=first_partition,
     output:
-        f"{RESULTS}/timed/{{setting}}.json",
+        "<results>/timed/{setting}.json",
     log:
-        f"{LOGS}/timed/{{setting}}.log",
+        "<logs>/timing/{setting}.log",
     conda:
         "../envs/fairfl.yaml"
     # Other jobs would slow down what is measured. So this one takes all cores from them, though it computes with as many
@@ -26,11 +33,10 @@ rule timing:
         runtime=workload.scale.limits.timing.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.timing.memory_mb,
     params:
-        made=TIMED.made,
-        files=lambda wc: layout.timing_options(wc.setting),
+        job=job_options,
     shell:
         job(
-            "fairfl.jobs.timing",
-            "{params.files} --out {output:q} --device {resources.device} --backend {resources.backend}"
-            " --threads {resources.computing}",
+            "timing",
+            "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
+            " --backend {resources.backend} --threads {resources.computing}",
         )

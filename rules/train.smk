@@ -1,29 +1,41 @@
-# train(run): one job per algorithm x hyper-parameters x seed. The run id is the path.
+# train(setting, algorithm, variant, seed), all of a setting -> collect(setting)
+
+
+def optima_to_train_with(wc):
+    """The local optima, for algorithms that use them while they train (eagle)."""
+    return local_optima(wc) if "val_best" in workload.declared(wc.algorithm).measurements else []
 
 
 def run_of(wc):
     return workload.run(wc.setting, wc.algorithm, wc.variant, int(wc.seed))
 
 
-RUN = Recorded("runs/{setting}/{algorithm}/{variant}/seed{seed}")
+def tuned_values(wc):
+    """The choice that a run takes its values from, if it does."""
+    return "<results>/tuned/{setting}/{algorithm}.json" if workload.tuning_of(run_of(wc)) else []
+
+
+def earlier_run(wc):
+    """Summary of the run whose memberships a run starts from, if it does."""
+    before = workload.predecessor(run_of(wc))
+    return f"<results>/runs/{before.id}/summary.json" if before else []
 
 
 rule train:
+    """One training. The run id is the path below runs/."""
     input:
-        RUN.reads(
-            data=lambda wc: layout.data(wc.setting, int(wc.seed)),
-            partition=lambda wc: layout.partition(wc.setting, int(wc.seed)),
-            weights=lambda wc: layout.weights(wc.setting),
-            optima=lambda wc: layout.optima_for(wc.algorithm, wc.setting, int(wc.seed)),
-            tuned=lambda wc: layout.tuned_for(run_of(wc)),
-            after=lambda wc: layout.after_for(run_of(wc)),
-        ),
+        data=prepared_data,
+        partition="<results>/partitions/{setting}/seed{seed}.parquet",
+        weights=published_weights,
+        optima=optima_to_train_with,
+        tuned=tuned_values,
+        after=earlier_run,
     output:
-        metrics=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/metrics.parquet",
-        summary=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/summary.json",
-        model=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/model.safetensors",
+        metrics="<results>/runs/{setting}/{algorithm}/{variant}/seed{seed}/metrics.parquet",
+        summary="<results>/runs/{setting}/{algorithm}/{variant}/seed{seed}/summary.json",
+        model="<results>/runs/{setting}/{algorithm}/{variant}/seed{seed}/model.safetensors",
     log:
-        f"{LOGS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}.log",
+        "<logs>/train/{setting}/{algorithm}/{variant}/seed{seed}.log",
     conda:
         "../envs/fairfl.yaml"
     threads: workload.config.threads
@@ -35,37 +47,56 @@ rule train:
         runtime=workload.scale.limits.train.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.train.memory_mb,
     params:
-        made=RUN.made,
+        job=job_options,
+        checkpoint=f"{RESULTS}/runs/{{setting}}/{{algorithm}}/{{variant}}/seed{{seed}}/checkpoint.pt",
         optima=f"{RESULTS}/optima/{{setting}}/seed{{seed}}",
     shell:
         job(
-            "fairfl.jobs.train",
+            "train",
             "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
         )
 
 
-TIDY = Recorded("tidy/{setting}")
+def runs(wc):
+    """What all runs of the setting have left, and what their losses are held against."""
+    setting = workload.settings[wc.setting]
+    clusters = range(setting.surrogate.clusters if setting.surrogate else 0)
+    return [
+        *(
+            f"<results>/runs/{run.id}/{file}"
+            for run in workload.runs_of(wc.setting)
+            for file in ("metrics.parquet", "summary.json")
+        ),
+        *(
+            f"<results>/optima/{wc.setting}/seed{seed}/client{k}.json"
+            for seed in setting.seeds
+            for k in range(setting.clients if setting.local_optimum else 0)
+        ),
+        *(
+            f"<results>/surrogates/{wc.setting}/seed{seed}/cluster{cluster}.json"
+            for seed in setting.seeds
+            for cluster in clusters
+        ),
+    ]
 
 
-rule tidy:
+rule collect:
     """All runs of a setting as two tables: final metrics, curves over rounds."""
     input:
-        TIDY.reads(
-            results=lambda wc: layout.tidy_inputs(wc.setting),
-        ),
+        results=runs,
     output:
-        final=f"{RESULTS}/tidy/{{setting}}.csv",
-        rounds=f"{RESULTS}/tidy/{{setting}}.rounds.parquet",
+        final="<results>/tidy/{setting}.csv",
+        rounds="<results>/tidy/{setting}.rounds.parquet",
     log:
-        f"{LOGS}/tidy/{{setting}}.log",
+        "<logs>/collect/{setting}.log",
     conda:
         "../envs/fairfl.yaml"
     params:
-        made=TIDY.made,
+        job=job_options,
     shell:
         job(
-            "fairfl.jobs.collect",
+            "collect",
             "--results $(dirname $(dirname {output.final:q})) --final {output.final:q} --rounds {output.rounds:q}",
         )

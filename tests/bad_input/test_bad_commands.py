@@ -10,7 +10,7 @@ import pytest
 from fairfl.data.interface import assemble
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.jobs import (
-    calibrate,
+    calibration,
     claims,
     collect,
     comparison,
@@ -104,7 +104,7 @@ JOBS = {
         {"--tidy": "tidy", "--out": "out.json"},
     ),
     "calibrate": (
-        calibrate.main,
+        calibration.main,
         {
             "name": "c", "why": "w", "data": "d", "algorithm": "fedavg", "points": {"toy": {"samples": 1}},
             "targets": [{"metric": "loss", "value": 1.0, "tolerance": 0.1, "source": "s"}],

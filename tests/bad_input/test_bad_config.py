@@ -10,7 +10,7 @@ from fairfl.experiments.config import Config
 from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime.validation import check
-from fairfl.workflow.paths import Layout
+from fairfl.workflow.downloads import sources
 from tests.bad_input.refusals import refused
 
 PLAIN = {"scale": "quick", "papers": ["eagle"]}
@@ -211,7 +211,7 @@ PLACES = ["$(touch x)", "`touch x`", "a;touch x", "a'b\"c", "a b", "a&touch x", 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_place_is_never_run_by_the_shell(root, tmp_path, place):
     workload = load_workload(root, PLAIN | {"mirrors": [place], "data_folder": place})
-    options = Layout(workload).sources()
+    options = sources(workload.config)
     assert shlex.split(options) == ["--mirror", place]
     said = subprocess.run(f"printf '%s|' {options}", shell=True, capture_output=True, text=True, cwd=tmp_path)
     assert said.stdout == f"--mirror|{place}|" and list(tmp_path.iterdir()) == []

@@ -35,14 +35,13 @@ FILES = ("Snakefile", "config.yaml")
 
 _HEAD = re.compile(r"(?:local)?rule (\w+):")
 _TOTAL = re.compile(r"^total +(\d+)$", re.M)
-_SUFFIX = re.compile(r"(\.rounds)?\.(parquet|safetensors|json|csv|md|tex|pdf|png)$")
 _END = "\0"
 _LINE = re.compile(r"^(run|keep) +(\S+) +(.+)$", re.M)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job as Snakemake prints it; named by what it leaves, below results/ and without suffix: `tidy/<setting>`."""
+    """A job as Snakemake prints it; named like its log, which begins with its rule: `collect/<setting>`."""
 
     name: str
     rule: str
@@ -52,8 +51,7 @@ class Job:
 
     @property
     def record(self) -> str:
-        folder = "results/data" if self.name.startswith("data/") else "results/tiny"
-        return f"{folder}/records/{self.name.removeprefix('data/')}.json"
+        return re.sub(r"/logs/(.*)\.log$", r"/records/\1.json", self.log)
 
 
 def jobs_in(text: str) -> dict[str, Job]:
@@ -74,16 +72,11 @@ def jobs_in(text: str) -> dict[str, Job]:
     jobs = {}
     for rule, says in blocks:
         if outputs := files(says.get("output", "")):
-            job = Job(name_of(outputs[0]), rule, files(says.get("input", "")), outputs, says.get("log", ""))
+            name = says["log"].partition("/logs/")[2].removesuffix(".log")
+            job = Job(name, rule, files(says.get("input", "")), outputs, says["log"])
             assert job.name not in jobs
             jobs[job.name] = job
     return jobs
-
-
-def name_of(output: str) -> str:
-    """results/tiny/tidy/a.rounds.parquet -> tidy/a"""
-    name = _SUFFIX.sub("", output.removeprefix("results/").removeprefix("tiny/"))
-    return "page" if name == "index.html" else name.rpartition("/")[0] if name.startswith("runs/") else name
 
 
 def plan_in(text: str) -> dict[str, str]:
@@ -176,8 +169,8 @@ class Project:
         asked = (*config, (self.folder / "config.yaml").read_text())
         if asked not in self._plans:
             (said,) = self.forks(self.folder, [self._dry_run("plan", "--printshellcmds", config=config)])
-            (line,) = [line for line in said.splitlines() if "-m fairfl.runtime.warm_start" in line]
-            words = shlex.split(line.partition("-m fairfl.runtime.warm_start ")[2])
+            (line,) = [line for line in said.splitlines() if "-m fairfl.workflow.plan" in line]
+            words = shlex.split(line.partition("python -m ")[2])
             self._plans[asked] = words[: words.index("|")]
         commands = [self._dry_run(config=config), self._plans[asked]]
         dry_run, plan = self.forks(self.folder, commands, [self.folder / "src", *path])

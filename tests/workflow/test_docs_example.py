@@ -42,7 +42,7 @@ def test_adding_an_algorithm(project, root):
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
     planned = {name for name in project.planned() if "/runs/" in name or "/optima/" in name or "/partitions/" in name}
-    assert planned == {"tiny/logs/runs/eagle_emnist_linear_a0.1/power_of_choice/default/seed0.log"}
+    assert planned == {"tiny/logs/train/eagle_emnist_linear_a0.1/power_of_choice/default/seed0.log"}
     project.snakemake("eagle_table1")
     table = (project.folder / "results/tiny/eagle/table1.md").read_text()
     assert "| Power-of-choice |" in table

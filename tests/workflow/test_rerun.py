@@ -1,7 +1,7 @@
 """Exactly what depends on an edit runs again, in the real Snakefile; `snakemake plan` names the same runs and says why.
 
-Every case states the exact set of planned jobs, of all rules. They are named by what they leave below results/:
-`runs/<setting>/<algorithm>/<variant>/seed0`, `tidy/<setting>`, `eagle/table1`.
+Every case states the exact set of planned jobs, of all rules. They are named like their logs:
+`train/<setting>/<algorithm>/<variant>/seed0`, `collect/<setting>`, `table/eagle/table1`.
 """
 
 import ast
@@ -78,7 +78,7 @@ SETTINGS = {
     ROTATED: ("rotation_clusters", "mlp"),
     **dict.fromkeys(POINTS, ("label_shards", "logistic_regression")),
 }
-PLOTS = {"eagle/figure2": "optima_range", "eagle/figure3": "client_curves"}
+PLOTS = {"figure/eagle/figure2": "optima_range", "figure/eagle/figure3": "client_curves"}
 SUMMARY = {"comparison", "claims", "page"}
 SEMANTIC = "\n_EDIT = 1\n"
 
@@ -211,21 +211,21 @@ def entries(name: str) -> list[str]:
     """The modules that a job names: its own, and those that it looks up by what its spec says."""
     kind, *rest = name.split("/")
     partitioner, model = SETTINGS.get(rest[0] if rest else "", ("", ""))
-    if kind == "data":
+    if kind == "prepare":
         return ["fairfl.jobs.prepare", f"fairfl.data.{re.split('[-_.]seed|-', rest[0])[0]}"]
     if name in PLOTS:
         return ["fairfl.jobs.figure", f"fairfl.reporting.plots.{PLOTS[name]}"]
     return {
-        "partitions": lambda: ["fairfl.jobs.partition", f"fairfl.partition.{partitioner}"],
-        "optima": lambda: ["fairfl.jobs.local_optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only"],
-        "surrogates": lambda: ["fairfl.jobs.surrogate", f"fairfl.models.{model}"],
-        "runs": lambda: ["fairfl.jobs.train", f"fairfl.models.{model}", f"fairfl.algorithms.{rest[1]}"],
-        "timed": lambda: [
+        "partition": lambda: ["fairfl.jobs.partition", f"fairfl.partition.{partitioner}"],
+        "local_optimum": lambda: ["fairfl.jobs.local_optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only"],
+        "surrogate": lambda: ["fairfl.jobs.surrogate", f"fairfl.models.{model}"],
+        "train": lambda: ["fairfl.jobs.train", f"fairfl.models.{model}", f"fairfl.algorithms.{rest[1]}"],
+        "timing": lambda: [
             "fairfl.jobs.timing", "fairfl.jobs.train", f"fairfl.models.{model}",
             *(f"fairfl.algorithms.{algorithm}" for algorithm in ("afl", "fedavg", "qffl")),
         ],
-        "tidy": lambda: ["fairfl.jobs.collect"],
-        "tuned": lambda: ["fairfl.jobs.tune"],
+        "collect": lambda: ["fairfl.jobs.collect"],
+        "tune": lambda: ["fairfl.jobs.tune"],
         "comparison": lambda: ["fairfl.jobs.comparison"],
         "claims": lambda: ["fairfl.jobs.claims"],
         "page": lambda: ["fairfl.jobs.page"],
@@ -241,10 +241,9 @@ def test_the_model_knows_every_job(every, imports):
     """Otherwise the cases below would assert less than they seem to."""
     kinds = {name.split("/")[0] for name in every}
     assert kinds == {
-        "data", "partitions", "optima", "surrogates", "runs", "tidy", "tuned", "timed",
-        "eagle", "fedeba", "focus", "vred", *SUMMARY,
+        "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "tune", "timing", "table", "figure", *SUMMARY,
     }  # fmt: skip
-    assert len(every) == 69 and {name.split("/")[1] for name in every if name.startswith("runs/")} == {
+    assert len(every) == 69 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
         LINEAR, SYNTHETIC, FASHION, *POINTS,
     }  # fmt: skip
     for name in every:
@@ -264,8 +263,15 @@ def test_an_algorithm(case):
     case.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
     eagle = [f"{LINEAR}/eagle/lambda={value}/seed0" for value in ("0.1", "1.0", "2.0", "3.0", "5.0")]
     eagle.append(f"{SYNTHETIC}/eagle/lambda=2.0/seed0")
-    collected = {f"tidy/{LINEAR}", f"tidy/{SYNTHETIC}", "eagle/table1", "eagle/figure2", "eagle/figure3", *SUMMARY}
-    check(case, {f"runs/{run}" for run in eagle} | collected, {"runs/*/eagle/*": "edited fairfl.algorithms.eagle"})
+    collected = {
+        f"collect/{LINEAR}",
+        f"collect/{SYNTHETIC}",
+        "table/eagle/table1",
+        "figure/eagle/figure2",
+        "figure/eagle/figure3",
+        *SUMMARY,
+    }
+    check(case, {f"train/{run}" for run in eagle} | collected, {"train/*/eagle/*": "edited fairfl.algorithms.eagle"})
 
 
 @pytest.mark.parametrize(
@@ -275,16 +281,18 @@ def test_a_helper_that_two_algorithms_import(case, helper, algorithms):
     path = f"src/fairfl/algorithms/shared/{helper}.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
     variants = {"fedeba": "tau=0.1", "fedeba_plus": "alpha=0.9~tau=0.1"}
-    runs = {f"runs/{FASHION}/{name}/{variants.get(name, 'default')}/seed0" for name in algorithms}
-    says = {f"runs/*/{name}/*": f"edited fairfl.algorithms.shared.{helper}" for name in algorithms}
-    check(case, {*runs, f"tidy/{FASHION}", "fedeba/table20", *SUMMARY}, says)
+    runs = {f"train/{FASHION}/{name}/{variants.get(name, 'default')}/seed0" for name in algorithms}
+    says = {f"train/*/{name}/*": f"edited fairfl.algorithms.shared.{helper}" for name in algorithms}
+    check(case, {*runs, f"collect/{FASHION}", "table/fedeba/table20", *SUMMARY}, says)
 
 
 def test_the_engine(case, every):
     case.edit("src/fairfl/simulation/simulation.py", "\nimport ", "\n_EDIT = 1\nimport ")
-    above = {name for name in every if name.startswith(("data/", "partitions/", "optima/", "surrogates/"))}
-    expected = set(every) - above - {"eagle/table3", f"tidy/{NEAR_UNIFORM}"}  # the latter has local optima only
-    check(case, expected, {"runs/*": "edited fairfl.simulation.simulation"})
+    above = {name for name in every if name.startswith(("prepare/", "partition/", "local_optimum/", "surrogate/"))}
+    expected = (
+        set(every) - above - {"table/eagle/table3", f"collect/{NEAR_UNIFORM}"}
+    )  # the latter has local optima only
+    check(case, expected, {"train/*": "edited fairfl.simulation.simulation"})
 
 
 def test_what_local_optima_import_too(case, every, imports):
@@ -293,47 +301,47 @@ def test_what_local_optima_import_too(case, every, imports):
     )
     path = "src/fairfl/simulation/losses.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    untouched = {name for name in every if name.startswith(("data/", "partitions/"))}
-    check(case, set(every) - untouched - {"eagle/table3"}, {"runs/*": "edited fairfl.simulation.losses"})
+    untouched = {name for name in every if name.startswith(("prepare/", "partition/"))}
+    check(case, set(every) - untouched - {"table/eagle/table3"}, {"train/*": "edited fairfl.simulation.losses"})
 
 
 def test_a_model(case, every):
     case.edit("src/fairfl/models/mlp.py", "layers[:-1]", "layers[0:-1]")
-    expected = below(every, f"runs/{FASHION}/*", f"surrogates/{FASHION}/*", f"timed/{ROTATED}")
+    expected = below(every, f"train/{FASHION}/*", f"surrogate/{FASHION}/*", f"timing/{ROTATED}")
     assert len(expected) == 5 + 1 + 1 + len(["tidy", "table20", "table12", *SUMMARY])
-    check(case, expected, {f"runs/{FASHION}/*": "edited fairfl.models.mlp"})
+    check(case, expected, {f"train/{FASHION}/*": "edited fairfl.models.mlp"})
 
 
 def test_a_partitioner(case, every):
     path = "src/fairfl/partition/dirichlet_by_class.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
     expected = {name for name in every if LINEAR in name or NEAR_UNIFORM in name}
-    expected |= {"eagle/table1", "eagle/figure2", *SUMMARY}
-    assert expected == below(every, f"partitions/{LINEAR}/*", f"partitions/{NEAR_UNIFORM}/*")
-    check(case, expected, {f"runs/{LINEAR}/*": "edited fairfl.partition.dirichlet_by_class"})
+    expected |= {"table/eagle/table1", "figure/eagle/figure2", *SUMMARY}
+    assert expected == below(every, f"partition/{LINEAR}/*", f"partition/{NEAR_UNIFORM}/*")
+    check(case, expected, {f"train/{LINEAR}/*": "edited fairfl.partition.dirichlet_by_class"})
 
 
 def test_a_data_set(case, every):
     path = "src/fairfl/data/synthetic_gaussian.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    expected = {name for name in every if SYNTHETIC in name} | {"eagle/figure3", *SUMMARY}
-    expected |= {name for name in every if name.startswith("data/synthetic_gaussian")}
-    check(case, expected, {f"runs/{SYNTHETIC}/*": "edited fairfl.data.synthetic_gaussian"})
+    expected = {name for name in every if SYNTHETIC in name} | {"figure/eagle/figure3", *SUMMARY}
+    expected |= {name for name in every if name.startswith("prepare/synthetic_gaussian")}
+    check(case, expected, {f"train/{SYNTHETIC}/*": "edited fairfl.data.synthetic_gaussian"})
 
 
 def test_a_metric(case, every):
     """What is collected from runs; no training, and not the seconds that other metrics take."""
     path = "src/fairfl/metrics/clusters.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    expected = below(every, "tidy/*")
-    assert not any(name.startswith(("runs/", "timed/")) for name in expected)
+    expected = below(every, "collect/*")
+    assert not any(name.startswith(("train/", "timing/")) for name in expected)
     check(case, expected)
 
 
 def test_a_figure_function(case):
     path = "src/fairfl/reporting/plots/optima_range.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    check(case, {"eagle/figure2", "page"})
+    check(case, {"figure/eagle/figure2", "page"})
 
 
 @pytest.mark.parametrize("name", ["page.html.j2", "page.css"])
@@ -346,8 +354,8 @@ def test_the_template_of_the_page(case, name):
 def test_both_of_two_edits(case, every):
     for path in ("algorithms/qffl.py", "reporting/plots/client_curves.py"):
         case.write(f"src/fairfl/{path}", (case.folder / f"src/fairfl/{path}").read_text() + SEMANTIC)
-    expected = below(every, "runs/*/qffl/*", "timed/*", "eagle/figure3")
-    check(case, expected, {"runs/*/qffl/*": "edited fairfl.algorithms.qffl"})
+    expected = below(every, "train/*/qffl/*", "timing/*", "figure/eagle/figure3")
+    check(case, expected, {"train/*/qffl/*": "edited fairfl.algorithms.qffl"})
 
 
 def test_a_helper_that_moved_to_a_file_of_its_own(case, every):
@@ -355,48 +363,61 @@ def test_a_helper_that_moved_to_a_file_of_its_own(case, every):
     path = "src/fairfl/algorithms/eagle.py"
     case.write("src/fairfl/algorithms/eagle_parts.py", "FACTOR = 1\n")
     case.write(path, (case.folder / path).read_text() + "\nfrom fairfl.algorithms.eagle_parts import FACTOR\n")
-    check(case, below(every, "runs/*/eagle/*"), {"runs/*/eagle/*": "new module fairfl.algorithms.eagle_parts"})
+    check(case, below(every, "train/*/eagle/*"), {"train/*/eagle/*": "new module fairfl.algorithms.eagle_parts"})
 
 
 # -- papers, scales, config -------------------------------------------------------------------------
 def test_one_hyperparameter_of_one_variant(case):
     case.edit("papers/eagle.yaml", "hyperparameters: {q: 3.0}", "hyperparameters: {q: 4.0}")
-    expected = {f"runs/{LINEAR}/qffl/q=4.0/seed0", f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY}
-    check(case, expected, {f"runs/{LINEAR}/qffl/q=4.0/seed0": "never finished"})
+    expected = {
+        f"train/{LINEAR}/qffl/q=4.0/seed0",
+        f"collect/{LINEAR}",
+        "table/eagle/table1",
+        "figure/eagle/figure2",
+        *SUMMARY,
+    }
+    check(case, expected, {f"train/{LINEAR}/qffl/q=4.0/seed0": "never finished"})
 
 
 def test_a_default_of_one_algorithm(case):
     case.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
-    runs = {f"runs/{setting}/afl/default/seed0" for setting in (LINEAR, SYNTHETIC)}
-    expected = {*runs, f"tidy/{LINEAR}", f"tidy/{SYNTHETIC}", "eagle/table1", "eagle/figure2", "eagle/figure3"}
-    check(case, expected | SUMMARY, {"runs/eagle_*/afl/*": "hyperparameters.eta_lambda: 0.1 -> 0.2"})
+    runs = {f"train/{setting}/afl/default/seed0" for setting in (LINEAR, SYNTHETIC)}
+    expected = {
+        *runs,
+        f"collect/{LINEAR}",
+        f"collect/{SYNTHETIC}",
+        "table/eagle/table1",
+        "figure/eagle/figure2",
+        "figure/eagle/figure3",
+    }
+    check(case, expected | SUMMARY, {"train/eagle_*/afl/*": "hyperparameters.eta_lambda: 0.1 -> 0.2"})
 
 
 def test_two_values_that_change_places(case):
     """Snakemake keeps parameters as a set of values without names, to which this is no change."""
     case.edit("src/fairfl/algorithms/feddisco.py", "a: float = Field(0.5,", "a: float = Field(0.1,")
     case.edit("src/fairfl/algorithms/feddisco.py", "b: float = Field(0.1,", "b: float = Field(0.5,")
-    expected = {f"runs/{FASHION}/feddisco/default/seed0", f"tidy/{FASHION}", "fedeba/table20", *SUMMARY}
-    says = {"runs/*/feddisco/*": "hyperparameters.a: 0.5 -> 0.1; hyperparameters.b: 0.1 -> 0.5"}
+    expected = {f"train/{FASHION}/feddisco/default/seed0", f"collect/{FASHION}", "table/fedeba/table20", *SUMMARY}
+    says = {"train/*/feddisco/*": "hyperparameters.a: 0.5 -> 0.1; hyperparameters.b: 0.1 -> 0.5"}
     check(case, expected, says)
 
 
 def test_two_values_of_a_setting_that_change_places(case, every):
     case.edit("scales/tiny.yaml", "train: 0.8, validation: 0.0, test: 0.2", "train: 0.2, validation: 0.0, test: 0.8")
-    check(case, below(every, f"partitions/{ROTATED}/*"))
+    check(case, below(every, f"partition/{ROTATED}/*"))
 
 
 def test_a_value_of_one_setting(case, every):
     case.edit("papers/eagle.yaml", "loss: logistic\n    evaluate_every: 50", "loss: logistic\n    learning_rate: 0.2")
-    expected = below(every, f"runs/{SYNTHETIC}/*", f"optima/{SYNTHETIC}/*")
-    check(case, expected, {f"runs/{SYNTHETIC}/*": "learning_rate: 0.1 -> 0.2"})
+    expected = below(every, f"train/{SYNTHETIC}/*", f"local_optimum/{SYNTHETIC}/*")
+    check(case, expected, {f"train/{SYNTHETIC}/*": "learning_rate: 0.1 -> 0.2"})
 
 
 def test_a_value_of_the_scale(case, every):
     """Tuning has rounds of its own, but its table says those of the setting."""
     case.edit("scales/tiny.yaml", "rounds: 3,", "rounds: 4,")
-    expected = below(every, "runs/eagle_*", f"runs/{FASHION}/*", "timed/*", "tidy/eagle_*", "vred/table4")
-    check(case, expected, {"runs/eagle_*": "rounds: 3 -> 4"})
+    expected = below(every, "train/eagle_*", f"train/{FASHION}/*", "timing/*", "collect/eagle_*", "table/vred/table4")
+    check(case, expected, {"train/eagle_*": "rounds: 3 -> 4"})
 
 
 def test_another_seed(case, every):
@@ -404,29 +425,35 @@ def test_another_seed(case, every):
     more = case.jobs("--forceall", config=config)
     new = set(more) - set(every)
     assert new and all("seed1" in name for name in new) and set(every) <= set(more)
-    says = {"focus/table12", "vred/table4"}  # how many seeds there are, though they do not collect them
-    check(case, below(more, *map(literally, new)) | says, {"runs/*/seed1": "never finished"}, config=config)
+    says = {"table/focus/table12", "table/vred/table4"}  # how many seeds there are, though they do not collect them
+    check(case, below(more, *map(literally, new)) | says, {"train/*/seed1": "never finished"}, config=config)
 
 
 def test_another_variant(case):
     row = "      - {algorithm: qffl, hyperparameters: {q: 3.0}}\n"
     case.edit("papers/eagle.yaml", row, f"{row}{row.replace('3.0', '2.0')}")
-    expected = {f"runs/{LINEAR}/qffl/q=2.0/seed0", f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY}
-    check(case, expected, {f"runs/{LINEAR}/qffl/q=2.0/seed0": "never finished"})
+    expected = {
+        f"train/{LINEAR}/qffl/q=2.0/seed0",
+        f"collect/{LINEAR}",
+        "table/eagle/table1",
+        "figure/eagle/figure2",
+        *SUMMARY,
+    }
+    check(case, expected, {f"train/{LINEAR}/qffl/q=2.0/seed0": "never finished"})
 
 
 def test_one_variant_less(case):
     case.edit("papers/eagle.yaml", "      - {algorithm: qffl, hyperparameters: {q: 3.0}}\n", "")
-    check(case, {f"tidy/{LINEAR}", "eagle/table1", "eagle/figure2", *SUMMARY})
+    check(case, {f"collect/{LINEAR}", "table/eagle/table1", "figure/eagle/figure2", *SUMMARY})
 
 
 def test_another_paper(wide, one_paper, tmp_path, every):
     """The results of one paper are there; the others come on top of it."""
     project = one_paper.copy(tmp_path / "project")
     project.forks, project.selection = wide.forks, wide.selection
-    eagle = {name for name in every if "eagle" in name} | {"data/digits"}
-    eagle |= {name for name in every if name.startswith("data/synthetic_gaussian")}
-    check(project, set(every) - eagle, {f"runs/{FASHION}/*": "never finished"})
+    eagle = {name for name in every if "eagle" in name} | {"prepare/digits"}
+    eagle |= {name for name in every if name.startswith("prepare/synthetic_gaussian")}
+    check(project, set(every) - eagle, {f"train/{FASHION}/*": "never finished"})
 
 
 def test_one_paper_less(case):
@@ -464,8 +491,8 @@ def test_the_rule_of_verdicts(case):
 
 
 def test_another_precision(case, every):
-    expected = below(every, "runs/*", "optima/*", "surrogates/*", "timed/*")
-    check(case, expected, {"runs/*": "precision: 'fp32' -> 'bf16'"}, config=["precision=bf16"])
+    expected = below(every, "train/*", "local_optimum/*", "surrogate/*", "timing/*")
+    check(case, expected, {"train/*": "precision: 'fp32' -> 'bf16'"}, config=["precision=bf16"])
 
 
 # -- what must not matter -------------------------------------------------------------------------
@@ -529,7 +556,7 @@ def test_another_branch_and_back(case, every):
         case.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
         case.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
         git(folder, "commit", "-a", "-m", "edit")
-        check(case, below(every, "runs/*/eagle/*", "runs/eagle_*/afl/*"))
+        check(case, below(every, "train/*/eagle/*", "train/eagle_*/afl/*"))
         git(folder, "checkout", "main")
         check(case, set())
     finally:
@@ -563,8 +590,8 @@ def test_results_in_a_fresh_clone(wide, tmp_path, every):
     clone.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
     clone.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
     why = {"eagle": "edited fairfl.algorithms.eagle", "afl": "hyperparameters.eta_lambda: 0.1 -> 0.2"}
-    says = {f"runs/eagle_*/{algorithm}/*": words for algorithm, words in why.items()}
-    check(clone, below(every, "runs/*/eagle/*", "runs/eagle_*/afl/*"), says)
+    says = {f"train/eagle_*/{algorithm}/*": words for algorithm, words in why.items()}
+    check(clone, below(every, "train/*/eagle/*", "train/eagle_*/afl/*"), says)
 
 
 def test_results_over_an_old_clone(wide, tmp_path):
@@ -609,39 +636,44 @@ def test_results_of_another_torch_are_kept_with_a_warning(case, other_torch):
 
 
 def test_results_of_another_torch_are_made_anew_if_asked_to(case, other_torch, every):
-    expected = below(every, "runs/*", "optima/*", "surrogates/*", "timed/*")
-    check(case, expected, {"runs/*": "-> 9.8.7"}, path=[other_torch], config=["other_torch=rerun"])
+    expected = below(every, "train/*", "local_optimum/*", "surrogate/*", "timing/*")
+    check(case, expected, {"train/*": "-> 9.8.7"}, path=[other_torch], config=["other_torch=rerun"])
     check(case, set(), config=["other_torch=rerun"])
 
 
 # -- damage -----------------------------------------------------------------------------------------
-RUN = f"runs/{LINEAR}/eagle/lambda=1.0/seed0"
+RUN = f"train/{LINEAR}/eagle/lambda=1.0/seed0"
 # A file of a job of each kind. No two in a group read from each other.
 DAMAGE = {
     "upper": {
-        "data/digits": "safetensors",
-        f"optima/{LINEAR}/seed0/client1": "json",
-        f"surrogates/{FASHION}/seed0/cluster0": "json",
+        "prepare/digits": "safetensors",
+        f"local_optimum/{LINEAR}/seed0/client1": "json",
+        f"surrogate/{FASHION}/seed0/cluster0": "json",
         RUN: "metrics.parquet",
-        f"runs/{LINEAR}/afl/default/seed0": "summary.json",
-        f"runs/{SYNTHETIC}/fedavg/default/seed0": "model.safetensors",
-        "vred/table4": "md",
+        f"train/{LINEAR}/afl/default/seed0": "summary.json",
+        f"train/{SYNTHETIC}/fedavg/default/seed0": "model.safetensors",
+        "table/vred/table4": "md",
         "page": "html",
     },
     "lower": {
-        f"partitions/{FASHION}/seed0": "csv",
-        f"partitions/{LINEAR}/seed0": "parquet",
-        f"tidy/{SYNTHETIC}": "rounds.parquet",
-        f"tidy/{FASHION}": "csv",
-        "tuned/vred_cifar100/vred": "json",
-        f"timed/{ROTATED}": "json",
-        "eagle/table1": "md",
-        "eagle/table3": "tex",
-        "eagle/figure2": "png",
+        f"partition/{FASHION}/seed0": "csv",
+        f"partition/{LINEAR}/seed0": "parquet",
+        f"collect/{SYNTHETIC}": "rounds.parquet",
+        f"collect/{FASHION}": "csv",
+        "tune/vred_cifar100/vred": "json",
+        f"timing/{ROTATED}": "json",
+        "table/eagle/table1": "md",
+        "table/eagle/table3": "tex",
+        "figure/eagle/figure2": "png",
         "comparison": "csv",
         "claims": "csv",
     },
-    "artifacts": {"eagle/table1": "csv", "eagle/figure2": "pdf", "eagle/figure3": "csv", f"tidy/{NEAR_UNIFORM}": "csv"},
+    "artifacts": {
+        "table/eagle/table1": "csv",
+        "figure/eagle/figure2": "pdf",
+        "figure/eagle/figure3": "csv",
+        f"collect/{NEAR_UNIFORM}": "csv",
+    },
 }
 
 
@@ -695,7 +727,7 @@ def test_results_of_another_run_in_its_place(own):
     for names in (("metrics.parquet",), ("summary.json",), ("metrics.parquet", "summary.json")):
         own.undo()
         for name in names:
-            path = f"results/tiny/{RUN}/{name}"
+            path = f"results/tiny/{RUN.replace('train/', 'runs/', 1)}/{name}"
             own.write(path, (own.folder / path.replace("eagle/lambda=1.0", "qffl/q=1.0")).read_bytes())
         check(own, {RUN})
     own.snakemake()
@@ -726,7 +758,7 @@ def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path
         return {str(path): path.read_bytes() for path in found if path.suffix in suffixes}
 
     before = kept()
-    kinds = {name.split("/")[0]: name for name in [*DAMAGE["upper"], *DAMAGE["lower"]] if not name.startswith("timed")}
+    kinds = {name.split("/")[0]: name for name in [*DAMAGE["upper"], *DAMAGE["lower"]] if not name.startswith("timing")}
     paths = {name: path for group in DAMAGE for name, path in files(every, group).items() if name in kinds.values()}
     for path in paths.values():
         (own.folder / path).unlink()
@@ -750,7 +782,7 @@ def test_half_of_an_edit(own, every):
     """What was not reached is still planned, and reads the results of today only."""
     own.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
     own.snakemake(every[RUN].outputs[0])
-    check(own, below(every, "runs/*/eagle/*") - {RUN})
+    check(own, below(every, "train/*/eagle/*") - {RUN})
     own.undo()
     check(own, below(every, RUN), {RUN: "edited fairfl.algorithms.eagle"})
 
@@ -767,12 +799,12 @@ def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
     assert planned() == set()
     for name in ("results/data/mnist.fetched.json", "results/data/mnist.safetensors"):
         damage(project, [name], "damaged")
-        assert planned() == {"data/mnist.fetched" if "fetched" in name else "data/mnist"}
+        assert planned() == {"fetch/mnist" if "fetched" in name else "prepare/mnist"}
         project.undo()
     project.write(
         "src/fairfl/data/formats/idx.py", (project.folder / "src/fairfl/data/formats/idx.py").read_text() + SEMANTIC
     )
-    assert planned() == {"data/mnist"}
+    assert planned() == {"prepare/mnist"}
 
 
 # -- any edit ---------------------------------------------------------------------------------------
@@ -792,7 +824,7 @@ def test_any_edit_runs_what_imports_it(case, every, imports, number):
     edit = functools.partial(edits.semantic, planned=True) if pure else edits.statement
     case.write(path, edit(path.read_text(), chance))
     expected = imports.jobs(every, module)
-    runs = {name for name in expected if name.startswith("runs/") and module in imports.closure(*entries(name))}
+    runs = {name for name in expected if name.startswith("train/") and module in imports.closure(*entries(name))}
     check(case, expected, {name: f"edited {module}" for name in runs})
 
 

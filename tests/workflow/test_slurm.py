@@ -58,7 +58,7 @@ def local(root, tmp_path_factory) -> Project:
 def untrained(local, tmp_path) -> Project:
     """A copy in which no training has run yet."""
     project = local.copy(tmp_path / "project")
-    for name in ("runs", "records/runs", "logs/runs", "tidy", "records/tidy"):
+    for name in ("runs", "records/train", "logs/train", "tidy", "records/collect"):
         shutil.rmtree(project.folder / "results/tiny" / name)
     return project
 
@@ -163,7 +163,7 @@ def results(project: Project) -> dict[str, bytes]:
 
 def went_on(project: Project, algorithm: str) -> bool:
     """True if the newest log says so; the round must not be the first."""
-    log = project.folder / f"results/tiny/logs/runs/{SETTING}/{algorithm}/default/seed0.log"
+    log = project.folder / f"results/tiny/logs/train/{SETTING}/{algorithm}/default/seed0.log"
     found = re.search(r"^resuming from round (\d+)$", log.read_text(), re.M)
     return found is not None and 0 < int(found[1]) < 6000
 
@@ -226,7 +226,7 @@ def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
     with Submitted(cluster, untrained, "--retries", "0", target) as run:
         run.says("error: the battery of the node is empty")
         text, log = run.said(), Path(run.jobs("fedavg")[0]["StdOut"])
-    own = f"results/tiny/logs/runs/{SETTING}/fedavg/default/seed0.log"
+    own = f"results/tiny/logs/train/{SETTING}/fedavg/default/seed0.log"
     assert re.search(rf"^ +log: {own}, {log} ", text, re.M)
     assert log.exists() and (untrained.folder / own).read_text() == "error: the battery of the node is empty\n"
     assert "Traceback" not in text

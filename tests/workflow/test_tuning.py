@@ -72,7 +72,7 @@ def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
     tuned.edit("src/fairfl/algorithms/vred.py", "1 + 2 * config.beta", "1 + (1 + 1) * config.beta")
     planned = tuned.planned(*CHOICES)
     tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * config.beta", "1 + 2 * config.beta")
-    runs = {name for name in planned if "/runs/" in name}
+    runs = {name for name in planned if "/train/" in name}
     assert len(runs) == 4 * 2 and all("~tuning~" in name and "/vred/" in name for name in runs)
     assert {name for name in planned if "/partitions/" in name} == set()
 

@@ -85,7 +85,7 @@ def test_nothing_is_left_if_snakemake_is_stopped(root, tmp_path, temporary, numb
     with subprocess.Popen(
         command, cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     ) as snakemake:
-        log = f"results/tiny/logs/runs/{SETTING}"
+        log = f"results/tiny/logs/train/{SETTING}"
         limit = time.monotonic() + 60
         while not any("started by" in path.read_text() for path in project.folder.glob(f"{log}/**/*.log")):
             assert snakemake.poll() is None and time.monotonic() < limit

@@ -44,10 +44,10 @@ def test_plan_is_a_target_and_says_why_in_words(project):
     project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
     text = project.snakemake("plan", "--quiet", "all").stdout
     said = plan_in(text)
-    runs = {name: why for name, why in said.items() if name.startswith("runs/")}
-    assert len(runs) == 14 and runs["runs/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
-    assert runs["runs/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
-    assert "2 of 14 runs" in text and "would run at scale tiny" in text
+    runs = {name: why for name, why in said.items() if name.startswith("train/")}
+    assert len(runs) == 14 and runs["train/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
+    assert runs["train/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
+    assert "2 of 14 train" in text and "would run at scale tiny" in text
 
 
 def test_bad_config_stops_before_any_job(project):

@@ -1,8 +1,4 @@
-"""Expansion of config + papers + scale into the run table.
-
-Everything that a Snakemake rule asks is answered here from plain data: which runs there are, where
-their files lie, and the resolved spec of each job as one dictionary. Nothing here imports torch.
-"""
+"""Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
 
 import fnmatch
 import itertools
@@ -293,6 +289,21 @@ class Workload:
         printed = {s for _, _, a in self.artifacts.values() if "tuned" in a.origins for s in a.settings}
         taken = {run.setting for run in self.runs if self.tuning_of(run)}
         return [name for name in self.settings if name in printed | taken]
+
+    def choices(self, artifact: Artifact) -> list[str]:
+        """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
+        return [
+            f"{setting}/{row.algorithm}"
+            for setting in artifact.settings
+            for row in artifact.rows_in(setting)
+            if self.tunes(setting, row.algorithm) and self.wants(row.variant)
+        ]
+
+    def needs(self, artifact: Artifact) -> list[str]:
+        """Kinds of files that an artifact is made from."""
+        if artifact.kind == "static_table":
+            return []
+        return list(declaration("reporting/plots", artifact.plot).NEEDS if artifact.plot else artifact.needs)
 
     def tunes(self, setting: str, algorithm: str) -> bool:
         """True if the algorithm is tuned in the setting."""

@@ -1,9 +1,20 @@
 """python -m fairfl.jobs.claims: the claims of the papers, judged on our numbers and on theirs."""
 
+from typing import TYPE_CHECKING, Any
+
 from fairfl.experiments.workload import load_workload
+from fairfl.jobs import summary_spec
 from fairfl.reporting.cells import csv_text
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines
 from fairfl.runtime import atomic, cli, job
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+def spec(workload: "Workload") -> dict[str, Any]:
+    """What of the configuration and the papers it depends on."""
+    return summary_spec.spec(workload)
 
 
 def main(argv: list[str] | None = None) -> None:

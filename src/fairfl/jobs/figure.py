@@ -2,8 +2,24 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import atomic, cli, job
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+def spec(workload: "Workload", paper: str, artifact: str, files: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """What the artifact shows, and the files of its numbers by setting, run or choice."""
+    from fairfl.reporting.artifact import artifact_spec
+
+    return artifact_spec(workload, f"{paper}_{artifact}").model_dump(mode="json") | {"files": files}
+
+
+def plugins(spec: dict[str, Any]) -> list[str]:
+    """The module that the spec names, looked up at run time."""
+    return [f"reporting.plots.{spec['artifact']['plot']}"]
 
 
 def main(argv: list[str] | None = None) -> None:

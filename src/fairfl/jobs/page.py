@@ -1,7 +1,18 @@
 """python -m fairfl.jobs.page: write the report page."""
 
+from typing import TYPE_CHECKING, Any
+
 from fairfl.experiments.workload import load_workload
+from fairfl.jobs import summary_spec
 from fairfl.runtime import atomic, cli, job
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+def spec(workload: "Workload") -> dict[str, Any]:
+    """What of the configuration and the papers it depends on."""
+    return summary_spec.spec(workload)
 
 
 def main(argv: list[str] | None = None) -> None:

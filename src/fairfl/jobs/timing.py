@@ -60,8 +60,10 @@ def main(argv: list[str] | None = None) -> None:
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.timing", description=__doc__)
     job.arguments(parser)
-    parser.add_argument("--data", type=Path, help="prepared data set (.safetensors); read if the spec has variants")
-    parser.add_argument("--partition", type=Path, help="partition (.parquet); read if the spec has variants")
+    parser.add_argument(
+        "--data", nargs="?", type=Path, help="prepared data set (.safetensors); read if the spec has variants"
+    )
+    parser.add_argument("--partition", nargs="?", type=Path, help="partition (.parquet); read if the spec has variants")
     parser.add_argument("--out", required=True, type=Path, help="the seconds (.json)")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))

@@ -1,10 +1,13 @@
 """The environment that jobs inherit from the workflow: interpreter, package, memory allocator, GPU."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
 from fairfl.experiments.config import Config
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.workload import Workload
 from fairfl.runtime import gpu_slots
 
 
@@ -23,6 +26,13 @@ def prepare(root: Path, config: Config) -> None:
     # convolutions up to 1.4 x faster and changes no number.
     for name, size in (("MMAP_THRESHOLD", 2**30), ("TRIM_THRESHOLD", 2**30), ("TOP_PAD", 2**26)):
         os.environ.setdefault(f"MALLOC_{name}_", str(size))
+
+
+def libraries(workload: Workload) -> list[str]:
+    """What the models of the workflow import beside torch, as far as it is installed: LIBRARIES in their files."""
+    models = {workload.settings[run.setting].model.name for run in workload.runs}
+    wanted = [name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())]
+    return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
 
 
 def _prepend(variable: str, folder: str) -> None:

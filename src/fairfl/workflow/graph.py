@@ -1,29 +1,76 @@
-"""The jobs of a workload: what each is made from. Snakemake's rules and `plan` ask here, so they cannot disagree.
+"""The DAG: jobs, derived from the rules of the Snakefile (`snakemake --rulegraph --forceall | dot -Tsvg` draws them).
 
-A job is named like its log: `runs/<run id>`, `partitions/<setting>/seed0`, `tidy/<setting>`, `eagle/table1`,
-`data/mnist.fetched`. Its record (fairfl.runtime.records) is `records/<name>.json` beside the results.
+1. rules/*.smk declare each kind of job: path patterns of output, log and input, or functions that return input paths.
+2. fairfl.workflow.snakemake hands the parsed rules to a `Graph`.
+3. The producer of a file is the rule with an output pattern that the path matches; the match gives the wildcards.
+4. With these, the rule's input gives the files that a job reads, and their producers the jobs that it needs.
+5. What a job computes from is `spec(workload, ...)` of fairfl.jobs.<rule>, with wildcards as arguments, and code.
+
+A job is named like its log, which begins with its rule: `train/<setting>/<algorithm>/<variant>/seed0`, `table/eagle/table1`.
+Its record (fairfl.runtime.records) has the same name, in the folder `records` beside `logs`.
 """
 
 import hashlib
 import importlib
+import inspect
 import json
+import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fairfl.experiments.workload import Workload
-from fairfl.jobs import summary_spec
-from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.records import nested_paths
 from fairfl.workflow.code_hash import closure
-from fairfl.workflow.paths import Layout
 
-# Longest first: a setting's name may have dots.
-_SUFFIXES = (".rounds.parquet", ".parquet", ".safetensors", ".json", ".csv", ".md", ".tex", ".pdf", ".png")
+# Paths, by whatever name, or None; what a function of input may return.
+Paths = str | Iterable[str] | Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule as it was parsed. Patterns have wildcards, `{seed}`; `constraints` are regular expressions of these."""
+
+    name: str
+    outputs: tuple[str, ...]
+    inputs: tuple[tuple[str, str | Callable[[Any], Paths]], ...]  # (name, pattern or function of wildcards)
+    log: str = ""
+    checkpoint: str = ""
+    constraints: Mapping[str, str] = None  # type: ignore[assignment]
+
+    @cached_property
+    def matchers(self) -> list[tuple[str, re.Pattern[str]]]:
+        """Of each output: what a path begins with at least, and what it must match."""
+        return [(pattern.partition("{")[0], self.matcher(pattern)) for pattern in self.outputs]
+
+    @cached_property
+    def named(self) -> re.Pattern[str]:
+        """Matches the names of the rule's jobs."""
+        return self.matcher(name_of(self.log))
+
+    @property
+    def record(self) -> str:
+        """Pattern of the path of a job's record."""
+        return re.sub(r"/logs/(.*)\.log$", r"/records/\1.json", self.log)
+
+    def matcher(self, pattern: str) -> re.Pattern[str]:
+        """A regular expression that gives the wildcards of a path, each equal wherever it stands."""
+        seen: set[str] = set()
+        text = ""
+        for part in re.split(r"(\{\w+\})", pattern):
+            if not part.startswith("{"):
+                text += re.escape(part)
+            elif part in seen:
+                text += f"(?P={part[1:-1]})"
+            else:
+                seen.add(part)
+                text += f"(?P<{part[1:-1]}>{self.constraints.get(part[1:-1], '.+')})"
+        return re.compile(text)
 
 
 @dataclass(frozen=True)
@@ -31,11 +78,13 @@ class Job:
     """One job as of today: its canonical spec, the jobs and files that it reads, and the files that it leaves."""
 
     name: str
+    rule: str
     spec: str
     inputs: tuple[str, ...]
-    reads: tuple[str, ...]
+    reads: dict[str, list[str] | str]  # by the name of the rule's input
     outputs: tuple[str, ...]
-    checkpoint: str = ""  # where it may have stopped
+    record: str
+    checkpoint: str = ""  # where it may have stopped; only jobs that may take hours have one
 
     @cached_property
     def fingerprint(self) -> str:
@@ -51,35 +100,33 @@ class Job:
 class Graph:
     """Jobs by name, each made on first use."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout, self.workload = layout, layout.workload
+    def __init__(self, workload: Workload, rules: Iterable[Rule], variables: Callable[[str], str]) -> None:
+        """`variables` replaces `<results>` and the like in paths that functions of input return."""
+        self.workload, self.variables = workload, variables
+        self.rules = {rule.name: rule for rule in rules}
         self._jobs: dict[str, Job] = {}
-        self._like: dict[tuple, dict[str, Any]] = {}
+        self._producers: dict[str, str | None] = {}
+        self._specs: dict[tuple, dict[str, Any]] = {}
 
     def job(self, name: str) -> Job:
         """The job of this name. Raises KeyError or ValueError if the workload has none."""
         if name not in self._jobs:
-            self._jobs[name] = self._made(name)
+            rule = self.rules[name.partition("/")[0]]
+            match = rule.named.fullmatch(name)
+            if match is None:
+                raise KeyError(name)
+            self._jobs[name] = self._made(name, rule, match.groupdict())
         return self._jobs[name]
 
     def record(self, name: str) -> str:
-        """Path of the job's record. Prepared data are shared by all scales."""
-        if name.startswith("data/"):
-            return f"results/data/records/{name.removeprefix('data/')}.json"
-        return f"{self.layout.results}/records/{name}.json"
+        """Path of the job's record."""
+        return self.job(name).record
 
     def producer(self, path: str) -> str | None:
         """Name of the job that leaves a file; None for files of the project."""
-        for folder, prefix in ((f"{self.layout.results}/", ""), ("results/data/", "data/")):
-            if path.startswith(folder):
-                name = path.removeprefix(folder)
-                if name.startswith("runs/"):
-                    return name.rpartition("/")[0]
-                if name == "index.html":
-                    return "page"
-                suffix = next(suffix for suffix in _SUFFIXES if name.endswith(suffix))
-                return prefix + name.removesuffix(suffix)
-        return None
+        if path not in self._producers:
+            self._producers[path] = self._matching(path)
+        return self._producers[path]
 
     def below(self, names: Iterable[str]) -> Iterator[Job]:
         """These jobs and all that they need, each once, after what it reads."""
@@ -97,131 +144,93 @@ class Graph:
 
     def everything(self) -> list[str]:
         """Names of the jobs that `snakemake all` asks for."""
-        return list(dict.fromkeys(filter(None, map(self.producer, self.layout.outputs()))))
+        return self.wanted("all")
+
+    def wanted(self, target: str) -> list[str]:
+        """Names of the jobs that a target asks for: a file, a rule without output, or one without wildcards."""
+        rule = self.rules.get(target)
+        if rule is None:
+            paths: Iterable[str] = [target]
+        elif rule.outputs:
+            return [] if "{" in rule.outputs[0] else [rule.name]
+        else:
+            paths = [path for _, _, paths in self._inputs(rule, {}) for path in paths]
+        return list(dict.fromkeys(filter(None, map(self.producer, paths))))
 
     def options(self, name: str) -> str:
-        """Command-line options of fairfl.runtime.job: the spec, where to leave the record and which results to accept."""
+        """Command-line options of fairfl.runtime.job: the spec, where to leave the record, which results to accept."""
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        values = {"spec": job.spec, "record": self.record(name), "inputs": canonical(nested_paths(expected))}
+        values = {"spec": job.spec, "record": job.record, "inputs": canonical(nested_paths(expected))}
         return " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
 
-    # -- one method per kind of job -----------------------------------------------------------
-    def _made(self, name: str) -> Job:
-        kind, *rest = name.split("/")
-        if kind in self.workload.papers:
-            return self._collected(name, kind, rest[0])
-        return getattr(self, f"_{kind}")(name, *rest)
+    def _matching(self, path: str) -> str | None:
+        for rule in self.rules.values():
+            for start, matcher in rule.matchers:
+                if path.startswith(start) and (match := matcher.fullmatch(path)):
+                    return name_of(rule.log).format_map(match.groupdict())
+        return None
 
-    def _job(self, name: str, spec: Any, inputs: Iterable[str], outputs: Iterable[str], checkpoint: str = "") -> Job:
-        reads = tuple(inputs)
-        before = dict.fromkeys(filter(None, map(self.producer, reads)))
-        return Job(name, canonical(spec), tuple(before), reads, tuple(outputs), checkpoint)
+    def _inputs(self, rule: Rule, wildcards: Mapping[str, str]) -> Iterator[tuple[str, Paths, list[str]]]:
+        """Of each input of a job: its name, the paths as the rule gives them, and as a list."""
+        values = SimpleNamespace(**wildcards)
+        for name, item in rule.inputs:
+            given = item(values) if callable(item) else item
+            if given is not None:
+                listed = [given] if isinstance(given, str) else given.values() if isinstance(given, Mapping) else given
+                yield name, given, [self._path(path, wildcards) for path in listed]
 
-    def _data(self, name: str, *rest: str) -> Job:
-        key = "/".join(rest)
-        if key.endswith(".fetched"):
-            return self._job(name, self._spec("fetch", key.removesuffix(".fetched")), (), (f"results/data/{key}.json",))
-        return self._job(
-            name, self._spec("prepare", key), self.layout.fetched(key), (f"results/data/{key}.safetensors",)
-        )
+    def _path(self, pattern: str, wildcards: Mapping[str, str]) -> str:
+        path = self.variables(pattern) if "<" in pattern else pattern
+        return path.format_map(wildcards) if "{" in path else path
 
-    def _partitions(self, name: str, setting: str, seed: str) -> Job:
-        at = setting, int(seed.removeprefix("seed"))
-        outputs = self.layout.partition(*at), self.layout.statistics(*at)
-        return self._job(name, self._spec("partition", setting, seed=at[1]), (self.layout.data(*at),), outputs)
+    def _made(self, name: str, rule: Rule, wildcards: dict[str, str]) -> Job:
+        reads: dict[str, list[str] | str] = {}
+        files: dict[str, dict[str, str]] = {}
+        for key, given, paths in self._inputs(rule, wildcards):
+            reads[key] = paths[0] if isinstance(given, str) else paths
+            if isinstance(given, Mapping):
+                files[key] = dict(zip(given, paths, strict=True))
+        numbers = {key: int(value) for key, value in wildcards.items() if rule.constraints.get(key) == r"\d+"}
+        words = {key: value for key, value in wildcards.items() if key not in numbers}
+        spec = self._spec(rule.name, words, files) | numbers
+        read = [path for paths in reads.values() for path in ([paths] if isinstance(paths, str) else paths)]
+        producers = {path: self.producer(path) for path in read}
+        if project := [path for path, producer in producers.items() if producer is None]:
+            spec["reported"] = contents(project)
+        before = tuple(dict.fromkeys(filter(None, producers.values())))
+        outputs = tuple(pattern.format_map(wildcards) for pattern in rule.outputs)
+        paths = (pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint))
+        return Job(name, rule.name, canonical(spec), before, reads, outputs, *paths)
 
-    def _trained_on(self, setting: str, seed: int) -> list[str]:
-        return [self.layout.data(setting, seed), self.layout.partition(setting, seed), *self.layout.weights(setting)]
-
-    def _optima(self, name: str, setting: str, seed: str, client: str) -> Job:
-        at = {"seed": int(seed.removeprefix("seed")), "client": int(client.removeprefix("client"))}
-        spec = self._spec("local_optimum", setting, **at)
-        return self._job(name, spec, self._trained_on(setting, at["seed"]), (f"{self.layout.results}/{name}.json",))
-
-    def _surrogates(self, name: str, setting: str, seed: str, cluster: str) -> Job:
-        at = {"seed": int(seed.removeprefix("seed")), "cluster": int(cluster.removeprefix("cluster"))}
-        spec = self._spec("surrogate", setting, **at)
-        path = f"{self.layout.results}/{name}"
-        return self._job(name, spec, self._trained_on(setting, at["seed"]), (f"{path}.json",), f"{path}.checkpoint.pt")
-
-    def _runs(self, name: str, setting: str, algorithm: str, variant: str, seed: str) -> Job:
-        run = self.layout.workload.run(setting, algorithm, variant, int(seed.removeprefix("seed")))
-        spec = self._spec("train", setting, algorithm, variant, seed=run.seed)
-        inputs = [
-            *self._trained_on(setting, run.seed),
-            *self.layout.optima_for(algorithm, setting, run.seed),
-            *self.layout.tuned_for(run),
-            *self.layout.after_for(run),
-        ]
-        return self._job(
-            name, spec, inputs, self.layout.run_files(run), f"{self.layout.results}/runs/{run.id}/checkpoint.pt"
-        )
-
-    def _spec(self, rule: str, *words: str, **numbers: int) -> dict[str, Any]:
-        """`spec` of the job's module, with its code. Thousands differ in numbers only: the rest is made once."""
-        if (rule, *words) not in self._like:
-            self._like[rule, *words] = spec_of(self.workload, rule, *words)
-        return self._like[rule, *words] | numbers
-
-    def _tidy(self, name: str, setting: str) -> Job:
-        path = f"{self.layout.results}/{name}"
-        spec = self._spec("collect", setting)
-        return self._job(name, spec, self.layout.tidy_inputs(setting), (f"{path}.csv", f"{path}.rounds.parquet"))
-
-    def _tuned(self, name: str, setting: str, algorithm: str) -> Job:
-        spec = self._spec("tune", setting, algorithm)
-        return self._job(name, spec, self.layout.tune_inputs(setting), (self.layout.tuned(setting, algorithm),))
-
-    def _timed(self, name: str, setting: str) -> Job:
-        spec = self._spec("timing", setting)
-        return self._job(name, spec, self.layout.timing_inputs(setting), (self.layout.timed(setting),))
-
-    def _collected(self, name: str, paper: str, key: str) -> Job:
-        if key.startswith("calibration_"):
-            grid = key.removeprefix("calibration_")
-            inputs = [
-                f"{self.layout.results}/tidy/{point}.csv" for point in self.workload.calibration_grid(paper, grid)
-            ]
-            outputs = [f"{self.layout.results}/{name}.{suffix}" for suffix in ("csv", "md")]
-            return self._job(name, self._spec("calibrate", paper, grid), inputs, outputs)
-        artifact = f"{paper}_{key}"
-        files = self.layout.artifact_inputs(artifact)
-        plot = self.workload.artifacts[artifact][2].plot
-        entries = ["fairfl.jobs.figure", f"fairfl.reporting.plots.{plot}"] if plot else ["fairfl.jobs.table"]
-        made_from = artifact_spec(self.workload, artifact).model_dump(mode="json")
-        spec = made_from | {"files": files, "code": closure(*entries)}
-        inputs = [path for kind in files.values() for path in kind.values()]
-        if "reported" in files:
-            spec["reported"] = contents(files["reported"].values())
-        return self._job(name, spec, inputs, self.layout.artifact_outputs(artifact))
-
-    # -- what reads papers/*.yaml itself ------------------------------------------------------
-    def _comparison(self, name: str) -> Job:
-        return self._summary(name, "fairfl.jobs.comparison", self.layout.compared(), "comparison.csv")
-
-    def _claims(self, name: str) -> Job:
-        return self._summary(name, "fairfl.jobs.claims", self.layout.compared(), "claims.csv")
-
-    def _page(self, name: str) -> Job:
-        results = self.layout.results
-        inputs = [*self.layout.all_artifacts(), f"{results}/comparison.csv", f"{results}/claims.csv"]
-        return self._summary(name, "fairfl.jobs.page", inputs, "index.html")
-
-    def _summary(self, name: str, module: str, inputs: Iterable[str], file: str) -> Job:
-        spec = summary_spec.spec(self.workload)
-        spec |= {"reported": contents(self.layout.reported()), "code": closure(module)}
-        return self._job(name, spec, inputs, (f"{self.layout.results}/{file}",))
+    def _spec(self, rule: str, words: dict[str, str], files: dict[str, dict[str, str]]) -> dict[str, Any]:
+        """Thousands of specs differ in numbers only: the rest is made once."""
+        key = rule, *words.values()
+        if key not in self._specs:
+            self._specs[key] = spec_of(self.workload, rule, files=files, **words)
+        return self._specs[key]
 
 
-def spec_of(workload: Workload, rule: str, *words: str) -> dict[str, Any]:
-    """What the result of a job depends on, code included; without the numbers among its wildcards."""
+def name_of(log: str) -> str:
+    """results/quick/logs/train/x/seed0.log -> train/x/seed0"""
+    return log.partition("/logs/")[2].removesuffix(".log")
+
+
+def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> dict[str, Any]:
+    """What the result of a job depends on, code included; without the numbers among its wildcards.
+
+    A `spec` that has a parameter `files` gets the paths of the inputs that come by name, {input: {name: path}}.
+    """
     module = importlib.import_module(f"fairfl.jobs.{rule}")
-    spec = module.spec(workload, *words)
+    spec = module.spec(workload, **words, **_accepted(module.spec, files))
     if getattr(module, "HASHED", True):
-        named = module.plugins(spec) if hasattr(module, "plugins") else []
-        spec["code"] = closure(module.__name__, *(f"fairfl.{plugin}" for plugin in named))
+        plugins = module.plugins(spec) if hasattr(module, "plugins") else []
+        spec["code"] = closure(module.__name__, *(f"fairfl.{plugin}" for plugin in plugins))
     return spec
+
+
+def _accepted(spec: Callable[..., Any], files: Any) -> dict[str, Any]:
+    return {"files": files} if "files" in inspect.signature(spec).parameters else {}
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:

@@ -1,44 +1,41 @@
-"""python -m fairfl.workflow.plan: say for each run whether it would run, and for each other job that would, why. Runs nothing.
+"""python -m fairfl.workflow.plan: for each long job whether it would run, for each other one that would, and why.
 
-The verdicts are those that Snakemake is given (fairfl.workflow.rerun), so both agree.
+The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the jobs of the same Snakefile. Runs nothing.
 """
 
 import argparse
 from pathlib import Path
 
-from fairfl.experiments.workload import Workload, load_workload
+from fairfl.experiments.workload import load_workload
 from fairfl.runtime import cli
 from fairfl.runtime.validation import from_text
+from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
-from fairfl.workflow.paths import Layout
 from fairfl.workflow.rerun import Rerun
 
-# May take hours each; the others are listed only if they run.
-LONG = ("runs", "surrogates")
 
-
-def lines(workload: Workload) -> list[str]:
-    """The plan as text: one line per run and surrogate, one per other job that would run, and a sum."""
-    graph = Graph(Layout(workload))
-    rerun = Rerun(graph, workload.config.other_torch == "rerun")
-    text, counts = [], {kind: [0, 0] for kind in LONG}
+def lines(graph: Graph) -> list[str]:
+    """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum."""
+    rerun = Rerun(graph, graph.workload.config.other_torch == "rerun")
+    text: list[str] = []
+    counts: dict[str, list[int]] = {}
     others = 0
     for job in graph.below(graph.everything()):
-        kind = job.name.partition("/")[0]
         why = rerun.verdict(job.name).reason
-        if kind in LONG:
-            counts[kind][0] += bool(why)
-            counts[kind][1] += 1
+        if job.checkpoint:
+            count = counts.setdefault(job.rule, [0, 0])
+            count[0] += bool(why)
+            count[1] += 1
         else:
             others += bool(why)
-        if why or kind in LONG:
+        if why or job.checkpoint:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
     for torch, count in sorted(rerun.others.items()):
         text.append(
             f"note: {count} results were made with torch {torch}, here is {rerun.torch}: kept (other_torch: keep)"
         )
-    total = " and ".join(f"{run} of {every} {kind}" for kind, (run, every) in counts.items() if every)
-    return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {workload.scale.scale}"]
+    total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
+    return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -46,7 +43,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
     parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
     args = parser.parse_args(argv)
-    print("\n".join(lines(load_workload(args.root, from_text(args.config, dict, "--config")))))
+    config = from_text(args.config, dict, "--config")
+    load_workload(args.root, config)  # a bad configuration is one line, without Snakemake's around it
+    print("\n".join(lines(snakemake.parsed(args.root, config)["graph"])))
 
 
 if __name__ == "__main__":

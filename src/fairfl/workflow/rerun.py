@@ -70,11 +70,11 @@ class Rerun:
 
     def _lost(self, job: Job) -> str:
         """Which raw file is not as it was fetched, if there is need of it: prepared data do without."""
-        data, fetched, _ = job.name.rpartition(".fetched")
-        if not fetched:
+        if job.rule != "fetch":
             return ""
-        if not data.startswith("data/weights/"):
-            prepare, record = self.graph.job(data), self.record(data)
+        name = job.name.replace("fetch/", "prepare/", 1)
+        if "weights/" not in name:
+            prepare, record = self.graph.job(name), self.record(name)
             if record and not self._changes(prepare, record) and not damage(prepare, record):
                 return ""
         try:

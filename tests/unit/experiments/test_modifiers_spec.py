@@ -49,7 +49,7 @@ def load(root, row, setting=None, **paper):
 
 def train_spec(workload):
     (run,) = workload.runs
-    return spec_of(workload, "train", run.setting, run.algorithm, run.variant.folder)
+    return spec_of(workload, "train", setting=run.setting, algorithm=run.algorithm, variant=run.variant.folder)
 
 
 def test_a_row_folds_its_modifiers_into_its_hyper_parameters():

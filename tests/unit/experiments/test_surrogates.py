@@ -12,8 +12,8 @@ from fairfl.jobs import collect, partition, surrogate, train
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError, check
-from fairfl.workflow.graph import Graph, spec_of
-from fairfl.workflow.paths import Layout
+from fairfl.workflow.graph import spec_of
+from tests.workflow.graphs import graph_of
 
 SETTING = "fedfv_fmnist"
 
@@ -29,20 +29,20 @@ def workload(root: Path, **changes):
 
 
 def test_a_file_for_each_true_cluster_and_seed(root):
-    layout = Layout(workload(root, seeds=[0, 12]))
+    load = workload(root, seeds=[0, 12])
+    graph = graph_of(load)
     folder = f"results/paper/surrogates/{SETTING}"
-    assert layout.surrogates(SETTING, 12) == [f"{folder}/seed12/cluster0.json", f"{folder}/seed12/cluster1.json"]
-    assert {path for path in layout.tidy_inputs(SETTING) if "/surrogates/" in path} == {
+    assert {path for path in graph.job(f"collect/{SETTING}").reads["results"] if "/surrogates/" in path} == {
         f"{folder}/seed{seed}/cluster{c}.json" for seed in (0, 12) for c in (0, 1)
     }
-    assert layout.surrogates("fedfv_mnist", 0) == []
-    assert collect.spec(layout.workload, SETTING)["surrogates"] == 2
-    assert collect.spec(layout.workload, "fedfv_mnist")["surrogates"] == 0
+    assert not any("/surrogates/" in path for path in graph.job("collect/fedfv_mnist").reads["results"])
+    assert collect.spec(load, SETTING)["surrogates"] == 2
+    assert collect.spec(load, "fedfv_mnist")["surrogates"] == 0
 
 
 def test_a_spec_holds_what_a_surrogate_depends_on(root):
     load = workload(root)
-    spec = spec_of(load, "surrogate", SETTING)
+    spec = spec_of(load, "surrogate", setting=SETTING)
     setting = load.settings[SETTING]
     assert spec["model"]["name"] == setting.model.name
     assert spec["surrogate"] == {
@@ -54,7 +54,7 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
     assert "fairfl.jobs.train" not in code
     assert not {"fairfl.simulation.simulation", "fairfl.metrics.registry"} & code
     assert [name for name in code if name.startswith("fairfl.partition.")] == ["fairfl.partition.partition_file"]
-    assert Graph(Layout(load)).job(f"surrogates/{SETTING}/seed12/cluster1").spec == canonical(
+    assert graph_of(load).job(f"surrogate/{SETTING}/seed12/cluster1").spec == canonical(
         spec | {"seed": 12, "cluster": 1}
     )
 

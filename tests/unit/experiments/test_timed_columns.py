@@ -13,7 +13,7 @@ from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow.graph import spec_of
-from fairfl.workflow.paths import Layout
+from tests.workflow.graphs import graph_of
 
 SETTING = {
     "data": {"name": "synthetic_gaussian"},
@@ -99,16 +99,15 @@ def test_the_spec_holds_the_training_jobs_of_all_variants(tmp_path) -> None:
         "algorithms.fedavg",
         "models.logistic_regression",
     }
-    assert {f"fairfl.{module}" for module in executed} <= set(spec_of(workload, "timing", "ten")["code"])
+    assert {f"fairfl.{module}" for module in executed} <= set(spec_of(workload, "timing", setting="ten")["code"])
 
 
 def test_metrics_alone_need_neither_variants_nor_data(tmp_path) -> None:
     workload = load(tmp_path)
-    spec, layout = timing.spec(workload, "hundred"), Layout(workload)
+    spec, graph = timing.spec(workload, "hundred"), graph_of(workload)
     assert (spec["variants"], spec["rounds"], spec["inferences"], spec["metrics"]) == ([], 0, 0, 100)
-    assert (layout.timing_inputs("hundred"), layout.timing_options("hundred")) == ([], "")
-    data, partition = layout.timing_inputs("ten")
-    assert "seed5" in partition and layout.timing_options("ten") == f"--data {data} --partition {partition}"
+    assert graph.job("timing/hundred").reads == {"data": [], "partition": []}
+    assert "seed5" in graph.job("timing/ten").reads["partition"] and graph.job("timing/ten").reads["data"]
 
 
 def test_variants_that_are_not_wanted_are_not_measured(tmp_path) -> None:
@@ -117,13 +116,14 @@ def test_variants_that_are_not_wanted_are_not_measured(tmp_path) -> None:
 
 
 def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> None:
-    layout = Layout(load(tmp_path))
-    files = layout.artifact_inputs("demo_table12")
-    assert files == {"timed": {"ten": "results/paper/timed/ten.json"}}
-    assert "results/paper/timed/hundred.json" in layout.artifact_input_list("demo_table9")
-    timed = {path for path in layout.compared() if "/timed/" in path}
+    graph = graph_of(load(tmp_path))
+    job = graph.job("table/demo/table12")
+    assert job.parsed["files"] == {"timed": {"ten": "results/paper/timed/ten.json"}}
+    assert job.reads == {"timed": ["results/paper/timed/ten.json"]}
+    assert "results/paper/timed/hundred.json" in graph.job("table/demo/table9").reads["timed"]
+    timed = {path for path in graph.job("comparison").reads["results"] if "/timed/" in path}
     assert timed == {"results/paper/timed/ten.json", "results/paper/timed/hundred.json"}
-    assert "timed" not in layout.artifact_inputs("demo_table1")
+    assert "timed" not in graph.job("table/demo/table1").reads
 
 
 def test_a_scale_may_repeat_less_often_and_the_table_says_so(tmp_path) -> None:
@@ -148,7 +148,7 @@ def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
     }  # fmt: skip
     assert artifact_spec(workload, "demo_table1").settings["ten"].configured == {}
     assert canonical(artifact_spec(workload, "demo_table2").model_dump(mode="json"))
-    assert Layout(workload).artifact_inputs("demo_table2").keys() == {"statistics", "reported"}
+    assert graph_of(workload).job("table/demo/table2").reads.keys() == {"statistics", "reported"}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from fairfl.jobs import collect, train, tune
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
+from fairfl.workflow.downloads import published_weights
 from fairfl.workflow.graph import spec_of
-from fairfl.workflow.paths import Layout
+from tests.workflow.graphs import graph_of
 
 
 def workload(root: Path, **changes):
@@ -122,11 +123,14 @@ def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(
 
 
 def test_models_from_published_weights_wait_for_them(root):
-    paper, quick = Layout(workload(root, scale="paper")), Layout(workload(root, scale="quick"))
+    paper, quick = workload(root, scale="paper"), workload(root, scale="quick")
     mobile, residual = "fedeba_tiny_imagenet_mobilenetv2", "fedeba_tiny_imagenet_resnet18"
-    assert paper.weights(mobile) == ["results/data/weights/mobilenet_v2.fetched.json"]
-    assert paper.weights(residual) == ["results/data/weights/resnet18.fetched.json"]
-    assert paper.weights("fedeba_cifar10_cnn") == paper.weights("vred_cifar10") == quick.weights(mobile) == []
+    assert published_weights(paper, mobile) == "mobilenet_v2" and published_weights(paper, residual) == "resnet18"
+    for load, setting in ((paper, "fedeba_cifar10_cnn"), (paper, "vred_cifar10"), (quick, mobile)):
+        assert published_weights(load, setting) is None
+    run = next(run for run in paper.runs if run.setting == mobile)
+    reads = graph_of(paper).job(f"train/{run.id}").reads
+    assert reads["weights"] == "results/data/weights/mobilenet_v2.fetched.json"
 
 
 def test_a_run_that_comes_after_another_brings_it_along(root):
@@ -134,10 +138,10 @@ def test_a_run_that_comes_after_another_brings_it_along(root):
     hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
     assert focus.variant == Variant("focus", {"M": 3}) and load.predecessor(hard) == focus
     assert load.predecessor(focus) is None
-    layout = Layout(load)
-    summary = f"results/quick/runs/{focus.id}/summary.json"
-    assert layout.after_for(hard) == [summary]
-    assert layout.after_for(focus) == []
+    graph = graph_of(load)
+    assert graph.job(f"train/{hard.id}").reads["after"] == f"results/quick/runs/{focus.id}/summary.json"
+    assert f"train/{focus.id}" in graph.job(f"train/{hard.id}").inputs
+    assert graph.job(f"train/{focus.id}").reads["after"] == []
 
 
 def test_a_setting_may_have_hyperparameters_of_its_own(root):
@@ -157,9 +161,10 @@ def test_some_settings_only(root):
     assert {run.setting for run in load.runs} == {"fedfv_fmnist", "vred_cifar10", "vred_cifar100", "vred_cinic10"}
     assert load.artifacts["fedfv_table4"][2].settings == ["fedfv_fmnist"]
     assert "fedfv_table2" not in load.artifacts and "vred_table3" in load.artifacts
-    layout = Layout(load)
-    assert not any("stackoverflow" in path for path in layout.tunings())
-    assert not any("stackoverflow" in path for name in load.artifacts for path in layout.artifact_input_list(name))
+    graph = graph_of(load)
+    assert not any(
+        "stackoverflow" in job.name for target in ("all", "tuned") for job in graph.below(graph.wanted(target))
+    )
 
 
 def test_run_id_is_a_path():
@@ -167,7 +172,7 @@ def test_run_id_is_a_path():
 
 
 def train_spec(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
-    return spec_of(load, "train", setting, algorithm, folder) | {"seed": seed}
+    return spec_of(load, "train", setting=setting, algorithm=algorithm, variant=folder) | {"seed": seed}
 
 
 def test_a_train_spec_holds_what_the_run_depends_on(root):
@@ -211,9 +216,10 @@ def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(ro
 
 
 def test_local_optima_are_inputs_of_eagle_only(root):
-    layout = Layout(workload(root, scale="paper"))
-    assert len(layout.optima_for("eagle", "eagle_emnist_linear_a0.1", 0)) == 10
-    assert layout.optima_for("fedavg", "eagle_emnist_linear_a0.1", 0) == []
+    graph = graph_of(workload(root, scale="paper"))
+    setting = "eagle_emnist_linear_a0.1"
+    assert len(graph.job(f"train/{setting}/eagle/lambda=1.0/seed0").reads["optima"]) == 10
+    assert graph.job(f"train/{setting}/fedavg/default/seed0").reads["optima"] == []
 
 
 def test_calibration_points_are_settings_of_their_own(root):
@@ -262,11 +268,11 @@ def test_a_choice_depends_on_the_grid_runs_of_its_algorithm_only(root):
 
 
 def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
-    layout = Layout(workload(root, artifacts=["vred_table4", "vred_table5"]))
-    assert layout.workload.runs == []
-    choices = {path for path in layout.artifact_input_list("vred_table4") if "/tuned/" in path}
+    graph = graph_of(workload(root, artifacts=["vred_table4", "vred_table5"]))
+    assert graph.workload.runs == []
+    choices = set(graph.job("table/vred/table4").reads["tuned"])
     assert len(choices) == 4 * 8 and "results/quick/tuned/vred_cifar10/afl.json" in choices
-    assert set(layout.compared()) >= choices
+    assert set(graph.job("comparison").reads["results"]) >= choices
 
 
 def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
@@ -274,11 +280,11 @@ def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
     run = plain.run("vred_cifar10", "term", "alpha=0.01", 0)
     spec = train.spec_of_run(plain, run)
     assert spec["learning_rate"] == 0.01 and "tuned" not in spec
-    assert Layout(plain).tuned_for(run) == []
+    assert graph_of(plain).job(f"train/{run.id}").reads["tuned"] == []
     assert run.variant not in tuned.variants["vred_cifar10"]
     run = tuned.run("vred_cifar10", "term", "alpha=0.01+tuned", 0)
     assert train.spec_of_run(tuned, run)["tuned"] == "all"
-    assert Layout(tuned).tuned_for(run) == ["results/paper/tuned/vred_cifar10/term.json"]
+    assert graph_of(tuned).job(f"train/{run.id}").reads["tuned"] == "results/paper/tuned/vred_cifar10/term.json"
     # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
     assert train.spec_of_run(tuned, tuned.run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
     assert Variant("fedfv", {"alpha": 0.0, "tau": 0}) in tuned.variants["fedfv_cifar10_order"]
@@ -321,12 +327,11 @@ def test_declarations_come_without_torch():
     code = (
         "import sys; sys.path.insert(0, 'src')\n"
         "import yaml; from pathlib import Path\n"
-        "from fairfl.experiments.workload import load_workload; from fairfl.workflow.paths import Layout\n"
-        "from fairfl.workflow.graph import Graph; from fairfl.workflow.rerun import Rerun\n"
-        "from fairfl.runtime import ownership\n"
-        "load = load_workload(Path('.'), yaml.safe_load(open('config.yaml')))\n"
-        "graph = Graph(Layout(load)); Rerun(graph).verdict(f'runs/{load.runs[0].id}')\n"
-        "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow', 'sklearn'} & set(sys.modules)\n"
+        "import snakemake.api; before = set(sys.modules)\n"
+        "from fairfl.workflow.rerun import Rerun; from fairfl.workflow import snakemake\n"
+        "graph = snakemake.parsed(Path('.'), yaml.safe_load(open('config.yaml')))['graph']\n"
+        "Rerun(graph).verdict('page')\n"
+        "heavy = {'torch', 'pandas', 'matplotlib', 'pyarrow', 'sklearn'} & (set(sys.modules) - before)\n"
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[3])

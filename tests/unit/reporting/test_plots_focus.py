@@ -13,9 +13,9 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow.paths import Layout
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn
+from tests.workflow.graphs import graph_of
 
 SETTING = "rotated"
 TITLES = {"fedavg": "FedAvg", "focus": "FOCUS", "afl": "AFL"}
@@ -224,7 +224,7 @@ def test_only_what_a_plot_needs_is_made_first(root, plot, kinds):
         "x",
         Artifact(kind="figure", title="", caption="", plot=plot, settings=settings),
     )
-    files = Layout(workload).artifact_inputs("eagle_x")
+    files = graph_of(workload).job("figure/eagle/x").parsed["files"]
     assert set(files) == kinds and all(settings == list(files[kind]) for kind in kinds - {"reported"})
 
 

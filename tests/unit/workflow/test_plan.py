@@ -15,9 +15,8 @@ from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
 from fairfl.runtime import records
 from fairfl.workflow import plan
-from fairfl.workflow.graph import Graph
-from fairfl.workflow.paths import Layout
 from fairfl.workflow.rerun import Rerun
+from tests.workflow.graphs import graph_of
 
 
 def configuration(root, **more):
@@ -31,14 +30,14 @@ class Stored:
 
     def __init__(self, root):
         self.root = root
-        self.graph = Graph(Layout(load_workload(root, configuration(root))))
-        runs = {run.id: f"runs/{run.id}" for run in self.graph.workload.runs}
+        self.graph = graph_of(load_workload(root, configuration(root)))
+        runs = {run.id: f"train/{run.id}" for run in self.graph.workload.runs}
         self.eagle = next(name for run, name in runs.items() if "/eagle/lambda=1.0/" in run)
         self.fedavg = next(name for run, name in runs.items() if "/fedavg/" in run)
         self.setting = self.eagle.split("/")[1]
-        self.partition = f"partitions/{self.setting}/seed0"
+        self.partition = f"partition/{self.setting}/seed0"
         (self.data,) = self.graph.job(self.partition).inputs
-        self.optima = [name for name in self.graph.job(self.eagle).inputs if name.startswith("optima/")]
+        self.optima = [name for name in self.graph.job(self.eagle).inputs if name.startswith("local_optimum/")]
 
     def why(self, name=None, **options):
         return Rerun(self.graph, **options).verdict(name or self.eagle).reason
@@ -71,7 +70,8 @@ class Stored:
 @pytest.fixture(scope="module")
 def everything(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("plan")
-    (folder / "papers").symlink_to(root / "papers")
+    for name in ("papers", "config.yaml"):
+        (folder / name).symlink_to(root / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         finish(Stored(root).graph)
@@ -87,10 +87,10 @@ def stored(root, everything, tmp_path, monkeypatch):
 
 # -- nothing --------------------------------------------------------------------------------------
 def test_fresh_results_are_up_to_date(stored):
-    *lines, total = plan.lines(stored.graph.workload)
+    *lines, total = plan.lines(stored.graph)
     runs = stored.graph.workload.runs
-    assert sorted(lines) == sorted(f"keep  runs/{run.id}  up to date" for run in runs)
-    assert len(runs) > 3 and total == f"0 of {len(runs)} runs and 0 other jobs would run at scale quick"
+    assert sorted(lines) == sorted(f"keep  train/{run.id}  up to date" for run in runs)
+    assert len(runs) > 3 and total == f"0 of {len(runs)} train and 0 other jobs would run at scale quick"
 
 
 def test_times_of_files_do_not_matter(stored):
@@ -111,7 +111,7 @@ def test_an_edited_module_is_named_and_what_depends_on_the_job_runs(stored):
     stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.algorithms.eagle": "0"}))
     assert stored.why() == "edited fairfl.algorithms.eagle"
     assert stored.planned() == stored.readers(stored.eagle)
-    tidy = f"tidy/{stored.setting}"
+    tidy = f"collect/{stored.setting}"
     assert stored.why(tidy) == f"{stored.eagle}, which it reads, runs: edited fairfl.algorithms.eagle"
     assert tidy in stored.planned() and "page" in stored.planned() and stored.fedavg not in stored.planned()
 
@@ -192,7 +192,7 @@ def test_a_repair_that_came_out_different_is_followed_by_its_readers(stored):
     record = records.read(stored.graph.record(stored.eagle))
     outputs = list(map(Path, stored.graph.job(stored.eagle).outputs))
     records.write(Path(stored.graph.record(stored.eagle)), record["spec"], record["inputs"], outputs)
-    tidy = f"tidy/{stored.setting}"
+    tidy = f"collect/{stored.setting}"
     assert stored.planned() == stored.readers(tidy)
     assert stored.why(tidy) == f"{stored.eagle}, which it reads, has come out different"
 
@@ -205,12 +205,12 @@ def test_jobs_nearest_above(stored):
     stored.edit(stored.eagle, lambda spec: spec.update(rounds=0))
     rerun = Rerun(stored.graph)
     assert rerun.nearest(stored.eagle) == [stored.data]
-    assert rerun.nearest(f"tidy/{stored.setting}") == [stored.data, stored.eagle]
+    assert rerun.nearest(f"collect/{stored.setting}") == [stored.data, stored.eagle]
 
 
 def test_another_selection_of_arms_says_which(stored, root):
-    stored.graph = Graph(Layout(load_workload(root, configuration(root, algorithms=["fedavg"]))))
-    why = stored.why(f"tidy/{stored.setting}")
+    stored.graph = graph_of(load_workload(root, configuration(root, algorithms=["fedavg"])))
+    why = stored.why(f"collect/{stored.setting}")
     assert "runs: no longer {" in why and "eagle" in why and "fedavg" not in why
     assert stored.why(stored.fedavg) == ""
 
@@ -222,20 +222,20 @@ def clustered(stored, root):
     load = load_workload(root, configuration(root))
     two = {"surrogate": Surrogate(clusters=2)}
     load.settings[stored.setting] = load.settings[stored.setting].model_copy(update=two)
-    stored.graph = Graph(Layout(load))
+    stored.graph = graph_of(load)
     finish(stored.graph)
-    return [f"surrogates/{stored.setting}/seed0/cluster{c}" for c in range(2)]
+    return [f"surrogate/{stored.setting}/seed0/cluster{c}" for c in range(2)]
 
 
 def test_surrogates_are_planned_beside_the_runs_which_do_not_need_them(stored, clustered):
-    text = plan.lines(stored.graph.workload)
+    text = plan.lines(stored.graph)
     runs = len(stored.graph.workload.runs)
-    assert text[-1] == f"0 of {runs} runs and 0 of 2 surrogates and 0 other jobs would run at scale quick"
+    assert text[-1] == f"0 of {runs} train and 0 of 2 surrogate and 0 other jobs would run at scale quick"
     stored.edit(clustered[1], lambda spec: spec["surrogate"].update(every=99))
     every = stored.graph.workload.settings[stored.setting].local_epochs
     assert stored.why(clustered[1]) == f"surrogate.every: 99 -> {every}"
     assert stored.planned() == stored.readers(clustered[1]) and stored.eagle not in stored.planned()
-    assert f"run   {clustered[1]}  surrogate.every: 99 -> {every}" in plan.lines(stored.graph.workload)
+    assert f"run   {clustered[1]}  surrogate.every: 99 -> {every}" in plan.lines(stored.graph)
 
 
 # -- torch ----------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
     said = []
     assert stored.planned(say=said.append) == set()
     assert len(said) == 2 and all("other_torch: keep" in line and version("torch") in line for line in said)
-    *_, one, two, total = plan.lines(stored.graph.workload)
+    *_, one, two, total = plan.lines(stored.graph)
     here = version("torch")
     assert one == f"note: 2 results were made with torch 1.0, here is {here}: kept (other_torch: keep)"
     assert two == f"note: 1 results were made with torch 2.0, here is {here}: kept (other_torch: keep)"
@@ -258,36 +258,36 @@ def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
 def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
     Path(stored.graph.record(stored.eagle)).unlink()
     stored.output(stored.eagle).unlink()
-    before = sorted(map(str, Path().rglob("*")))
+    before = sorted(map(str, Path().glob("[!.]*/**/*")))
     plan.main(["--config", json.dumps(configuration(root)), "--root", str(root)])
     out = capsys.readouterr().out
     assert f"run   {stored.eagle}  never finished\n" in out
     assert f"keep  {stored.fedavg}  up to date\n" in out
-    assert sorted(map(str, Path().rglob("*"))) == before
+    assert sorted(map(str, Path().glob("[!.]*/**/*"))) == before
 
 
 # -- raw files ------------------------------------------------------------------------------------
 def test_raw_files_that_are_lost_are_fetched_again_if_data_must_be_prepared(stored, root, monkeypatch):
     config = configuration(root, artifacts=["eagle_table1"], scale="small")
-    stored.graph = Graph(Layout(load_workload(root, config)))
+    stored.graph = graph_of(load_workload(root, config))
     finish(stored.graph)
-    prepare = "data/mnist"
+    prepare, fetch = "prepare/mnist", "fetch/mnist"
     raw = Path("data/mnist/images.gz")
-    marker = stored.output(f"{prepare}.fetched")
+    marker = stored.output(fetch)
     marker.write_text(json.dumps({"dataset": "mnist", "files": [{"path": "mnist/images.gz", "bytes": 3}]}))
-    path = Path(stored.graph.record(f"{prepare}.fetched"))
+    path = Path(stored.graph.record(fetch))
     records.write(path, records.read(path)["spec"], {}, [marker])
     path = Path(stored.graph.record(prepare))
-    fetched = stored.graph.record(f"{prepare}.fetched")
+    fetched = stored.graph.record(fetch)
     raw_files = records.read(fetched)
     inputs = {fetched: [raw_files["fingerprint"], records.results_hash(raw_files)]}
     records.write(path, records.read(path)["spec"], inputs, [stored.output(prepare)])
     assert stored.planned() == set()  # prepared data do without raw files
     stored.output(prepare).unlink()
-    assert stored.planned() == {prepare, f"{prepare}.fetched"}
-    assert stored.why(f"{prepare}.fetched") == f"{raw} is missing or damaged"
+    assert stored.planned() == {prepare, fetch}
+    assert stored.why(fetch) == f"{raw} is missing or damaged"
     raw.parent.mkdir(parents=True)
     raw.write_text("abc")
     assert stored.planned() == {prepare}
     raw.write_text("ab")
-    assert stored.planned() == {prepare, f"{prepare}.fetched"}
+    assert stored.planned() == {prepare, fetch}

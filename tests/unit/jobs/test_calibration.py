@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairfl.jobs import calibrate
+from fairfl.jobs import calibration
 
 SPEC = {
     "name": "rate",
@@ -27,7 +27,7 @@ SPEC = {
 
 
 def compare(final, **changes):
-    return calibrate.compare(calibrate.Spec(**SPEC | changes), final)
+    return calibration.compare(calibration.Spec(**SPEC | changes), final)
 
 
 def tidy(values, algorithm="fedavg"):
@@ -85,7 +85,7 @@ def test_the_command_names_the_best_point_and_writes_the_same_bytes_again(tmp_pa
     for name in ("a", "b"):
         csv, md = tmp_path / name / "rate.csv", tmp_path / name / "rate.md"
         files = [str(tmp_path / f"{n}.csv") for n in range(3)]
-        calibrate.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--csv", str(csv), "--md", str(md)])
+        calibration.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--csv", str(csv), "--md", str(md)])
         made.append((csv.read_bytes(), md.read_bytes()))
     assert made[0] == made[1]
     text = made[0][1].decode()

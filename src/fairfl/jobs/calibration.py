@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.calibrate: compare a grid of FedAvg runs with the paper's FedAvg and name the best point.
+"""python -m fairfl.jobs.calibration: compare a grid of FedAvg runs with the paper's FedAvg and name the best point.
 
 Only FedAvg is looked at: tuning an unstated fact on a paper's own method would fit the answer to the claim.
 """
@@ -90,7 +90,7 @@ def markdown(spec: Spec, table: "pd.DataFrame") -> str:
 def main(argv: list[str] | None = None) -> None:
     import pandas as pd
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.calibrate", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.calibration", description=__doc__)
     job.arguments(parser)
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--csv", required=True, type=Path)

@@ -1,0 +1,134 @@
+"""All that touches parts of Snakemake which it does not promise to keep; tests/workflow/test_snakemake.py names each.
+
+What must run is decided by fairfl.workflow.rerun, from records beside the results. Snakemake's own way (times of files,
+and parameters that it keeps in .snakemake/) runs too much after a copy or a checkout, and too little where that folder
+is missing. So, once, before Snakemake builds its DAG, jobs that must run are forced as `--forcerun` does, with their
+files among the targets; the files that others read are `ancient`, and profiles switch off the rest.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from snakemake.io import ancient, strip_wildcard_constraints, unpack
+from snakemake.iocontainers import InputFiles
+
+from fairfl.workflow.graph import Graph, Rule
+
+if TYPE_CHECKING:
+    from snakemake.workflow import Workflow
+
+    from fairfl.workflow.rerun import Rerun
+
+_CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
+
+
+def rules(workflow: "Workflow") -> list[Rule]:
+    """All rules, as they were parsed."""
+    return [_rule(rule) for rule in workflow.rules]
+
+
+def _rule(rule: Any) -> Rule:
+    inputs = []
+    for number, (name, item) in enumerate(rule.input._allitems()):
+        paths = item if callable(item) or isinstance(item, str) else list(map(str, item))
+        inputs.append((name or f"input{number}", str(paths) if isinstance(paths, str) else _function(paths)))
+    patterns = [str(path) for path in [*rule.output, *rule.log]]
+    return Rule(
+        rule.name,
+        tuple(strip_wildcard_constraints(str(path)) for path in rule.output),
+        tuple(inputs),
+        strip_wildcard_constraints(str(rule.log[0])) if rule.log else "",
+        getattr(rule.params, "checkpoint", ""),
+        {key: value.strip() for pattern in patterns for key, value in _CONSTRAINED.findall(pattern)},
+    )
+
+
+def _function(paths: Any) -> Callable[[Any], Any]:
+    return paths if callable(paths) else lambda _: paths
+
+
+def graph_of(workflow: "Workflow", workload: Any) -> Graph:
+    """The graph of the rules that were parsed so far."""
+    return Graph(workload, rules(workflow), workflow.pathvars.apply)
+
+
+def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """What the Snakefile below `root` defines under this configuration; nothing is planned or run."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.types import ConfigSettings, OutputSettings, Quietness, ResourceSettings
+
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(config=config),
+            snakefile=root / "Snakefile",
+        )._workflow
+        return workflow.globals
+
+
+def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
+    """Let Snakemake run the jobs that must run. On the nodes of a cluster nothing is decided."""
+    forced_by_user = False
+
+    def inputs(wildcards: Any, rule: str) -> dict[str, Any]:
+        """What Snakemake is to know of a job's input."""
+        job = graph.job(_name(graph, rule, wildcards))
+        if not workflow.is_main_process:
+            return {name: ancient(paths) for name, paths in job.reads.items()}
+        if rerun.verdict(job.name).reason:
+            # Snakemake looks at a job below one that runs only if it reads a file of that one.
+            return job.reads | {"above": [graph.job(name).outputs[0] for name in rerun.nearest(job.name)]}
+        if forced_by_user:
+            return {name: ancient(paths) for name, paths in job.reads.items()}
+        # Snakemake runs what reads a lost file when that is made again, though it be the same.
+        return {name: ancient(_existing(paths)) for name, paths in job.reads.items()}
+
+    def prepare(*arguments: Any, **options: Any) -> None:
+        nonlocal forced_by_user
+        settings = workflow.dag_settings
+        forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
+        if workflow.is_main_process:
+            names = [name for target in _targets(workflow) for name in _wanted(graph, target)]
+            must = [job.outputs[0] for job in graph.below(names) if rerun.verdict(job.name).reason]
+            settings.forcerun = frozenset({*settings.forcerun, *must})
+        original(*arguments, **options)
+
+    for rule in workflow.rules:
+        if rule.output:
+            rule._input, rule.input_modifier = InputFiles(), rule.output_modifier
+            rule.set_input(unpack(lambda wildcards, rule=rule.name: inputs(wildcards, rule)))
+    original, workflow._prepare_dag = workflow._prepare_dag, prepare
+
+
+def _name(graph: Graph, rule: str, wildcards: Any) -> str:
+    name = graph.producer(graph.rules[rule].outputs[0].format_map(dict(wildcards.items())))
+    assert name is not None  # the path was made from the rule's own pattern
+    return name
+
+
+def _targets(workflow: "Workflow") -> Iterable[str]:
+    """Rules and files that the user asks for, or the default."""
+    settings = workflow.dag_settings
+    default = [] if settings.targets or settings.target_jobs else [workflow.default_target]
+    return filter(None, [*settings.targets, *default, *settings.forcerun, *settings.until])
+
+
+def _wanted(graph: Graph, target: str) -> list[str]:
+    """Jobs that a target asks for; none if there are no such jobs, which Snakemake reports."""
+    try:
+        path = target if target in graph.rules or os.path.isabs(target) else os.path.relpath(target)
+        return [job.name for job in graph.below(graph.wanted(path))]
+    except (KeyError, ValueError):
+        return []
+
+
+def _existing(paths: list[str] | str) -> list[str]:
+    return [path for path in ([paths] if isinstance(paths, str) else paths) if os.path.exists(path)]
+
+
+def runs_any(workflow: "Workflow", *names: str) -> bool:
+    """True if a job of one of these rules is about to run."""
+    return any(job.rule.name in names for job in workflow.dag.needrun_jobs())
