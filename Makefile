@@ -43,10 +43,11 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
-lint: $(READY)  ## ruff, mypy, snakefmt, codespell, snakemake --lint
+lint: $(READY)  ## ruff, mypy, import-linter, snakefmt, codespell, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/codespell
 	$(BIN)/snakemake --lint

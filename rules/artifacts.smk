@@ -19,7 +19,9 @@ def of_settings(pattern, *needs, only=lambda setting: True):
             return None
         return {
             setting: pattern.format(
-                setting=setting, seed=(seed := workload.settings[setting].seeds[0]), key=workload.prepared(setting, seed)
+                setting=setting,
+                seed=(seed := workload.settings[setting].seeds[0]),
+                key=workload.prepared(setting, seed),
             )
             for setting in filter(only, artifact.settings)
         }

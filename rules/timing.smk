@@ -4,12 +4,20 @@
 def first_data(wc):
     """Data of the first seed, if there is a variant to train."""
     seed = workload.settings[wc.setting].seeds[0]
-    return f"<data>/{workload.prepared(wc.setting, seed)}.safetensors" if wc.setting in workload.timed_variants else []
+    return (
+        f"<data>/{workload.prepared(wc.setting, seed)}.safetensors"
+        if wc.setting in workload.timed_variants
+        else []
+    )
 
 
 def first_partition(wc):
     seed = workload.settings[wc.setting].seeds[0]
-    return f"<results>/partitions/{wc.setting}/seed{seed}.parquet" if wc.setting in workload.timed_variants else []
+    return (
+        f"<results>/partitions/{wc.setting}/seed{seed}.parquet"
+        if wc.setting in workload.timed_variants
+        else []
+    )
 
 
 rule timing:

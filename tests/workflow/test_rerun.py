@@ -217,7 +217,9 @@ def entries(name: str) -> list[str]:
         return ["fairfl.jobs.figure", f"fairfl.reporting.plots.{PLOTS[name]}"]
     return {
         "partition": lambda: ["fairfl.jobs.partition", f"fairfl.partition.{partitioner}"],
-        "local_optimum": lambda: ["fairfl.jobs.local_optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only"],
+        "local_optimum": lambda: [
+            "fairfl.jobs.local_optimum", f"fairfl.models.{model}", "fairfl.algorithms.local_only",
+        ],
         "surrogate": lambda: ["fairfl.jobs.surrogate", f"fairfl.models.{model}"],
         "train": lambda: ["fairfl.jobs.train", f"fairfl.models.{model}", f"fairfl.algorithms.{rest[1]}"],
         "timing": lambda: [
@@ -241,7 +243,8 @@ def test_the_model_knows_every_job(every, imports):
     """Otherwise the cases below would assert less than they seem to."""
     kinds = {name.split("/")[0] for name in every}
     assert kinds == {
-        "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "tune", "timing", "table", "figure", *SUMMARY,
+        "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "tune", "timing", "table", "figure",
+        *SUMMARY,
     }  # fmt: skip
     assert len(every) == 69 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
         LINEAR, SYNTHETIC, FASHION, *POINTS,

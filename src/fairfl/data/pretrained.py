@@ -18,6 +18,7 @@ from fairfl.runtime.errors import FairflError
 
 BERT = "bert-base-uncased"
 
+KEY = "weights/"  # begins the keys of published weights among the files to fetch; others are of data sets
 CONFIG, VOCABULARY, WEIGHTS = FILES = ("config.json", "vocab.txt", "model.safetensors")
 
 DATA_FOLDER = "FAIRFL_DATA_FOLDER"

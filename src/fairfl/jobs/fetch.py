@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 HASHED = False  # files are known by their checksums, whichever code has fetched them
-WEIGHTS = "weights/"  # begins the key of published weights; others are of data sets
 
 
 def spec(workload: Workload, key: str) -> dict[str, Any]:
     """Which files are wanted; not where they are looked for."""
-    if key.startswith(WEIGHTS):
-        return {"weights": pretrained.PUBLISHED[key.removeprefix(WEIGHTS)]._asdict()}
+    if key.startswith(pretrained.KEY):
+        return {"weights": pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]._asdict()}
     data = workload.prepared_by(key)[0]
     files = registry.files(data.name, data.options)
     return {"dataset": data.name, "files": {file.relative(data.name): [*file.sha256, file.md5] for file in files}}

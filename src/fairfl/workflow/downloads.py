@@ -6,7 +6,6 @@ from fairfl.data import pretrained
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Workload
-from fairfl.jobs.fetch import WEIGHTS
 from fairfl.runtime.fingerprint import canonical
 
 
@@ -19,8 +18,8 @@ def published_weights(workload: Workload, setting: str) -> str | None:
 
 def requested(workload: Workload, key: str) -> str:
     """Command-line options that say which files are wanted."""
-    if key.startswith(WEIGHTS):
-        return f"--weights {key.removeprefix(WEIGHTS)}"
+    if key.startswith(pretrained.KEY):
+        return f"--weights {key.removeprefix(pretrained.KEY)}"
     data = workload.prepared_by(key)[0]
     return f"--dataset {data.name} --options {shlex.quote(canonical(data.options))}"
 

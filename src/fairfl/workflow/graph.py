@@ -6,8 +6,8 @@
 4. With these, the rule's input gives the files that a job reads, and their producers the jobs that it needs.
 5. What a job computes from is `spec(workload, ...)` of fairfl.jobs.<rule>, with wildcards as arguments, and code.
 
-A job is named like its log, which begins with its rule: `train/<setting>/<algorithm>/<variant>/seed0`, `table/eagle/table1`.
-Its record (fairfl.runtime.records) has the same name, in the folder `records` beside `logs`.
+A job is named like its log, which begins with its rule: `table/eagle/table1` for instance. Its record
+(fairfl.runtime.records) has the same name, in the folder `records` beside `logs`.
 """
 
 import hashlib
@@ -200,8 +200,8 @@ class Graph:
             spec["reported"] = contents(project)
         before = tuple(dict.fromkeys(filter(None, producers.values())))
         outputs = tuple(pattern.format_map(wildcards) for pattern in rule.outputs)
-        paths = (pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint))
-        return Job(name, rule.name, canonical(spec), before, reads, outputs, *paths)
+        record, checkpoint = (pattern.format_map(wildcards) for pattern in (rule.record, rule.checkpoint))
+        return Job(name, rule.name, canonical(spec), before, reads, outputs, record, checkpoint)
 
     def _spec(self, rule: str, words: dict[str, str], files: dict[str, dict[str, str]]) -> dict[str, Any]:
         """Thousands of specs differ in numbers only: the rest is made once."""

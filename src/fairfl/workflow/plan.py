@@ -30,9 +30,9 @@ def lines(graph: Graph) -> list[str]:
             others += bool(why)
         if why or job.checkpoint:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
-    for torch, count in sorted(rerun.others.items()):
+    for torch, results in sorted(rerun.others.items()):
         text.append(
-            f"note: {count} results were made with torch {torch}, here is {rerun.torch}: kept (other_torch: keep)"
+            f"note: {results} results were made with torch {torch}, here is {rerun.torch}: kept (other_torch: keep)"
         )
     total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
