@@ -11,6 +11,7 @@ configfile: "config.yaml"
 
 
 include: "rules/common.smk"
+include: "rules/inputs.smk"
 include: "rules/data.smk"
 include: "rules/partition.smk"
 include: "rules/optima.smk"

@@ -62,29 +62,6 @@ def job_options(wildcards, output):
     return graph.options(graph.producer(output[0]))
 
 
-def prepared_data(wc):
-    """The tensors of the setting's data set, drawn anew for each seed where the data set says so."""
-    return f"<data>/{workload.prepared(wc.setting, int(wc.seed))}.safetensors"
-
-
-def published_weights(wc):
-    """Marker of the published weights that the setting's model starts from, if it does."""
-    name = downloads.published_weights(workload, wc.setting)
-    return f"<data>/weights/{name}.fetched.json" if name else []
-
-
-def local_optima(wc):
-    """L*_k of every client, where the setting measures against them."""
-    setting = workload.settings[wc.setting]
-    clients = range(setting.clients if setting.local_optimum else 0)
-    return [f"<results>/optima/{wc.setting}/seed{wc.seed}/client{k}.json" for k in clients]
-
-
-def grid(settings):
-    """Final metrics of the points of a grid."""
-    return [f"<results>/tidy/{setting}.csv" for setting in settings]
-
-
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
 localrules:
     fetch,

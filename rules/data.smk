@@ -25,11 +25,6 @@ rule fetch:
         )
 
 
-def raw_files(wc):
-    """Marker of the raw files, for data sets that have any."""
-    return "<data>/{key}.fetched.json" if fetch.spec(workload, wc.key)["files"] else []
-
-
 rule prepare:
     """One tensor file per data set."""
     input:

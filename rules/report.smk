@@ -1,35 +1,6 @@
 # comparison, claims -> page; plan says what would run and why
 from fairfl.runtime.fingerprint import canonical
 
-
-def compared(wc):
-    """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
-    paths = set()
-    for paper, key, artifact in workload.artifacts.values():
-        for setting in artifact.settings:
-            if artifact.rows and "tidy" in artifact.origins:
-                paths.add(f"<results>/tidy/{setting}.csv")
-            if "statistics" in artifact.origins:
-                paths.add(f"<results>/partitions/{setting}/seed{workload.settings[setting].seeds[0]}.csv")
-            if "timed" in artifact.origins and setting in workload.seconds:
-                paths.add(f"<results>/timed/{setting}.json")
-        if "tuned" in artifact.origins:
-            paths |= {f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
-        if artifact.drawing and artifact.claims:
-            paths.add(f"<results>/{paper}/{key}.csv")
-    return sorted(paths)
-
-
-def reported(wc):
-    """The papers' own numbers, as far as they are written down."""
-    return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
-
-
-def summary(rule):
-    """Command of a job that reads config and papers/*.yaml itself."""
-    return job(rule, "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}")
-
-
 CONFIG = canonical(summary_spec.config(workload))
 
 

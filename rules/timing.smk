@@ -1,25 +1,6 @@
 # timing(setting): seconds of rounds, test passes and metrics on the machine at hand, all variants in turns.
 
 
-def first_data(wc):
-    """Data of the first seed, if there is a variant to train."""
-    seed = workload.settings[wc.setting].seeds[0]
-    return (
-        f"<data>/{workload.prepared(wc.setting, seed)}.safetensors"
-        if wc.setting in workload.timed_variants
-        else []
-    )
-
-
-def first_partition(wc):
-    seed = workload.settings[wc.setting].seeds[0]
-    return (
-        f"<results>/partitions/{wc.setting}/seed{seed}.parquet"
-        if wc.setting in workload.timed_variants
-        else []
-    )
-
-
 rule timing:
     input:
         data=first_data,

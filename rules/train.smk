@@ -1,26 +1,6 @@
 # train(setting, algorithm, variant, seed), all of a setting -> collect(setting)
 
 
-def optima_to_train_with(wc):
-    """The local optima, for algorithms that use them while they train (eagle)."""
-    return local_optima(wc) if "val_best" in workload.declared(wc.algorithm).measurements else []
-
-
-def run_of(wc):
-    return workload.run(wc.setting, wc.algorithm, wc.variant, int(wc.seed))
-
-
-def tuned_values(wc):
-    """The choice that a run takes its values from, if it does."""
-    return "<results>/tuned/{setting}/{algorithm}.json" if workload.tuning_of(run_of(wc)) else []
-
-
-def earlier_run(wc):
-    """Summary of the run whose memberships a run starts from, if it does."""
-    before = workload.predecessor(run_of(wc))
-    return f"<results>/runs/{before.id}/summary.json" if before else []
-
-
 rule train:
     """One training. The run id is the path below runs/."""
     input:
@@ -57,29 +37,6 @@ rule train:
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
         )
-
-
-def runs(wc):
-    """What all runs of the setting have left, and what their losses are held against."""
-    setting = workload.settings[wc.setting]
-    clusters = range(setting.surrogate.clusters if setting.surrogate else 0)
-    return [
-        *(
-            f"<results>/runs/{run.id}/{file}"
-            for run in workload.runs_of(wc.setting)
-            for file in ("metrics.parquet", "summary.json")
-        ),
-        *(
-            f"<results>/optima/{wc.setting}/seed{seed}/client{k}.json"
-            for seed in setting.seeds
-            for k in range(setting.clients if setting.local_optimum else 0)
-        ),
-        *(
-            f"<results>/surrogates/{wc.setting}/seed{seed}/cluster{cluster}.json"
-            for seed in setting.seeds
-            for cluster in clusters
-        ),
-    ]
 
 
 rule collect:

@@ -1,0 +1,190 @@
+# Which files the rules read and write, where that depends on the experiments: functions of wildcards.
+
+
+# several rules
+def prepared_data(wc):
+    """The tensors of the setting's data set, drawn anew for each seed where the data set says so."""
+    return f"<data>/{workload.prepared(wc.setting, int(wc.seed))}.safetensors"
+
+
+def published_weights(wc):
+    """Marker of the published weights that the setting's model starts from, if it does."""
+    name = downloads.published_weights(workload, wc.setting)
+    return f"<data>/weights/{name}.fetched.json" if name else []
+
+
+def local_optima(wc):
+    """L*_k of every client, where the setting measures against them."""
+    setting = workload.settings[wc.setting]
+    clients = range(setting.clients if setting.local_optimum else 0)
+    return [f"<results>/optima/{wc.setting}/seed{wc.seed}/client{k}.json" for k in clients]
+
+
+def grid(settings):
+    """Final metrics of the points of a grid."""
+    return [f"<results>/tidy/{setting}.csv" for setting in settings]
+
+
+# fetch, prepare
+def raw_files(wc):
+    """Marker of the raw files, for data sets that have any."""
+    return "<data>/{key}.fetched.json" if fetch.spec(workload, wc.key)["files"] else []
+
+
+# train, collect
+def optima_to_train_with(wc):
+    """The local optima, for algorithms that use them while they train (eagle)."""
+    return local_optima(wc) if "val_best" in workload.declared(wc.algorithm).measurements else []
+
+
+def run_of(wc):
+    return workload.run(wc.setting, wc.algorithm, wc.variant, int(wc.seed))
+
+
+def tuned_values(wc):
+    """The choice that a run takes its values from, if it does."""
+    return "<results>/tuned/{setting}/{algorithm}.json" if workload.tuning_of(run_of(wc)) else []
+
+
+def earlier_run(wc):
+    """Summary of the run whose memberships a run starts from, if it does."""
+    before = workload.predecessor(run_of(wc))
+    return f"<results>/runs/{before.id}/summary.json" if before else []
+
+
+def runs(wc):
+    """What all runs of the setting have left, and what their losses are held against."""
+    setting = workload.settings[wc.setting]
+    clusters = range(setting.surrogate.clusters if setting.surrogate else 0)
+    return [
+        *(
+            f"<results>/runs/{run.id}/{file}"
+            for run in workload.runs_of(wc.setting)
+            for file in ("metrics.parquet", "summary.json")
+        ),
+        *(
+            f"<results>/optima/{wc.setting}/seed{seed}/client{k}.json"
+            for seed in setting.seeds
+            for k in range(setting.clients if setting.local_optimum else 0)
+        ),
+        *(
+            f"<results>/surrogates/{wc.setting}/seed{seed}/cluster{cluster}.json"
+            for seed in setting.seeds
+            for cluster in clusters
+        ),
+    ]
+
+
+# timing
+def first_data(wc):
+    """Data of the first seed, if there is a variant to train."""
+    seed = workload.settings[wc.setting].seeds[0]
+    return (
+        f"<data>/{workload.prepared(wc.setting, seed)}.safetensors"
+        if wc.setting in workload.timed_variants
+        else []
+    )
+
+
+def first_partition(wc):
+    seed = workload.settings[wc.setting].seeds[0]
+    return (
+        f"<results>/partitions/{wc.setting}/seed{seed}.parquet"
+        if wc.setting in workload.timed_variants
+        else []
+    )
+
+
+# table, figure
+def ids(*kinds):
+    """Regular expression of the ids of the selected artifacts of these kinds."""
+    return "|".join(key for _, key, spec in workload.artifacts.values() if spec.kind in kinds) or "none"
+
+
+def artifact_of(wc):
+    return workload.artifacts[f"{wc.paper}_{wc.artifact}"][2]
+
+
+def of_settings(pattern, *needs, only=lambda setting: True):
+    """Function of wildcards: files of an artifact's settings, by setting, if it needs one of these kinds of files."""
+
+    def files(wc):
+        artifact = artifact_of(wc)
+        if not set(needs) & set(workload.needs(artifact)):
+            return None
+        return {
+            setting: pattern.format(
+                setting=setting,
+                seed=(seed := workload.settings[setting].seeds[0]),
+                key=workload.prepared(setting, seed),
+            )
+            for setting in filter(only, artifact.settings)
+        }
+
+    return files
+
+
+def choices(wc):
+    """What tuning chose for the rows of an artifact, by <setting>/<algorithm>."""
+    artifact = artifact_of(wc)
+    if "tuned" not in workload.needs(artifact):
+        return None
+    return {choice: f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
+
+
+def models(wc):
+    """Final models of the first seed, by run id."""
+    artifact = artifact_of(wc)
+    if "model" not in workload.needs(artifact):
+        return None
+    return {
+        run.id: f"<results>/runs/{run.id}/model.safetensors"
+        for setting in artifact.settings
+        for run in workload.runs_of(setting)
+        if run.seed == workload.settings[setting].seeds[0]
+    }
+
+
+def printed_numbers(wc):
+    """The paper's own numbers, as far as they are written down, by table."""
+    if "reported" not in workload.needs(artifact_of(wc)):
+        return None
+    return {path.stem: str(path) for path in sorted(Path("papers/reported", wc.paper).glob("*.csv"))}
+
+
+def artifact_outputs(*names):
+    """Files of these artifacts."""
+    return [
+        f"<results>/{paper}/{key}.{suffix}"
+        for paper, key, spec in map(workload.artifacts.__getitem__, names)
+        for suffix in (("csv", "pdf", "png") if spec.plot else ("csv", "md", "tex"))
+    ]
+
+
+# comparison, claims, page
+def compared(wc):
+    """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
+    paths = set()
+    for paper, key, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if artifact.rows and "tidy" in artifact.origins:
+                paths.add(f"<results>/tidy/{setting}.csv")
+            if "statistics" in artifact.origins:
+                paths.add(f"<results>/partitions/{setting}/seed{workload.settings[setting].seeds[0]}.csv")
+            if "timed" in artifact.origins and setting in workload.seconds:
+                paths.add(f"<results>/timed/{setting}.json")
+        if "tuned" in artifact.origins:
+            paths |= {f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
+        if artifact.drawing and artifact.claims:
+            paths.add(f"<results>/{paper}/{key}.csv")
+    return sorted(paths)
+
+
+def reported(wc):
+    """The papers' own numbers, as far as they are written down."""
+    return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
+
+
+def summary(rule):
+    """Command of a job that reads config and papers/*.yaml itself."""
+    return job(rule, "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}")
