@@ -41,7 +41,8 @@ def test_adding_an_algorithm(project, root):
     merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/eagle.yaml"]))
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
-    planned = {name for name in project.planned() if "/runs/" in name or "/optima/" in name or "/partitions/" in name}
+    rules = "/train/", "/local_optimum/", "/partition/"
+    planned = {name for name in project.planned() if any(rule in name for rule in rules)}
     assert planned == {"tiny/logs/train/eagle_emnist_linear_a0.1/power_of_choice/default/seed0.log"}
     project.snakemake("eagle_table1")
     table = (project.folder / "results/tiny/eagle/table1.md").read_text()
