@@ -350,12 +350,12 @@ def test_what_is_no_request_does_not_harm_the_server(server):
 @pytest.mark.parametrize(
     ("preload", "reason"),
     [
-        ("server.ENTRIES = ('nothing',)", "ModuleNotFoundError: No module named 'fairfl.jobs.nothing'"),
+        ("server.LIBRARIES = ('nothing',)", "ModuleNotFoundError: No module named 'nothing'"),
         ("threading.Thread(target=time.sleep, args=[9], daemon=True).start()", "the imports have started 1 threads"),
     ],
 )
 def test_a_server_that_cannot_be_ready_says_so_and_jobs_start_plainly(capfd, preload, reason):
-    setup = "import threading, time; from fairfl.runtime.warm_start import server; server.ENTRIES = server.FOLDERS = ()"
+    setup = "import threading, time; from fairfl.runtime.warm_start import server; server.modules = list"
 
     class Broken(launch.Server):
         command = [sys.executable, "-c", f"{setup}; {preload}; server.main()"]

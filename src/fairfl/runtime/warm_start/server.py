@@ -22,28 +22,34 @@ import sys
 import time
 from typing import NoReturn, cast
 
+import fairfl
 from fairfl.runtime import cli
 from fairfl.runtime.warm_start import STARTED, identity
 
-# Jobs of which there are many, and the files that they look up by name. Others import the rest themselves.
-ENTRIES = (
-    "train", "local_optimum", "surrogate", "partition", "prepare", "collect", "table", "figure"
-)  # fmt: skip
-FOLDERS = ("algorithms", "modifiers", "models", "partition", "data", "reporting", "reporting.tables", "reporting.plots")
-LIBRARIES = ("matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf")  # imported when a figure is saved
+# Packages that no job runs, or that a job has from the server itself.
+OTHERS = ("runtime", "workflow")
+# What jobs import only when they save.
+LIBRARIES = (
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf",
+    "pyarrow.parquet",
+    "safetensors.torch",
+)
 GRACE = 5.0  # seconds between asking a job to end and killing it
 # Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
 SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torch.default_generator.seed()}
 PR_SET_PDEATHSIG = 1
 
 
+def modules() -> list[str]:
+    """All modules that a job may run."""
+    names = [module.name for module in pkgutil.walk_packages(fairfl.__path__, "fairfl.")]
+    return [name for name in names if name.split(".")[1] not in OTHERS]
+
+
 def preload(workflow: int, *libraries: str) -> None:
     """Import what jobs need, and these libraries, as long as the workflow lives."""
-    names = [f"fairfl.jobs.{name}" for name in ENTRIES]
-    for folder in FOLDERS:
-        package = importlib.import_module(f"fairfl.{folder}")
-        names += [module.name for module in pkgutil.iter_modules(package.__path__, f"fairfl.{folder}.")]
-    for name in [*names, *LIBRARIES, *libraries]:
+    for name in [*modules(), *LIBRARIES, *libraries]:
         if not select.select([workflow], [], [], 0)[0]:
             importlib.import_module(name)
     gc.collect()

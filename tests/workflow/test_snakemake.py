@@ -1,0 +1,80 @@
+"""Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
+
+import inspect
+
+import pytest
+from snakemake import api, io, iocontainers, workflow
+from snakemake.rules import Rule
+from snakemake.settings.types import DAGSettings
+
+from fairfl.experiments.workload import load_workload
+from fairfl.workflow import snakemake
+from tests.workflow.graphs import graph_of
+
+DAG, Workflow = workflow.DAG, workflow.Workflow
+
+
+@pytest.fixture(scope="module")
+def graph(root):
+    return graph_of(load_workload(root, {"scale": "quick", "papers": ["eagle"], "artifacts": ["eagle_table1"]}))
+
+
+def test_workflow_prepare_dag_is_where_targets_and_forced_files_are_read():
+    source = inspect.getsource(Workflow._prepare_dag)
+    assert "self.dag_settings.forcerun" in source and "targetfiles" in source and "DAG(" in source
+    for method in (Workflow.execute, Workflow.printdag, Workflow.summary, Workflow.delete_output):
+        assert "_prepare_dag(" in inspect.getsource(method)
+
+
+def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
+    settings = DAGSettings()
+    settings.forcerun = frozenset({"x"})
+    assert settings.forcerun == {"x"}
+    for name in ("targets", "target_jobs", "forceall", "forcetargets", "until"):
+        assert not getattr(settings, name)
+
+
+@pytest.mark.parametrize(
+    "name", ["is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "exec_mode"]
+)
+def test_workflow_has(name):
+    assert hasattr(Workflow, name) or f"self.{name}" in inspect.getsource(Workflow)
+
+
+@pytest.mark.parametrize("name", ["set_input", "input", "output", "log", "params", "name"])
+def test_rule_has(name):
+    assert hasattr(Rule, name)
+
+
+def test_rule_keeps_its_input_and_modifiers_where_they_are_replaced():
+    source = inspect.getsource(Rule)
+    assert "self._input = InputFiles()" in source and "self.input_modifier = " in source
+    assert "self.output_modifier = " in source and hasattr(iocontainers.Namedlist, "_allitems")
+
+
+def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
+    source = inspect.getsource(DAG.update_needrun)
+    assert "self.forcefiles.isdisjoint(job.output)" in source
+    assert "f.is_ancient and await f.exists()" in source  # what a job that need not run is told apart by
+    assert "needrun_jobs" in dir(DAG)
+
+
+def test_patterns_keep_their_constraints(graph):
+    assert io.strip_wildcard_constraints(r"a/{seed,\d+}/{x}") == "a/{seed}/{x}"
+    rule = graph.rules["train"]
+    assert rule.constraints["seed"] == r"\d+" and rule.constraints["algorithm"] == "[a-z0-9_]+"
+    assert rule.outputs[1] == "results/quick/runs/{setting}/{algorithm}/{variant}/seed{seed}/summary.json"
+
+
+def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
+    names = [name for name, _ in graph.rules["train"].inputs]
+    assert names == ["data", "partition", "weights", "optima", "tuned", "after"]
+    assert graph.rules["train"].checkpoint.endswith("/checkpoint.pt") and not graph.rules["partition"].checkpoint
+    paths = dict(graph.rules["page"].inputs)["artifacts"](None)
+    assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
+
+
+def test_the_api_parses_without_planning(root):
+    assert "globals" in inspect.getsource(snakemake.parsed)
+    source = inspect.getsource(api.WorkflowApi)
+    assert "def _workflow(self):" in source and "workflow.include(" in source
