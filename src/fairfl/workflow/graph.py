@@ -17,7 +17,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,7 +41,7 @@ class Rule:
     inputs: tuple[tuple[str, str | Callable[[Any], Paths]], ...]  # (name, pattern or function of wildcards)
     log: str = ""
     checkpoint: str = ""
-    constraints: Mapping[str, str] = None  # type: ignore[assignment]
+    constraints: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def matchers(self) -> list[tuple[str, re.Pattern[str]]]:
