@@ -11,7 +11,6 @@ puts in their place.
 """
 
 import ast
-import builtins
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,11 @@ from fairfl.experiments.plugins import PACKAGE, known
 from fairfl.runtime.validation import SpecError, check, nearest
 
 _CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}
+# What a constant may call besides.
+_BUILT_IN = (
+    "bool", "dict", "float", "frozenset", "int", "len", "list", "max", "min", "range", "set", "sorted", "str", "sum",
+    "tuple",
+)  # fmt: skip
 
 
 @cache
@@ -107,7 +111,7 @@ def _is_literal(value: ast.expr) -> bool:
 def _declared(tree: ast.Module) -> list[ast.stmt]:
     """Cheap imports, the class `Config`, and the upper-case constants that are made from these alone."""
     kept: list[ast.stmt] = []
-    known = set(dir(builtins))
+    known = set(_BUILT_IN)
     for node in tree.body:
         if isinstance(node, ast.ImportFrom | ast.Import):
             modules = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

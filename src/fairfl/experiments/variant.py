@@ -221,3 +221,21 @@ def _level(value: Value) -> Level:
     """What a value is compared by: a number, also if a text reads as one, else the word."""
     number = _value(value) if isinstance(value, str) else value
     return (True, number) if isinstance(number, str) else (False, number)
+
+
+@dataclass(frozen=True, order=True)
+class Run:
+    """setting x variant x seed: one training job."""
+
+    setting: str
+    variant: Variant
+    seed: int
+
+    @property
+    def algorithm(self) -> str:
+        return self.variant.algorithm
+
+    @property
+    def id(self) -> str:
+        """The run id is the path below results/<scale>/runs/."""
+        return f"{self.setting}/{self.algorithm}/{self.variant.folder}/seed{self.seed}"

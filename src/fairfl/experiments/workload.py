@@ -14,30 +14,12 @@ from fairfl.experiments.paper import Artifact, Paper, Scale
 from fairfl.experiments.reading import load_paper, load_scale, nested, patched
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.strict import merged
-from fairfl.experiments.variant import Variant, format_hyperparameters, split_modifiers
+from fairfl.experiments.variant import Run, Variant, format_hyperparameters, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, check, nearest
-
-
-@dataclass(frozen=True, order=True)
-class Run:
-    """setting x variant x seed: one training job."""
-
-    setting: str
-    variant: Variant
-    seed: int
-
-    @property
-    def algorithm(self) -> str:
-        return self.variant.algorithm
-
-    @property
-    def id(self) -> str:
-        """The run id is the path below results/<scale>/runs/."""
-        return f"{self.setting}/{self.algorithm}/{self.variant.folder}/seed{self.seed}"
 
 
 @dataclass

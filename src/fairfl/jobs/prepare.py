@@ -15,7 +15,6 @@ from pydantic import AfterValidator, Field
 from fairfl.data.interface import Prepared
 from fairfl.data.registry import load
 from fairfl.experiments.base import JobSpec
-from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import Seed
 from fairfl.experiments.plugins import known
 from fairfl.runtime import atomic, cli, job
@@ -41,6 +40,8 @@ class Spec(JobSpec):
 
 def spec(workload: Workload, key: str) -> dict[str, Any]:
     """The data set with its options, and the seed where each one draws data of its own."""
+    from fairfl.experiments.declaration import declaration
+
     data, seed = workload.prepared_by(key)
     return {"name": data.name, "options": data.options, "seed": seed if declaration("data", data.name).PER_SEED else 0}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """The trainings of the setting's variants (first seed), and how often what is repeated (0: never)."""
-    from fairfl.experiments.workload import Run
+    from fairfl.experiments.variant import Run
     from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 
     declared, requested = workload.settings[setting], workload.seconds[setting]

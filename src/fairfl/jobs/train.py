@@ -15,7 +15,8 @@ from fairfl.runtime.result_files import TunedChoice
 from fairfl.simulation.training_spec import TrainingSpec
 
 if TYPE_CHECKING:
-    from fairfl.experiments.workload import Run, Workload
+    from fairfl.experiments.variant import Run
+    from fairfl.experiments.workload import Workload
 
 OUTPUTS = ("metrics.parquet", "summary.json", "model.safetensors")
 

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from fairfl.experiments.setting import Setting, Surrogate
-from fairfl.experiments.variant import Variant
-from fairfl.experiments.workload import Run, load_workload
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, partition, surrogate, train
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical

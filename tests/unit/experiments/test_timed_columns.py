@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.setting import SOURCED
-from fairfl.experiments.variant import Variant
-from fairfl.experiments.workload import Run, load_workload
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
 from fairfl.jobs import timing, train
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import canonical

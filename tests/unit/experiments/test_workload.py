@@ -12,8 +12,8 @@ from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.schemas import schemas
-from fairfl.experiments.variant import Variant
-from fairfl.experiments.workload import Run, load_workload
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, train, tune
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
