@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles
 
-from fairfl.workflow.graph import Graph, Rule
+from fairfl.workflow.graph import Graph, Job, Rule
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
@@ -91,8 +91,8 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         settings = workflow.dag_settings
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if workflow.is_main_process:
-            names = [name for target in _targets(workflow) for name in _wanted(graph, target)]
-            must = [job.outputs[0] for job in graph.below(names) if rerun.verdict(job.name).reason]
+            jobs = {job.name: job for target in _targets(workflow) for job in _below(graph, target)}
+            must = [job.outputs[0] for job in jobs.values() if rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         original(*arguments, **options)
 
@@ -116,11 +116,11 @@ def _targets(workflow: "Workflow") -> Iterable[str]:
     return filter(None, [*settings.targets, *default, *settings.forcerun, *settings.until])
 
 
-def _wanted(graph: Graph, target: str) -> list[str]:
-    """Jobs that a target asks for; none if there are no such jobs, which Snakemake reports."""
+def _below(graph: Graph, target: str) -> list[Job]:
+    """Jobs that a target asks for, and what they need; none if there are no such jobs, which Snakemake reports."""
     try:
         path = target if target in graph.rules or os.path.isabs(target) else os.path.relpath(target)
-        return [job.name for job in graph.below(graph.wanted(path))]
+        return list(graph.below(graph.wanted(path)))
     except (KeyError, ValueError):
         return []
 
