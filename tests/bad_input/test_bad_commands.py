@@ -63,6 +63,7 @@ ARTIFACT = {
     ).model_dump(mode="json"),
     "metrics": {"loss": {"name": "loss", "meaning": "loss", "unit": "nats", "direction": "down", "digits": 3}},
     "algorithms": {"fedavg": "FedAvg"},
+    "scale": "tiny",
     "settings": {"toy": {"data": "d", "rounds": 1, "seeds": 1, "changed": []}},
     "files": {"tidy": {"toy": "gone.csv"}},
 }  # fmt: skip
