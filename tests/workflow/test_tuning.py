@@ -69,12 +69,12 @@ def test_the_stage_is_a_no_op_the_second_time(tuned):
 
 
 def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
-    tuned.edit("src/fairfl/algorithms/vred.py", "1 + 2 * config.beta", "1 + (1 + 1) * config.beta")
+    tuned.edit("src/fairfl/algorithms/vred.py", "1 + 2 * self.config.beta", "1 + (1 + 1) * self.config.beta")
     planned = tuned.planned(*CHOICES)
-    tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * config.beta", "1 + 2 * config.beta")
+    tuned.edit("src/fairfl/algorithms/vred.py", "1 + (1 + 1) * self.config.beta", "1 + 2 * self.config.beta")
     runs = {name for name in planned if "/train/" in name}
     assert len(runs) == 4 * 2 and all("~tuning~" in name and "/vred/" in name for name in runs)
-    assert {name for name in planned if "/partitions/" in name} == set()
+    assert {name for name in planned if "/partition/" in name} == set()
 
 
 def test_runs_take_what_was_chosen_if_asked_to(tuned):
@@ -88,7 +88,7 @@ def test_runs_take_what_was_chosen_if_asked_to(tuned):
     assert summary["chosen"]["hyperparameters"] == {"beta": 0.5}
     assert "what tuning chose here" in (tuned.folder / "results/tiny/vred/table1.md").read_text()
     plan = tuned.snakemake("plan", config=TUNED).stdout
-    assert "0 of 6 runs and 0 other jobs would run" in plan
+    assert "0 of 6 train and 0 other jobs would run" in plan
     assert "vred_cifar100~tuning~learning_rate=0.05/vred/beta=0.5" in plan
 
 
