@@ -57,7 +57,9 @@ def test_every_option_is_documented_with_its_default():
 
 
 def test_every_make_target_is_documented():
-    listed = subprocess.run(["make", "help"], cwd=ROOT, text=True, capture_output=True, check=True).stdout
+    listed = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, text=True, capture_output=True, check=True
+    ).stdout
     targets = {line.split()[0] for line in listed.splitlines()}
     documented = set(re.findall(r"`make ([\w-]+)`", (ROOT / "docs/getting-started.md").read_text()))
     assert targets == documented
