@@ -53,7 +53,7 @@ class AFL(Algorithm[Config]):
         return state
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        S, F, n, config = reports.clients, reports.loss_received, reports.samples, self.config
+        S, F, config = reports.clients, reports.loss_received, self.config
         old = state["lambda"][S]
         s = old.sum() if config.sampled == "mass" else torch.ones_like(old.sum())
         new = project_on_simplex(old + config.eta_lambda * F, total=s)
@@ -61,7 +61,7 @@ class AFL(Algorithm[Config]):
         state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
         if config.report == "average":
             state |= {"mean": mean_iterate(state, reports.x), "rounds": state["rounds"] + 1}
-        return Aggregate(weights=torch.where(s < 1e-12, n / n.sum(), lam / s)), state
+        return Aggregate(weights=torch.where(s < 1e-12, reports.shares(), lam / s)), state
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:
         return EvaluationModels((mean_iterate(state, x) if self.config.report == "average" else x).unsqueeze(0))

@@ -59,8 +59,7 @@ class Ditto(Algorithm[Config]):
         return Plan(start=torch.stack([received.x.expand_as(v), v]), prox=prox)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-        p = n / n.sum()
+        p = reports.shares(self.config.weighting)
         if self.config.report == "global":
             return Aggregate(weights=p), state
         v = state["v"].index_copy(0, reports.clients, reports.trained[1])

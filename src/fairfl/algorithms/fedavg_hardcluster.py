@@ -42,17 +42,16 @@ class HardCluster(Algorithm[Config]):
         """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
         pi, wanted = federation.memberships, (federation.clients, self.config.M)
         if pi is None or pi.shape != wanted:
-            found = "there are none" if pi is None else f"they are {list(pi.shape)}"
-            raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {found}")
+            given = "there are none" if pi is None else f"they are {list(pi.shape)}"
+            raise FairflError(f"fedavg_hardcluster: needs the memberships {list(wanted)} of a focus run, but {given}")
         return {"z": pi.argmax(dim=1)}
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(start=received.x[state["z"][received.clients]])
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        n = (
-            one_hot(state["z"][reports.clients], self.config.M).T * reports.samples
-        )  # n_k of the members of each cluster, [M, m]
+        # n_k of the members of each cluster, [M, m]
+        n = one_hot(state["z"][reports.clients], self.config.M).T * reports.samples
         return Aggregate(weights=n / n.sum(dim=1, keepdim=True).clamp(min=1)), state
 
     def evaluation_models(self, state: State, x: Tensor) -> EvaluationModels:

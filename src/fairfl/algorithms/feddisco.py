@@ -49,7 +49,7 @@ class FedDisco(Algorithm[Config]):
         return {"d": discrepancies(counts, u / u.sum(), self.config.metric)}
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        p, d = reports.samples / reports.samples.sum(), state["d"][reports.clients]
+        p, d = reports.shares(), state["d"][reports.clients]
         if self.config.metric == "kl":
             d = d / d.sum().clamp(min=1e-300)
         w = (p - self.config.a * d + self.config.b).clamp(min=0)

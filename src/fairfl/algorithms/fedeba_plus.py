@@ -75,7 +75,7 @@ class FedEBAPlus(Algorithm[Config]):
         return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha, q = self.config.alpha, entropy.prior(reports.samples, self.config)
+        alpha, q = self.config.alpha, reports.shares(self.config.prior)
         w = q
         if self.config.aggregation == "entropy":
             w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)  # eq. (4)

@@ -30,8 +30,7 @@ class Config(Strict):
 
 class FedMGDAPlus(Algorithm[Config]):
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        n = (reports.samples if self.config.center == "samples" else torch.ones_like(reports.samples)).cpu()
-        lam0 = n / n.sum()
+        lam0 = reports.shares("size" if self.config.center == "samples" else "uniform").cpu()
         products = gram(reports.delta)
         length = products.diagonal().sqrt()
         inverse = torch.where(length < 1e-12, 0.0, 1 / length)  # a client that did not move has u_k = 0

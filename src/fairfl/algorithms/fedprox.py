@@ -10,7 +10,6 @@ with p_k = n_k / sum_j n_j over the clients of the round, or p_k = 1/m. The firs
 
 from typing import Literal
 
-import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
@@ -30,5 +29,4 @@ class FedProx(Algorithm[Config]):
         return Plan(prox=self.config.mu)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-        return Aggregate(weights=n / n.sum()), state
+        return Aggregate(weights=reports.shares(self.config.weighting)), state

@@ -8,7 +8,6 @@ training samples, as McMahan et al. have it, or over the first batch. A baseline
 
 from typing import Literal
 
-import torch
 from pydantic import Field
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Plan, Received, Reports, State
@@ -25,5 +24,4 @@ class FedSGD(Algorithm[Config]):
         return Plan(single_step=True, full_batch=self.config.gradient == "full")
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-        return Aggregate(weights=n / n.sum()), state
+        return Aggregate(weights=reports.shares(self.config.weighting)), state

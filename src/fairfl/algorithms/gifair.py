@@ -73,7 +73,7 @@ class GIFAIR(Algorithm[Config]):
         return Plan(lr_scale=1 + strength(p, self.config) * rank_term(state["F"])[S] / p[S])
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        p, F = reports.samples / reports.samples.sum(), reports.loss_received
+        p, F = reports.shares(), reports.loss_received
         if self.config.mode == "server":
             return Aggregate(weights=p + strength(p, self.config) * rank_term(F)), state
         return Aggregate(weights=p), state | {"F": state["F"].index_copy(0, reports.clients, F)}

@@ -88,6 +88,11 @@ class Received:
     val_received: Tensor = NOT_MEASURED
     val_best: Tensor = NOT_MEASURED
 
+    def shares(self, weighting: str = "size") -> Tensor:
+        """p_k = n_k / sum_j n_j over the clients of the round, or 1/m with weighting `uniform`, [m]."""
+        n = self.samples if weighting == "size" else torch.ones_like(self.samples)
+        return n / n.sum()
+
 
 @dataclass(frozen=True)
 class Reports(Received):

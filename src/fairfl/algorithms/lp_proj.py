@@ -25,7 +25,6 @@ and the first th_k follow from the run's seed (shared/random_projection.py).
 from functools import partial
 from typing import Literal
 
-import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -90,7 +89,7 @@ class LpProj(Algorithm[Config]):
         return self.config.d_sub, self.config.d_sub
 
     def init_state(self, federation: Federation) -> State:
-        """th [K, P + B], o [K, d_sub], omega [d_sub], and what P follows from.
+        """th [K, P + B], o [K, d_sub], omega [d_sub], and P [d_sub, P].
 
         Raises OptionError if more rows are to be orthogonal than there are parameters.
         """
@@ -104,14 +103,8 @@ class LpProj(Algorithm[Config]):
             "th": shuffled_models(federation) if self.config.start == "own" else x.repeat(K, 1),
             "o": x.new_zeros(K, d_sub),
             "omega": x.new_zeros(d_sub),
-            "seed": torch.tensor(federation.seed),
-            "parameters": torch.tensor(parameters),
+            "P": random_projection(federation.seed, d_sub, parameters, self.config.orthogonalize).to(x),
         }
-
-    def projection(self, state: State) -> Tensor:
-        """P, [d_sub, P]."""
-        th, seed, parameters = state["th"], int(state["seed"]), int(state["parameters"])
-        return random_projection(seed, self.config.d_sub, parameters, self.config.orthogonalize, th.dtype, th.device)
 
     def anchors(self, state: State, received: Received) -> Tensor:
         """o_k of all clients as the exchange begins, [K, d_sub]: omega in the first one of a round."""
@@ -122,17 +115,16 @@ class LpProj(Algorithm[Config]):
         if self.config.p == 2:
             refuse_divergence("lp_proj", "lambda", self.config.lam, received.learning_rate)
         S = received.clients
-        force = partial(pull, P=self.projection(state), o=self.anchors(state, received)[S], config=self.config)
+        force = partial(pull, P=state["P"], o=self.anchors(state, received)[S], config=self.config)
         return Plan(start=state["th"][S], epochs=self.config.epochs, force=force)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        S, th, P, b = reports.clients, reports.trained, self.projection(state), self.config.b
+        S, th, P, b = reports.clients, reports.trained, state["P"], self.config.b
         o = self.anchors(state, reports)
         o_S = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
         state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, o_S)}
         if reports.exchange == self.config.repeats - 1:
-            n = reports.samples if self.config.weighting == "size" else torch.ones_like(reports.samples)
-            mean = (n / n.sum()).to(o_S.dtype) @ o_S
+            mean = reports.shares(self.config.weighting).to(o_S.dtype) @ o_S
             state["omega"] = (1 - b) * state["omega"] + b * mean
         return Aggregate(), state
 

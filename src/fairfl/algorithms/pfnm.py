@@ -38,7 +38,7 @@ from fairfl.algorithms.interface import (
     State,
 )
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.algorithms.shared.matching import Prior, match, move_columns
+from fairfl.algorithms.shared.matching import Prior, match
 from fairfl.experiments.base import Strict
 
 Array = NDArray[np.float64]
@@ -72,7 +72,8 @@ def global_net(
         assignments, neurons = match(rows, s, neurons_of_layer, config.sweeps, draw)
         weights.append(neurons[:, D + 1 :].T)
         biases.append(neurons[:, D])
-        outgoing = move_columns(weight.swapaxes(1, 2), assignments, len(neurons))
+        outgoing = np.zeros((K, weight.shape[2], len(neurons)))  # 0 to neurons that the client has no part in
+        np.put_along_axis(outgoing, np.stack(assignments)[:, None], weight.swapaxes(1, 2), axis=2)
         s_out = np.full((K, len(neurons)), 1 / config.sigma2)
     weights.append(neurons[:, :D])
     return list(zip(reversed(weights), reversed(biases), strict=True))

@@ -83,7 +83,7 @@ class PracFedEBAPlus(Algorithm[Config]):
         return entropy.weighted(v / (reports.learning_rate * reports.steps), reports.delta)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha, q = self.config.alpha, entropy.prior(reports.samples, self.config)
+        alpha, q = self.config.alpha, reports.shares(self.config.prior)
         F = entropy.losses(reports, self.config)
         w = entropy.weights(F, reports, self.config)  # eq. (4)
         if alpha == 0:

@@ -39,4 +39,4 @@ class PropFair(Algorithm[Config]):
         return Plan(slope=partial(slope, config=self.config))
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        return Aggregate(weights=reports.samples / reports.samples.sum()), state
+        return Aggregate(weights=reports.shares()), state

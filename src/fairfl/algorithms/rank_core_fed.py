@@ -35,14 +35,13 @@ class Config(Strict):
 def combinations(reports: Reports, M: Tensor, config: Config) -> Tensor:
     """lam of the new candidates, [J - 1, m], rows of sum 1."""
     n = reports.samples
-    p = n / n.sum()
     core = core_weights(M, reports.loss_received, torch.ones_like(n), config.epsilon)
     draw = torch.Generator().manual_seed(reports.seed)
     drawn = torch.empty(len(n), max(config.J - 3, 0), dtype=n.dtype).exponential_(generator=draw)
     by_client = reports.clients.cpu().argsort().argsort()  # draws belong to clients, in whatever order they report
     drawn = drawn[by_client].to(n.device).T
     dirichlet = drawn / drawn.sum(1, keepdim=True)
-    return torch.cat([torch.stack([p, core]), dirichlet])[: config.J - 1]
+    return torch.cat([torch.stack([reports.shares(), core]), dirichlet])[: config.J - 1]
 
 
 def candidates(reports: Reports, lam: Tensor) -> Tensor:
@@ -50,8 +49,7 @@ def candidates(reports: Reports, lam: Tensor) -> Tensor:
     x, P = reports.x, reports.delta.shape[-1]
     new = x[:P] - lam.to(x.dtype) @ reports.delta
     if reports.buffers is not None:
-        p = (reports.samples / reports.samples.sum()).to(x.dtype)
-        new = torch.cat([new, (p @ reports.buffers).expand(len(new), -1)], dim=1)
+        new = torch.cat([new, (reports.shares().to(x.dtype) @ reports.buffers).expand(len(new), -1)], dim=1)
     return torch.cat([new, x[None]])
 
 
@@ -83,7 +81,7 @@ class RankCoreFed(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         if self.config.J == 1:
-            return Aggregate(weights=reports.samples / reports.samples.sum()), state
+            return Aggregate(weights=reports.shares()), state
         if reports.exchange == 0:
             M = utility_bound(state["M"], reports.loss_received, self.config.M)
             return Aggregate(), {"M": M, "candidates": candidates(reports, combinations(reports, M, self.config))}

@@ -27,6 +27,6 @@ class SemiVRed(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        p, F = reports.samples / reports.samples.sum(), reports.loss_received
+        p, F = reports.shares(), reports.loss_received
         e = (F - p @ F).clamp(min=0)
         return Aggregate(weights=p * (1 + 2 * self.config.beta * (e - p @ e))), state

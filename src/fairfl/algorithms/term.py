@@ -36,8 +36,7 @@ class TERM(Algorithm[Config]):
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         tilt = self.config.alpha * reports.loss_received
         if self.config.mode == "softmax":
-            p = reports.samples / reports.samples.sum()
-            return Aggregate(weights=(p.log() + tilt).softmax(dim=0)), state
+            return Aggregate(weights=(reports.shares().log() + tilt).softmax(dim=0)), state
         e = (tilt - tilt.max()).exp()
         z = state["z"] / 2 + e.mean() / 2
         return Aggregate(weights=e / (e.numel() * z)), {"z": z}

@@ -25,5 +25,5 @@ class VRed(Algorithm[Config]):
     measurements = ("loss_received",)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        p, F = reports.samples / reports.samples.sum(), reports.loss_received
+        p, F = reports.shares(), reports.loss_received
         return Aggregate(weights=p * (1 + 2 * self.config.beta * (F - p @ F))), state

@@ -28,7 +28,7 @@ from torch.func import functional_call, grad, vmap
 
 from fairfl.algorithms.interface import Received, Reports, State
 from fairfl.experiments.base import Strict
-from fairfl.modifiers.interface import Modifier
+from fairfl.modifiers.interface import Modifier, Schedule
 from fairfl.runtime.errors import OptionError
 
 # Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
@@ -151,15 +151,9 @@ def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
     result = vectors * shares(vectors.norm(dim=-1, keepdim=True), config)
     if config.sigma:
         for place, (client, n) in enumerate(zip(received.clients.tolist(), received.samples.tolist(), strict=True)):
-            own = result[..., place, :]
-            own += deviation(n, config) * normal(own, received.generator("dp", client))
+            z = result[..., place, :]
+            z += deviation(n, config) * normal(z, received.generator("dp", client))
     return result
-
-
-# -- accounting -----------------------------------------------------------------------------------
-def delta(config: Config, samples: list[int]) -> float:
-    """delta for clients with so many training samples, [K]."""
-    return 1 / sum(samples) if config.delta == "1/N" else config.delta
 
 
 class DP(Modifier[Config]):
@@ -189,15 +183,7 @@ class DP(Modifier[Config]):
             return reports
         return replace(reports, delta=noisy(reports.delta, reports, self.config))
 
-    def epsilon(
-        self,
-        measurements: tuple[str, ...],
-        share: float,
-        rounds: int,
-        samples: list[int],
-        batches: list[int],
-        steps: list[int],
-    ) -> float | None:
+    def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:
         """epsilon of (epsilon, delta)-privacy: any one training sample may be in the data or not; the largest of all k.
 
         By the Renyi accountant of Opacus, for an observer of all models who does not know which clients took part; n_k
@@ -206,13 +192,7 @@ class DP(Modifier[Config]):
         replacement, and the steps of a round share one draw of clients: epsilon is an approximation, good while
         J_k (B_k / (n_k sigma))^2 is small.
 
-        Args:
-            measurements: what the algorithm has clients measure. Losses and accuracies are sent without noise.
-            share: m/K, clients of a round.
-            rounds: T.
-            samples: n_k of each client, [K].
-            batches: samples in its batches, B_k, [K].
-            steps: local steps in a round that it takes part in, J_k, [K].
+        `measurements` are what the algorithm has clients measure: losses and accuracies are sent without noise.
 
         Returns None where nothing can be said: gradients are not noised sample by sample, sigma is 0, the algorithm
         needs other numbers from clients; or, with a warning, without Opacus.
@@ -226,10 +206,12 @@ class DP(Modifier[Config]):
         except ImportError:
             warnings.warn("epsilon is not computed, it needs Opacus: install the extra `privacy`", stacklevel=2)
             return None
-        uses = {(share * B / n, rounds * J) for n, B, J in zip(samples, batches, steps, strict=True) if n and J}
-        largest = 0.0
+        s, N = schedule, sum(schedule.samples)
+        sizes = zip(s.samples, s.batches, s.steps, strict=True)
+        uses = {(s.share * B / n, s.rounds * J) for n, B, J in sizes if n and J}
+        largest, delta = 0.0, 1 / N if config.delta == "1/N" else config.delta
         for rate, count in uses:
             accountant = RDPAccountant()
             accountant.history = [(config.sigma, rate, count)]
-            largest = max(largest, accountant.get_epsilon(delta(config, samples)))
+            largest = max(largest, accountant.get_epsilon(delta))
         return largest

@@ -6,6 +6,7 @@ that they are the same on every device.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from torch import Generator, Tensor, nn
@@ -19,11 +20,8 @@ Outputs = Callable[[Tensor], Tensor]  # inputs [n, ...] -> logits [n, C]
 class Objective(Protocol):
     """What clients minimise in place of the loss."""
 
-    def loss(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        """Mean over a batch, [], nats, with its graph."""
-
     def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        """Of each sample, [n], nats, for measuring."""
+        """Of each sample of a batch, [n], nats; local steps descend their mean."""
 
 
 class Privacy(Protocol):
@@ -40,6 +38,17 @@ class Privacy(Protocol):
 
     def private(self, gradients: list[Tensor], samples: int, generator: Generator) -> list[Tensor]:
         """Gradients of the mean loss of a batch of so many samples -> what the step takes."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often a run takes steps on a client's samples."""
+
+    share: float  # m/K, clients of a round
+    rounds: int  # T
+    samples: list[int]  # n_k, [K]
+    batches: list[int]  # samples in its batches, B_k, [K]
+    steps: list[int]  # local steps in a round that it takes part in, J_k, [K]
 
 
 Parameters = TypeVar("Parameters", bound=Strict)
@@ -89,14 +98,6 @@ class Modifier(Generic[Parameters]):
         """(G of the step x <- x - G, next state), from the algorithm's G, [P] or [M, P]."""
         return G, state
 
-    def epsilon(
-        self,
-        measurements: tuple[str, ...],
-        share: float,
-        rounds: int,
-        samples: list[int],
-        batches: list[int],
-        steps: list[int],
-    ) -> float | None:
+    def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:
         """epsilon of differential privacy, see fairfl.modifiers.dp; None if it makes no statement."""
         return None

@@ -65,20 +65,12 @@ class SelfRegularised:
     config: Config
     rounds: int  # T
 
-    def loss(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        return self._of_each(outputs, inputs, labels, round, generator).mean()
-
-    @torch.no_grad()
-    def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        return self._of_each(outputs, inputs, labels, round, generator)
-
     def gamma(self, round: int) -> float:
         """gamma_t."""
         warm = self.config.warmup * self.rounds
         return self.config.gamma * (min(1.0, round / warm) if warm else 1.0)
 
-    def _of_each(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
-        """[n]."""
+    def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
         c = torch.rand((), generator=generator, dtype=torch.float64).to(inputs.device)  # Beta(1, 1) is uniform
         z1, z2 = outputs(inputs), outputs(augmented(inputs, self.config, generator))
         Lcls, Lreg, Lent = terms(z1, z2, labels, c, self.config)

@@ -24,7 +24,7 @@ class Checkpoint:
 
     def __init__(self, path: Path, fingerprint: str, interval: float) -> None:
         self.path, self.fingerprint, self.interval = path, fingerprint, interval
-        self.last = self.asked = time.monotonic()  # when the last save ended, when it was last asked for
+        self.last = self.checked = time.monotonic()  # when the last save ended, when `due` was last called
         self.cost = 0.0  # of the last save, seconds
 
     def restore(self) -> dict[str, Any] | None:
@@ -32,29 +32,31 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            return self._read()
+            state, defect = self._read()
         except Exception as error:  # torch.load raises whatever the bytes lead it to
-            reason = str(error) if isinstance(error, _Unfit) else f"cannot be read ({type(error).__name__})"
-        print(f"checkpoint {self.path.name} {reason}: starting from round 0", flush=True)
-        atomic.remove(self.path)
-        return None
+            state, defect = None, f"cannot be read ({type(error).__name__})"
+        if state is None:
+            print(f"checkpoint {self.path.name} {defect}: starting from round 0", flush=True)
+            atomic.remove(self.path)
+        return state
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> tuple[dict[str, Any] | None, str]:
+        """The saved state, or None and why the file cannot be used."""
         # torch does not look at the checksums that it writes.
         with zipfile.ZipFile(self.path) as file:
             if file.testzip() is not None:
-                raise _Unfit("is damaged")
+                return None, "is damaged"
         # weights_only: a checkpoint is data; nothing in it may run.
         saved = torch.load(self.path, weights_only=True, map_location="cpu")
         if not isinstance(saved, dict) or not isinstance(saved.get("state"), dict):
-            raise _Unfit("holds no state")
+            return None, "holds no state"
         if saved.get("fingerprint") != self.fingerprint:
-            raise _Unfit("belongs to another spec or code version")
-        return saved["state"]
+            return None, "belongs to another spec or code version"
+        return saved["state"], ""
 
     def due(self) -> bool:
-        self.asked = time.monotonic()
-        return self.asked - self.last >= max(self.interval, self.cost / SHARE)
+        self.checked = time.monotonic()
+        return self.checked - self.last >= max(self.interval, self.cost / SHARE)
 
     def save(self, state: dict[str, Any]) -> None:
         """Its cost counts from when it was due: to bring the state from the device is part of it."""
@@ -68,11 +70,7 @@ class Checkpoint:
                     raise error.__context__ from None
                 raise
         self.last = time.monotonic()
-        self.cost = self.last - self.asked
+        self.cost = self.last - self.checked
 
     def remove(self) -> None:
         atomic.remove(self.path)
-
-
-class _Unfit(Exception):
-    """Why a checkpoint cannot be gone on from."""

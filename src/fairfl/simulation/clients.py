@@ -19,7 +19,7 @@ class Part:
     """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
 
     inputs: Tensor  # [N, ...] float, or whole numbers [N, T]: tokens
-    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: none is asked for); float: regression
+    labels: Tensor  # int64, [N], or [N, T] for a prediction at each position (-1: padding); float: regression
     counts: Tensor  # [K] int64, on the CPU
 
     @cached_property

@@ -8,11 +8,6 @@ from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
 
 
-def product_dtype(precision: str) -> torch.dtype | None:
-    """Type in which layers multiply; None: that of the parameters. Parameters, losses and sums stay as they are."""
-    return torch.bfloat16 if precision == "bf16" else None
-
-
 def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False) -> torch.device:
     """Device for "auto", "cpu" or "cuda"; sets threads, determinism and the GPU's arithmetic for float32 products.
 

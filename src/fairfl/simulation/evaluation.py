@@ -1,8 +1,8 @@
 """Losses and hits of models on all clients: one forward pass over all samples, then sums per client.
 
-A sample asks for one prediction, labels [N], or for one at each position of a sequence, labels [N, T]. Accuracy counts
-predictions: hits / asked. Loss counts samples: the mean of their values, as in training. A regression, labels [N] of
-floating type, predicts no class: it has a loss, no hits and no accuracy.
+A sample has one label, labels [N], or one at each position of a sequence, labels [N, T]. Accuracy counts predictions:
+hits / labels that are not padding. Loss counts samples: the mean of their values, as in training. A regression, labels
+[N] of floating type, predicts no class: it has a loss, no hits and no accuracy.
 """
 
 import math
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.clients import Part
-from fairfl.simulation.losses import NOT_ASKED, Loss, predictions
+from fairfl.simulation.losses import PADDING, Loss, predictions
 
 # Predictions and tokens in one forward pass. They bound memory only: the outputs are that many rows as wide as there
 # are classes, and each layer of a transformer keeps some tens of numbers for each of its units and tokens.
@@ -35,7 +35,7 @@ class Evaluation:
 
 
 def count(part: Part, classes: int, chosen: Tensor | None = None) -> Tensor:
-    """Predictions that are asked for per client and true class, [K, C] int64; [K, 0] in a regression.
+    """Labels per client and class, [K, C] int64; [K, 0] in a regression.
 
     `chosen` bool, of the labels' shape, counts only some; padding must not be among them.
     """
@@ -44,7 +44,7 @@ def count(part: Part, classes: int, chosen: Tensor | None = None) -> Tensor:
         return torch.zeros(clients, 0, dtype=torch.int64, device=part.labels.device)
     owners = part.owners.view(-1, *[1] * (part.labels.dim() - 1))
     cells = owners * classes + part.labels
-    chosen = _asked(part.labels) if chosen is None else chosen
+    chosen = _is_class(part.labels) if chosen is None else chosen
     return torch.bincount(cells[chosen], minlength=clients * classes).view(clients, -1)
 
 
@@ -75,16 +75,16 @@ def client_measures(forward: Forward, loss: Loss, x: Tensor, part: Part) -> tupl
     NaN for clients without samples; accuracy is NaN in a regression.
     """
     losses, guesses = _measured(forward, loss, EvaluationModels(x.unsqueeze(0)), part)
-    asked = _asked(part.labels)
-    hits, asked = _per_sample(asked & (guesses == part.labels)), _per_sample(asked)
-    return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(asked, part, "sum")
+    classes = _is_class(part.labels)
+    hits, labels = _per_sample(classes & (guesses == part.labels)), _per_sample(classes)
+    return _per_client(losses, part, "mean"), _per_client(hits, part, "sum") / _per_client(labels, part, "sum")
 
 
 def classified_right(forward: Forward, x: Tensor, part: Part) -> Tensor:
     """Which samples [N] the model x [P] classifies right, bool; of a sequence, whether all of it."""
     size = samples_at_once(part.inputs, part.labels)
     pieces = zip(part.inputs.split(size), part.labels.split(size), strict=True)
-    hits = [(predictions(forward(x, inputs)) == labels) | ~_asked(labels) for inputs, labels in pieces]
+    hits = [(predictions(forward(x, inputs)) == labels) | ~_is_class(labels) for inputs, labels in pieces]
     return torch.cat([hit if hit.dim() == 1 else hit.all(1) for hit in hits])
 
 
@@ -94,16 +94,21 @@ def evaluate(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Par
     return Evaluation(_per_client(losses, part, "mean"), count(part, classes, guesses == part.labels))
 
 
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: None for NaN and infinities."""
+    return value if math.isfinite(value) else None
+
+
 def samples_at_once(inputs: Tensor, labels: Tensor) -> int:
-    """Samples in one forward pass: as many as ask for CHUNK predictions or hold TOKENS tokens, at least one."""
+    """Samples in one forward pass: as many as have CHUNK labels or hold TOKENS tokens, at least one."""
     predictions = math.prod(labels.shape[1:])
     tokens = inputs.shape[1] if not inputs.is_floating_point() and labels.dim() == 1 else 0
     return max(1, min(CHUNK // predictions, TOKENS // tokens if tokens else CHUNK))
 
 
-def _asked(labels: Tensor) -> Tensor:
-    """Where a class is to be predicted, bool: everywhere but at padding; nowhere in a regression."""
-    return torch.zeros_like(labels, dtype=torch.bool) if labels.is_floating_point() else labels != NOT_ASKED
+def _is_class(labels: Tensor) -> Tensor:
+    """Which labels are classes to be predicted, bool: all but padding; none in a regression."""
+    return torch.zeros_like(labels, dtype=torch.bool) if labels.is_floating_point() else labels != PADDING
 
 
 def _per_client(values: Tensor, part: Part, reduce: str) -> Tensor:
@@ -127,8 +132,8 @@ def _measured(forward: Forward, loss: Loss, deployed: EvaluationModels, part: Pa
         chunks = _chunks(forward, loss, deployed.models[0], part.inputs, part.labels)
         measured = [(losses, predictions(outputs)) for losses, outputs in chunks]
     else:
-        own = (_chunks(forward, loss, x, *part.of(k)) for k, x in enumerate(deployed.models))
-        measured = [(losses, predictions(outputs)) for chunks in own for losses, outputs in chunks]
+        of_clients = (_chunks(forward, loss, x, *part.of(k)) for k, x in enumerate(deployed.models))
+        measured = [(losses, predictions(outputs)) for chunks in of_clients for losses, outputs in chunks]
     losses, guesses = (torch.cat(values) for values in zip(*measured, strict=True))
     return losses, guesses
 

@@ -11,7 +11,7 @@ from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients
-from fairfl.simulation.evaluation import client_losses, count, evaluate
+from fairfl.simulation.evaluation import client_losses, count, evaluate, finite
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.training_spec import LocalOptimumSpec
@@ -48,12 +48,11 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
             break
         x = x - backend.train(Work([0], x.unsqueeze(0), rate), local, epoch).delta[0]
         epoch += 1
-    found: dict[str, Any] = {"epochs": epoch, "stopped": reason}
+    result: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
-        own = clients.parts[part]
-        measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), own, clients.classes)
-        value = float(measured.loss[0])
-        found[f"loss_{part}"] = value if math.isfinite(value) else None
-        asked = int(count(own, clients.classes).sum())
-        found[f"accuracy_{part}"] = float(measured.hits.sum()) / asked if asked else None
-    return found
+        samples = clients.parts[part]
+        measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), samples, clients.classes)
+        result[f"loss_{part}"] = finite(float(measured.loss[0]))
+        labels = int(count(samples, clients.classes).sum())
+        result[f"accuracy_{part}"] = float(measured.hits.sum()) / labels if labels else None
+    return result

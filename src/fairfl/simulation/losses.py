@@ -10,16 +10,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Label of a position of a sequence at which no prediction is asked for: padding.
-NOT_ASKED = -1
+# Label of a position of a sequence that is padding, where nothing is predicted.
+PADDING = -1
 # Least probability of which the logarithm is taken.
 LEAST = 1e-12
 
 
-def mean_of_asked(values: Tensor, labels: Tensor) -> Tensor:
-    """Mean of values [n, T] over the positions whose label asks for a prediction, [n]; 0 where none does."""
-    asked = labels != NOT_ASKED
-    return values.where(asked, 0).sum(1) / asked.sum(1).clamp(min=1)
+def mean_over_positions(values: Tensor, labels: Tensor) -> Tensor:
+    """Mean of values [n, T] over the positions that are not padding, [n]; 0 where all are."""
+    labelled = labels != PADDING
+    return values.where(labelled, 0).sum(1) / labelled.sum(1).clamp(min=1)
 
 
 def _probabilities(outputs: Tensor) -> Tensor:
@@ -28,10 +28,10 @@ def _probabilities(outputs: Tensor) -> Tensor:
 
 
 def _minus_log(mixture: Tensor, labels: Tensor) -> Tensor:
-    """-log of the label's probability, [n]; of labels [n, T] the mean over the positions that are asked for."""
+    """-log of the label's probability, [n]; of labels [n, T] the mean over the positions that are not padding."""
     true = mixture.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
     losses = -true.clamp(min=LEAST).log()
-    return losses if labels.dim() == 1 else mean_of_asked(losses, labels)
+    return losses if labels.dim() == 1 else mean_over_positions(losses, labels)
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ def _softmax_probabilities(outputs: Tensor) -> Tensor:
 
 
 def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy over the positions of a sentence that ask for a word, outputs [n, T, C], labels [n, T].
+    """Mean cross-entropy over the positions of a sentence that are not padding, outputs [n, T, C], labels [n, T].
 
     That a sentence counts as one sample whatever its length is our reading; the papers do not say.
     """
-    words = F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=NOT_ASKED, reduction="none")
-    return mean_of_asked(words.view_as(labels), labels)
+    words = F.cross_entropy(outputs.flatten(0, 1), labels.flatten(), ignore_index=PADDING, reduction="none")
+    return mean_over_positions(words.view_as(labels), labels)
 
 
 def _logistic(outputs: Tensor, labels: Tensor) -> Tensor:

@@ -1,13 +1,11 @@
 """The modifiers of a run, applied one after the other in the order of fairfl.modifiers.ORDER."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
-from fairfl.modifiers.interface import Modifier, Objective, Privacy
+from fairfl.modifiers.interface import Modifier, Objective, Privacy, Schedule
 from fairfl.simulation.training_spec import TrainingSpec
 
 
@@ -52,9 +50,9 @@ class Modifiers:
             G, self.states[name] = modifier.modify_sum(self.states[name], G, aggregate, reports)
         return G
 
-    def epsilon(self, **schedule: Any) -> float | None:
+    def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:
         """epsilon of the modifier that has one, see fairfl.modifiers.dp."""
-        accounts = (modifier.epsilon(**schedule) for modifier in self.used.values())
+        accounts = (modifier.epsilon(measurements, schedule) for modifier in self.used.values())
         return next((epsilon for epsilon in accounts if epsilon is not None), None)
 
     def state_dict(self) -> dict[str, State]:

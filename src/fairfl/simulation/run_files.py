@@ -36,10 +36,10 @@ def best_losses(folder: Path, clients: int, part: str) -> torch.Tensor:
 
 def memberships(path: Path) -> torch.Tensor:
     """The mixture that a run deployed at last, [K, M], from its summary.json."""
-    found = result_files.read(path, Summary).memberships
-    if found is None:
+    mixture = result_files.read(path, Summary).memberships
+    if mixture is None:
         raise FairflError(f"{path}: the run has no memberships")
-    return torch.tensor(found, dtype=torch.float64)
+    return torch.tensor(mixture, dtype=torch.float64)
 
 
 def source(clients: Clients, model: torch.nn.Module) -> str:

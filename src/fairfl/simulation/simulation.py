@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports
+from fairfl.modifiers.interface import Schedule
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import drop_diverged, server_step
@@ -287,15 +288,9 @@ class Simulation:
 
     def epsilon(self) -> float | None:
         """Of differential privacy, if a modifier answers for it."""
-        sizes = self.train_part.sizes
-        return self.modifiers.epsilon(
-            measurements=self.needs,
-            share=self.spec.clients_per_round / self.clients.count,
-            rounds=self.spec.rounds,
-            samples=sizes,
-            batches=[self.local.batch(n) for n in sizes],
-            steps=[self.local.steps(n) for n in sizes],
-        )
+        sizes, share = self.train_part.sizes, self.spec.clients_per_round / self.clients.count
+        batches, steps = map(self.local.batch, sizes), map(self.local.steps, sizes)
+        return self.modifiers.epsilon(self.needs, Schedule(share, self.spec.rounds, sizes, [*batches], [*steps]))
 
     def latest(self) -> str:
         """The newest metrics of the last part in words, for the log."""

@@ -15,7 +15,7 @@ from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part
-from fairfl.simulation.evaluation import client_losses
+from fairfl.simulation.evaluation import client_losses, finite
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.training_spec import SurrogateSpec
@@ -26,11 +26,11 @@ def members(spec: SurrogateSpec, clients: Clients) -> list[int]:
 
     Raises FairflError if there are not as many clusters as the setting says.
     """
-    asked = spec.surrogate.clusters
-    clusters = [0] * clients.count if asked == 1 or clients.clusters is None else clients.clusters
-    found = len(set(clusters))
-    if asked != found:
-        raise FairflError(f"surrogate.clusters is {asked}, the partition's number of true clusters is {found}")
+    expected = spec.surrogate.clusters
+    clusters = [0] * clients.count if expected == 1 or clients.clusters is None else clients.clusters
+    actual = len(set(clusters))
+    if expected != actual:
+        raise FairflError(f"surrogate.clusters is {expected}, the partition's number of true clusters is {actual}")
     return [k for k, cluster in enumerate(clusters) if cluster == spec.cluster]
 
 
@@ -76,12 +76,11 @@ class Pooled:
 
     def snapshot(self) -> dict[str, Any]:
         """The present epoch with the losses of each client on each part; None where there is no finite number."""
-        found = {part: self.losses(part).tolist() for part in self.parts}
-        finite = {f"loss_{p}": [v if math.isfinite(v) else None for v in values] for p, values in found.items()}
-        return {"epoch": self.epoch, **finite}
+        losses = {f"loss_{part}": self.losses(part).tolist() for part in self.parts}
+        return {"epoch": self.epoch, **{name: list(map(finite, values)) for name, values in losses.items()}}
 
     def measure(self) -> None:
-        """Go on with the curve; keep the losses of the epoch of smallest pooled test loss."""
+        """Extend the curve; keep the losses of the epoch of smallest pooled test loss."""
         present = self.tested > 0
         value = float(self.losses("test")[present] @ self.tested[present] / self.tested.sum())
         if not self.curve or value < min(loss for _, loss in self.curve):
@@ -115,7 +114,7 @@ class Pooled:
                 checkpoint.save({"x": self.x.cpu(), "epoch": self.epoch, "curve": self.curve, "best": self.best})
         curve = {
             "epoch": [epoch for epoch, _ in self.curve],
-            "loss_test": [loss if math.isfinite(loss) else None for _, loss in self.curve],
+            "loss_test": [finite(loss) for _, loss in self.curve],
         }
         return {"diverged": self.diverged, "best": self.best, "last": self.snapshot(), "curve": curve}
 
@@ -125,11 +124,11 @@ class Pooled:
 
 def known(spec: SurrogateSpec, data: Path, clients: int) -> dict[str, Any]:
     """The smallest possible loss that the data come with, for each of the cluster's clients."""
-    _, said = prepared.load(data)
-    if "bayes_loss" not in said:
+    _, metadata = prepared.load(data)
+    if "bayes_loss" not in metadata:
         name = spec.data.name
         raise FairflError(f"surrogate.method is known, but {name} has no bayes_loss; the other method is trained")
-    (value,) = prepared.numbers(data, said, "bayes_loss")
+    (value,) = prepared.numbers(data, metadata, "bayes_loss")
     losses = {f"loss_{part}": [value] * clients for part in spec.evaluated_parts}
     snapshot = {"epoch": 0, **losses}
     return {"diverged": False, "best": snapshot, "last": snapshot, "curve": {"epoch": [], "loss_test": []}}

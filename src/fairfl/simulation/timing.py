@@ -79,6 +79,6 @@ def measure(spec: TimingSpec, simulations: list[Simulation], watch: Stopwatch) -
     metrics = in_turns(list(works.values()), spec.metrics, watch)
     models = [simulation.algorithm.server_models() or 1 for simulation in simulations]
     return {
-        "variants": [variant_record(*own) for own in zip(spec.variants, models, rounds, passes, strict=True)],
+        "variants": [variant_record(*timed) for timed in zip(spec.variants, models, rounds, passes, strict=True)],
         "metrics": dict(zip(works, metrics, strict=True)),
     }

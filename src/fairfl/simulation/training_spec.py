@@ -4,28 +4,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from fairfl.experiments import parts
 from fairfl.experiments.base import JobSpec
-from fairfl.experiments.parts import (
-    Algorithm,
-    Choice,
-    Count,
-    Data,
-    Decay,
-    Keep,
-    LabelNoise,
-    LocalOptimum,
-    Loss,
-    Optimizer,
-    PartName,
-    Precision,
-    Seed,
-    Split,
-    Surrogate,
-)
 from fairfl.experiments.plugins import known
 
 
-class Model(Choice):
+class Model(parts.Choice):
     """A file of fairfl.models with its parameters."""
 
     name: Annotated[str, AfterValidator(known("models"))]
@@ -34,62 +18,62 @@ class Model(Choice):
 class LearningSpec(JobSpec):
     """Local training of one model: by clients of a federation, by one client alone, or on pooled data."""
 
-    data: Data | None = Field(None, description="of the prepared tensors, which are an input; recorded, not read")
+    data: parts.Data | None = Field(None, description="of the prepared tensors, which are an input; recorded, not read")
     model: Model
-    loss: Loss
-    optimizer: Optimizer = Field(description="of the local steps; starts anew in each round")
+    loss: parts.Loss
+    optimizer: parts.Optimizer = Field(description="of the local steps; starts anew in each round")
     learning_rate: float = Field(description="of the local steps, before any decay")
     weight_decay: float = Field(description="decoupled: y shrinks by learning_rate x weight_decay per step")
-    batch_size: Count | None = Field(description="samples; null: full batch")
-    precision: Precision = Field(description="arithmetic of the layers' products")
-    seed: Seed
+    batch_size: parts.Count | None = Field(description="samples; null: full batch")
+    precision: parts.Precision = Field(description="arithmetic of the layers' products")
+    seed: parts.Seed
 
 
 class TrainingSpec(LearningSpec):
     """One run: setting x variant x seed."""
 
     setting: str
-    algorithm: Algorithm
+    algorithm: parts.Algorithm
     variant: str = Field(description="its folder")
     hyperparameters: dict[str, Any] = Field(description="all of the algorithm's, as its Config names them")
     modifiers: dict[str, dict[str, Any]] = Field(description="modifier -> all of its hyper-parameters")
-    clients_per_round: Count
-    rounds: Count
-    local_epochs: Count = Field(description="epochs of each client in a round")
-    lr_decay: Decay | None = Field(description="null: a constant learning rate")
-    evaluate_every: Count = Field(description="rounds between two evaluations")
-    evaluated_parts: list[PartName]
-    keep: Keep = Field(description="what the run leaves: nothing, its last model, or its path over evaluated rounds")
+    clients_per_round: parts.Count
+    rounds: parts.Count
+    local_epochs: parts.Count = Field(description="epochs of each client in a round")
+    lr_decay: parts.Decay | None = Field(description="null: a constant learning rate")
+    evaluate_every: parts.Count = Field(description="rounds between two evaluations")
+    evaluated_parts: list[parts.PartName]
+    keep: parts.Keep = Field(description="what the run leaves: nothing, its last model, its path over evaluated rounds")
 
     # What the partition, an input, was made from: recorded so that `snakemake plan` names what changed, not read.
-    samples: Count | None = None
-    partition: Choice | None = None
-    partition_seed: Seed | None = None
-    label_noise: LabelNoise | None = None
-    clients: Count | None = None
-    split: Split | None = None
+    samples: parts.Count | None = None
+    partition: parts.Choice | None = None
+    partition_seed: parts.Seed | None = None
+    label_noise: parts.LabelNoise | None = None
+    clients: parts.Count | None = None
+    split: parts.Split | None = None
 
 
 class LocalOptimumSpec(LearningSpec):
     """Training of one client alone."""
 
     client: int = Field(ge=0, lt=2**31)
-    local_optimum: LocalOptimum
+    local_optimum: parts.LocalOptimum
 
 
-class SurrogateLengths(Surrogate):
+class SurrogateLengths(parts.Surrogate):
     """How to train, with the lengths that the setting may leave out."""
 
-    epochs: Count
-    every: Count = Field(description="epochs between two measurements")
+    epochs: parts.Count
+    every: parts.Count = Field(description="epochs between two measurements")
 
 
 class SurrogateSpec(LearningSpec):
     """Central training on the data of one true cluster's clients."""
 
-    data: Data
+    data: parts.Data
     cluster: int = Field(ge=0, lt=2**31)
-    evaluated_parts: list[PartName] = Field(description="whose losses are written")
+    evaluated_parts: list[parts.PartName] = Field(description="whose losses are written")
     surrogate: SurrogateLengths
 
 
@@ -106,9 +90,9 @@ class TimingSpec(JobSpec):
     """What is timed in one setting, and how often."""
 
     setting: str
-    clients: Count
+    clients: parts.Count
     variants: list[TimedVariant]
     rounds: Repetitions
     inferences: Repetitions
     metrics: Repetitions
-    precision: Precision
+    precision: parts.Precision

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Federation, Reports
-from tests.unit.algorithms.toy import F, G, close
+from tests.unit.algorithms.toy import F, G
 
 # (loss in nats, training samples) per client
 CLIENTS = st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=8)
@@ -32,19 +32,6 @@ def weights(name: str, losses: torch.Tensor, samples: torch.Tensor, **hyperparam
         delta=torch.zeros(len(losses), 1),
     )
     return algorithm.aggregate(algorithm.init_state(Federation(samples)), report)[0].weights
-
-
-def keeps_the_promises(name: str, clients, **hyperparameters) -> None:
-    """Weights sum to 1, follow their clients when these change places, and ignore a constant on all losses."""
-    losses, samples = columns(clients)
-    w = weights(name, losses, samples, **hyperparameters)
-    close(w.sum(), 1.0, 1e-9)
-    turned = torch.arange(len(clients)).roll(1)
-    close(weights(name, losses[turned], samples[turned], **hyperparameters), w[turned], 1e-9)
-    # A constant that floating point adds without rounding leaves ties ties.
-    rounded = (losses * 1024).round() / 1024
-    plain = weights(name, rounded, samples, **hyperparameters)
-    close(weights(name, rounded + 8, samples, **hyperparameters), plain, 1e-9)
 
 
 def gradient_at_zero(objective) -> torch.Tensor:

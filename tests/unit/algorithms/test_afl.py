@@ -6,16 +6,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fairfl.algorithms import afl
 from fairfl.algorithms.interface import Federation
 from fairfl.algorithms.shared.simplex import project_on_simplex
+from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, step
-
-
-def vector(*values: float) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float64)
 
 
 def test_projection_examples():
@@ -89,15 +85,6 @@ def test_repeated_rounds_keep_lambda_in_the_simplex():
         close(state["lambda"].sum(), 1.0, 1e-12)
 
 
-def test_step_zero_is_fedavg():
-    close(step("afl", eta_lambda=0.0)[0], step("fedavg")[0])
-    close(step("afl", eta_lambda=0.0, start="uniform")[0], step("fedavg", weighting="uniform")[0])
-
-
-def test_equal_losses_leave_lambda():
-    close(step("afl", reports(losses=torch.ones_like(F)), eta_lambda=5.0)[2]["lambda"], [0.25, 0.5, 0.25])
-
-
 def test_huge_step_puts_all_weight_on_the_largest_loss():
     close(step("afl", eta_lambda=1e6)[1], [0.0, 0.0, 1.0])
 
@@ -157,9 +144,3 @@ def test_only_the_average_is_kept_in_the_state():
     assert set(afl.AFL(afl.Config()).init_state(Federation(SAMPLES, X))) == {"lambda"}
     state = afl.AFL(afl.Config(report="average")).init_state(Federation(SAMPLES, X.float()))
     assert state["mean"].dtype == torch.float32
-
-
-@pytest.mark.parametrize("bad", [{"report": "mean"}, {"eta_lambda": -0.1}, {"order": "both"}])
-def test_impossible_values_are_refused(bad):
-    with pytest.raises(ValidationError):
-        afl.Config(**bad)

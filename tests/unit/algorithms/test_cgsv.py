@@ -4,14 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fairfl.algorithms import cgsv
 from fairfl.algorithms.interface import Federation, Received, Reports
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import image_clients, simulation, spec_of
 
 SAMPLES = vector(100, 200, 100)
 FIRST = vector(1, 2, 3, 4)
@@ -219,13 +218,6 @@ def test_only_parameters_are_rewarded_and_buffers_are_those_of_the_trained_model
 
 
 # -- hyper-parameters --------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "keys",
-    [{}, *({"gamma": 0.5} | bad for bad in ({"gamma": 0.0}, {"beta": 0.0}, {"a": 1.0}, {"a": -0.1}, {"floor": 0.0}))],
-)
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        cgsv.Config(**keys)
 
 
 def test_gamma_is_written_as_in_the_paper():
@@ -233,14 +225,11 @@ def test_gamma_is_written_as_in_the_paper():
 
 
 # -- the engine --------------------------------------------------------------------------------------------
-def simulation(hyperparameters, algorithm="cgsv", backend="auto", **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
-    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_every_client_trains_its_own_model_and_is_evaluated_with_it(backend):
-    run = simulation({"Gamma": 0.5}, backend=backend)
+    run = simulation("cgsv", {"Gamma": 0.5}, backend=backend)
     first = run.x.clone()
     run.run_round()
     own = run.state["w"].clone()
@@ -274,7 +263,7 @@ def test_in_the_engine_batch_normalisation_follows_the_data_of_the_client(monkey
 
 
 def test_in_the_engine_absent_clients_keep_their_model():
-    run = simulation({"Gamma": 0.5}, clients_per_round=2)
+    run = simulation("cgsv", {"Gamma": 0.5}, clients_per_round=2)
     (absent,) = set(range(3)) - set(run.select_clients())
     before = run.state["w"].clone()
     run.run_round()
@@ -283,6 +272,6 @@ def test_in_the_engine_absent_clients_keep_their_model():
 
 
 def test_in_the_engine_a_large_beta_keeps_all_models_equal():
-    run = simulation({"Gamma": 0.5, "beta": 1e7}, batch_size=3)
+    run = simulation("cgsv", {"Gamma": 0.5, "beta": 1e7}, batch_size=3)
     run.run()
     close(run.state["w"], run.x.expand(3, -1), 1e-12)

@@ -2,16 +2,14 @@
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from fairfl.algorithms import ditto, fedavg
 from fairfl.algorithms.interface import Federation, Received, Reports
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.quadratics import Run
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import gradient, image_clients, spec_of
+from tests.unit.simulation.federations import gradient, simulation
 
 ETA, STEPS = 0.1, 2
 # f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2
@@ -122,21 +120,10 @@ def test_a_pull_that_diverges_is_refused():
         rounds(1, **{"lambda": 20.0})
 
 
-@pytest.mark.parametrize("keys", [{"lambda": -0.1, "report": "personal"}, {"report": "both"}, {}])
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        ditto.Config(**keys)
-
-
-def simulation(hyperparameters, algorithm="ditto", backend="auto", **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
-    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
-
-
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_the_engine_against_a_plain_loop(backend):
     lam = 0.7
-    run = simulation({"lambda": lam, "report": "personal"}, backend=backend)
+    run = simulation("ditto", {"lambda": lam, "report": "personal"}, backend=backend)
     x, v = run.x.clone(), run.x.repeat(3, 1)
     run.run()
 
@@ -149,13 +136,3 @@ def test_the_engine_against_a_plain_loop(backend):
         x = vector(4, 6, 9) @ y / 19
     close(run.x, x, 1e-12)
     close(run.state["v"], v, 1e-12)
-
-
-@pytest.mark.parametrize("report", ["personal", "global"])
-def test_in_the_engine_the_global_model_is_that_of_fedavg(report):
-    changes = {"batch_size": 3, "clients_per_round": 2}
-    plain = simulation({"weighting": "size"}, "fedavg", **changes).run()
-    run = simulation({"lambda": 3.0, "report": report}, **changes).run()
-    close(run.x, plain.x, 1e-12)
-    same = [bool((a["loss_test"] == b["loss_test"]).all()) for a, b in zip(run.history, plain.history, strict=True)]
-    assert all(same[1:]) is (report == "global"), "personal models are evaluated, if they are reported"

@@ -12,9 +12,11 @@ import torch
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
+from fairfl.simulation.checkpoint import Checkpoint
 from tests.unit.algorithms.quadratics import starts, stepped
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, federation, received, reports, start
-from tests.unit.registered import FEDERATING, REQUIRED
+from tests.unit.registered import FEDERATING, MEMBERSHIPS, REQUIRED
+from tests.unit.simulation.federations import simulation
 
 # Those that build networks of their own cannot do with the two numbers of the toy.
 ON_THE_TOY = [name for name in FEDERATING if algorithms.load(name).architecture is Algorithm.architecture]
@@ -116,12 +118,23 @@ def test_order_of_clients_does_not_matter(name):
         close(w[..., [2, 0, 1]], v, 1e-12)
 
 
-@pytest.mark.parametrize("name", ON_THE_TOY)
-def test_saved_state_continues_equally(name, tmp_path):
-    _, _, state = rounds(name, reports(), 1)
-    torch.save(state, tmp_path / "state.pt")
-    loaded = torch.load(tmp_path / "state.pt", weights_only=True)
-    assert torch.equal(rounds(name, reports(), 2, copy.deepcopy(state))[0], rounds(name, reports(), 2, loaded)[0])
+@pytest.mark.parametrize("name", FEDERATING)
+def test_a_saved_run_continues_equally(name, tmp_path):
+    keys, model = REQUIRED.get(name, {}), {"name": "mlp", "hidden": [4]}
+    if name == "ditto":
+        keys = {"report": "personal"}
+    changes = {"model": model, "clients_per_round": 2, "batch_size": 3, "keep": "path", "memberships": MEMBERSHIPS}
+    through, broken, resumed = (simulation(name, keys, **changes) for _ in range(3))
+    whole, checkpoint = through.run(), Checkpoint(tmp_path / "checkpoint.pt", "id", 0)
+    broken.record_evaluation()
+    broken.run_round()
+    checkpoint.save(broken.state_dict())
+    found = resumed.run(checkpoint)
+    assert torch.equal(found.x, whole.x) and len(found.history) == len(whole.history)
+    assert all(torch.equal(through.state[key], resumed.state[key]) for key in through.state)
+    assert all(torch.equal(a, b) for a, b in zip(found.path, whole.path, strict=True))
+    for row, other in zip(found.history, whole.history, strict=True):
+        assert all(torch.equal(row[key].nan_to_num(), other[key].nan_to_num()) for key in row)
 
 
 @pytest.mark.parametrize("name", ON_THE_TOY)

@@ -1,18 +1,8 @@
-"""FedAvg: hand-computed example and limiting cases."""
+"""FedAvg: shares of the clients of a round."""
 
 import torch
 
 from tests.unit.algorithms.toy import SAMPLES, close, reports, step
-
-
-def test_size_weights():
-    x, w, _ = step("fedavg")
-    close(x, [0.900000, -2.100000])
-    close(w, [0.25, 0.5, 0.25])
-
-
-def test_uniform_weights():
-    close(step("fedavg", weighting="uniform")[0], [0.833333, -2.033333])
 
 
 def test_sampled_round_renormalises_sizes():

@@ -2,18 +2,16 @@
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from fairfl import algorithms
 from fairfl.algorithms import fedavg_hardcluster
 from fairfl.algorithms.interface import Federation
 from fairfl.experiments.declaration import declaration
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.quadratics import Run
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]], dtype=torch.float64)
 SAMPLES = vector(100, 100, 300)
@@ -91,32 +89,12 @@ def test_it_comes_after_a_focus_run_with_the_same_number_of_models():
     )
 
 
-@pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}])
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        fedavg_hardcluster.Config(**keys)
-
-
 # -- the engine --------------------------------------------------------------------------------------------
-def simulation(algorithm, hyperparameters, backend="auto", memberships=None, counts=(4, 6, 9), **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
-    return Simulation(spec, image_clients(list(counts)), None, torch.device("cpu"), backend, memberships)
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-@pytest.mark.parametrize("changes", [{}, {"batch_size": 3}, {"clients_per_round": 2}])
-def test_in_the_engine_one_cluster_is_fedavg(backend, changes):
-    plain = simulation("fedavg", {"weighting": "size"}, backend, **changes).run()
-    everyone = torch.ones(3, 1, dtype=torch.float64)
-    one = simulation("fedavg_hardcluster", {"M": 1}, backend, everyone, **changes).run()
-    close(one.x, plain.x[None], 1e-12)
-    for row, other in zip(one.history, plain.history, strict=True):
-        close(row["loss_test"], other["loss_test"], 1e-12)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypatch, backend):
-    run = simulation("fedavg_hardcluster", {"M": 2}, backend, PI)
+    run = simulation("fedavg_hardcluster", {"M": 2}, backend, memberships=PI)
     first, seen = run.x.clone(), []
     train = run.backend.train
     monkeypatch.setattr(run.backend, "train", lambda work, *a, **k: (seen.append(work), train(work, *a, **k))[1])

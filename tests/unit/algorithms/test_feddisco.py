@@ -10,10 +10,8 @@ from scipy.stats import entropy
 from fairfl.algorithms import feddisco
 from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import X, close, reports
-from tests.unit.simulation.federations import image_clients, spec_of
 
 COUNTS = torch.tensor([[90.0, 10.0], [100.0, 100.0], [20.0, 80.0]], dtype=torch.float64)
 
@@ -129,12 +127,3 @@ def test_promises(counts, metric, a, b):
 def test_samples_without_a_class_are_refused(labels, message):
     with pytest.raises(FairflError, match=f"feddisco: loss: .*{message}"):
         feddisco.FedDisco(feddisco.Config()).init_state(Federation(vector(2, 3), labels=labels))
-
-
-def test_in_the_engine_without_correction_it_is_fedavg():
-    def final(algorithm, hyperparameters):
-        spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, clients_per_round=2)
-        return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu")).run().x
-
-    assert torch.equal(final("feddisco", {"a": 0.0, "b": 0.0}), final("fedavg", {"weighting": "size"}))
-    assert not torch.equal(final("feddisco", {}), final("fedavg", {"weighting": "size"}))

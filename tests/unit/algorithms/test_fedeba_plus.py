@@ -7,17 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
 
 from fairfl.algorithms import fedeba_plus
 from fairfl.algorithms.interface import Reports
 from fairfl.algorithms.shared import entropy
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import CLIENTS, columns, vector
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start
 from tests.unit.algorithms.two_clients import Run
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 # Three clients of the toy, which have taken one local step.
 TOY = replace(reports(), gradient=G, steps=torch.ones_like(F))
@@ -191,36 +189,6 @@ def test_rounds_of_gradient_alignment_are_counted():
     assert both.state["aligned"].dtype == torch.float64
 
 
-@pytest.mark.parametrize(
-    ("keys", "needs"),
-    [
-        ({}, {"loss_received", "loss_after", "gradient_batch"}),
-        ({"gradient": "full"}, {"loss_received", "loss_after", "gradient_full"}),
-        ({"weight_loss": "before"}, {"loss_received", "gradient_batch"}),
-        ({"aggregation": "uniform"}, {"loss_received", "gradient_batch"}),
-        ({"alpha": 0.0}, {"loss_after"}),
-        ({"alpha": 0.0, "weight_loss": "before"}, {"loss_received"}),
-        ({"alpha": 0.0, "aggregation": "uniform"}, set()),
-    ],
-)
-def test_needs(keys, needs):
-    assert (
-        set(fedeba_plus.FedEBAPlus(fedeba_plus.Config(**keys)).required_measurements())
-        == needs
-        <= set(fedeba_plus.FedEBAPlus.measurements)
-    )
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [{"alpha": -0.1}, {"alpha": 1.1}, {"theta": -1.0}, {"theta": 181.0}, {"tau": 0.0}, {"aggregation": "size"}]
-    + [{"gradient": "none"}, {"rescale_model_alignment": 1}],
-)
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        fedeba_plus.Config(**keys)
-
-
 # -- properties --------------------------------------------------------------------------------------------
 def played(losses, samples, gradients, **hyperparameters):
     """Plan and Aggregate for clients with these losses before training, after it, and with these gradients."""
@@ -270,25 +238,6 @@ def test_example_of_the_toy():
 
 
 # -- the engine --------------------------------------------------------------------------------------------
-def simulation(algorithm, backend, hyperparameters, **changes):
-    changes = {"local_epochs": 2, "rounds": 3} | changes
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **changes)
-    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-def test_in_the_engine_alpha_zero_is_fedeba_to_the_bit(backend):
-    changes = {"batch_size": 3, "clients_per_round": 2}
-    plain = simulation("fedeba", backend, {}, **changes).run()
-    assert torch.equal(simulation("fedeba_plus", backend, {"alpha": 0.0}, **changes).run().x, plain.x)
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-def test_in_the_engine_alpha_one_of_model_alignment_is_fedsgd(backend):
-    for gradient in ("full", "batch"):
-        ours = {"alpha": 1.0, "theta": 90.0, "prior": "size", "gradient": gradient}
-        plain = simulation("fedsgd", backend, {"gradient": gradient}, batch_size=3).run()
-        close(simulation("fedeba_plus", backend, ours, batch_size=3).run().x, plain.x, 1e-12)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
@@ -296,7 +245,7 @@ def test_in_the_engine_alpha_one_of_model_alignment_is_fedsgd(backend):
 def test_the_engine_against_a_plain_loop(backend, theta):
     alpha, tau, eta, steps = 0.6, 0.2, 0.1, 2
     keys = {"alpha": alpha, "tau": tau, "theta": theta, "gradient": "full"}
-    run = simulation("fedeba_plus", backend, keys)
+    run = simulation("fedeba_plus", keys, backend)
     train, x = run.clients.parts["train"], run.x.clone()
 
     def loss(w, k):

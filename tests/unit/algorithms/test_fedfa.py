@@ -121,19 +121,6 @@ def test_uniform_weights_as_the_released_code_without_options():
     close(x, mean - ETA * 0.5 * mean)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "needed"),
-    [
-        ({}, ("accuracy_after",)),
-        ({"acc_of": "global"}, ("accuracy_received",)),
-        ({"weighting": "uniform"}, ()),
-    ],
-)
-def test_only_the_accuracy_in_use_is_measured(chosen, needed):
-    assert fedfa.FedFa(fedfa.Config(**chosen)).required_measurements() == needed
-    rounds(**chosen)
-
-
 def test_clients_train_with_their_momentum():
     received = Received(clients=torch.arange(3), samples=torch.ones(3), learning_rate=ETA)
     assert fedfa.FedFa(fedfa.Config(gamma_c=0.7)).configure_clients({}, received).momentum == 0.7
@@ -148,9 +135,3 @@ def test_shares_that_do_not_sum_to_one_are_refused():
     with pytest.raises(ValidationError, match="alpha 0.7 and beta 0.5 must sum to 1, e.g. beta 0.3"):
         fedfa.Config(alpha=0.7)
     fedfa.Config(alpha=0.9, beta=0.1)
-
-
-@pytest.mark.parametrize("bad", [{"sign": 0}, {"gamma_c": 1.0}, {"gamma_s": 1.1}, {"acc_of": "both"}, {"alpha": -0.5}])
-def test_impossible_values_are_refused(bad):
-    with pytest.raises(ValidationError):
-        fedfa.Config(**bad)

@@ -2,21 +2,11 @@
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
 
-from fairfl.simulation.simulation import Simulation
-from tests.unit.algorithms.toy import close, received, reports, start, step
+from tests.unit.algorithms.toy import close, received, reports, start
 from tests.unit.algorithms.two_clients import Run
-from tests.unit.simulation.federations import image_clients, spec_of
-
-
-def test_example():
-    x, w, state = step("fedsgd")
-    close(w, [0.25, 0.5, 0.25])
-    close(x, [0.9, -2.1])
-    assert state == {}
-    close(step("fedsgd", weighting="uniform")[0], [0.833333, -2.033333])
+from tests.unit.simulation.federations import simulation
 
 
 @pytest.mark.parametrize(("gradient", "full"), [("full", True), ("batch", False)])
@@ -30,28 +20,17 @@ def test_more_local_steps_change_nothing():
     close(Run("fedsgd", steps=7).rounds(3).x, Run("fedavg", steps=1).rounds(3).x, 1e-12)
 
 
-@pytest.mark.parametrize("keys", [{"gradient": "some"}, {"weighting": "loss"}])
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        start("fedsgd", **keys)
-
-
-def simulation(algorithm, backend, counts=(4, 6, 9), hyperparameters=None, **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters or {}, **{"rounds": 3} | changes)
-    return Simulation(spec, image_clients(list(counts)), None, torch.device("cpu"), backend)
-
-
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 @pytest.mark.parametrize("clients_per_round", [2, 3])
 def test_in_the_engine_it_is_fedavg_with_one_full_step(backend, clients_per_round):
-    plain = simulation("fedavg", backend, clients_per_round=clients_per_round).run()
+    plain = simulation("fedavg", {}, backend, clients_per_round=clients_per_round, local_epochs=1).run()
     changes = {"local_epochs": 5, "batch_size": 2, "clients_per_round": clients_per_round}
-    close(simulation("fedsgd", backend, **changes).run().x, plain.x, 1e-12)
+    close(simulation("fedsgd", {}, backend, **changes).run().x, plain.x, 1e-12)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_all_clients_descend_the_pooled_loss(backend):
-    run = simulation("fedsgd", backend, batch_size=4, local_epochs=2)
+    run = simulation("fedsgd", {}, backend, batch_size=4)
     x = run.x.clone().requires_grad_()
     train = run.clients.parts["train"]
     loss = cross_entropy(train.inputs.flatten(1) @ x[:12].view(3, 4).T + x[12:], train.labels)
@@ -63,7 +42,7 @@ def test_in_the_engine_all_clients_descend_the_pooled_loss(backend):
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_one_batch_is_a_part_of_the_samples(backend):
     def run(gradient, counts):
-        return simulation("fedsgd", backend, counts, {"gradient": gradient}, batch_size=4, local_epochs=2).run().x
+        return simulation("fedsgd", {"gradient": gradient}, backend, counts, batch_size=4).run().x
 
     close(run("batch", (2, 3, 4)), run("full", (2, 3, 4)), 1e-12)
     assert not torch.allclose(run("batch", (4, 6, 9)), run("full", (4, 6, 9)))

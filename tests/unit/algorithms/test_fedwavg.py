@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from fairfl.algorithms import fedwavg
 from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import SAMPLES, X, close, reports
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 
 def bits(*rows):
@@ -124,8 +123,7 @@ def test_samples_without_a_class_are_refused(labels, message):
 
 
 def test_in_the_engine():
-    spec = spec_of(algorithm="fedwavg", hyperparameters={}, rounds=3, clients_per_round=2, batch_size=2)
-    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
+    run = simulation("fedwavg", clients_per_round=2, batch_size=2, local_epochs=1)
     drawn = set(run.select_clients())
     run.run_round()
     assert run.state["right_ever"].shape == (3, 9)

@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
 
 from fairfl import algorithms
@@ -13,11 +12,10 @@ from fairfl.algorithms.interface import Reports
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import evaluate
 from fairfl.simulation.losses import LOSSES
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.quadratics import Run
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 # F_k(w) = ||w - c_k||^2
 CENTRES = torch.tensor([[1.0, 0.0], [0.0, 2.0]], dtype=torch.float64)
@@ -195,27 +193,7 @@ def test_only_sampled_clients_change_their_memberships():
     close(run.x[1], CENTRES[1] + 0.8**4 * (FIRST[1] - CENTRES[1]))  # client 1 alone, plain SGD
 
 
-@pytest.mark.parametrize("keys", [{}, {"M": 0}, {"M": 2.0}, {"M": 2, "weighting": "loss"}])
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        focus.Config(**keys)
-
-
 # -- the engine --------------------------------------------------------------------------------------------
-def simulation(algorithm, hyperparameters, backend="auto", **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
-    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-@pytest.mark.parametrize("changes", [{}, {"batch_size": 3}, {"clients_per_round": 2}])
-def test_in_the_engine_one_cluster_is_fedavg(backend, changes):
-    plain = simulation("fedavg", {"weighting": "uniform"}, backend, **changes).run()
-    one = simulation("focus", {"M": 1}, backend, **changes).run()
-    close(one.x, plain.x[None], 1e-12)
-    for row, other in zip(one.history, plain.history, strict=True):
-        close(row["loss_test"], other["loss_test"], 1e-12)
-        assert torch.equal(row["accuracy_test"], other["accuracy_test"])
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])

@@ -9,13 +9,11 @@ from pydantic import ValidationError
 
 from fairfl.algorithms import lp_proj
 from fairfl.algorithms.interface import Federation, Received, Reports
-from fairfl.algorithms.shared.random_projection import random_projection, shuffled_models
+from fairfl.algorithms.shared.random_projection import shuffled_models
 from fairfl.runtime.errors import FairflError, OptionError
-from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
-from tests.unit.simulation.federations import gradient, image_clients, spec_of
+from tests.unit.simulation.federations import gradient, simulation
 
 ETA, STEPS = 0.1, 2
 # f_0 = ||w - (1,0)||^2 / 2 and f_1 = ||w - (0,2)||^2
@@ -81,13 +79,6 @@ def test_the_sign_of_zero_is_zero():
 
 
 # -- P and the first models --------------------------------------------------------------------------------
-def test_a_checkpoint_holds_no_projection():
-    state = lp_proj.LpProj(lp_proj.Config(d_sub=50)).init_state(
-        federation(torch.zeros(1000), P=1000, shapes=((1000,),))
-    )
-    assert sum(tensor.numel() for tensor in state.values()) == 2 * 1000 + 2 * 50 + 50 + 2
-
-
 def test_every_client_starts_at_a_draw_of_its_own():
     x = torch.arange(12, dtype=torch.float64)
     known = federation(x, K=4, P=10, shapes=((2, 3), (4,)))
@@ -108,8 +99,8 @@ def test_no_pull_is_local_training(p):
 
 def test_a_square_orthogonal_projection_is_a_proximal_term():
     """pFedMe: with P'P = I the force is lambda (th_k - P'omega), and P'o_k moves to th_k."""
-    state, config = rounds(4, d_sub=2, orthogonalize=True, **{"lambda": 2.0})
-    P = lp_proj.LpProj(config).projection(state)
+    state, _ = rounds(4, d_sub=2, orthogonalize=True, **{"lambda": 2.0})
+    P = state["P"]
     th, z = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64)
     for _ in range(4):
         for _ in range(STEPS):
@@ -120,9 +111,8 @@ def test_a_square_orthogonal_projection_is_a_proximal_term():
 
 
 def test_one_client_drags_omega_to_its_projection():
-    state, config = rounds(600, clients=(0,))
-    P = lp_proj.LpProj(config).projection(state)
-    close(P @ state["th"][0], state["omega"], 1e-6)
+    state, _ = rounds(600, clients=(0,))
+    close(state["P"] @ state["th"][0], state["omega"], 1e-6)
     close(state["th"][0], CENTRES[0], 1e-6)
 
 
@@ -181,23 +171,14 @@ def test_too_many_orthogonal_rows_are_refused():
     rounds(d_sub=3)
 
 
-@pytest.mark.parametrize("keys", [{"p": 3}, {"lambda": -1.0}, {"b": 0.0}, {"repeats": 0}, {"start": "noise"}])
-def test_impossible_values_are_refused(keys):
-    with pytest.raises(ValidationError):
-        lp_proj.Config(**keys)
-
-
 # -- the engine --------------------------------------------------------------------------------------------
-def simulation(hyperparameters, **changes):
-    spec = spec_of(algorithm="lp_proj", hyperparameters=hyperparameters, **{"local_epochs": 2, "rounds": 3} | changes)
-    return Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("p", [1, 2])
 def test_the_engine_against_a_plain_loop(p):
-    run = simulation({"p": p, "lambda": 3.0, "d_sub": 4, "repeats": 2})
+    run = simulation("lp_proj", {"p": p, "lambda": 3.0, "d_sub": 4, "repeats": 2})
     th, omega = run.state["th"].clone(), torch.zeros(4, dtype=torch.float64)
-    P, first = run.algorithm.projection(run.state), run.x.clone()
+    P, first = run.state["P"], run.x.clone()
     run.run()
 
     for _ in range(3):
@@ -217,18 +198,6 @@ def test_the_engine_against_a_plain_loop(p):
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         close(F.cross_entropy(F.linear(inputs.flatten(1), th[k, :12].view(3, 4), th[k, 12:]), labels), measured[k])
-
-
-def test_in_the_engine_a_run_goes_on_from_its_checkpoint(tmp_path):
-    keys = {"d_sub": 4, "lambda": 1.0, "repeats": 2}
-    whole = simulation(keys, rounds=4, clients_per_round=2).run()
-    checkpoint = Checkpoint(tmp_path / "c.pt", "print", 0.0)
-    begun = simulation(keys, rounds=2, clients_per_round=2)
-    begun.run()
-    checkpoint.save(begun.state_dict())
-    random_projection.cache_clear()
-    run = simulation(keys, rounds=4, clients_per_round=2)
-    assert torch.equal(run.run(checkpoint).history[-1]["loss_test"], whole.history[-1]["loss_test"])
 
 
 def test_traffic():

@@ -4,13 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from fairfl.algorithms.propfair import Config, slope
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import F, X, close, received, reports, start, step
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 
 def one_step(**hyperparameters):
@@ -79,22 +77,11 @@ def test_shape_and_type_are_kept(dtype):
         assert slope(losses, Config()).shape == shape and slope(losses, Config()).dtype == dtype
 
 
-def test_the_server_is_fedavg():
-    close(step("propfair")[1], step("fedavg")[1], 1e-15)
-
-
-@pytest.mark.parametrize("key", [{"M": 0.0}, {"M": -1.0}, {"epsilon": 0.0}])
-def test_impossible_values_are_refused(key):
-    with pytest.raises(ValidationError):
-        Config(**key)
-
-
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 @pytest.mark.parametrize("M", [1.1, 3.0])
 def test_the_engine_descends_phi(backend, M):
     """Against a plain loop with autograd; with the smaller M the threshold lies among the losses of the run."""
-    spec = spec_of(algorithm="propfair", hyperparameters={"M": M}, local_epochs=2, rounds=3)
-    run = Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"), backend)
+    run = simulation("propfair", {"M": M}, backend)
     x = run.x.clone()
     run.run()
     beyond = []

@@ -14,6 +14,7 @@ from torch import nn
 
 from fairfl import models
 from fairfl.modifiers import dp
+from fairfl.modifiers.interface import Schedule
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
@@ -253,7 +254,7 @@ CLAIM = {"share": 0.1, "rounds": 50, "samples": [100, 200], "batches": [10, 10],
 
 
 def claimed(measurements=(), batch_size=10, arguments=CLAIM, **given):
-    return dp.DP(config(**given)).resolve(measurements, batch_size).epsilon(measurements, **arguments)
+    return dp.DP(config(**given)).resolve(measurements, batch_size).epsilon(measurements, Schedule(**arguments))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,10 @@ import torch.nn.functional as F
 
 from fairfl.simulation.backends.interface import Work
 from fairfl.simulation.clients import Clients, Part
+from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.training_spec import TrainingSpec
+
+CPU = torch.device("cpu")
 
 
 def clients_of(samples, classes, validation=None):
@@ -57,6 +60,14 @@ def spec_of(**changes):
         "seed": 1,
     }
     return TrainingSpec(**spec | changes)
+
+
+def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=(4, 6, 9), memberships=None, **changes):
+    """A run on small images, by default of two local epochs in three rounds."""
+    changes = {"local_epochs": 2, "rounds": 3} | changes
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters or {}, **changes)
+    best = torch.linspace(0.9, 1.1, len(counts), dtype=torch.float64)
+    return Simulation(spec, image_clients(list(counts)), best, CPU, backend, memberships)
 
 
 def work_of(run, clients, plan):

@@ -172,7 +172,7 @@ def test_momentum_of_a_single_step_is_none(name):
     backend, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, name, CPU)
     plain, heavy = (backend.train(work(x, [0, 1, 2], momentum=m), local(), 0).delta for m in (0.0, 0.9))
     assert torch.equal(plain, heavy)
-    assert "leader" not in vars(backend)
+    assert "z" not in vars(backend)
     assert not any(block.shape.momentum for block in getattr(backend, "blocks", {}).values())
 
 

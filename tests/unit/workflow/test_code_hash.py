@@ -102,6 +102,11 @@ def test_what_stands_in_papers_and_how_results_are_shown_trains_nothing(job):
     assert experiments <= {f"fairfl.experiments.{name}" for name in ("base", "parts", "plugins")}  # what checks specs
 
 
+@pytest.mark.parametrize("job", ["local_optimum", "surrogate"])
+def test_modifiers_do_not_count_where_none_can_act(job):
+    assert [name for name in closure(f"fairfl.jobs.{job}") if name.startswith("fairfl.modifiers")] == []
+
+
 @pytest.mark.parametrize("job", ["collect", "table", "figure"])
 def test_claims_and_the_page_do_not_count_elsewhere(job):
     found = closure(f"fairfl.jobs.{job}")

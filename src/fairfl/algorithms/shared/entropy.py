@@ -10,7 +10,6 @@ A `config` has tau, tau_schedule, kappa, prior and weight_loss.
 from math import atan2, degrees
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from fairfl.algorithms.interface import Received, Reports
@@ -32,16 +31,10 @@ def temperature(t: int, config: Any) -> float:
     return max(config.tau / (1 + config.kappa * t) ** s, FLOOR)
 
 
-def prior(n: Tensor, config: Any) -> Tensor:
-    """q, [m], from training samples n, [m]; of sum 1."""
-    n = n if config.prior == "size" else torch.ones_like(n)
-    return n / n.sum()
-
-
 def weights(F: Tensor, received: Received, config: Any) -> Tensor:
     """Eq. (4) for losses F, [m] in nats -> [m], of sum 1."""
     tilt = (F - F.max()) / temperature(received.round, config)
-    return (prior(received.samples, config).log() + tilt).softmax(dim=0)
+    return (received.shares(config.prior).log() + tilt).softmax(dim=0)
 
 
 def losses(reports: Reports, config: Any) -> Tensor:

@@ -95,9 +95,9 @@ def assign(rows: Array, precision: Array, neurons: Neurons, clients: int, prior:
 
 def totals(rows: Rows, precisions: Rows, assignments: Assignments, prior: Prior) -> Neurons:
     """The global neurons with the rows that are assigned."""
-    neurons = empty(max((int(own.max()) + 1 for own in assignments.values()), default=0), prior)
-    for j, own in assignments.items():
-        neurons.add(own, rows[j], precisions[j])
+    neurons = empty(max((int(neuron.max()) + 1 for neuron in assignments.values()), default=0), prior)
+    for j, assigned in assignments.items():
+        neurons.add(assigned, rows[j], precisions[j])
     return neurons
 
 
@@ -114,7 +114,7 @@ def sweep(order: Iterable[int], rows: Rows, precisions: Rows, assignments: Assig
             held = neurons.counts > 0
             neurons = Neurons(neurons.G[held], neurons.S[held], neurons.counts[held])
             number = held.cumsum() - 1
-            assignments = {other: number[own] for other, own in assignments.items()}
+            assignments = {other: number[assigned] for other, assigned in assignments.items()}
         chosen = assign(rows[j], precisions[j], neurons, len(rows), prior)
         neurons = neurons.joined(empty(max(0, int(chosen.max()) + 1 - len(neurons.counts)), prior))
         neurons.add(chosen, rows[j], precisions[j])
@@ -136,7 +136,7 @@ def match(
     The clients come by falling width first, then in `sweeps` random orders. Raises ValueError if a client alone has
     more neurons than there may be.
     """
-    widest = max(len(own) for own in rows)
+    widest = max(map(len, rows))
     if prior.width < widest:
         raise ValueError(f"at most {prior.width} global neurons, but a client has {widest}")
     assignments: Assignments = {}
@@ -144,11 +144,3 @@ def match(
     for order in (by_width, *(draw.permutation(len(rows)).tolist() for _ in range(sweeps))):
         assignments = sweep(order, rows, precisions, assignments, prior)
     return [assignments[j] for j in range(len(rows))], combine(rows, precisions, assignments, prior)
-
-
-def move_columns(arrays: Rows, assignments: Sequence[Indices], count: int) -> Array:
-    """Clients' arrays [J, D, L_j] with column l at the global neuron that l became, 0 at all others, [J, D, count]."""
-    moved = np.zeros((len(arrays), arrays[0].shape[0], count))
-    for target, columns, neurons in zip(moved, arrays, assignments, strict=True):
-        target[:, neurons] = columns
-    return moved

@@ -1,9 +1,8 @@
 """A random projection that server and clients know without sending it, and first models that differ from each other.
 
-Both follow from the run's seed, so neither is stored.
+Both follow from the run's seed.
 """
 
-from functools import lru_cache
 from math import prod
 
 import torch
@@ -12,17 +11,17 @@ from torch import Tensor
 from fairfl.algorithms.interface import Federation
 
 
-@lru_cache(maxsize=1)
-def random_projection(
-    seed: int, rows: int, parameters: int, orthogonal: bool, dtype: torch.dtype, device: torch.device
-) -> Tensor:
-    """[rows, parameters] from N(0, 1), each row of length 1; `orthogonal` to each other by Gram-Schmidt."""
+def random_projection(seed: int, rows: int, parameters: int, orthogonal: bool) -> Tensor:
+    """[rows, parameters] float64, on the CPU.
+
+    From N(0, 1), each row of length 1; `orthogonal` to each other by Gram-Schmidt.
+    """
     draw = torch.Generator().manual_seed(seed)
     drawn = torch.stack([torch.randn(parameters, generator=draw, dtype=torch.float64) for _ in range(rows)])
     if orthogonal:
         Q, R = torch.linalg.qr(drawn.T)
         drawn = (Q * R.diagonal().sign()).T  # the signs of Gram and Schmidt
-    return (drawn / drawn.norm(dim=1, keepdim=True)).to(device, dtype)
+    return drawn / drawn.norm(dim=1, keepdim=True)
 
 
 def shuffled_models(federation: Federation) -> Tensor:

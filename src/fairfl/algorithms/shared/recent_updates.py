@@ -27,12 +27,12 @@ def updates_of_absent(memory: State, reports: Reports, rounds: int) -> list[Tens
 
     None before t = rounds.
     """
-    t, found = reports.round, []
+    t, updates = reports.round, []
     last = memory["last"].index_fill(0, reports.clients, t)
     for past in range(t - rounds, t) if t >= rounds else ():
         clients = memory[f"clients_{past % rounds}"]
-        found.append(memory[f"updates_{past % rounds}"][(clients >= 0) & (last[clients] == past)])
-    return found
+        updates.append(memory[f"updates_{past % rounds}"][(clients >= 0) & (last[clients] == past)])
+    return updates
 
 
 def with_round(memory: State, reports: Reports, rounds: int) -> State:

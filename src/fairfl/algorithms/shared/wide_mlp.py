@@ -50,12 +50,12 @@ def units(algorithm: str, federation: Federation) -> tuple[list[int], list[int]]
 
 def layers(flat: Tensor, wide: Sequence[int]) -> list[tuple[Tensor, Tensor]]:
     """Weights [..., out, in] and biases [..., out] of each layer, as views of `flat` [..., P]."""
-    found, start = [], 0
+    views, start = [], 0
     for inputs, outputs in zip(wide[:-1], wide[1:], strict=True):
         middle, stop = start + outputs * inputs, start + outputs * inputs + outputs
-        found.append((flat[..., start:middle].unflatten(-1, (outputs, inputs)), flat[..., middle:stop]))
+        views.append((flat[..., start:middle].unflatten(-1, (outputs, inputs)), flat[..., middle:stop]))
         start = stop
-    return found
+    return views
 
 
 def compact(flat: Tensor, wide: Sequence[int], narrow: Sequence[int]) -> list[tuple[Tensor, Tensor]]:

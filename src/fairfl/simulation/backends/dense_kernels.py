@@ -10,7 +10,8 @@ so the rate, its scale per client and the padding of unequal batches are all in 
 momentum it is z that takes the step, and w follows z (fairfl.simulation.backends.interface.Work).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, TypeGuard
 
 import torch
@@ -32,18 +33,9 @@ def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     )
 
 
-class _Buffers:
-    """Tensors [m, n, units], or [m, units, n] for outputs, by size n of the batch; allocated once."""
-
-    def __init__(self, like: Tensor, models: int, units: int, outputs: bool = False) -> None:
-        self.like, self.models, self.units, self.outputs = like, models, units, outputs
-        self.kept: dict[int, Tensor] = {}
-
-    def __getitem__(self, n: int) -> Tensor:
-        if n not in self.kept:
-            shape = (self.units, n) if self.outputs else (n, self.units)
-            self.kept[n] = self.like.new_empty(self.models, *shape)
-        return self.kept[n]
+def _buffers(like: Tensor, models: int, units: int, outputs: bool = False) -> Callable[[int], Tensor]:
+    """By size n of the batch a tensor [m, n, units], or [m, units, n] for outputs; allocated once."""
+    return cache(lambda n: like.new_empty(models, *((units, n) if outputs else (n, units))))
 
 
 class Linear:
@@ -57,7 +49,7 @@ class Linear:
         self.last = last
         self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
         low = like.to(product)
-        self.outputs, self.below = _Buffers(low, models, outputs, outputs=last), _Buffers(low, models, inputs)
+        self.outputs, self.below = _buffers(low, models, outputs, outputs=last), _buffers(low, models, inputs)
         self.sum = like.new_empty(biases)
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
@@ -66,16 +58,7 @@ class Linear:
         self.into: list[Tensor] | None = None
 
     def allocate(self) -> list[Tensor]:
-        """Parameters to be trained in place: w, and b if there is one."""
-        self.parameters = self._new()
-        return self.parameters
-
-    def allocate_z(self) -> list[Tensor]:
-        """z of the parameters, see Work."""
-        self.z = self._new()
-        return self.z
-
-    def _new(self) -> list[Tensor]:
+        """Tensors for w, and b if there is one, or for their z."""
         return [self.sum.new_empty(shape) for shape in self.shapes]
 
     def borrow(self, parameters: list[Tensor], into: list[Tensor]) -> None:
@@ -88,7 +71,7 @@ class Linear:
         if self.low is not None:
             weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
         factors = (weight, value.mT) if self.last else (value, weight.mT)
-        out = self.outputs[value.shape[1]]
+        out = self.outputs(value.shape[1])
         if not bias:
             return torch.bmm(*factors, out=out)
         return torch.baddbmm(bias[0].mT if self.last else bias[0], *factors, out=out)
@@ -99,7 +82,7 @@ class Linear:
         if first:
             return None
         weight = self.parameters[0] if self.low is None else self.low
-        return torch.bmm(self.gradient, weight, out=self.below[self.gradient.shape[1]])
+        return torch.bmm(self.gradient, weight, out=self.below(self.gradient.shape[1]))
 
     def step(self, prox: Tensor | None, averaging: Tensor | None, direction_rate: Tensor | None) -> None:
         """Step on the gradient of `backward`."""
@@ -209,8 +192,11 @@ class ModelStack:
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.lowest = self.dense[frozen]  # gradients go no deeper
         self.classes = self.dense[-1].shapes[0][1]
-        self.parameters = [] if borrowed else [parameter for layer in self.dense for parameter in layer.allocate()]
-        self.z = [z for layer in self.dense for z in layer.allocate_z()] if momentum else []
+        for dense in self.dense:
+            dense.parameters = [] if borrowed else dense.allocate()
+            dense.z = dense.allocate() if momentum else []
+        self.parameters = [parameter for dense in self.dense for parameter in dense.parameters]
+        self.z = [z for dense in self.dense for z in dense.z]
         self.start: list[Tensor] = []  # of the round, by parameter
         self.state = [*self.parameters, *self.z]  # what a step changes
 

@@ -1,14 +1,16 @@
 """What both backends share: the work of a round, and the batches of each client."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Force, Plan, Slope
-from fairfl.modifiers.interface import Objective, Privacy
 from fairfl.simulation.seeds import generator, seed_of
+
+if TYPE_CHECKING:  # jobs without modifiers do not depend on their code
+    from fairfl.modifiers.interface import Objective, Privacy
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class LocalTraining:
     weight_decay: float = 0.0  # decoupled
     single: bool = False  # only the first step of the first epoch
     phase: int = 0  # of the round
-    objective: Objective | None = None  # in place of the loss
-    privacy: Privacy | None = None  # what becomes of the gradients
+    objective: "Objective | None" = None  # in place of the loss
+    privacy: "Privacy | None" = None  # what becomes of the gradients
 
     def of_plan(self, plan: Plan, phase: int) -> "LocalTraining":
         """This training with what the plan for an exchange changes of it."""

@@ -10,7 +10,6 @@ from fairfl.simulation.backends.interface import Backend
 from fairfl.simulation.backends.sequential import Sequential
 from fairfl.simulation.backends.stacked import Stacked
 from fairfl.simulation.clients import Clients
-from fairfl.simulation.device import product_dtype
 from fairfl.simulation.losses import LOSSES, ClosedForm, outputs_needed
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.training_spec import LearningSpec
@@ -42,7 +41,7 @@ def make_backend(
     x = flat_parameters.flatten(model)
     if count is not None:
         x = torch.stack([x, *(flat_parameters.flatten(built("init", number)) for number in range(1, count))])
-    loss, product = LOSSES[spec.loss], product_dtype(spec.precision)
+    loss, product = LOSSES[spec.loss], torch.bfloat16 if spec.precision == "bf16" else None
     special = special or ("" if spec.optimizer == "sgd" else f"optimizer {spec.optimizer}")
     special = special or ("weight decay" if spec.weight_decay else "")
     if supports(model) and isinstance(loss, ClosedForm):

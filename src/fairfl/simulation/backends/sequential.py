@@ -4,13 +4,12 @@ Steps are by autograd, or by hand for plain chains of convolutions (fairfl.simul
 """
 
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.modifiers.interface import Objective, Privacy
 from fairfl.simulation.backends import conv_kernels
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, order, steepness
@@ -19,6 +18,9 @@ from fairfl.simulation.evaluation import samples_at_once
 from fairfl.simulation.flat_parameters import bind, count, flatten
 from fairfl.simulation.losses import ClosedForm, Loss
 from fairfl.simulation.seeds import generator
+
+if TYPE_CHECKING:
+    from fairfl.modifiers.interface import Objective, Privacy
 
 # Captured steps kept at once, one per batch size.
 KEPT_STEPS = 64
@@ -305,7 +307,7 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
                 if objective is None:
                     loss = backend.loss.value(backend.outputs(x), y).sum()
                 else:
-                    loss = objective.loss(backend.outputs, x, y, backend.round, backend.draws) * len(y)
+                    loss = objective.losses(backend.outputs, x, y, backend.round, backend.draws).mean() * len(y)
                 scaled = loss * factor  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
             backend.total += loss.detach()
             new = list(torch.autograd.grad(scaled, free))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from fairfl.algorithms.shared import matching
-from fairfl.algorithms.shared.matching import Neurons, Prior, move_columns
+from fairfl.algorithms.shared.matching import Neurons, Prior
 
 # Two clients, one input, one output: rows [incoming weight, bias, outgoing weight], shares 0.3 and 0.7 of the class.
 CLIENT_0 = np.array([[1.0, 0.1, 2.0], [-1.0, 0.0, 1.0]])
@@ -238,9 +238,3 @@ def test_popularity_counts_up_to_ten(counts, expected):
     neurons = Neurons(np.array([[1.01], [1.0]]), np.full((2, 1), 2.0), np.array(counts))
     w = np.array([[1.0]])
     assert matching.assign(w, np.ones(1), neurons, 20, Prior(np.zeros(1), 1.0, 1e-9, 700)).tolist() == [expected]
-
-
-def test_columns_move_to_the_neurons_that_they_became():
-    arrays = [np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])]
-    moved = move_columns(arrays, [np.array([2, 0]), np.array([1, 2])], 3)
-    assert moved.tolist() == [[[2.0, 0.0, 1.0]], [[0.0, 3.0, 4.0]]]
