@@ -118,12 +118,16 @@ def test_order_of_clients_does_not_matter(name):
         close(w[..., [2, 0, 1]], v, 1e-12)
 
 
-@pytest.mark.parametrize("name", FEDERATING)
-def test_a_saved_run_continues_equally(name, tmp_path):
+MODIFIED = {"modifiers": {"server_momentum": {}, "fedvarp": {}}}
+
+
+@pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in FEDERATING), ("fedavg", MODIFIED)])
+def test_a_saved_run_continues_equally(name, given, tmp_path):
     keys, model = REQUIRED.get(name, {}), {"name": "mlp", "hidden": [4]}
     if name == "ditto":
         keys = {"report": "personal"}
     changes = {"model": model, "clients_per_round": 2, "batch_size": 3, "keep": "path", "memberships": MEMBERSHIPS}
+    changes |= given
     through, broken, resumed = (simulation(name, keys, **changes) for _ in range(3))
     whole, checkpoint = through.run(), Checkpoint(tmp_path / "checkpoint.pt", "id", 0)
     broken.record_evaluation()
@@ -131,6 +135,7 @@ def test_a_saved_run_continues_equally(name, tmp_path):
     checkpoint.save(broken.state_dict())
     found = resumed.run(checkpoint)
     assert torch.equal(found.x, whole.x) and len(found.history) == len(whole.history)
+    assert through.communication.sent == resumed.communication.sent
     assert all(torch.equal(through.state[key], resumed.state[key]) for key in through.state)
     assert all(torch.equal(a, b) for a, b in zip(found.path, whole.path, strict=True))
     for row, other in zip(found.history, whole.history, strict=True):

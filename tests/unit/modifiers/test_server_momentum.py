@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import server_momentum
-from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation
 from tests.unit.modifiers.updates import X, close, federation, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
@@ -93,13 +92,3 @@ def test_runs(algorithm, given, form):
     torch.testing.assert_close(none, plain, rtol=1e-12, atol=1e-12)
     some = simulation({"server_momentum": {"beta": 0.5, "form": form}}, **changes).run().x
     assert (some - plain).abs().max() > 1e-4
-
-
-def test_an_interrupted_run_goes_on_with_its_velocity(tmp_path):
-    given = {"server_momentum": {}, "fedvarp": {}}
-    whole = simulation(given, clients_per_round=2).run().x
-    checkpoint, first = Checkpoint(tmp_path / "checkpoint.pt", "f", 0.0), simulation(given, clients_per_round=2)
-    for _ in range(3):
-        first.run_round()
-    checkpoint.save(first.state_dict())
-    assert torch.equal(simulation(given, clients_per_round=2).run(checkpoint).x, whole)

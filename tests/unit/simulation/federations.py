@@ -70,6 +70,11 @@ def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=
     return Simulation(spec, image_clients(list(counts)), best, CPU, backend, memberships)
 
 
+def close(actual, expected):
+    """Equal up to the rounding of float64."""
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-12)
+
+
 def work_of(run, clients, plan):
     """What a run asks of its backend for a plan in this round."""
     return Work.of_plan(plan, run.x, clients, run.learning_rate)

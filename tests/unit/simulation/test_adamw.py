@@ -10,9 +10,8 @@ from torch import nn
 from fairfl.algorithms.interface import Plan
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of, work_of
+from tests.unit.simulation.federations import CPU, close, image_clients, spec_of, work_of
 
-CPU = torch.device("cpu")
 MODELS = {
     "mlp": {"name": "mlp", "hidden": [5]},
     "cnn": {"name": "cnn", "channels": [2], "kernel": 3, "padding": 1, "hidden": 4},
@@ -24,10 +23,6 @@ def simulation(model="mlp", counts=(7,), **changes):
     clients = image_clients(list(counts), shape=(1, 4, 4))
     spec |= {"clients_per_round": len(counts), "model": MODELS[model], "rounds": 2}
     return Simulation(spec_of(**spec | changes), clients, None, CPU)
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 def trained(run, plan, rounds=1):
@@ -62,18 +57,21 @@ def torchs(run, rounds=1, prox=0.0, slope=None):
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.slow  # torch.optim takes seconds to import
 def test_steps_are_those_of_torch(model):
     run = simulation(model)
     expected = torchs(run)
     close(trained(run, Plan()), expected)
 
 
+@pytest.mark.slow  # torch.optim takes seconds to import
 def test_moments_begin_anew_in_each_round():
     run = simulation()
     expected = torchs(run, rounds=2)
     close(trained(run, Plan(), rounds=2), expected)
 
 
+@pytest.mark.slow  # torch.optim takes seconds to import
 def test_proximal_term_and_slope_belong_to_the_gradient():
     run = simulation()
     expected = torchs(run, prox=0.7, slope=lambda loss: loss**3 / 3)

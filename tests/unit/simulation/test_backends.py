@@ -19,9 +19,7 @@ from fairfl.simulation.backends.sequential import Sequential
 from fairfl.simulation.backends.stacked import Stacked
 from fairfl.simulation.evaluation import client_losses
 from fairfl.simulation.losses import LOSSES
-from tests.unit.simulation.federations import clients_of, image_clients, spec_of
-
-CPU = torch.device("cpu")
+from tests.unit.simulation.federations import CPU, clients_of, close, image_clients, spec_of
 
 
 def both(spec, clients):
@@ -53,10 +51,6 @@ def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None
         momentum=momentum,
         slope=slope,
     )
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
 
 
 def test_one_step_of_a_linear_model_by_hand():
@@ -151,6 +145,7 @@ BY_HAND_AND_BY_AUTOGRAD = [("cnn", "power", 0.9, None, 4), ("cnn", "propfair", 0
 
 
 @pytest.mark.parametrize(("model", "objective", "momentum", "prox", "batch_size"), DENSE + BY_HAND_AND_BY_AUTOGRAD)
+@pytest.mark.slow  # torch.optim takes seconds to import
 def test_clients_walk_as_with_an_optimizer_of_torch(model, objective, momentum, prox, batch_size):
     """Three epochs that share the momentum, short last batches, unequal sizes, a rate of each client's own."""
     shape = {"mlp": {"hidden": [5, 4]}, "cnn": {"channels": [2, 3], "padding": 1, "hidden": 4}}[model]

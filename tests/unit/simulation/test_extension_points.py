@@ -25,13 +25,13 @@ from fairfl.algorithms.interface import (
     State,
 )
 from fairfl.experiments.base import Strict
-from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.seeds import seed_of
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of, work_of
+from tests.unit.simulation import federations
+from tests.unit.simulation.federations import CPU, close, spec_of, work_of
 
-CPU = torch.device("cpu")
 NOTHING = {"weighting": "uniform"}
+simulation = partial(federations.simulation, rounds=6)
 
 
 def register(monkeypatch, name, **members):
@@ -47,15 +47,6 @@ def register(monkeypatch, name, **members):
 
 def uniform(self, state: State, reports: Reports):
     return Aggregate(torch.ones_like(reports.samples) / reports.samples.numel()), state
-
-
-def simulation(algorithm, hyperparameters=None, counts=(4, 6, 9), backend="auto", **changes):
-    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters or {}, **{"local_epochs": 2} | changes)
-    return Simulation(spec, image_clients(list(counts)), None, CPU, backend)
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
@@ -232,17 +223,6 @@ def test_every_client_is_evaluated_with_its_own_model(monkeypatch):
         outputs = run.backend.forward(run.state["v"][k], inputs)
         close(measured.loss[k], torch.nn.functional.cross_entropy(outputs, labels))
         assert measured.hits[k].sum() == (outputs.argmax(1) == labels).sum()
-
-
-def test_personal_state_survives_a_checkpoint(monkeypatch, tmp_path):
-    register(monkeypatch, "toy", **ditto(0.5))
-    whole = simulation("toy", clients_per_round=2)
-    whole.run()
-    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
-    simulation("toy", clients_per_round=2).run(checkpoint)  # leaves the state before the last round
-    resumed = simulation("toy", clients_per_round=2)
-    resumed.run(checkpoint)
-    assert torch.equal(resumed.x, whole.x) and torch.equal(resumed.state["v"], whole.state["v"])
 
 
 # -- one model of its own per client ----------------------------------------------------------------------
@@ -428,23 +408,6 @@ def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, back
     run.run_round()
     close(run.x[0], walked(run, 0, first[0], 0.9, 2))
     close(run.x[1], (walked(run, 1, first[1], 0.9, 2) + walked(run, 2, first[1], 0.9, 2)) / 2)
-
-
-@pytest.mark.parametrize("stop", [1, 2, 4])
-def test_momentum_ends_with_the_round_so_that_a_resumed_run_is_equal_to_the_bit(monkeypatch, tmp_path, stop):
-    plan = partial(Plan, momentum=0.9, slope=partial(power, q=1.0))
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: plan())
-    changes = {"batch_size": 4, "clients_per_round": 2, "model": {"name": "mlp", "hidden": [5]}}
-    whole = simulation("toy", **changes)
-    whole.run()
-    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
-    stopped = simulation("toy", **changes)
-    while stopped.round < stop:
-        stopped.run_round()
-    checkpoint.save(stopped.state_dict())
-    resumed = simulation("toy", **changes)
-    resumed.run(checkpoint)
-    assert torch.equal(resumed.x, whole.x)
 
 
 def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):

@@ -8,10 +8,8 @@ import pytest
 import torch
 
 from fairfl.algorithms.interface import Aggregate, Plan
-from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import gradient, image_clients, spec_of
-from tests.unit.simulation.test_extension_points import BOTH, CPU, close, register, simulation, uniform
+from tests.unit.simulation.federations import close, gradient
+from tests.unit.simulation.test_extension_points import BOTH, register, simulation, uniform
 
 
 def planned(**given):
@@ -272,16 +270,3 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     run = simulation("toy")
     run.run()
     assert run.communication.sent == 6 * 3 * 5
-
-
-def test_what_was_sent_survives_an_interruption(monkeypatch, tmp_path):
-    register(monkeypatch, "toy")
-    spec = spec_of(algorithm="toy", hyperparameters={})
-    checkpoint = Checkpoint(tmp_path / "c.pt", "f", 0.0)
-    first = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
-    for _ in range(4):
-        first.run_round()
-    checkpoint.save(first.state_dict())
-    second = Simulation(spec, image_clients([4, 6, 9]), None, CPU)
-    second.run(checkpoint)
-    assert second.communication.sent == 6 * 3 * 30

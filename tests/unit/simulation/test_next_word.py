@@ -16,9 +16,8 @@ from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
-CPU = torch.device("cpu")
 OPTIONS = {"topics": 3, "sentences": 40, "vocabulary": 60, "length": 12}
 MODEL = {"name": "lstm", "embedding": 8, "hidden": 12, "projection": 8}
 PARTITION = {

@@ -9,9 +9,8 @@ from fairfl.data import synthetic_regression
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import clients_of, image_clients, spec_of
+from tests.unit.simulation.federations import CPU, clients_of, image_clients, spec_of
 
-CPU = torch.device("cpu")
 MODEL = {"name": "linear_regression", "init": "zeros"}
 
 

@@ -12,9 +12,8 @@ from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import buffer_update
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of, work_of
+from tests.unit.simulation.federations import CPU, close, image_clients, spec_of, work_of
 
-CPU = torch.device("cpu")
 RESNET = {"name": "resnet", "widths": [4], "blocks": [1], "stem": "cifar", "norm": "batch"}
 
 
@@ -26,10 +25,6 @@ def simulation(algorithm="fedavg", counts=(6, 9, 5), **changes):
 
 def buffers(run):
     return run.x[..., run.parameters :]
-
-
-def close(a, b):
-    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_a_model_is_its_parameters_and_then_its_running_statistics():
@@ -46,6 +41,7 @@ def test_a_model_is_its_parameters_and_then_its_running_statistics():
     assert model[1].running_mean.tolist() == [7, 7] and model[1].running_var.tolist() == [7, 7]
 
 
+@pytest.mark.slow  # torch.optim takes seconds to import
 def test_one_client_alone_is_torchs_own_training():
     run = simulation(counts=(8,), clients_per_round=1, batch_size=None, local_epochs=3)
     reference = copy.deepcopy(run.backend.model)

@@ -11,9 +11,8 @@ from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.evaluation import client_losses, count, evaluate, recall
 from fairfl.simulation.seeds import generator, seed_of
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
-CPU = torch.device("cpu")
 BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
 HYPERPARAMETERS = {
     "fedavg": {"weighting": "size"},
@@ -46,16 +45,6 @@ def test_fedavg_equals_a_plain_loop():
         weight = sum(s * w for s, (w, _) in zip(shares, models, strict=True))
         bias = sum(s * b for s, (_, b) in zip(shares, models, strict=True))
     torch.testing.assert_close(result.x, torch.cat([weight.flatten(), bias]))
-
-
-@pytest.mark.parametrize("batch_size", [None, 3])
-@pytest.mark.parametrize("algorithm", HYPERPARAMETERS)
-def test_backends_give_the_same_run(algorithm, batch_size):
-    changes = {"algorithm": algorithm, "hyperparameters": HYPERPARAMETERS[algorithm], "batch_size": batch_size}
-    spec, clients = spec_of(**changes), image_clients([4, 6, 9])
-    a = Simulation(spec, clients, BEST, CPU, "stacked").run()
-    b = Simulation(spec, clients, BEST, CPU, "sequential").run()
-    torch.testing.assert_close(a.x, b.x, rtol=1e-9, atol=1e-12)
 
 
 def test_evaluated_rounds():

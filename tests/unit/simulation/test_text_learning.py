@@ -8,11 +8,10 @@ import torch
 from fairfl.jobs import partition, prepare
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import spec_of
+from tests.unit.simulation.federations import CPU, spec_of
 
 pytest.importorskip("transformers")
 
-CPU = torch.device("cpu")
 OPTIONS = {"train": [600, 200], "test": [300, 100], "max_tokens": 24}
 MODEL = {
     "name": "bert",
@@ -35,15 +34,6 @@ PARTITION = {
     "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"},
     "seed": 0,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """As in a job: on a busy machine, threads that wait for each other make small steps ten times as slow."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
