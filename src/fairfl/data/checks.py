@@ -49,12 +49,15 @@ def inspect(path: Path, file: RemoteFile) -> Inspection:
     return Inspection(found, size, _problem(path, file, head, found, md5.hexdigest()))
 
 
+def has(raw: Path | None, file: RemoteFile, dataset: str) -> bool:
+    """Whether the data folder ``raw`` has the file, good or bad."""
+    return raw is not None and (Path(raw) / file.relative(dataset)).is_file()
+
+
 def present(raw: Path | None, file: RemoteFile, dataset: str) -> RemoteFile:
     """The form of a file that the data folder has, ``file`` or what may stand ``instead``; ``file`` if both or none."""
-    if raw is None or file.instead is None:
-        return file
-    has, has_other = ((Path(raw) / form.relative(dataset)).is_file() for form in (file, file.instead))
-    return file.instead if has_other and not has else file
+    other = file.instead
+    return other if other and has(raw, other, dataset) and not has(raw, file, dataset) else file
 
 
 def usable(raw: Path | None, file: RemoteFile, dataset: str) -> Path:

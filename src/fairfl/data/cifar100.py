@@ -10,12 +10,12 @@ from fairfl.experiments.base import Strict
 
 CLASSES = 100
 PER_SEED = False
-_PARTS = {"train": {"train": 50_000}, "test": {"test": 10_000}, "all": {"train": 50_000, "test": 10_000}}
+_FOLDER = "cifar-100-python/"
+_PARTS = {"train": [_FOLDER + "train"], "test": [_FOLDER + "test"], "all": [_FOLDER + "train", _FOLDER + "test"]}
 _ARCHIVE = RemoteFile(
     "cifar-100-python.tar.gz",
     ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
     sha256=("85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",),
-    md5="eb9058c3a382ffc7106e4002c42a8d85",
     magic="gzip",
     max_bytes=256 * 2**20,
 )
@@ -38,9 +38,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Labels are the 100 fine ones.
 
     Raises:
-        SourceError, DataError: the archive is missing, damaged or not as expected.
+        SourceError: the archive is missing or damaged.
     """
     part = options.part
     path = usable(raw, _ARCHIVE, "cifar100")
-    images, labels = cifar_batches.read(path, "cifar-100-python", _PARTS[part], "fine_labels", CLASSES)
+    images, labels = cifar_batches.read(path, _PARTS[part], "fine_labels")
     return assemble("cifar100", CLASSES, f"CIFAR-100, part {part}, fine labels, as published", images, labels)

@@ -5,6 +5,7 @@ Antoniou, Storkey 2018).
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -21,7 +22,6 @@ from fairfl.runtime.errors import DataError
 PER_SEED = False
 _PARTS = {"train": ("train",), "valid": ("valid",), "test": ("test",), "all": ("train", "valid", "test")}
 _PER_CLASS = 9000
-_MAX_PNG_BYTES = 64 * 2**10
 _ARCHIVE = RemoteFile(
     "CINIC-10.tar.gz",
     (
@@ -75,27 +75,19 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _read(path: Path, parts: tuple[str, ...], drop: bool) -> tuple[np.ndarray, np.ndarray, int]:
     """Images uint8 [N, 3, 32, 32] and labels int64 [N] in order, and how many were not RGB."""
-    images = np.empty((len(parts) * CLASSES * _PER_CLASS, 3, 32, 32), np.uint8)
-    keys: list[_Key] = []  # of the rows of images
-    dropped: list[_Key] = []
+    members = archives.members(path, lambda name: _key(name, parts) is not None)
+    contents = {key: data for name, data in members if (key := _key(name, parts))}
+    _check_counts(path, contents, parts)
+    labels: list[int] = []
     others = 0
-    for name, data in archives.members(path, lambda name: _key(name, parts) is not None, _MAX_PNG_BYTES):
-        key = _key(name, parts)
-        assert key is not None  # `members` gives no other names
-        if len(keys) + len(dropped) == len(images):
-            raise DataError(f"{path.name}: has more than {len(images)} images in {', '.join(parts)}")
-        image, rgb = pictures.decode(data, "PNG", name, 32)
+    images = np.empty((len(contents), 3, 32, 32), np.uint8)
+    for key in sorted(contents):
+        image, rgb = pictures.decode(contents[key], "PNG", f"{parts[key.part]}/{NAMES[key.label]}/{key.file}", 32)
         others += not rgb
-        if drop and not rgb:
-            dropped.append(key)
-        else:
-            images[len(keys)] = image
-            keys.append(key)
-    _check_counts(path, [*keys, *dropped], parts)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    images = images[: len(keys)]
-    _reorder(images, order)
-    return images, np.array([keys[row].label for row in order], dtype=np.int64), others
+        if rgb or not drop:
+            images[len(labels)] = image
+            labels.append(key.label)
+    return images[: len(labels)], np.array(labels, dtype=np.int64), others
 
 
 def _key(name: str, parts: tuple[str, ...]) -> _Key | None:
@@ -106,25 +98,11 @@ def _key(name: str, parts: tuple[str, ...]) -> _Key | None:
     return _Key(parts.index(part), NAMES.index(folder), file)
 
 
-def _check_counts(path: Path, keys: list[_Key], parts: tuple[str, ...]) -> None:
-    """Raise DataError unless each class of each part has its images, each of them once."""
-    counts = Counter((key.part, key.label) for key in set(keys))
+def _check_counts(path: Path, keys: Iterable[_Key], parts: tuple[str, ...]) -> None:
+    """Raise DataError unless each class of each part has its images."""
+    counts = Counter((key.part, key.label) for key in keys)
     for part, folder in enumerate(parts):
         for label, name in enumerate(NAMES):
             if counts[part, label] != _PER_CLASS:
                 found = f"{counts[part, label]} different images"
                 raise DataError(f"{path.name}: {folder}/{name} has {found}; expected {_PER_CLASS}")
-
-
-def _reorder(images: np.ndarray, order: list[int]) -> None:
-    """Row i becomes what row order[i] was, in place: a second copy would be 0.8 GB."""
-    done = [False] * len(order)
-    for start in range(len(order)):
-        if done[start]:
-            continue
-        held, row = images[start].copy(), start
-        while order[row] != start:
-            images[row] = images[order[row]]
-            done[row], row = True, order[row]
-        images[row] = held
-        done[row] = True

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fairfl.data import classes
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = 10
@@ -27,16 +27,9 @@ _IMAGES = 1797
 class Config(Strict):
     """Options of the data set."""
 
-    classes: list[Annotated[int, Field(ge=0, lt=10)]] | None = Field(
-        None, min_length=2, description="labels to keep, which become 0, 1, ... in the order given; null: all"
+    classes: Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None = Field(
+        None, description="labels to keep, which become 0, 1, ... in the order given; null: all"
     )
-
-    @field_validator("classes")
-    @classmethod
-    def _different(cls, value: list[int] | None) -> list[int] | None:
-        if value is not None and len(set(value)) != len(value):
-            raise ValueError(f"{value}: expected different labels")
-        return value
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:

@@ -23,7 +23,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -65,106 +65,72 @@ class _Passing(_Unusable):
     """A failure that may be gone in a moment."""
 
 
-def _to_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
-
-
-def obtain(
-    file: RemoteFile,
-    dataset: str,
-    folder: Path,
-    mirrors: Sequence[str],
-    offline: bool = False,
-) -> Path:
-    """Path of a good copy in the local folder, copied there from a mirror or upstream if needed.
-
-    Raises:
-        SourceError: no source has a good copy; the message says what each of them said.
-    """
-    return find(file, dataset, folder, mirrors, offline).path
-
-
 def find(
     file: RemoteFile,
     dataset: str,
     folder: Path,
     mirrors: Sequence[str],
     offline: bool = False,
-    *,
-    say: Callable[[str], None] = _to_stderr,
     unreachable: set[str] | None = None,
 ) -> Found:
-    """Like :func:`obtain`, with digest, size and kind of source.
+    """A good copy in the local folder, copied there from a mirror or upstream if needed; what happens goes to stderr.
 
     Args:
         folder: local folder; the file lies in ``<folder>/<data set>/<name>``.
         mirrors: local folders or http(s)/file addresses with the same layout, tried in order.
         offline: nothing but local folders and file addresses is asked.
-        say: receives a line for each thing that a user should know.
         unreachable: hosts that are not tried again; those found unreachable are added.
 
     Raises:
-        SourceError: no source has a good copy, or the local folder cannot be written.
+        SourceError: no source has a good copy, each with the reason, or the local folder cannot be written.
     """
     unreachable = set() if unreachable is None else unreachable
     try:
-        return _Search(file, dataset, Path(folder), offline, say, unreachable).run(mirrors)
+        return _Search(file, dataset, Path(folder), offline, unreachable).run(mirrors)
     except SourceError as error:
         if file.instead is None:
             raise
-        say(f"{dataset}: no usable copy of {file.name}; looking for {file.instead.name} instead")
+        _say(f"{dataset}: no usable copy of {file.name}; looking for {file.instead.name} instead")
         try:
-            return find(file.instead, dataset, folder, mirrors, offline, say=say, unreachable=unreachable)
+            return find(file.instead, dataset, folder, mirrors, offline, unreachable)
         except SourceError as other:
             raise SourceError(f"{error}. Instead of it: {other}") from other
 
 
 def find_all(
-    files: Sequence[RemoteFile],
-    dataset: str,
-    folder: Path,
-    mirrors: Sequence[str],
-    offline: bool = False,
-    *,
-    say: Callable[[str], None] = _to_stderr,
+    files: Sequence[RemoteFile], dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False
 ) -> list[Found]:
     """:func:`find` for every file, in order; files that the data set can do without are left out if nobody has them.
 
     Raises:
         SourceError: for the first file that fails; other failing files are named at its end.
     """
-    found, errors, failed = [], [], []
+    found, errors = [], {}
     unreachable: set[str] = set()
     for file in files:
         try:
-            found.append(find(file, dataset, folder, mirrors, offline, say=say, unreachable=unreachable))
+            found.append(find(file, dataset, folder, mirrors, offline, unreachable))
         except SourceError as error:
             if file.otherwise:
-                say(f"{dataset}: goes without {file.name}: {file.otherwise}. The reason: {error}")
-                continue
-            errors.append(error)
-            failed.append(file.relative(dataset))
-    if len(errors) > 1:
-        raise SourceError(f"{errors[0]} (also without a usable copy: {', '.join(failed[1:])})")
+                _say(f"{dataset}: goes without {file.name}: {file.otherwise}. The reason: {error}")
+            else:
+                errors[file.relative(dataset)] = error
     if errors:
-        raise errors[0]
+        first, *others = errors
+        also = f" (also without a usable copy: {', '.join(others)})" if others else ""
+        raise SourceError(f"{errors[first]}{also}")
     return found
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 class _Search:
     """One file on its way through the sources."""
 
-    def __init__(
-        self,
-        file: RemoteFile,
-        dataset: str,
-        folder: Path,
-        offline: bool,
-        say: Callable[[str], None],
-        unreachable: set[str],
-    ) -> None:
-        self.file, self.dataset, self.offline, self.say = file, dataset, offline, say
-        self.unreachable = unreachable
+    def __init__(self, file: RemoteFile, dataset: str, folder: Path, offline: bool, unreachable: set[str]) -> None:
+        self.file, self.dataset, self.offline, self.unreachable = file, dataset, offline, unreachable
         self.target = folder / file.relative(dataset)
         self.title = f"{dataset}: {file.relative(dataset)}"
         self.before = _read_notes(self.target)
@@ -202,7 +168,7 @@ class _Search:
             kept = self._set_aside(self.target, seen, label)
         except OSError as error:
             kept = f"left in place ({error.strerror}), not used"
-        self.say(f"{self.title}: {seen.problem}; {kept}")
+        _say(f"{self.title}: {seen.problem}; {kept}")
         self._note(label, f"{seen.problem}; {kept}")
         return None
 
@@ -240,7 +206,7 @@ class _Search:
             self._note(label, "not tried (offline)")
             return None
         if label in self.before:
-            self.say(f"{self.title}: trying {label} again, which {self.before[label]}")
+            _say(f"{self.title}: trying {label} again, which {self.before[label]}")
         try:
             return self._copy_in(kind, label, location, remote)
         except _Unreachable as error:
@@ -276,9 +242,9 @@ class _Search:
             seen = inspect(temp, self.file)
             if seen.problem is not None:
                 kept = self._set_aside(temp, seen, label)
-                self.say(f"{self.title}: {label} delivered a bad file: {seen.problem}; {kept}")
+                _say(f"{self.title}: {label} delivered a bad file: {seen.problem}; {kept}")
                 raise _Unusable(f"{seen.problem}; {kept}")
-        self.say(f"{self.title}: copied from {label} ({seen.size} bytes)")
+        _say(f"{self.title}: copied from {label} ({seen.size} bytes)")
         return Found(self.target, seen.sha256, seen.size, kind)
 
     def _pour(self, stream: BinaryIO, out: BinaryIO) -> int:

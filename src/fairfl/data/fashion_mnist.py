@@ -13,57 +13,44 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fairfl.data import classes
 from fairfl.data.checks import usable
 from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.runtime.errors import DataError
 
 CLASSES = mnist_files.CLASSES
 PER_SEED = False
-_STANDARDISE = ("none", "pixel", "global")
 _HOSTS = (
     "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
 )
 # Added to each standard deviation by the released code, in units of 0..255.
 _PIXEL_OFFSET = 0.001
-# First the digest of the published file, then that of a copy with a redrawn train/test cut.
-_SHA256 = {
-    "train-images-idx3-ubyte.gz": (
-        "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-        "fb51381c2a787544c6f93c0b34f40f977d04bf47c370e052d062002ebec965b0",
-    ),
-    "train-labels-idx1-ubyte.gz": (
-        "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-        "7aae7312bec13c4276ba4f508cb808236a247c7c5c5d603bcd44f9efd6debac4",
-    ),
-    "t10k-images-idx3-ubyte.gz": (
-        "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-        "ce5807910b1ce24da10a7945e0c2a7b71952d43df92560efb01dc78c2457f3b6",
-    ),
-    "t10k-labels-idx1-ubyte.gz": (
-        "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-        "6bdc149cf8a23f9cae3b9494cbc09c26232a42dc6aac25f6d77a258f51ffda9a",
-    ),
-}
-_MD5 = {
-    "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-    "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
-    "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
-    "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
-}
+_PUBLISHED = (
+    "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+    "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+)
+_REDRAWN = (
+    "fb51381c2a787544c6f93c0b34f40f977d04bf47c370e052d062002ebec965b0",
+    "7aae7312bec13c4276ba4f508cb808236a247c7c5c5d603bcd44f9efd6debac4",
+    "ce5807910b1ce24da10a7945e0c2a7b71952d43df92560efb01dc78c2457f3b6",
+    "6bdc149cf8a23f9cae3b9494cbc09c26232a42dc6aac25f6d77a258f51ffda9a",
+)
+_FILES = mnist_files.described("fashion_mnist", _HOSTS, _PUBLISHED, _REDRAWN)
 
 
 class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = "all"
-    classes: list[Annotated[int, Field(ge=0, lt=10)]] | None = Field(
-        None, min_length=2, description="labels to keep, which become 0, 1, ... in the order given; null: all"
+    classes: Annotated[list[Annotated[int, Field(ge=0, lt=10)]], Field(min_length=2), DISTINCT] | None = Field(
+        None, description="labels to keep, which become 0, 1, ... in the order given; null: all"
     )
     standardise: Literal["none", "pixel", "global"] = Field(
         "none",
@@ -71,17 +58,10 @@ class Config(Strict):
         "each pixel in units of 0..255, as FedFV's released code does; global: one mean and one standard deviation",
     )
 
-    @field_validator("classes")
-    @classmethod
-    def _different(cls, value: list[int] | None) -> list[int] | None:
-        if value is not None and len(set(value)) != len(value):
-            raise ValueError(f"{value}: expected different labels")
-        return value
-
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part, and of the training part if it sets the scale."""
-    return tuple(map(_file, _needed(options)))
+    return tuple(map(_FILES.__getitem__, _needed(options)))
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
@@ -91,10 +71,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     that is kept. Train rows come first.
 
     Raises:
-        SourceError, DataError: a file is missing, damaged or not as expected, or the files are
-            not all of one train/test cut.
+        SourceError: a file is missing or damaged.
+        DataError: the files are not all of one train/test cut.
     """
-    images, labels = mnist_files.read(raw, "fashion_mnist", options.part, _file)
+    images, labels = mnist_files.read(raw, _FILES, options.part)
     source = f"Fashion-MNIST, part {options.part}, {_cut(raw, _needed(options))}"
     count = CLASSES
     if options.classes is not None:
@@ -103,7 +83,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
         source += f"; classes {options.classes} only"
     inputs, mean, std = images[:, None], 0.0, 1.0
     if options.standardise != "none":
-        training, _ = mnist_files.read(raw, "fashion_mnist", "train", _file)
+        training, _ = mnist_files.read(raw, _FILES, "train")
         source += f"; {options.standardise} standardisation by the training images of all classes"
         if options.standardise == "global":
             mean, std = training.mean() / 255, training.std() / 255
@@ -113,22 +93,14 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 
 def _needed(options: Config) -> tuple[str, ...]:
-    training = () if options.standardise == "none" else mnist_files.names("train")
-    return tuple(dict.fromkeys((*training, *mnist_files.names(options.part))))
-
-
-def _file(name: str) -> RemoteFile:
-    urls = tuple(host + name for host in _HOSTS)
-    return RemoteFile(name, urls, sha256=_SHA256[name], md5=_MD5[name], magic="gzip")
+    training = [] if options.standardise == "none" else mnist_files.names("train")
+    return tuple(dict.fromkeys(training + mnist_files.names(options.part)))
 
 
 def _cut(raw: Path | None, needed: tuple[str, ...]) -> str:
     """Says in words which train/test cut the files are of."""
-    paths = [usable(raw, _file(name), "fashion_mnist") for name in needed]
-    redrawn = []
-    for path in paths:
-        with path.open("rb") as stream:
-            redrawn.append(hashlib.file_digest(stream, "sha256").hexdigest() == _SHA256[path.name][1])
+    paths = [usable(raw, _FILES[name], "fashion_mnist") for name in needed]
+    redrawn = [hashlib.sha256(path.read_bytes()).hexdigest() in _REDRAWN for path in paths]
     if all(redrawn):
         return "copy with the published images in a redrawn train/test cut"
     if any(redrawn):

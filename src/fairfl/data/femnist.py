@@ -39,9 +39,7 @@ PER_SEED = False
 
 _NAME = "femnist"
 _PIXELS = 28 * 28
-_PAPERS = ("black", "white")
 _SPLITS = ("all_train", "all_test")
-_MAX_JSON_BYTES = 2**30
 _MAX_DATABASE_BYTES = 16 * 2**30
 _LEAF = RemoteFile(
     "femnist_leaf.tar.gz",
@@ -148,7 +146,7 @@ def _ink(values: Any, place: str) -> np.ndarray:
 
 
 def _read_leaf(path: Path) -> Iterator[tuple[str, _Characters]]:
-    for name, data in archives.members(path, _is_leaf, _MAX_JSON_BYTES):
+    for name, data in archives.members(path, _is_leaf):
         file = f"{path.name}: {spoken((name,))}"
         for writer, size, x, y in _writers(data, file):
             place = f"{file}, writer {spoken((writer,))}"

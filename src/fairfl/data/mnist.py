@@ -15,26 +15,24 @@ _HOSTS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
 )
-# First the digest of the upstream file, then that of a copy in an offline mirror whose pixels,
-# order and header are the same and which differs in the gzip bytes only.
-_SHA256 = {
-    "train-images-idx3-ubyte.gz": (
+# First the digests of the upstream files, then those of copies in an offline mirror whose pixels, order and header are
+# the same and which differ in the gzip bytes only.
+_FILES = mnist_files.described(
+    "mnist",
+    _HOSTS,
+    (
         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-        "db8f937d487057fb14a9f0fbe97f0bc8d311ab41b750d41e1ff37c43b9e55e19",
-    ),
-    "train-labels-idx1-ubyte.gz": (
         "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-        "51fc562b6747b666fbf6e84ce29d43c3cb5f9c388c664d43b33f02095313405a",
-    ),
-    "t10k-images-idx3-ubyte.gz": (
         "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-        "cfeddb84311ecf044fc6a5b0f6ee8a24d265d4e83e388400186eb114082f4209",
-    ),
-    "t10k-labels-idx1-ubyte.gz": (
         "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    ),
+    (
+        "db8f937d487057fb14a9f0fbe97f0bc8d311ab41b750d41e1ff37c43b9e55e19",
+        "51fc562b6747b666fbf6e84ce29d43c3cb5f9c388c664d43b33f02095313405a",
+        "cfeddb84311ecf044fc6a5b0f6ee8a24d265d4e83e388400186eb114082f4209",
         "e41c74e484045d39b462a7790a4af51301bd9b0b24f0154798d713ec68c45920",
     ),
-}
+)
 
 
 class Config(Strict):
@@ -45,14 +43,14 @@ class Config(Strict):
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The IDX files of the chosen part: images, then labels, train before test."""
-    return tuple(_file(name) for name in mnist_files.names(options.part))
+    return tuple(_FILES[name] for name in mnist_files.names(options.part))
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28], N = 70000, 60000 or 10000; train rows come first, official_test tells them apart.
 
     Raises:
-        SourceError, DataError: a file is missing, damaged or not as expected.
+        SourceError: a file is missing or damaged.
     """
     part = options.part
     pieces = [read(raw, name) for name in (("train", "test") if part == "all" else (part,))]
@@ -64,9 +62,4 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def read(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [N, 28, 28] and labels int64 [N]; also for data sets built on MNIST."""
-    return mnist_files.read(raw, "mnist", part, _file)
-
-
-def _file(name: str) -> RemoteFile:
-    urls = tuple(host + name for host in _HOSTS)
-    return RemoteFile(name, urls, sha256=_SHA256[name], magic="gzip", folder="mnist")
+    return mnist_files.read(raw, _FILES, part)

@@ -35,7 +35,6 @@ _LENGTH = 10
 _TARGETS = {"words": (words.PAD, words.BEGIN, words.END, words.UNKNOWN), "tokens": (words.PAD,)}
 _VALIDATION = {"left_out": "left out", "train": "in training"}
 _SPECIALS = {"<PAD>": words.PAD, "<BOS>": words.BEGIN, "<EOS>": words.END, "<UNK>": words.UNKNOWN}
-_MAX_JSON_BYTES = 2**30
 _ARCHIVE = RemoteFile(
     "reddit_subsampled.zip",
     (
@@ -112,9 +111,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
     """Pieces of each user of a part, users and pieces in stored order."""
     name = f"new_small_data/{part}_data.json"
-    ((_, text),) = archives.zip_members(path, [name], _MAX_JSON_BYTES)
     try:
-        stored = from_json(text)
+        stored = from_json(archives.zip_member(path, name))
         plain.different(stored["users"])
         return {user: _pieces(stored["user_data"][user]) for user in stored["users"]}
     except (ValueError, TypeError, LookupError) as error:

@@ -8,8 +8,6 @@ The defaults are those of VRed, as far as its text and the public code of the sa
 generate_StackOverflow_nwp.py) tell.
 """
 
-import io
-import itertools
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +27,6 @@ CLASSES = 10_004
 PER_SEED = False
 
 _NAME = "stackoverflow"
-_ORDERS = ("stored", "drawn")
 _BASE = "https://storage.googleapis.com/tff-datasets-public/"
 _DATABASE = RemoteFile(
     "stackoverflow.sqlite.lzma",
@@ -43,7 +40,6 @@ _COUNTS = RemoteFile(
     sha256=("1dc00256d6e527c54b9756d968118378ae14e6692c0b3b6cad470cdd3f0c519c",),
 )
 _COUNTS_MEMBER = "stackoverflow.word_count"
-_COUNTS_BYTES = 512 * 2**20
 _MAX_DATABASE_BYTES = 256 * 2**30
 
 
@@ -114,9 +110,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _most_frequent(path: Path, count: int) -> list[str]:
     """The first words of the published list, which is sorted by the number of users of each word."""
-    contents = dict(archives.members(path, lambda name: name == _COUNTS_MEMBER, _COUNTS_BYTES))
-    lines = io.BytesIO(contents.get(_COUNTS_MEMBER, b""))
-    frequent = [line.split()[0].decode("utf-8", "replace") for line in itertools.islice(lines, count) if line.strip()]
+    ((_, text),) = archives.members(path, _COUNTS_MEMBER.__eq__)
+    lines = text.split(b"\n", count)[:count]
+    frequent = [line.split()[0].decode("utf-8", "replace") for line in lines if line.strip()]
     if len(frequent) < count:
         raise DataError(f"{path.name}: {_COUNTS_MEMBER} has {len(frequent)} words; option vocabulary asks for {count}")
     return frequent
@@ -144,4 +140,4 @@ def _order(user: int, count: int, order: str) -> np.ndarray:
     """Rows of a user, [count]."""
     if order == "stored":
         return np.arange(count)
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([0, user]))).integers(count, size=count)
+    return np.random.default_rng([0, user]).integers(count, size=count)

@@ -76,7 +76,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs float32 [N, 2], labels 1 (positive class, Y = 1) and 0 (Y = -1), client int64 [N].
 
     Rows are in the order of clients, within a client the positive class first. Client k draws
-    from ``Generator(PCG64(SeedSequence([seed, k])))``: its data do not depend on other clients.
+    from ``default_rng([seed, k])``: its data do not depend on other clients.
     """
     clients, size = len(options.means), options.samples_per_client
     positives = round(size * options.class_balance)
@@ -96,7 +96,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 def _draw(options: Config, client: int, positives: int, seed: int) -> np.ndarray:
     """float32 [samples_per_client, 2] of one client, positive class first."""
     size, rotation = options.samples_per_client, options.rotation
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, client])))
+    rng = np.random.default_rng([seed, client])
     sign = np.where(np.arange(size) < positives, 1.0, -1.0)[:, None]
     points = sign * np.array(options.means[client])
     points += options.stds[client] * rng.standard_normal((size, 2))

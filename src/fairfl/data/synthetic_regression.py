@@ -59,8 +59,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs float32 [N, d], labels float32 [N], client int64 [N], official_test uint8 [N].
 
     Rows are in the order of clients, within a client the training part first; the outliers are the last
-    clients. Client k draws from ``Generator(PCG64(SeedSequence([seed, 1 + k])))`` and mu* comes from
-    ``SeedSequence([seed, 0])``: a client's data do not depend on other clients.
+    clients. Client k draws from ``default_rng([seed, 1 + k])`` and mu* comes from ``default_rng([seed, 0])``: a
+    client's data do not depend on other clients.
 
     Metadata: ``clusters``, 0 for a normal agent and 1 for an outlier; ``bayes_loss``, the squared error
     (without a factor 1/2) that no model falls below in expectation, sigma^2.
@@ -82,10 +82,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def _draw(options: Config, client: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """x float32 [n, d] and y float32 [n] of one client."""
-    rng, d = _generator(seed, 1 + client), options.dimensions
+    rng, d = np.random.default_rng([seed, 1 + client]), options.dimensions
     outlier = _is_outlier(options, client)
     distance = options.inter_cluster_distance if outlier else options.intra_cluster_distance
-    center = options.center_norm * _direction(_generator(seed, 0), d)
+    center = options.center_norm * _direction(np.random.default_rng([seed, 0]), d)
     mu = center + distance * _direction(rng, d)
     size = options.train_per_client + options.test_per_client
     x = options.input_std * rng.standard_normal((size, d))
@@ -101,7 +101,3 @@ def _direction(rng: np.random.Generator, d: int) -> np.ndarray:
     """A vector of length 1, [d], uniform on the sphere."""
     vector = rng.standard_normal(d)
     return vector / np.linalg.norm(vector)
-
-
-def _generator(seed: int, purpose: int) -> np.random.Generator:
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, purpose])))

@@ -13,8 +13,6 @@ import csv
 import gzip
 import io
 import re
-import zlib
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -23,12 +21,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from fairfl.data import pretrained, reviews, sentiment
-from fairfl.data.checks import usable
+from fairfl.data.checks import has, present, usable
 from fairfl.data.formats import archives
 from fairfl.data.interface import Prepared, RemoteFile
 from fairfl.data.reviews import Reviews, Tokens
 from fairfl.experiments.base import Strict
-from fairfl.runtime.errors import DataError, SourceError
+from fairfl.runtime.errors import SourceError
 
 CLASSES = reviews.CLASSES
 PER_SEED = False
@@ -48,7 +46,6 @@ _YELP_ARCHIVE = RemoteFile(
     folder="yelp",
     max_bytes=256 * 2**20,
 )
-_YELP_MEMBER_BYTES = 1 << 30
 _YELP_FORMS = {
     "auto": (replace(_YELP_ARCHIVE, otherwise="generated reviews of restaurants take the place of Yelp"),),
     "published": (_YELP_ARCHIVE,),
@@ -59,13 +56,11 @@ _IMDB_ARCHIVE = RemoteFile(
     "aclImdb_v1.tar.gz",
     ("https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",),
     sha256=("c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",),
-    md5="7c2ac02c03563afcf9b574c7e56c153a",
     magic="gzip",
     folder="imdb",
     max_bytes=128 * 2**20,
 )
 _IMDB_MEMBER = re.compile(r"aclImdb/(train|test)/(neg|pos)/\d+_\d+\.txt")
-_IMDB_MEMBER_BYTES = 1 << 20
 _IMDB_TABLES = {
     part: RemoteFile(f"{part}.tsv.gz", (), sha256=(sha256,), magic="gzip", folder="imdb", instead=_IMDB_ARCHIVE)
     for part, sha256 in (
@@ -138,7 +133,8 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     asked for than there are, they are drawn at random, the same for every seed.
 
     Raises:
-        SourceError, DataError: a file is missing, damaged or not as expected.
+        SourceError: a file is missing or damaged.
+        DataError: the vocabulary of word pieces is not one, or their library is not installed.
     """
     yelp, origin = _yelp(raw, options)
     imdb = _imdb(raw, options)
@@ -173,43 +169,20 @@ def _drawn(part: str, domain: int, size: int) -> np.ndarray:
 
 def _yelp(raw: Path | None, options: Config) -> tuple[dict[str, tuple[list[str], np.ndarray]], str]:
     """Texts and labels of both parts, and what they are."""
-    present = raw is not None and (Path(raw) / _YELP_ARCHIVE.relative(_NAME)).is_file()
-    if options.yelp == "generated" or (options.yelp == "auto" and not present):
+    if options.yelp == "generated" or (options.yelp == "auto" and not has(raw, _YELP_ARCHIVE, _NAME)):
         domain = sentiment.DOMAINS[_YELP]
         made = {part: sentiment.generate(domain, part, getattr(options, part)[_YELP]) for part in _PARTS}
         return made, "generated reviews of restaurants as a stand-in for Yelp"
-    path = usable(raw, _YELP_ARCHIVE, _NAME)
     names = {f"yelp_review_polarity_csv/{part}.csv": part for part in _PARTS}
     reviews_of = {}
-    for name, data in archives.members(path, names.__contains__, _YELP_MEMBER_BYTES):
+    for name, data in archives.members(usable(raw, _YELP_ARCHIVE, _NAME), names.__contains__):
         part = names[name]
-        reviews_of[part] = _chosen_rows(f"{path.name}: {name}", _csv(data), part, getattr(options, part)[_YELP])
-    for name, part in names.items():
-        if part not in reviews_of:
-            raise DataError(f"{path.name}: has no file {name}")
+        drawn = set(_drawn(part, _YELP, getattr(options, part)[_YELP]).tolist())
+        lines = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""))
+        rows = [row for number, row in enumerate(lines) if number in drawn]
+        texts = [text.replace("\\n", " ") for _, text in rows]
+        reviews_of[part] = texts, np.array([int(label) - 1 for label, _ in rows])  # 1 negative, 2 positive
     return reviews_of, "Yelp polarity"
-
-
-def _chosen_rows(name: str, rows: Iterable[tuple[str, ...]], part: str, size: int) -> tuple[list[str], np.ndarray]:
-    """Texts and labels of the rows that are drawn; a row is its label, 1 or 2, and its text."""
-    drawn = set(_drawn(part, _YELP, size).tolist())
-    texts, labels, count = [], [], 0
-    try:
-        for count, row in enumerate(rows, 1):
-            if len(row) != 2 or row[0] not in ("1", "2"):
-                raise DataError(f"{name}: line {count} is not a label, 1 or 2, and a review")
-            if count - 1 in drawn:
-                texts.append(row[1].replace("\\n", " "))
-                labels.append(int(row[0]) - 1)
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{name}: cannot be read after line {count} ({error})") from error
-    if count != _ROWS[part][_YELP]:
-        raise DataError(f"{name}: has {count} reviews; expected {_ROWS[part][_YELP]}")
-    return texts, np.array(labels)
-
-
-def _csv(data: bytes) -> Iterator[tuple[str, ...]]:
-    return map(tuple, csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")))
 
 
 # ---- IMDb
@@ -217,47 +190,32 @@ def _csv(data: bytes) -> Iterator[tuple[str, ...]]:
 
 def _imdb(raw: Path | None, options: Config) -> dict[str, tuple[list[str], np.ndarray]]:
     """Texts and labels of both parts, in alphabetical order."""
-    tables = raw is not None and all((Path(raw) / file.relative(_NAME)).is_file() for file in _IMDB_TABLES.values())
-    archive = raw is not None and (Path(raw) / _IMDB_ARCHIVE.relative(_NAME)).is_file()
-    rows = _from_archive(raw) if archive and not tables else {part: _from_table(raw, part) for part in _PARTS}
+    tables = {part: present(raw, table, _NAME) for part, table in _IMDB_TABLES.items()}
+    rows = (
+        _from_archive(usable(raw, _IMDB_ARCHIVE, _NAME))
+        if _IMDB_ARCHIVE in tables.values()
+        else {part: _from_table(usable(raw, table, _NAME)) for part, table in tables.items()}
+    )
     reviews_of = {}
     for part in _PARTS:
         ordered = sorted(rows[part])
-        if len(ordered) != _ROWS[part][_IMDB]:
-            raise DataError(f"{_NAME}: IMDb has {len(ordered)} {part} reviews; expected {_ROWS[part][_IMDB]}")
         drawn = [ordered[row] for row in _drawn(part, _IMDB, getattr(options, part)[_IMDB])]
         reviews_of[part] = [text for text, _ in drawn], np.array([label for _, label in drawn])
     return reviews_of
 
 
-def _from_table(raw: Path | None, part: str) -> list[tuple[str, int]]:
-    """Texts with their labels from a table of the columns label and text."""
-    path = usable(raw, _IMDB_TABLES[part], _NAME)
-    try:
-        lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name}: damaged ({error})") from error
-    if lines[0] != "label\ttext":
-        raise DataError(f"{path.name}: begins with {lines[0][:40]!r}; expected the columns label and text")
-    rows = []
-    for number, line in enumerate(lines[1:], 2):
-        label, tab, text = line.partition("\t")
-        if tab and label in ("0", "1"):
-            rows.append((_plain(text), int(label)))
-        elif line:
-            raise DataError(f"{path.name}: line {number} is not a label, 0 or 1, and a review")
-    return rows
+def _from_table(path: Path) -> list[tuple[str, int]]:
+    """Texts with their labels from a table of the columns label and text, after a line with their names."""
+    lines = gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[1:]
+    rows = (line.partition("\t") for line in lines if line)
+    return [(_plain(text), int(label)) for label, _, text in rows]
 
 
-def _from_archive(raw: Path | None) -> dict[str, list[tuple[str, int]]]:
-    path = usable(raw, _IMDB_ARCHIVE, _NAME)
+def _from_archive(path: Path) -> dict[str, list[tuple[str, int]]]:
     rows: dict[str, list[tuple[str, int]]] = {part: [] for part in _PARTS}
-    for name, data in archives.members(path, lambda name: bool(_IMDB_MEMBER.fullmatch(name)), _IMDB_MEMBER_BYTES):
+    for name, data in archives.members(path, lambda name: bool(_IMDB_MEMBER.fullmatch(name))):
         _, part, label, _ = name.split("/")
-        try:
-            rows[part].append((_plain(data.decode("utf-8")), int(label == "pos")))
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path.name}: {name} is not text ({error})") from error
+        rows[part].append((_plain(data.decode("utf-8")), int(label == "pos")))
     return rows
 
 

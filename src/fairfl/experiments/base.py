@@ -1,6 +1,19 @@
 """Base classes of every typed configuration and of every spec of a job."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from fairfl.runtime import plain
+
+
+def _different(values: list[Any]) -> list[Any]:
+    plain.different(values)
+    return values
+
+
+DISTINCT = AfterValidator(_different)
+"""In the annotation of a list: no value is given twice."""
 
 
 class Strict(BaseModel):

@@ -1,8 +1,9 @@
 """Multi-layer perceptron: dense layers with ReLU between them, logits out."""
 
 import math
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import nn
 
 from fairfl.experiments.base import Strict
@@ -10,14 +11,9 @@ from fairfl.models.layers import dense
 
 
 class Config(Strict):
-    hidden: list[int] = Field(default=[200, 200], min_length=1, description="units of the hidden layers")
-
-    @field_validator("hidden")
-    @classmethod
-    def _positive(cls, value: list[int]) -> list[int]:
-        if min(value) < 1:
-            raise ValueError(f"a hidden layer needs at least one unit, got {value}")
-        return value
+    hidden: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[200, 200], min_length=1, description="units of the hidden layers"
+    )
 
 
 def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:

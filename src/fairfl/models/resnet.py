@@ -16,7 +16,7 @@ Layers have the names of torchvision's, so that files of its weights fit.
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
@@ -29,8 +29,12 @@ PUBLISHED = "resnet18"  # the weights that `pretrained: imagenet` means, in fair
 
 
 class Config(Strict):
-    widths: list[int] = Field(default=[64, 128, 256, 512], min_length=1, description="channels of the stages")
-    blocks: list[int] = Field(default=[2, 2, 2, 2], validate_default=True, description="blocks of each stage")
+    widths: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[64, 128, 256, 512], min_length=1, description="channels of the stages"
+    )
+    blocks: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[2, 2, 2, 2], validate_default=True, description="blocks of each stage"
+    )
     norm: Literal["group", "batch"] = Field(
         "group", description="batch: means and variances of the batch; running ones, momentum 0.1, in evaluation"
     )
@@ -45,13 +49,6 @@ class Config(Strict):
         description="imagenet: the weights that torchvision publishes for ResNet-18 (norm batch, stem imagenet); a "
         "file of weights under the same names; null: random weights. The head is drawn anew for other classes",
     )
-
-    @field_validator("widths", "blocks")
-    @classmethod
-    def _positive(cls, value: list[int]) -> list[int]:
-        if min(value, default=0) < 1:
-            raise ValueError(f"a stage needs at least one channel and one block, got {value}")
-        return value
 
     @field_validator("blocks")
     @classmethod
@@ -73,8 +70,7 @@ class Config(Strict):
     def _published(self) -> "Config":
         resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "norm": "batch", "stem": "imagenet"}
         for key, value in resnet_18.items():
-            if self.pretrained == "imagenet" and getattr(self, key) != value:
-                given = getattr(self, key)
+            if self.pretrained == "imagenet" and (given := getattr(self, key)) != value:
                 raise ValueError(f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}")
         return self
 

@@ -4,23 +4,20 @@ Client k holds `per_client` rows, a share fractions[k] of them from the ambiguou
 distinct ambiguous image (its repeated labels) always go to the same client, whole groups at a time.
 """
 
+from typing import Annotated
+
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 
 
 class Config(Strict):
-    fractions: list[float] = Field(min_length=1, description="ambiguous share of each client, 0 to 1")
+    fractions: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        min_length=1, description="ambiguous share of each client"
+    )
     per_client: int = Field(gt=0, description="rows of each client")
-
-    @field_validator("fractions")
-    @classmethod
-    def _shares(cls, value: list[float]) -> list[float]:
-        if min(value) < 0 or max(value) > 1:
-            raise ValueError(f"a fraction lies between 0 and 1, got {value}")
-        return value
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:

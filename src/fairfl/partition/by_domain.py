@@ -3,22 +3,19 @@
 The rows of a domain are dealt out evenly at random, those of the data set's own training and test parts apart.
 """
 
+from typing import Annotated
+
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
 
 
 class Config(Strict):
-    clients: list[int] = Field([7, 3], min_length=1, description="clients of each domain, one after the other")
-
-    @field_validator("clients")
-    @classmethod
-    def _some(cls, value: list[int]) -> list[int]:
-        if min(value) < 1:
-            raise ValueError(f"a domain needs at least one client, got {value}")
-        return value
+    clients: list[Annotated[int, Field(ge=1)]] = Field(
+        [7, 3], min_length=1, description="clients of each domain, one after the other"
+    )
 
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:

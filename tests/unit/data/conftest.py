@@ -78,22 +78,6 @@ def small():
     return Small()
 
 
-@pytest.fixture
-def any_checksum(monkeypatch):
-    """Raw files are taken without their published checksum; all other checks stay."""
-    from dataclasses import replace
-
-    from fairfl.data import checks
-
-    real = checks._problem
-
-    def without(path, file, *rest):
-        bare = replace(file, sha256=(), md5=None, why_no_sha256="generated for a test")
-        return real(path, bare, *rest)
-
-    monkeypatch.setattr(checks, "_problem", without)
-
-
 class Server(http.server.ThreadingHTTPServer):
     """Serves ``self.answers``: path -> list of (status, headers, body), the last one repeats."""
 

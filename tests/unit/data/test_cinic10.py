@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairfl.data import cinic10
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError
 
 CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 PARTS = ("train", "valid", "test")
@@ -80,28 +77,13 @@ def test_non_rgb_images_can_be_converted(small, made, tmp_path):
 NAME = "test/frog/n01.png"
 
 
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda small, data: data[: len(data) // 2], f"{NAME}: damaged, or not a PNG file"),
-        (lambda small, data: b"nonsense", f"{NAME}: damaged, or not a PNG file"),
-        (lambda small, data: small.picture(np.zeros((32, 32, 3)), "JPEG"), f"{NAME}: damaged, or not a PNG file"),
-        (lambda small, data: small.picture(np.zeros((32, 31, 3)), "PNG"), f"{NAME}: the image is 31x32"),
-        (lambda small, data: bytes(65537), f"{NAME} has 65537 bytes; expected 65536 at most"),
-        (lambda small, data: None, "CINIC-10.tar.gz: test/frog has 2 different images; expected 3"),
-    ],
-)
-def test_bad_images(small, made, tmp_path, edit, message):
-    changed = edit(small, made.pop(NAME))
-    put(small, tmp_path, made if changed is None else {**made, NAME: changed})
-    with pytest.raises(DataError, match=message):
+def test_a_bad_image_is_named(small, made, tmp_path):
+    put(small, tmp_path, {**made, NAME: b"nonsense"})
+    with pytest.raises(DataError, match=f"{NAME}: damaged, or not a PNG file"):
         cinic10.prepare(tmp_path, cinic10.Config(), 0)
 
 
 def test_wrong_counts(small, made, tmp_path):
-    put(small, tmp_path, {**made, "test/frog/n02.png": made[NAME]})
-    with pytest.raises(DataError, match="has more than 90 images in train, valid, test"):
-        cinic10.prepare(tmp_path, cinic10.Config(), 0)
     moved = {name: data for name, data in made.items() if name != NAME} | {"test/cat/n02.png": made[NAME]}
     put(small, tmp_path, moved)
     with pytest.raises(DataError, match="test/cat has 4 different images; expected 3"):
@@ -113,21 +95,3 @@ def test_wrong_counts(small, made, tmp_path):
     small.tar(tmp_path / "cinic10" / "CINIC-10.tar.gz", twice)
     with pytest.raises(DataError, match="test/frog/cifar10-test-3.png is there twice"):
         cinic10.prepare(tmp_path, cinic10.Config(), 0)
-
-
-def test_checksum_and_options(small, tmp_path):
-    small.tar(tmp_path / "cinic10" / "CINIC-10.tar.gz", [("a", b"b")])
-    with pytest.raises(SourceError, match="checksum mismatch: md5 .* expected 6ee4d0c996905fe93221de577967a372"):
-        cinic10.prepare(tmp_path, cinic10.Config(), 0)
-    with pytest.raises(FairflError, match="non_rgb: 'dropped' is not valid; did you mean 'drop'"):
-        checked({"non_rgb": "dropped"}, cinic10.Config, "cinic10")
-    with pytest.raises(FairflError, match="part: 'val' is not valid; did you mean 'valid'"):
-        checked({"part": "val"}, cinic10.Config, "cinic10")
-
-
-@given(st.permutations(range(12)))
-def test_reorder_is_indexing(order):
-    rows = np.arange(24).reshape(12, 2)
-    expected = rows[list(order)]
-    cinic10._reorder(rows, list(order))
-    np.testing.assert_array_equal(rows, expected)

@@ -1,15 +1,10 @@
 """MNIST, EMNIST and DirtyMNIST on small generated files of the same format."""
 
-import gzip
-import io
-import zipfile
-
 import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError
 
 # ---- MNIST
 
@@ -27,55 +22,6 @@ def test_mnist_parts(small, tmp_path, any_checksum):
         assert len(mnist.prepare(tmp_path, mnist.Config(part=part), 0).tensors["labels"]) == count
     assert [f.name.split("-")[0] for f in mnist.files(mnist.Config())] == ["train"] * 2 + ["t10k"] * 2
     assert len(mnist.files(mnist.Config(part="test"))) == 2
-
-
-def test_mnist_unknown_part():
-    with pytest.raises(FairflError, match="part: 'tset' is not valid; did you mean 'test'"):
-        checked({"part": "tset"}, mnist.Config, "mnist")
-
-
-def test_mnist_checks_the_checksum_again(small, tmp_path):
-    small.mnist(tmp_path)
-    with pytest.raises(SourceError, match="train-images-idx3-ubyte.gz: checksum mismatch"):
-        mnist.prepare(tmp_path, mnist.Config(), 0)
-    with pytest.raises(SourceError, match="t10k-images-idx3-ubyte.gz is missing"):
-        mnist.prepare(tmp_path / "other", mnist.Config(part="test"), 0)
-
-
-def _replace(small, folder, name, data):
-    (folder / "mnist" / name).write_bytes(small.gz(data))
-
-
-@pytest.mark.parametrize(
-    ("edit", "message"),
-    [
-        (lambda d: b"\0\0\x09\3" + d[4:], "IDX header is 00000903; expected 00000803"),
-        (lambda d: b"", "IDX header is missing"),
-        (lambda d: d[:9], "IDX header is cut off"),
-        (lambda d: d[:-1], "31359 values; the header promises 31360"),
-        (lambda d: d + b"x", "more than 31360 values"),
-        (lambda d: d[:4] + b"\xff\xff\xff\xff" + d[8:], "header gives the shape"),
-    ],
-)
-def test_mnist_bad_images(small, tmp_path, any_checksum, edit, message):
-    images, _ = small.mnist(tmp_path)["train"]
-    name = "train-images-idx3-ubyte.gz"
-    _replace(small, tmp_path, name, edit(small.idx(images)))
-    with pytest.raises(DataError, match=f"{name}: .*{message}"):
-        mnist.prepare(tmp_path, mnist.Config(), 0)
-
-
-def test_mnist_bad_contents(small, tmp_path, any_checksum):
-    images, labels = small.mnist(tmp_path)["train"]
-    small.mnist_part(tmp_path, "train", images[:, :27], labels)
-    with pytest.raises(DataError, match="images are 27x28; expected 28x28"):
-        mnist.prepare(tmp_path, mnist.Config(), 0)
-    small.mnist_part(tmp_path, "train", images, labels[:-1])
-    with pytest.raises(DataError, match="has 40 images but .* has 39 labels"):
-        mnist.prepare(tmp_path, mnist.Config(), 0)
-    small.mnist_part(tmp_path, "train", images, np.where(labels == 3, 10, labels))
-    with pytest.raises(DataError, match="labels-idx1-ubyte.gz: label 3 is 10; expected 0..9"):
-        mnist.prepare(tmp_path, mnist.Config(), 0)
 
 
 @pytest.mark.slow
@@ -96,21 +42,6 @@ def test_real_mnist(mirror):
 # ---- EMNIST
 
 
-def _emnist(small, folder, split, lowest, classes, stored_shape=(28, 28), members=None):
-    (folder / "emnist").mkdir(parents=True, exist_ok=True)
-    upright = {}
-    with zipfile.ZipFile(folder / "emnist" / "gzip.zip", "w") as archive:
-        for seed, (part, count) in enumerate((("train", classes), ("test", 5))):
-            images = small.images(count, seed)
-            labels = lowest + np.arange(count) % classes
-            upright[part] = images, labels
-            stem = f"gzip/emnist-{split}-{part}"
-            stored = images.transpose(0, 2, 1)
-            archive.writestr(f"{stem}-images-idx3-ubyte.gz", small.gz(small.idx(stored)))
-            archive.writestr(f"{stem}-labels-idx1-ubyte.gz", small.gz(small.idx(labels)))
-    return upright
-
-
 @pytest.mark.parametrize(
     ("split", "lowest", "classes"),
     [
@@ -123,59 +54,21 @@ def _emnist(small, folder, split, lowest, classes, stored_shape=(28, 28), member
     ],
 )
 def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
-    made = _emnist(small, tmp_path, split, lowest, classes)
+    counts = {"train": classes, "test": 5}
+    images = {part: small.images(count) for part, count in counts.items()}
+    members = [("../../evil.txt", b"x")]
+    for part, count in counts.items():
+        arrays = {"images-idx3": images[part].transpose(0, 2, 1), "labels-idx1": lowest + np.arange(count)}
+        for kind, array in arrays.items():
+            members.append((f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz", small.gz(small.idx(array))))
+    small.zip(tmp_path / "emnist" / "gzip.zip", members)
     before = sorted(tmp_path.rglob("*"))
     data = emnist.prepare(tmp_path, emnist.Config(split=split), 0)
-    np.testing.assert_array_equal(data.tensors["inputs"][:classes, 0], made["train"][0])
-    np.testing.assert_array_equal(data.tensors["inputs"][classes:, 0], made["test"][0])
-    assert data.tensors["labels"][:classes].tolist() == list(range(classes))
+    np.testing.assert_array_equal(data.tensors["inputs"][:classes, 0], images["train"])
+    np.testing.assert_array_equal(data.tensors["inputs"][classes:, 0], images["test"])
+    assert data.tensors["labels"].tolist() == [*range(classes), *range(5)]
     assert data.metadata["classes"] == str(classes)
     assert sorted(tmp_path.rglob("*")) == before  # nothing unpacked
-
-
-def test_emnist_default_and_unknown_split():
-    assert emnist.CLASSES == emnist.SPLITS["byclass"] == 62
-    with pytest.raises(FairflError, match="split: 'byclas' is not valid; did you mean 'byclass'"):
-        checked({"split": "byclas"}, emnist.Config, "emnist")
-    (file,) = emnist.files(emnist.Config())
-    assert file.sha256[0].startswith("fb9bb67e") and file.md5.startswith("58c8d27c")
-
-
-def test_emnist_bad_archives(small, tmp_path, any_checksum):
-    _emnist(small, tmp_path, "letters", 1, 26)
-    with pytest.raises(DataError, match="has no member gzip/emnist-digits-train-images"):
-        emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
-    _emnist(small, tmp_path, "letters", 0, 26)
-    with pytest.raises(DataError, match="label 0 is 0; expected 1..26"):
-        emnist.prepare(tmp_path, emnist.Config(split="letters"), 0)
-
-
-def test_emnist_members_outside_are_not_touched(small, tmp_path, any_checksum):
-    _emnist(small, tmp_path, "digits", 0, 10)
-    with zipfile.ZipFile(tmp_path / "emnist" / "gzip.zip", "a") as archive:
-        archive.writestr("../../evil.txt", "x")
-    emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
-    assert not list(tmp_path.parent.glob("evil.txt"))
-
-
-def test_emnist_a_bomb_is_not_inflated(small, tmp_path, any_checksum):
-    """A member that goes on for ever after a small header is read one byte too far at most."""
-    _emnist(small, tmp_path, "digits", 0, 10)
-    images = small.images(10)
-    path = tmp_path / "emnist" / "gzip.zip"
-    packed = io.BytesIO()
-    with gzip.open(packed, "wb") as stream:
-        stream.write(small.idx(images))
-        for _ in range(50):
-            stream.write(bytes(1 << 20))
-    with zipfile.ZipFile(path) as archive:
-        rest = {n: archive.read(n) for n in archive.namelist()}
-    rest["gzip/emnist-digits-train-images-idx3-ubyte.gz"] = packed.getvalue()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in rest.items():
-            archive.writestr(name, data)
-    with pytest.raises(DataError, match="more than 7840 values"):
-        emnist.prepare(tmp_path, emnist.Config(split="digits"), 0)
 
 
 # ---- DirtyMNIST
@@ -236,8 +129,6 @@ def test_dirty_mnist_noise(small, dirty, tmp_path):
         assert abs(noise.std() - 0.05) < 0.002
         assert abs(noise.mean()) < 0.001
     assert (first[40] != first[41]).any()
-    with pytest.raises(FairflError, match="noise_std: -1: expected 0 or more"):
-        checked({"noise_std": -1}, dirty_mnist.Config, "dirty_mnist")
 
 
 class _Evil:

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from fairfl.data import download
-from fairfl.data.download import find, find_all, obtain
+from fairfl.data.download import find, find_all
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime.errors import SourceError
 
@@ -67,7 +67,7 @@ def test_mirror_is_copied(folder, tmp_path, server):
     assert found.path.read_bytes() == GOOD
     assert names(folder) == ["x.gz"]
     assert server.requests == []
-    assert obtain(remote(), "d", folder, []) == found.path
+    assert find(remote(), "d", folder, []).path == found.path
 
 
 def test_mirrors_in_order_then_upstream_in_order(folder, tmp_path, server):
@@ -90,7 +90,7 @@ def test_http_and_file_mirrors(folder, tmp_path, server):
 
 def test_shared_folder_of_a_file(folder, tmp_path):
     mirror = put(tmp_path / "m", GOOD, dataset="mnist")
-    path = obtain(remote(folder="mnist"), "dirty_mnist", folder, [str(mirror)])
+    path = find(remote(folder="mnist"), "dirty_mnist", folder, [str(mirror)]).path
     assert path == folder / "mnist" / "x.gz"
 
 
@@ -98,7 +98,7 @@ def test_links_in_a_mirror(folder, tmp_path):
     (tmp_path / "m" / "d").mkdir(parents=True)
     (tmp_path / "real").write_bytes(GOOD)
     (tmp_path / "m" / "d" / "x.gz").symlink_to(tmp_path / "real")
-    path = obtain(remote(), "d", folder, [str(tmp_path / "m")])
+    path = find(remote(), "d", folder, [str(tmp_path / "m")]).path
     assert path.read_bytes() == GOOD and not path.is_symlink()
 
 
@@ -106,7 +106,7 @@ def test_a_pipe_in_a_mirror_is_not_read(folder, tmp_path):
     (tmp_path / "m" / "d").mkdir(parents=True)
     os.mkfifo(tmp_path / "m" / "d" / "x.gz")
     with pytest.raises(SourceError, match="not a regular file"):
-        obtain(remote(), "d", folder, [str(tmp_path / "m")])
+        find(remote(), "d", folder, [str(tmp_path / "m")])
 
 
 # ---- another form
@@ -201,7 +201,7 @@ BAD = {
 def test_bad_local_file_is_set_aside(folder, capsys, data, changes, message):
     put(folder, data)
     with pytest.raises(SourceError, match=message) as caught:
-        obtain(remote(**changes), "d", folder, [], offline=True)
+        find(remote(**changes), "d", folder, [], offline=True)
     assert f"set aside as {bad(data)}" in str(caught.value)
     assert names(folder) == [bad(data), bad(data) + ".txt"]
     assert f"set aside as {bad(data)}" in capsys.readouterr().err
@@ -212,10 +212,10 @@ def test_bad_mirror_file_is_set_aside_and_the_next_source_asked(folder, tmp_path
     mirror = put(tmp_path / "m", data)
     if changes:
         with pytest.raises(SourceError, match=message):
-            obtain(remote(**changes), "d", folder, [str(mirror)])
+            find(remote(**changes), "d", folder, [str(mirror)])
     else:
         second = put(tmp_path / "m2", GOOD)
-        path = obtain(remote(), "d", folder, [str(mirror), str(second)])
+        path = find(remote(), "d", folder, [str(mirror), str(second)]).path
         assert path.read_bytes() == GOOD
     assert (folder / "d" / bad(data)).read_bytes() == data
     assert (mirror / "d" / "x.gz").read_bytes() == data  # the mirror is not ours to change
@@ -234,13 +234,13 @@ def test_good_files_of_each_kind_without_checksum(tmp_path):
         assert find(remote(magic=magic, **none), "d", root, []).source == "local folder"
     root = put(tmp_path / "md5", OTHER)
     digest = hashlib.md5(OTHER).hexdigest()
-    assert obtain(remote(sha256=(), md5=digest, why_no_sha256="md5"), "d", root, [])
+    assert find(remote(sha256=(), md5=digest, why_no_sha256="md5"), "d", root, [])
 
 
 def test_bad_local_file_is_replaced_from_a_mirror(folder, tmp_path, capsys):
     put(folder, OTHER)
     mirror = put(tmp_path / "m", GOOD)
-    assert obtain(remote(), "d", folder, [str(mirror)]).read_bytes() == GOOD
+    assert find(remote(), "d", folder, [str(mirror)]).path.read_bytes() == GOOD
     assert names(folder) == ["x.gz", bad(OTHER), bad(OTHER) + ".txt"]
     assert "checksum mismatch" in capsys.readouterr().err
 
@@ -248,22 +248,22 @@ def test_bad_local_file_is_replaced_from_a_mirror(folder, tmp_path, capsys):
 def test_a_source_that_was_bad_is_asked_again_but_not_silently(folder, tmp_path, capsys):
     mirror = put(tmp_path / "m", OTHER)
     with pytest.raises(SourceError):
-        obtain(remote(), "d", folder, [str(mirror)])
+        find(remote(), "d", folder, [str(mirror)])
     capsys.readouterr()
     with pytest.raises(SourceError) as caught:
-        obtain(remote(), "d", folder, [str(mirror)])
+        find(remote(), "d", folder, [str(mirror)])
     assert f"it delivered a bad file before (kept as {bad(OTHER)})" in str(caught.value)
     said = capsys.readouterr().err
     assert f"trying mirror {mirror} again, which delivered a bad file before" in said
     assert names(folder) == [bad(OTHER), bad(OTHER) + ".txt"]  # does not pile up
     put(mirror, GOOD)
-    assert obtain(remote(), "d", folder, [str(mirror)]).read_bytes() == GOOD
+    assert find(remote(), "d", folder, [str(mirror)]).path.read_bytes() == GOOD
 
 
 def test_note_tells_source_and_fault(folder, tmp_path):
     mirror = put(tmp_path / "m", PAGE)
     with pytest.raises(SourceError):
-        obtain(remote(), "d", folder, [str(mirror)])
+        find(remote(), "d", folder, [str(mirror)])
     note = (folder / "d" / (bad(PAGE) + ".txt")).read_text()
     assert note == f"mirror {mirror}\ta web page (HTML) instead of the file\n"
 
@@ -275,7 +275,7 @@ def test_web_page_from_upstream(folder, server):
     url = server.url + "/x.gz"
     server.answers["/x.gz"] = [(200, {}, PAGE)]
     with pytest.raises(SourceError, match=r"a web page \(HTML\) instead of the file; set aside"):
-        obtain(remote([url]), "d", folder, [])
+        find(remote([url]), "d", folder, [])
     assert len(server.requests) == 1  # the same page would come again
 
 
@@ -291,7 +291,7 @@ def test_passing_failures_are_tried_again(folder, server):
 def test_a_transfer_that_always_breaks_off_leaves_nothing(folder, server):
     server.answers["/x.gz"] = [(200, {"Content-Length": str(len(GOOD))}, GOOD[:50])]
     with pytest.raises(SourceError, match=f"50 (of {len(GOOD)} bytes arrived|bytes)"):
-        obtain(remote([server.url + "/x.gz"]), "d", folder, [])
+        find(remote([server.url + "/x.gz"]), "d", folder, [])
     assert len(server.requests) == 3
     assert names(folder) == []
 
@@ -300,7 +300,7 @@ def test_http_errors(folder, server):
     server.answers["/gone.gz"] = [(403, {}, b"")]
     urls = [server.url + "/missing.gz", server.url + "/gone.gz"]
     with pytest.raises(SourceError) as caught:
-        obtain(remote(urls), "d", folder, [])
+        find(remote(urls), "d", folder, [])
     assert f"upstream {urls[0]}: missing (HTTP 404)" in str(caught.value)
     assert f"upstream {urls[1]}: HTTP 403 Forbidden" in str(caught.value)
     assert len(server.requests) == 2
@@ -310,7 +310,7 @@ def test_size_limit(folder, server):
     server.answers["/x.gz"] = [(200, {}, GOOD)]
     small = remote([server.url + "/x.gz"], max_bytes=100)
     with pytest.raises(SourceError, match="larger than the 100 bytes that are allowed"):
-        obtain(small, "d", folder, [])
+        find(small, "d", folder, [])
     assert names(folder) == []
 
 
@@ -331,7 +331,7 @@ def test_no_network_is_one_sentence(folder, monkeypatch):
     no_network(monkeypatch)
     urls = ["https://one.invalid/x.gz", "https://two.invalid/x.gz"]
     with pytest.raises(SourceError) as caught:
-        obtain(remote(urls), "d", folder, ["/nowhere"])
+        find(remote(urls), "d", folder, ["/nowhere"])
     assert str(caught.value) == (
         f"d: no usable copy of x.gz. Tried: local folder {folder}/d: missing; "
         "mirror /nowhere: missing (no such folder); upstream: no network "
@@ -353,7 +353,7 @@ def test_a_dead_host_is_asked_once_for_all_files(folder, monkeypatch):
 def test_offline_asks_no_host(folder, server):
     server.answers["/x.gz"] = server.answers["/d/x.gz"] = [(200, {}, GOOD)]
     with pytest.raises(SourceError) as caught:
-        obtain(remote([server.url + "/x.gz"]), "d", folder, [server.url], offline=True)
+        find(remote([server.url + "/x.gz"]), "d", folder, [server.url], offline=True)
     assert str(caught.value).count("not tried (offline)") == 2
     assert server.requests == []
 
@@ -369,7 +369,7 @@ def test_interrupted_copy_leaves_nothing(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(download, "inspect", stop)
     with pytest.raises(KeyboardInterrupt):
-        obtain(remote(), "d", folder, [str(mirror)])
+        find(remote(), "d", folder, [str(mirror)])
     assert names(folder) == []
 
 
@@ -393,11 +393,11 @@ def test_read_only_folder_with_a_bad_file(folder, tmp_path, monkeypatch):
     put(folder, OTHER)
     deny_writing(monkeypatch)
     with pytest.raises(SourceError, match=r"left in place \(Permission denied\), not used"):
-        obtain(remote(), "d", folder, [])
+        find(remote(), "d", folder, [])
     assert names(folder) == ["x.gz"]
     mirror = put(tmp_path / "m", GOOD)
     with pytest.raises(SourceError, match="d: d/x.gz: cannot be written into .*Permission denied"):
-        obtain(remote(), "d", folder, [str(mirror)])
+        find(remote(), "d", folder, [str(mirror)])
 
 
 def test_find_all_in_order(folder, tmp_path):

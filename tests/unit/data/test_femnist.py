@@ -7,8 +7,7 @@ import pytest
 
 from fairfl.data import femnist
 from fairfl.data.checks import present
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError, SourceError
 from tests.unit.data import tff_files
 
 ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
@@ -218,22 +217,3 @@ def test_the_published_file():
     (file,) = femnist.files(femnist.Config(form="tff"))
     assert file.urls == ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",)
     assert file.relative("femnist") == "femnist/emnist_all.sqlite.lzma" and file.instead is None and file.sha256
-
-
-def test_a_database_with_another_checksum(tmp_path):
-    with pytest.raises(SourceError, match="checksum mismatch"):
-        femnist.prepare(pack(tmp_path), femnist.Config(), 0)
-
-
-def test_without_files(tmp_path):
-    with pytest.raises(SourceError, match=f"{ARCHIVE} is missing; run fairfl.jobs.fetch --dataset femnist"):
-        femnist.prepare(tmp_path, femnist.Config(), 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"form": "h5"}, "form: 'h5'"), ({"paper": "blank"}, "paper: 'blank' is not valid; did you mean 'black'")],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"femnist: {message}"):
-        checked(options, femnist.Config, "femnist")

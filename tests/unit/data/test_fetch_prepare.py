@@ -182,10 +182,10 @@ def test_prepare_bad_specs(tmp_path, spec, message):
 
 def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):
     small.mnist(tmp_path)
-    (tmp_path / "mnist" / "train-labels-idx1-ubyte.gz").write_bytes(small.gz(b"nonsense"))
+    (tmp_path / "mnist" / "train-labels-idx1-ubyte.gz").write_bytes(small.gz(small.idx(np.zeros(39))))
     out = tmp_path / "f"
     out.write_text("old")
-    with pytest.raises(DataError, match="train-labels-idx1-ubyte.gz: IDX header is"):
+    with pytest.raises(DataError, match=r"mnist: labels have shape \[59\]; expected \[60\]"):
         arguments = ["--spec", '{"name": "mnist"}', "--folder", str(tmp_path), "--out", str(out)]
         prepare.main(arguments)
     assert out.read_text() == "old"

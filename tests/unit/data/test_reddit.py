@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from fairfl.data import reddit, words
 from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError, SourceError
 from fairfl.simulation.clients import load_clients
 
 LENGTH = 10
@@ -159,20 +158,6 @@ def test_files():
     assert "1ISzp69JmaIJqBpQCX-JJ8-kVyUns8M7o" in file.urls[0]
     with pytest.raises(SourceError, match="reddit_subsampled.zip"):
         reddit.prepare(None, reddit.Config(), 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"vocabulary": 0}, "vocabulary: 0: expected 1 or more"),
-        ({"targets": "word"}, "targets: 'word' is not valid; did you mean 'words'"),
-        ({"validation": "trian"}, "validation: 'trian' is not valid; did you mean 'train'"),
-        ({"length": 10}, "length: unknown key"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"reddit: {message}"):
-        checked(options, reddit.Config, "reddit")
 
 
 def test_a_vocabulary_that_is_too_large(archive):

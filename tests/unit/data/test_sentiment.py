@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from fairfl.data import reviews, sentiment
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import checked
 
 
 @pytest.fixture(scope="module")
@@ -85,23 +83,6 @@ def test_a_linear_model_of_one_domain_beats_one_of_both(data):
     together = [accuracy([0, 1], k) for k in (0, 1)]
     assert min(alone) > 0.9
     assert alone[0] > together[0] and alone[1] > together[1] + 0.08
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"train": 100}, r"train: 100: expected a list"),
-        ({"train": [1, 2, 3]}, r"train: \[1, 2, 3\]: expected 2 or fewer values"),
-        ({"test": [5, 0]}, r"test.1: 0: expected 1 or more"),
-        ({"test": [5.0, 1]}, r"test.0: 5.0"),
-        ({"vocabulary": 4}, "vocabulary: 4: expected 5 or more"),
-        ({"max_tokens": 2}, "max_tokens: 2: expected 3 or more"),
-        ({"size": 4}, "size: unknown key"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"sentiment: {message}"):
-        checked(options, sentiment.Config, "sentiment")
 
 
 # ---- reviews as tokens

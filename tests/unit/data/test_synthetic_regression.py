@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data.synthetic_regression import Config, files, prepare
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import checked
 
 
 def drawn(seed=0, **options):
@@ -115,24 +113,3 @@ def test_an_agent_s_data_do_not_depend_on_the_others():
     for client in range(4):
         assert all(np.array_equal(a, b) for a, b in zip(of(few, client), of(many, client), strict=True))
     assert json.loads(few.metadata["clusters"]) == [0] * 4
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"clients": 0}, "clients: 0: expected 1 or more"),
-        ({"outliers": 11}, r"outliers is 11; expected at most 10 \(clients\)"),
-        ({"outliers": -1}, "outliers: -1"),
-        ({"dimensions": 2.5}, "dimensions: 2.5"),
-        ({"train_per_client": 0}, "train_per_client: 0"),
-        ({"noise_std": -0.1}, "noise_std: -0.1: expected 0 or more"),
-        ({"inter_cluster_distance": "1"}, "inter_cluster_distance: '1'"),
-        (
-            {"intra_cluster_distanc": 1},
-            r"intra_cluster_distanc: unknown key \(value .*\); did you mean 'intra_cluster_distance'",
-        ),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"synthetic_regression: {message}"):
-        checked(options, Config, "synthetic_regression")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from fairfl.data import python_text, stackoverflow, words
 from fairfl.data.formats import tff
 from fairfl.data.interface import assemble
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError, FairflError
 from tests.unit.data import tff_files
 
 # ---- tokens
@@ -219,27 +218,6 @@ def test_more_words_than_the_text_has(library):
         python_text.prepare(None, python_text.Config(topics=2, vocabulary=50), 0)
 
 
-@pytest.mark.parametrize(
-    ("module", "options", "message"),
-    [
-        (python_text, {"topics": 0}, "topics: 0: expected 1 or more"),
-        (python_text, {"topics": 21}, "topics: 21: expected 20 or less"),
-        (python_text, {"sentences": 0}, "sentences: 0"),
-        (python_text, {"vocabulary": 0}, "vocabulary: 0"),
-        (python_text, {"length": 1.5}, "length: 1.5"),
-        (python_text, {"count_pad": 1}, "count_pad: 1: expected true or false"),
-        (stackoverflow, {"users": 0}, "users: 0"),
-        (stackoverflow, {"min_samples": -1}, "min_samples: -1"),
-        (stackoverflow, {"max_samples": 10_001}, "max_samples is 10001; expected more than min_samples"),
-        (stackoverflow, {"order": "random"}, "order: 'random' is not valid; known: stored, drawn"),
-        (stackoverflow, {"count_pad": None}, "count_pad: None"),
-    ],
-)
-def test_bad_options(module, options, message):
-    with pytest.raises(FairflError, match=f"data: {message}"):
-        checked(options, module.Config, "data")
-
-
 # ---- stackoverflow
 
 WORDS = ["the", "a", "sql", "page", "works"]
@@ -395,10 +373,3 @@ def test_numbers_beside_the_features_are_passed_over():
     """Fields of other kinds: a varint, 64 bits, 32 bits."""
     message = bytes([2 << 3, 0x80, 0x01, 3 << 3 | 1, *range(8), 4 << 3 | 5, *range(4)]) + sentence("a b")
     assert tff.text(message, "tokens") == b"a b"
-
-
-def test_stackoverflow_without_files(tmp_path):
-    with pytest.raises(SourceError, match="run fairfl.jobs.fetch --dataset stackoverflow"):
-        stackoverflow.prepare(tmp_path, stackoverflow.Config(), 0)
-    names = [file.relative("stackoverflow") for file in stackoverflow.files(stackoverflow.Config())]
-    assert names == ["stackoverflow/stackoverflow.sqlite.lzma", "stackoverflow/stackoverflow.word_count.tar.bz2"]

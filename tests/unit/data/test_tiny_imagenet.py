@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import download, tiny_imagenet
-from fairfl.data.formats import archives
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import SourceError
 
 WNIDS = ("n02124075", "n01443537", "n04067472")  # not in the order of their ids
 ADDED = ("n02480855", "n10148035")
@@ -30,7 +28,6 @@ def few(any_checksum, monkeypatch):
     """Three classes of three training images, of which the subset has two, and one validation image."""
     monkeypatch.setattr(tiny_imagenet, "CLASSES", 3)
     monkeypatch.setattr(tiny_imagenet, "_PER_CLASS", {"train": 3, "val": 1})
-    monkeypatch.setattr(tiny_imagenet, "_SUBSET_PER_CLASS", {"train": 2, "val": 1})
 
 
 @pytest.fixture
@@ -132,7 +129,7 @@ def test_the_published_form_comes_first(published, subset, tmp_path):
 
 def test_the_subset_is_found_in_a_mirror(subset, tmp_path):
     (file,) = tiny_imagenet.files(tiny_imagenet.Config())
-    found = download.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True, say=lambda _: None)
+    found = download.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True)
     assert found.path == tmp_path / "data" / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz"
     assert tiny_imagenet.prepare(tmp_path / "data", tiny_imagenet.Config(), 0).metadata["source"].count("a subset") == 1
 
@@ -148,8 +145,6 @@ def test_files_of_the_forms():
         (published, None),
         (lesser, None),
     )
-    (file,) = tiny_imagenet.files(tiny_imagenet.Config())
-    assert file.sha256[0].startswith("6198c8ae") and file.md5 == "90528d7ca1a48142e341f4ef8d21d0de"
 
 
 def test_grey_images_become_colours(small, published, tmp_path):
@@ -164,82 +159,8 @@ def test_scale_of_pretrained_models(published, tmp_path):
     assert (metadata["scale_mean"], metadata["scale_std"]) == ("0.485,0.456,0.406", "0.229,0.224,0.225")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"part": "test"}, "part: 'test' is not valid; "),
-        ({"normalise": "imagenett"}, "normalise: 'imagenett' is not valid; did you mean 'imagenet'"),
-        ({"form": "subsett"}, "form: 'subsett' is not valid; did you mean 'subset'"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"tiny_imagenet: {message}"):
-        checked(options, tiny_imagenet.Config, "tiny_imagenet")
-
-
 VAL, TRAIN = f"{ROOT}val/images/val_1.JPEG", f"{ROOT}train/n01443537/images/n01443537_2.JPEG"
 NOTES = f"{ROOT}val/val_annotations.txt"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (TRAIN, None, "train has 2 images of n01443537; expected 3"),
-        (VAL, None, "val has 2 classes; expected 3"),
-        (NOTES, None, f"has no file {NOTES}"),
-        (NOTES, "val_0.JPEG\n", f"{NOTES} line 1 has no class"),
-        (NOTES, "val_0.JPEG\tn02124075\nval_1.JPEG\tn01443537\n", "val has 2 classes; expected 3"),
-        (NOTES, "val_0.JPEG\tn1\nval_1.JPEG\tn2\nval_2.JPEG\tn3\n", "its parts do not have the same classes"),
-        (TRAIN, b"\xff\xd8\xff", f"{TRAIN}: damaged, or not a JPEG file"),
-        (TRAIN, bytes(65537), f"{TRAIN} has 65537 bytes; expected 65536 at most"),
-    ],
-)
-def test_archives_with_other_contents(small, published, tmp_path, name, content, message):
-    del published[name]
-    put(small, tmp_path, published if content is None else {**published, name: content})
-    with pytest.raises(DataError, match=message):
-        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
-
-
-def test_subsets_with_other_contents(small, subset, tmp_path):
-    subset["train/n01443537/n01443537_0.JPEG"] = jpeg(small, (0, 0, 0), 32)
-    put_subset(small, tmp_path, subset)
-    with pytest.raises(DataError, match="n01443537_0.JPEG: the image is 32x32; expected 64x64"):
-        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
-    del subset["train/n01443537/n01443537_0.JPEG"]
-    put_subset(small, tmp_path, subset)
-    with pytest.raises(DataError, match="tiny_imagenet_subset.tar.xz: train has 1 images of n01443537; expected 2"):
-        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
-
-
-def test_the_checksum_is_asked_for(small, tmp_path):
-    put(small, tmp_path, {"a": b"b"})
-    with pytest.raises(SourceError, match="tiny-imagenet-200.zip: checksum mismatch: sha256"):
-        tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(), 0)
-
-
-def test_members_of_a_zip_archive(small, tmp_path):
-    path = tmp_path / "a.zip"
-    small.zip(path, [("one", b"1"), ("two", b"22")])
-    assert archives.zip_names(path) == ["one", "two"]
-    assert list(archives.zip_members(path, ["two", "one"], 2)) == [("two", b"22"), ("one", b"1")]
-    with pytest.raises(DataError, match="a.zip: has no file three"):
-        list(archives.zip_members(path, ["one", "three"], 2))
-    with pytest.raises(DataError, match="a.zip: two has 2 bytes; expected 1 at most"):
-        list(archives.zip_members(path, ["one", "two"], 1))
-
-
-def test_damaged_zip_archives(small, tmp_path):
-    path = tmp_path / "a.zip"
-    small.zip(path, [("a", np.random.default_rng(0).bytes(5000))])
-    good = bytearray(path.read_bytes())
-    path.write_bytes(good[:2500])
-    with pytest.raises(DataError, match="a.zip: damaged archive"):
-        archives.zip_names(path)
-    good[1000] ^= 1
-    path.write_bytes(good)
-    with pytest.raises(DataError, match="a.zip: damaged archive"):
-        list(archives.zip_members(path, ["a"], 5000))
 
 
 @pytest.mark.slow

@@ -12,8 +12,6 @@ from fairfl.data import two_quadratics
 from fairfl.jobs.partition import main
 from fairfl.jobs.prepare import write
 from fairfl.models import linear_regression
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.losses import LOSSES
 
@@ -79,20 +77,3 @@ def test_from_data_to_gradients(tmp_path, order):
         (weight,) = model.parameters()
         reached.append((weight - 0.25 * weight.grad).item())
     assert reached == pytest.approx([2, -1], abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"coefficients": 2.0}, "coefficients: 2.0: expected a list"),
-        ({"minima": []}, r"minima: \[\]: expected 1 or more values"),
-        ({"coefficients": [1, -1]}, "coefficients.1: -1: expected more than 0"),
-        ({"coefficients": [1, 0]}, r"coefficients.1: 0: expected more than 0"),
-        ({"minima": [1, "2"]}, "minima.1: '2': expected a number"),
-        ({"minima": [1, float("inf")]}, "minima.1: inf: expected a finite number"),
-        ({"minima": [1, 2, 3]}, "coefficients and minima have 2 and 3 numbers"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"two_quadratics: {message}"):
-        checked(options, two_quadratics.Config, "two_quadratics")

@@ -8,8 +8,7 @@ import pytest
 
 from fairfl.data import pretrained, reviews, sentiment, yelp_imdb
 from fairfl.jobs import fetch
-from fairfl.runtime.errors import DataError, FairflError, SourceError
-from fairfl.runtime.validation import checked
+from fairfl.runtime.errors import DataError, SourceError
 
 YELP = {
     "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
@@ -110,9 +109,9 @@ def test_both_forms_of_imdb_are_the_same_data(small, raw):
         (raw / "imdb" / f"{part}.tsv.gz").unlink()
     put_archive(small, raw)
     assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table
-    put_tables(raw, {"train": [], "test": []})
-    with pytest.raises(DataError, match="IMDb has 0 train reviews; expected 3"):  # the tables come first
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
+    (raw / "imdb" / "aclImdb_v1.tar.gz").write_bytes(b"")
+    put_tables(raw)
+    assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table  # the tables come first
 
 
 def test_fewer_reviews_are_drawn_from_all_and_are_the_same_for_every_seed(raw):
@@ -148,12 +147,6 @@ def test_generated_reviews_take_the_place_of_yelp(small, raw):
     np.testing.assert_array_equal(data.tensors["inputs"][:4], tokens.encode(texts))
     with pytest.raises(SourceError, match="yelp_review_polarity_csv.tgz is missing"):
         yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "published"}), 0)
-
-
-def test_without_imdb(small, tmp_path):
-    put_yelp(small, tmp_path)
-    with pytest.raises(SourceError, match="train.tsv.gz is missing; run fairfl.jobs.fetch --dataset yelp_imdb"):
-        yelp_imdb.prepare(tmp_path, config(**OPTIONS), 0)
 
 
 # ---- word pieces
@@ -241,64 +234,7 @@ def test_files_of_the_options():
     assert all(file.sha256 for file in yelp_imdb.files(config()))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"train": [5, 3]}, r"train\[0\] is 5; expected at most 4"),
-        ({"test": [2, 3]}, r"test\[1\] is 3; expected at most 2"),
-        ({"train": [4]}, r"train: \[4\]: expected 2 or more values"),
-        ({"yelp": "auto_"}, "yelp: 'auto_' is not valid; did you mean 'auto'"),
-        ({"tokenizer": "word"}, "tokenizer: 'word' is not valid; did you mean 'words'"),
-        ({"vocabulary": 0}, "vocabulary: 0"),
-        ({"max_tokens": None}, "max_tokens: None"),
-    ],
-)
-def test_bad_options(options, message):
-    with pytest.raises(FairflError, match=f"yelp_imdb: {message}"):
-        checked({**SIZES, **OPTIONS, **options}, yelp_imdb.Config, "yelp_imdb")
-
-
 # ---- files with other contents
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('"3","Three stars."', r"train.csv: line 2 is not a label, 1 or 2, and a review"),
-        ('"1","Two","texts"', r"train.csv: line 2 is not a label"),
-        ('"1"', r"train.csv: line 2 is not a label"),
-    ],
-)
-def test_yelp_with_other_contents(small, raw, line, message):
-    put_yelp(small, raw, {**YELP, "train": [YELP["train"][0], line, *YELP["train"][2:]]})
-    with pytest.raises(DataError, match=f"yelp_review_polarity_csv.tgz: yelp_review_polarity_csv/{message}"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-
-
-def test_yelp_without_a_part_or_a_review(small, raw):
-    put_yelp(small, raw, {**YELP, "test": YELP["test"][:1]})
-    with pytest.raises(DataError, match="yelp_review_polarity_csv/test.csv: has 1 reviews; expected 2"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    put_yelp(small, raw, {**YELP, "test": [*YELP["test"], '"1","\udc80"']})
-    with pytest.raises(DataError, match="test.csv: cannot be read after line 0 "):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    put_yelp(small, raw, {"train": YELP["train"]})
-    with pytest.raises(DataError, match="has no file yelp_review_polarity_csv/test.csv"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-
-
-def test_imdb_with_other_contents(small, raw):
-    put_tables(raw, head="text\tlabel\n")
-    with pytest.raises(DataError, match=r"train.tsv.gz: begins with 'text\\tlabel'; expected the columns label and"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    put_tables(raw, {**IMDB, "test": [("Great film.", 1), ("Seen.", 2)]})
-    with pytest.raises(DataError, match="test.tsv.gz: line 3 is not a label, 0 or 1, and a review"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    for part in IMDB:
-        (raw / "imdb" / f"{part}.tsv.gz").unlink()
-    put_archive(small, raw, {**IMDB, "train": IMDB["train"][:2]})
-    with pytest.raises(DataError, match="IMDb has 2 train reviews; expected 3"):
-        yelp_imdb.prepare(raw, config(**OPTIONS), 0)
 
 
 @pytest.mark.slow

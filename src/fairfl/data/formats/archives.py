@@ -5,13 +5,12 @@ Links and devices in an archive are passed over, wherever they lead: what they a
 
 from __future__ import annotations
 
-import contextlib
 import lzma
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fairfl.runtime.errors import DataError
@@ -32,6 +31,7 @@ DAMAGE = (
     RuntimeError,
 )
 _LARGEST_HEADER = 1 << 20
+_LARGEST = 1 << 30  # file, in bytes
 
 
 class _Member(tarfile.TarInfo):
@@ -43,14 +43,11 @@ class _Member(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc]
 
 
-def members(path: Path, wanted: Callable[[str], bool], largest: int) -> Iterator[tuple[str, bytes]]:
+def members(path: Path, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """Name and content of each regular file that is wanted, in the archive's order, in one pass.
 
     Only one content is in memory at a time. A leading "./" is no part of a name. Not every damage
     shows here: the file's checksum has to be right before, and the caller has to count.
-
-    Args:
-        largest: allowed size of a file in bytes.
 
     Raises:
         DataError: a damaged archive, a file that is too large, or two of the same name.
@@ -66,51 +63,30 @@ def members(path: Path, wanted: Callable[[str], bool], largest: int) -> Iterator
                 if name in seen:
                     raise DataError(f"{path.name}: {spoken((name,))} is there twice")
                 seen.add(name)
-                _check_size(path, name, member.size, largest)
+                _check_size(path, name, member.size)
                 yield name, archive.extractfile(member).read()  # type: ignore[union-attr]
     except DAMAGE as error:
         raise DataError(f"{path.name}: damaged archive ({one_line(str(error))})") from error
 
 
-def zip_names(path: Path) -> list[str]:
-    """Names in a zip archive, in its order.
-
-    Raises:
-        DataError: a damaged archive.
-    """
-    with opened_zip(path) as archive:
-        return archive.namelist()
-
-
-def zip_members(path: Path, names: Iterable[str], largest: int) -> Iterator[tuple[str, bytes]]:
-    """Name and content of some files of a zip archive, in the order of ``names``. One content is in memory at a time.
-
-    Args:
-        largest: allowed size of a file in bytes.
+def zip_member(path: Path, name: str) -> bytes:
+    """Content of a file in a zip archive.
 
     Raises:
         DataError: a damaged archive, or a file that is missing or too large.
     """
-    with opened_zip(path) as archive:
-        for name in names:
+    try:
+        with zipfile.ZipFile(path) as archive:
             member = archive.NameToInfo.get(name)
             if member is None:
                 raise DataError(f"{path.name}: has no file {name}")
-            _check_size(path, name, member.file_size, largest)
+            _check_size(path, name, member.file_size)
             with archive.open(member) as stream:
-                yield name, stream.read(member.file_size + 1)  # without a size it would unpack whatever there is
-
-
-@contextlib.contextmanager
-def opened_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """A zip archive; what is raised while it is read becomes a DataError."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
+                return stream.read(member.file_size + 1)  # without a size it would unpack whatever there is
     except DAMAGE as error:
         raise DataError(f"{path.name}: damaged archive ({one_line(str(error))})") from error
 
 
-def _check_size(path: Path, name: str, size: int, largest: int) -> None:
-    if not 0 <= size <= largest:
-        raise DataError(f"{path.name}: {spoken((name,))} has {size} bytes; expected {largest} at most")
+def _check_size(path: Path, name: str, size: int) -> None:
+    if not 0 <= size <= _LARGEST:
+        raise DataError(f"{path.name}: {spoken((name,))} has {size} bytes; expected {_LARGEST} at most")
