@@ -1,4 +1,5 @@
 # What all rules share: the validated workload, where its files lie, the command of a job.
+import atexit
 import gc
 import os
 
@@ -6,25 +7,27 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch, summary_spec
 from fairfl.reporting.claims import preflight
 from fairfl.runtime import ownership
-from fairfl.runtime.warm_start.launch import Server
+from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.workflow import downloads, environment
 from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
 from fairfl.workflow.rerun import Rerun
 
 try:
     workload = load_workload(ROOT, config)
-    if workflow.is_main_process:
+    if hooks.is_main_process(workflow):
         preflight.check(workload)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(str(error)) from None
 environment.prepare(ROOT, workload.config)
 
-# Planning makes millions of objects that stay; looking through them for garbage again and again takes a sixth of it.
-gc.set_threshold(200_000, 20, 20)
+# Planning makes millions of objects that stay; to look through them for garbage, again and again and at the end, takes
+# a fifth of it.
+gc.disable()
+atexit.register(gc.freeze)
 
 RESULTS = f"results/{workload.scale.scale}"
-if not workflow.is_main_process:  # a job on a cluster's node
+if not hooks.is_main_process(workflow):  # a job on a cluster's node
     try:
         ownership.still_wanted(Path(RESULTS, ".lock"))
     except FairflError as error:
@@ -77,6 +80,8 @@ localrules:
 
 
 onstart:
+    gc.freeze()
+    gc.enable()
     # Data are shared by all scales, of which several may run at once.
     shares = hooks.runs_any(workflow, "fetch", "prepare")
     try:
@@ -84,8 +89,8 @@ onstart:
             ownership.workflow_lock(Path(folder, ".lock"))
     except (FairflError, OSError) as error:
         raise WorkflowError(str(error)) from None
-    if workload.config.warm_start:
-        SERVER.start_for(workflow, environment.libraries(workload))
+    if workload.config.warm_start and hooks.runs_here(workflow, at_least=WORTH):
+        SERVER.start(environment.libraries(workload))
 
 
 onsuccess:

@@ -13,7 +13,7 @@ rule timing:
         "../envs/fairfl.yaml"
     # Other jobs would slow down what is measured. So this one takes all cores from them, though it computes with as many
     # threads as a training. A cluster gives each job cores of its own.
-    threads: lambda wc: workflow.cores if workflow.local_exec else workload.config.threads
+    threads: lambda wc: hooks.cores(workflow) or workload.config.threads
     resources:
         device=workload.config.device,
         backend=workload.config.backend,

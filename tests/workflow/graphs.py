@@ -15,7 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def graph_of(workload: Workload) -> Graph:
     """As the Snakefile makes it. Nothing of this process is changed."""
-    threshold = gc.get_threshold()
     with (
         contextlib.chdir(ROOT),
         mock.patch.dict(os.environ),
@@ -25,4 +24,4 @@ def graph_of(workload: Workload) -> Graph:
         try:
             return snakemake.parsed(ROOT, {"scale": workload.scale.scale})["graph"]
         finally:
-            gc.set_threshold(*threshold)
+            gc.enable()

@@ -1,11 +1,13 @@
 """Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 from snakemake import api, io, iocontainers, workflow
 from snakemake.rules import Rule
-from snakemake.settings.types import DAGSettings
+from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
 
 from fairfl.experiments.workload import load_workload
 from fairfl.workflow import snakemake
@@ -35,10 +37,37 @@ def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
 
 
 @pytest.mark.parametrize(
-    "name", ["is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "exec_mode"]
-)
+    "name",
+    [
+        "is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "cores", "local_exec", "touch",
+        "deployment_settings", "scheduling_settings",
+    ],
+)  # fmt: skip
 def test_workflow_has(name):
     assert hasattr(Workflow, name) or f"self.{name}" in inspect.getsource(Workflow)
+
+
+def test_many_jobs_that_run_here_are_worth_a_server():
+    def workflow(local_exec=True, touch=False, deployed=(), jobs=100):
+        settings = DeploymentSettings(deployment_method=set(deployed))
+        return SimpleNamespace(local_exec=local_exec, touch=touch, deployment_settings=settings, dag=range(jobs))
+
+    assert snakemake.runs_here(workflow(), at_least=4)
+    for differs in ({"local_exec": False}, {"touch": True}, {"deployed": [DeploymentMethod.CONDA]}, {"jobs": 1}):
+        assert not snakemake.runs_here(workflow(**differs), at_least=4)
+
+
+def test_without_a_limit_on_submissions_no_timer_is_started():
+    source = inspect.getsource(JobScheduler)
+    assert "self.workflow.scheduling_settings.max_jobs_per_timespan" in source
+    assert "if self.job_rate_limiter is not None:" in source
+    settings = SchedulingSettings()
+    settings.max_jobs_per_timespan = None
+
+
+def test_cores_are_shared_on_this_machine_only():
+    assert snakemake.cores(SimpleNamespace(cores=8, local_exec=True)) == 8
+    assert snakemake.cores(SimpleNamespace(cores=8, local_exec=False)) is None
 
 
 @pytest.mark.parametrize("name", ["set_input", "input", "output", "log", "params", "name"])

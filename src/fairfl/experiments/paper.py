@@ -1,6 +1,7 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -99,7 +100,7 @@ class Row(Strict):
         check_folder(value)
         return value
 
-    @property
+    @cached_property
     def variant(self) -> Variant:
         return Variant(self.algorithm, self.hyperparameters)
 

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 
 from fairfl.experiments.plugins import names
 from fairfl.runtime import plain
@@ -75,7 +76,7 @@ class Variant:
         return Variant(self.algorithm, dict(self.values))
 
     # -- folders --------------------------------------------------------------------------------
-    @property
+    @cached_property
     def folder(self) -> str:
         """'alpha=0.1~tau=10', 'default' without hyper-parameters; ends in '+tuned' if it is tuned."""
         return format_hyperparameters(dict(self.values), "~") + _TUNED * self.tuned

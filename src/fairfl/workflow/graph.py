@@ -18,7 +18,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -222,15 +222,16 @@ def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> d
     A `spec` that has a parameter `files` gets the paths of the inputs that come by name, {input: {name: path}}.
     """
     module = importlib.import_module(f"fairfl.jobs.{rule}")
-    spec = module.spec(workload, **words, **_accepted(module.spec, files))
+    spec = module.spec(workload, **words, **({"files": files} if _takes_files(module.spec) else {}))
     if getattr(module, "HASHED", True):
         plugins = module.plugins(spec) if hasattr(module, "plugins") else []
         spec["code"] = closure(module.__name__, *(f"fairfl.{plugin}" for plugin in plugins))
     return spec
 
 
-def _accepted(spec: Callable[..., Any], files: Any) -> dict[str, Any]:
-    return {"files": files} if "files" in inspect.signature(spec).parameters else {}
+@cache
+def _takes_files(spec: Callable[..., Any]) -> bool:
+    return "files" in inspect.signature(spec).parameters
 
 
 def contents(paths: Iterable[str]) -> dict[str, str]:

@@ -159,9 +159,9 @@ class _Short(_Writer):
 
     def text_of(self, tree: ast.AST) -> str:
         """With an import for annotations only if its name occurs elsewhere."""
-        text = super().text_of(tree)
+        words = set(re.findall(r"\w+", super().text_of(tree)))
         for place, module, name in self.imported:
-            if re.search(rf"\b{name}\b", text):
+            if name in words:
                 self.parts[place] = f"{module}.{name} "
         return "".join(self.parts)
 

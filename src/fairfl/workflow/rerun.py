@@ -36,6 +36,7 @@ class Rerun:
         self._above: dict[str, list[str]] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._records: dict[str, dict[str, Any] | None] = {}
+        self._contents: dict[str, str] = {}
 
     def verdict(self, name: str) -> Verdict:
         """Whether the job of this name must run."""
@@ -47,6 +48,13 @@ class Rerun:
         if name not in self._records:
             self._records[name] = records.read(self.graph.record(name))
         return self._records[name]
+
+    def _content(self, name: str) -> str:
+        """Hash of what the job has left, "" if it has no record."""
+        if name not in self._contents:
+            record = self.record(name)
+            self._contents[name] = "" if record is None else records.results_hash(record)
+        return self._contents[name]
 
     def nearest(self, name: str) -> list[str]:
         """The jobs that must run of those that a job needs, without what these need in turn."""
@@ -115,10 +123,9 @@ class Rerun:
             if before.different:
                 return f"{name}, which it reads, runs: {before.reason}"
             fingerprint, content = read[path]
-            found = self.record(name)
             if fingerprint != self.graph.job(name).fingerprint:
                 return f"{name}, which it reads, is another one now"
-            if found is not None and records.results_hash(found) != content:
+            if self._content(name) not in (content, ""):
                 return f"{name}, which it reads, has come out different"
         return ""
 

@@ -69,6 +69,25 @@ def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:
         return workflow.globals
 
 
+def is_main_process(workflow: "Workflow") -> bool:
+    """True where jobs are planned, False in the process of a job on a cluster's node."""
+    return workflow.is_main_process
+
+
+def cores(workflow: "Workflow") -> int | None:
+    """Cores that the jobs on this machine share; None where a cluster gives each job its own."""
+    return workflow.cores if workflow.local_exec else None
+
+
+def runs_here(workflow: "Workflow", at_least: int) -> bool:
+    """True if so many jobs are about to run on this machine with this process's interpreter.
+
+    Jobs on a cluster's node, in a conda environment or in a container have another one.
+    """
+    deployed = workflow.deployment_settings.deployment_method
+    return workflow.local_exec and not workflow.touch and not deployed and len(workflow.dag) >= at_least
+
+
 def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
     """Let Snakemake run the jobs that must run. On the nodes of a cluster nothing is decided."""
     forced_by_user = False
@@ -76,7 +95,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
     def inputs(wildcards: Any, rule: str) -> dict[str, Any]:
         """What Snakemake is to know of a job's input."""
         job = graph.job(_name(graph, rule, wildcards))
-        if not workflow.is_main_process:
+        if not is_main_process(workflow):
             return {name: ancient(paths) for name, paths in job.reads.items()}
         if rerun.verdict(job.name).reason:
             # Snakemake looks at a job below one that runs only if it reads a file of that one.
@@ -90,10 +109,13 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         nonlocal forced_by_user
         settings = workflow.dag_settings
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
-        if workflow.is_main_process:
+        if is_main_process(workflow):
             jobs = {job.name: job for target in _targets(workflow) for job in _below(graph, target)}
             must = [job.outputs[0] for job in jobs.values() if rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
+        if workflow.local_exec and workflow.scheduling_settings:
+            # With a limit on submissions each job that ends starts a timer that starts itself again, for ever.
+            workflow.scheduling_settings.max_jobs_per_timespan = None
         original(*arguments, **options)
 
     for rule in workflow.rules:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -368,20 +367,13 @@ def test_a_server_that_cannot_be_ready_says_so_and_jobs_start_plainly(capfd, pre
     assert line.startswith("no warm starts, each job imports everything itself: ") and reason in line
 
 
-def test_a_workflow_without_use_for_a_server_starts_none(monkeypatch, capsys):
-    def workflow(local_exec=True, touch=False, deployed=(), jobs=100):
-        settings = SimpleNamespace(deployment_method=set(deployed))
-        return SimpleNamespace(local_exec=local_exec, touch=touch, deployment_settings=settings, dag=range(jobs))
-
+def test_without_a_folder_for_its_socket_there_is_no_server(monkeypatch, capsys):
     server = Bare()
-    for differs in ({"local_exec": False}, {"touch": True}, {"deployed": ["conda"]}, {"jobs": 1}):
-        server.start_for(workflow(**differs))
-        assert server.process is None and VARIABLE not in os.environ
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    server.start_for(workflow())
-    assert server.process is None and "no warm starts" in capsys.readouterr().err
+    server.start()
+    assert server.process is None and "no warm starts" in capsys.readouterr().err and VARIABLE not in os.environ
     monkeypatch.undo()
-    server.start_for(workflow())
+    server.start()
     assert server.process is not None
     server.stop()
     server.stop()

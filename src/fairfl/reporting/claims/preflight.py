@@ -21,6 +21,7 @@ def check(workload: Workload) -> None:
     algorithm, a setting or a row that the paper does not have.
     """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
+    variants = {name: _variants(paper) for name, paper in workload.papers.items()}
     for name, (paper, key, artifact) in workload.artifacts.items():
         if artifact.plot is not None:
             where = f"artifacts.{key}.options"
@@ -29,13 +30,15 @@ def check(workload: Workload) -> None:
             if artifact.drawing:  # compares what it draws, under names of its own
                 continue
             speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
-            for fault in _unknown(speaking, workload.papers[paper]):
+            for fault in _unknown(speaking, workload.papers[paper], variants[paper]):
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
 
 
-def _unknown(speaking: Iterable[Speaking], paper: Paper) -> Iterator[str]:
-    rows = [row for artifact in paper.artifacts.values() for row in (*artifact.rows, artifact.baseline) if row]
-    variants = {row.variant for row in rows}
+def _variants(paper: Paper) -> set[Variant]:
+    return {row.variant for part in paper.artifacts.values() for row in (*part.rows, part.baseline) if row}
+
+
+def _unknown(speaking: Iterable[Speaking], paper: Paper, variants: set[Variant]) -> Iterator[str]:
     for node in speaking:
         metrics = [metric for metric, _ in node.criteria] if isinstance(node, Undominated) else [node.metric]
         for metric in metrics:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any
 
 from fairfl.runtime.warm_start import VARIABLE
 
@@ -23,23 +22,20 @@ class Server:
     command = [sys.executable, "-m", "fairfl.runtime.warm_start.server"]
     process: subprocess.Popen[bytes] | None = None
 
-    def start_for(self, workflow: Any, libraries: Sequence[str] = ()) -> None:
-        """Start for a Snakemake workflow that is about to run, unless its jobs could not use a server.
-
-        `libraries` are what some of its models import beside what all jobs do.
-        They cannot on the nodes of a cluster, nor in conda environments and containers.
-        """
-        deployed = workflow.deployment_settings.deployment_method
-        if workflow.local_exec and not workflow.touch and not deployed and len(workflow.dag) >= WORTH:
-            try:
-                self.start(libraries)
-            except OSError as error:
-                print(f"no warm starts, each job imports everything itself: {error}", file=sys.stderr)
-
     def start(self, libraries: Sequence[str] = ()) -> None:
-        """Returns at once: clients may connect from now on, and wait until the imports are done."""
+        """Returns at once: clients may connect from now on, and wait until the imports are done.
+
+        `libraries` are what some of the workflow's models import beside what all jobs do. Where a server cannot be
+        started a line says so, and jobs start plainly.
+        """
         if sys.platform != "linux":
             return
+        try:
+            self._start(libraries)
+        except OSError as error:
+            print(f"no warm starts, each job imports everything itself: {error}", file=sys.stderr)
+
+    def _start(self, libraries: Sequence[str]) -> None:
         self.folder = tempfile.mkdtemp(prefix="fairfl-")  # mode 0700: nobody else can connect
         address = os.path.join(self.folder, "socket")
         environment = os.environ | _ONE_THREAD
