@@ -4,7 +4,7 @@ import gc
 import os
 
 from fairfl.experiments.workload import load_workload
-from fairfl.jobs import fetch, summary_spec
+from fairfl.jobs import fetch
 from fairfl.reporting.claims import preflight
 from fairfl.runtime import ownership
 from fairfl.runtime.warm_start.launch import WORTH, Server

@@ -1,7 +1,8 @@
 # comparison, claims -> page; plan says what would run and why
+from fairfl.jobs.summary import config as config_of_summary
 from fairfl.runtime.fingerprint import canonical
 
-CONFIG = canonical(summary_spec.config(workload))
+CONFIG = canonical(config_of_summary(workload))
 
 
 rule comparison:

@@ -3,7 +3,6 @@
 Only FedAvg is looked at: tuning an unstated fact on a paper's own method would fit the answer to the claim.
 """
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +89,7 @@ def markdown(spec: Spec, table: "pd.DataFrame") -> str:
 def main(argv: list[str] | None = None) -> None:
     import pandas as pd
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.calibration", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("calibration")
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--csv", required=True, type=Path)
     parser.add_argument("--md", required=True, type=Path)

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.collect: all runs of a setting as two tables, final metrics and curves over rounds."""
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,8 +40,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
 def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.collection import Spec, tidy
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.collect", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("collect")
     parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
     parser.add_argument("--final", required=True, type=Path, help="final metrics (.csv)")
     parser.add_argument("--rounds", required=True, type=Path, help="curves (.parquet)")

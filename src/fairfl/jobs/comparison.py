@@ -1,12 +1,12 @@
 """python -m fairfl.jobs.comparison: every number of every table and figure beside the paper's."""
 
+import argparse
 from typing import TYPE_CHECKING, Any
 
-from fairfl.experiments.workload import load_workload
-from fairfl.jobs import summary_spec
+from fairfl.jobs import summary
 from fairfl.reporting.cells import csv_text
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload") -> dict[str, Any]:
     """What of the configuration and the papers it depends on."""
-    return summary_spec.spec(workload)
+    return summary.spec(workload)
 
 
 def main(argv: list[str] | None = None) -> None:
-    args = job.summary_arguments("Compare our numbers with the reported ones.", argv)
-    with job.run_context(args, args.out):
-        workload = load_workload(args.root, args.config)
-        lines = comparison_lines(workload, args.root, args.results)
-        atomic.write_text(args.out, csv_text(lines, ComparisonLine))
+    def text(workload: "Workload", args: argparse.Namespace) -> str:
+        return csv_text(comparison_lines(workload, args.root, args.results), ComparisonLine)
+
+    summary.write("comparison", argv, text)
 
 
 if __name__ == "__main__":

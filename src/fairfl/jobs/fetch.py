@@ -5,7 +5,6 @@ Or the published weights that a model may start from: ``--weights resnet18``.
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,8 +43,7 @@ def main(argv: list[str] | None = None) -> None:
         SourceError: a file that no source could deliver.
         OSError: the marker cannot be written.
     """
-    parser = argparse.ArgumentParser(prog="fairfl.jobs.fetch", description="Obtain raw data files.")
-    job.arguments(parser, spec=False)
+    parser = job.parser("fetch", spec=False)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--dataset", help="name of the data set")
     what.add_argument("--weights", choices=sorted(pretrained.PUBLISHED), help="model whose published weights to obtain")

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.figure: one figure as PDF, PNG and the CSV of exactly what it shows."""
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ def spec(workload: "Workload", paper: str, artifact: str, files: dict[str, dict[
     """What the artifact shows, and the files of its numbers by setting, run or choice."""
     from fairfl.reporting.artifact import artifact_spec
 
-    return artifact_spec(workload, f"{paper}_{artifact}").model_dump(mode="json") | {"files": files}
+    return artifact_spec(workload, f"{paper}_{artifact}", files).model_dump(mode="json")
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:
@@ -26,8 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.artifact import ArtifactSpec
     from fairfl.reporting.figures import build  # here: the planner must not import matplotlib
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.figure", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("figure")
     for kind in ("pdf", "png", "csv"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the figure as .{kind}")
     args = parser.parse_args(argv)

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.local_optimum: the local optimum L*_k of one client (EAGLE section 3.2, appendix B.1)."""
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -33,8 +32,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.local_optimum import pretrain
 
     started = time.monotonic()
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.local_optimum", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("local_optimum")
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--out", required=True, type=Path, help="client<k>.json")

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fairfl.experiments.workload import load_workload
-from fairfl.jobs import summary_spec
-from fairfl.runtime import atomic, cli, job
+from fairfl.jobs import summary
+from fairfl.runtime import cli
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
@@ -12,16 +11,13 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload") -> dict[str, Any]:
     """What of the configuration and the papers it depends on."""
-    return summary_spec.spec(workload)
+    return summary.spec(workload)
 
 
 def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.page.page import render  # here: the planner must not import jinja2
 
-    args = job.summary_arguments("Write the report page.", argv)
-    with job.run_context(args, args.out):
-        workload = load_workload(args.root, args.config)
-        atomic.write_text(args.out, render(workload, args.results, args.out))
+    summary.write("page", argv, lambda workload, args: render(workload, args.results, args.out))
 
 
 if __name__ == "__main__":

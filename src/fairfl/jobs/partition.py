@@ -1,6 +1,5 @@
-"""python -m fairfl.partition: deal a prepared data set out to clients and cut each client's share."""
+"""python -m fairfl.jobs.partition: deal a prepared data set out to clients and cut each client's share."""
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.data import prepared
     from fairfl.partition.deal import COLUMNS, TYPES, Spec, check, partition, statistics, true_clusters
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.partition", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("partition")
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--out", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--statistics", required=True, type=Path, help="sizes and label counts (.csv)")

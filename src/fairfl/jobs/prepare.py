@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import struct
 from dataclasses import replace
@@ -62,8 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         SourceError, DataError: a raw file that is missing, damaged or not as expected.
         OSError: the output cannot be written.
     """
-    parser = argparse.ArgumentParser(prog="fairfl.jobs.prepare", description="Prepare a data set.")
-    job.arguments(parser)
+    parser = job.parser("prepare")
     parser.add_argument("--folder", type=Path, default=Path("data"), help="local data folder")
     parser.add_argument("--out", type=Path, required=True, help="safetensors file to write")
     args = parser.parse_args(argv)

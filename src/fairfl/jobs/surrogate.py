@@ -6,7 +6,6 @@ the one of smallest test loss, as the minimum is what is meant, and the last one
 distribution come with the minimum itself.
 """
 
-import argparse
 import json
 import time
 from dataclasses import replace
@@ -47,8 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.surrogate", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("surrogate")
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.table: one table as CSV (tidy), Markdown and LaTeX (booktabs)."""
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,14 @@ def spec(workload: "Workload", paper: str, artifact: str, files: dict[str, dict[
     """What the artifact shows, and the files of its numbers by setting, run or choice."""
     from fairfl.reporting.artifact import artifact_spec
 
-    return artifact_spec(workload, f"{paper}_{artifact}").model_dump(mode="json") | {"files": files}
+    return artifact_spec(workload, f"{paper}_{artifact}", files).model_dump(mode="json")
 
 
 def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.artifact import ArtifactSpec  # here: the planner must not import pandas
     from fairfl.reporting.tables.table import table
 
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.table", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("table")
     for kind in ("csv", "md", "tex"):
         parser.add_argument(f"--{kind}", required=True, type=Path, help=f"the table as .{kind}")
     args = parser.parse_args(argv)

@@ -5,7 +5,6 @@ alike, and their ratios mean something where the seconds themselves tell more ab
 algorithms.
 """
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -58,8 +57,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.timing", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("timing")
     parser.add_argument(
         "--data", nargs="?", type=Path, help="prepared data set (.safetensors); read if the spec has variants"
     )

@@ -1,6 +1,5 @@
 """python -m fairfl.jobs.train: one run, setting x variant x seed."""
 
-import argparse
 import json
 import time
 from pathlib import Path
@@ -84,8 +83,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.simulation import Simulation
 
     started = time.monotonic()
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.train", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("train")
     parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
     parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")

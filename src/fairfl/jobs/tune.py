@@ -4,7 +4,6 @@ The grid's runs hold out a part of the training data; their tidy tables carry me
 number can reach the choice.
 """
 
-import argparse
 import json
 import math
 from pathlib import Path
@@ -109,8 +108,7 @@ def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.tune", description=__doc__)
-    job.arguments(parser)
+    parser = job.parser("tune")
     parser.add_argument("--tidy", required=True, nargs="+", type=Path, help="final metrics of the grid (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)

@@ -46,7 +46,7 @@ class ArtifactSpec(JobSpec):
     scale: str
     settings: dict[str, SettingFacts]
     files: dict[str, dict[str, str]] = Field(
-        default_factory=dict, description="kind -> setting, run, artifact or <setting>/<algorithm> -> path"
+        description="kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed"
     )
     reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
 
@@ -56,8 +56,8 @@ class ArtifactSpec(JobSpec):
         return f"{self.paper}_{self.id}"
 
 
-def artifact_spec(workload: Workload, name: str) -> ArtifactSpec:
-    """The spec of a selected artifact, without its files."""
+def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]]) -> ArtifactSpec:
+    """The spec of a selected artifact."""
     paper, key, artifact = workload.artifacts[name]
     source = workload.papers[paper]
     algorithms = sorted({row.algorithm for row in artifact.rows})
@@ -85,4 +85,5 @@ def artifact_spec(workload: Workload, name: str) -> ArtifactSpec:
         used=used_values(workload, paper) if artifact.content == "used" else [],
         scale=workload.scale.scale,
         settings=settings,
+        files=files,
     )

@@ -59,8 +59,8 @@ References = dict[str, dict[str, np.ndarray]]
 
 def references(results: Path, spec: Spec, seed: int) -> References:
     """The local optima ("gap") and surrogates ("excess", "excess_last") that the setting has."""
-    found = {"gap": local_optima(results, spec, seed)} if seed in spec.optima_seeds else {}
-    return found | (surrogates(results, spec, seed) if spec.surrogates else {})
+    against = {"gap": local_optima(results, spec, seed)} if seed in spec.optima_seeds else {}
+    return against | (surrogates(results, spec, seed) if spec.surrogates else {})
 
 
 def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
@@ -82,12 +82,12 @@ def surrogates(results: Path, spec: Spec, seed: int) -> References:
         raise FairflError(f"{folder}: the surrogates are not of each of {spec.clients} clients exactly once")
 
     def losses(epochs: list[Surrogate.Epoch]) -> dict[str, np.ndarray]:
-        found = {}
+        by_part = {}
         for part in PARTS:
             values = [getattr(epoch, f"loss_{part}") for epoch in epochs]
             if None not in values:
-                found[part] = np.concatenate([np.array(each, dtype=float) for each in values])[np.argsort(order)]
-        return found
+                by_part[part] = np.concatenate([np.array(each, dtype=float) for each in values])[np.argsort(order)]
+        return by_part
 
     return {
         "excess": losses([cluster.best for cluster in clusters]),
@@ -99,21 +99,21 @@ def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[
     """Curves of one run with its gaps, and its summary. Raises FairflError if the files belong to another run."""
     folder = results / "runs" / run.id
     summary = result_files.read(folder / "summary.json", Summary)
-    made = summary.spec
-    if fingerprint(made) != summary.fingerprint:
+    recorded = summary.spec
+    if fingerprint(recorded) != summary.fingerprint:
         raise FairflError(f"{folder}/summary.json: the fingerprint does not belong to the spec beside it")
-    own = f"{made.get('setting')}/{made.get('algorithm')}/{made.get('variant')}/seed{made.get('seed')}"
-    if own != run.id:
-        raise FairflError(f"{folder}/summary.json: belongs to run {own}; delete the folder and run again")
+    name = f"{recorded.get('setting')}/{recorded.get('algorithm')}/{recorded.get('variant')}/seed{recorded.get('seed')}"
+    if name != run.id:
+        raise FairflError(f"{folder}/summary.json: belongs to run {name}; delete the folder and run again")
     table = tables.arrow(folder / "metrics.parquet")
     tables.check_columns(folder / "metrics.parquet", table, "round", "client", f"loss_{spec.reported_part}")
     curves = table.to_pandas()
     last = curves[curves["round"] == curves["round"].max()]
     if sorted(last["client"]) != list(range(spec.clients)):
         raise FairflError(f"{folder}/metrics.parquet: its last round has not every client exactly once")
-    for name, losses in against.items():
+    for kind, losses in against.items():
         for part in (part for part in losses if f"loss_{part}" in curves):
-            curves[f"{name}_{part}"] = curves[f"loss_{part}"] - losses[part][curves["client"]]
+            curves[f"{kind}_{part}"] = curves[f"loss_{part}"] - losses[part][curves["client"]]
     return curves, summary
 
 
@@ -140,11 +140,11 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     curves: list[pd.DataFrame] = []
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
-    found = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    vectors = {run.id: final_vectors(spec, found[run.id][0], against[run.seed]) for run in spec.runs}
+    read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
+    vectors = {run.id: final_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
     baseline = baseline_runs(spec)
     for run in spec.runs:
-        table, summary = found[run.id]
+        table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run.id, "fingerprint": summary.fingerprint, "source": summary.data_source}
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)

@@ -47,27 +47,27 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     return pdf, png, csv(spec, frame)
 
 
-def footer_text(inputs: Inputs, given: dict[str, str]) -> str:
-    """What the figure was made from, in small print."""
+def footer_text(inputs: Inputs, titles: dict[str, str]) -> str:
+    """What the figure was sources from, in small print."""
     spec = inputs.spec
     head = f"{spec.paper}, {spec.artifact.title}."
-    made = note(spec, labels(inputs.settings, given), changes=False)
-    return " ".join([head, made, *_recovered(inputs), *inputs.remarks])
+    sources = note(spec, labels(inputs.settings, titles), changes=False)
+    return " ".join([head, sources, *_recovered(inputs), *inputs.remarks])
 
 
 def _recovered(inputs: Inputs) -> list[str]:
     """Which rows have hyper-parameters that the paper does not print, and which algorithms are reconstructions."""
     groups: dict[str, list[str]] = {}
-    for row, given in zip(inputs.rows, inputs.spec.artifact.rows, strict=True):
-        groups.setdefault(given.provenance, []).append(row.label)
+    for row, entry in zip(inputs.rows, inputs.spec.artifact.rows, strict=True):
+        groups.setdefault(entry.provenance, []).append(row.label)
     every = len(groups) == 1
     sentences = [
         f"Hyper-parameters not in the paper, {word}{'' if every else ': ' + ', '.join(dict.fromkeys(names))}."
         for word, names in groups.items()
         if word != "paper"
     ]
-    made_up = [inputs.spec.algorithms[name] for name in inputs.spec.reconstructed]
-    return sentences + ([f"Reconstructed without its formulas: {', '.join(made_up)}."] if made_up else [])
+    reconstructed = ", ".join(inputs.spec.algorithms[name] for name in inputs.spec.reconstructed)
+    return sentences + [f"Reconstructed without its formulas: {reconstructed}."] * bool(reconstructed)
 
 
 def csv(spec: ArtifactSpec, frame: pd.DataFrame) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,15 +25,6 @@ from fairfl.runtime.validation import from_text, nearest
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 
 _ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
-_FILES = {
-    "tidy": ("tidy",),
-    "rounds": ("rounds",),
-    "data": ("data", "partition"),
-    "partition": ("partition",),
-    "statistics": ("statistics",),
-    "model": ("model",),
-    "reported": ("reported",),
-}
 
 
 class NothingRun(FairflError):
@@ -61,6 +53,10 @@ class Row:
     def label(self) -> str:
         """As the papers print it: 'EAGLE λ = 0.1'."""
         return self.variant.label(self.title) if self.printed is None else self.printed
+
+    def names(self, setting: str) -> dict[str, Any]:
+        """The columns of CSVs that say which numbers these are: those of this row in a setting."""
+        return {"setting": setting, "algorithm": self.algorithm, "hyperparameters": self.hyperparameters}
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The lines of a rounds frame that belong to this row."""
@@ -136,15 +132,19 @@ class Inputs:
 
     def reported(self, setting: str, row: Row, metric: str) -> Cell | None:
         """The paper's number of a row, this artifact's first; None if there is none."""
-        cell = self._reported.find(setting, row.variant, metric)
-        return cell if cell and cell.mean is not None else None
+        return self._reported.find(setting, row.variant, metric)
+
+    def reported_point(self, setting: str, row: Row, metric: str) -> float | None:
+        """The paper's number to draw beside ours; None if it is not known or of another experiment."""
+        cell = self.reported(setting, row, metric)
+        return cell.mean if cell and self._comparable(setting) else None
 
     def reported_curve(self, setting: str, row: Row, metric: str) -> Curve:
-        """The points of the paper's curve of a metric along training, none if it is not known."""
-        return self._reported.curve(setting, row.variant, metric)
+        """The points of the paper's curve of a metric along training, likewise; none if it is not known."""
+        return self._reported.curve(setting, row.variant, metric) if self._comparable(setting) else ()
 
-    def comparable(self, setting: str) -> bool:
-        """True if nothing but the seeds differs from the paper's setting: only then is it drawn beside ours."""
+    def _comparable(self, setting: str) -> bool:
+        """True if nothing but the seeds differs from the paper's setting."""
         return not changed_keys(self.spec.settings[setting].changed)
 
     # -- other files ------------------------------------------------------------------------------
@@ -194,19 +194,22 @@ class Inputs:
         return None if text is None else from_text(text, list[int], str(path))
 
     def model(self, setting: str, row: Row) -> tuple[int, dict[str, np.ndarray]] | None:
-        """(seed, tensors) of the first model that the spec lists for a row, None if it was not run."""
+        """(seed, tensors theta and, if kept, path and path_rounds) of the first model that the spec lists for a row.
+
+        None if it was not run.
+        """
         for run, path in self._files("model").items():
             place, algorithm, folder, seed = run.split("/")
             if place == setting and Variant.from_folder(algorithm, folder).untuned == row.variant:
-                return int(seed.removeprefix("seed")), tensors_of(Path(path))
+                tensors, _ = prepared.load(Path(path), "theta", optional=("path", "path_rounds"))
+                return int(seed.removeprefix("seed")), tensors
         return None
 
     # -- what is missing --------------------------------------------------------------------------
     def require(self, needs: tuple[str, ...]) -> None:
-        """Raises FairflError if the spec lists none of the files that a plot needs."""
-        for need in needs:
-            for kind in _FILES[need]:
-                self._files(kind)
+        """Raises FairflError unless the spec lists every kind of files that a table or plot needs."""
+        for kind in (*needs, *(["partition"] if "data" in needs else [])):
+            self._files(kind)
 
     def measured(self, *settings: str) -> list[Row]:
         """The rows that have numbers in one of some settings, all if none is named; the others are remarked upon."""
@@ -257,17 +260,6 @@ class Inputs:
         return files[setting]
 
 
-def tensors_of(path: Path) -> dict[str, np.ndarray]:
-    """Read a safetensors file. Raises FairflError if it is missing or damaged."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    try:
-        return load_file(path)
-    except (SafetensorError, FileNotFoundError) as error:
-        raise FairflError(f"{path}: cannot be read as safetensors: {error}") from None
-
-
 def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> pd.DataFrame:
     missing = [name for name in columns if name not in frame]
     if missing:
@@ -275,9 +267,9 @@ def _with_columns(frame: pd.DataFrame, columns: tuple[str, ...], path: Path) -> 
     return frame
 
 
-def labels(settings: list[str], given: dict[str, str]) -> dict[str, str]:
-    """How settings are called in an artifact: `given` by its options, else their ids."""
-    return {setting: given.get(setting, setting) for setting in settings}
+def labels(settings: list[str], titles: dict[str, str]) -> dict[str, str]:
+    """How settings are called in an artifact: `titles` by its options, else their ids."""
+    return {setting: titles.get(setting, setting) for setting in settings}
 
 
 def mean_and_std(cell: Cell | None) -> tuple[float, float]:

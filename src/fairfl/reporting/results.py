@@ -1,7 +1,6 @@
 """The reader of results: every number, ours or a paper's, that tables, figures, comparison and claims show or judge."""
 
 import contextlib
-import csv
 import math
 import re
 import statistics
@@ -256,12 +255,8 @@ def chosen_values(path: Path) -> dict[str, float]:
 
 
 def partition_statistics(path: Path) -> dict[str, float]:
-    """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises FairflError naming it."""
-    try:
-        with path.open(encoding="utf-8", newline="") as handle:
-            sizes = [(row["part"], int(row["samples"])) for row in csv.DictReader(handle)]
-    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
-        raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None
+    """fairfl.metrics.statistics of a partition, from the statistics file beside it. Raises OSError or FairflError."""
+    sizes = [(row["part"], int(row["samples"])) for _, row in tables.rows(path, {"part": str, "samples": int})]
     by_part = {part: [size for other, size in sizes if other == part] for part in _PARTS}
     return {name: function(by_part) for name, function in STATISTICS.items()}
 
@@ -309,12 +304,7 @@ def _timed_cells(setting: str, timing: Timing, metrics: Metrics) -> dict[Key, Ce
 def drawn_values(path: Path) -> dict[tuple[str, str], float]:
     """(algorithm, metric) -> value of the numbers that an illustration shows, from its CSV.
 
-    An illustration draws instead of running: its algorithms are whatever it compares. Raises FairflError naming the
-    file.
+    An illustration draws instead of running: its algorithms are whatever it compares. Raises OSError or FairflError.
     """
-    try:
-        with path.open(encoding="utf-8", newline="") as handle:
-            rows = [row for row in csv.DictReader(handle) if row["metric"]]
-        return {(row["algorithm"], row["metric"]): float(row["value"]) for row in rows}
-    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
-        raise FairflError(f"{path}: not the numbers of an illustration: {error!r}") from None
+    rows = tables.rows(path, {"algorithm": str, "metric": str, "value": float})
+    return {(row["algorithm"], row["metric"]): float(row["value"]) for _, row in rows if row["metric"]}

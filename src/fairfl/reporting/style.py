@@ -4,7 +4,7 @@ The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn nee
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, ListedColormap, to_hex
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -97,6 +97,20 @@ def canvas(width: float, height: float) -> Figure:
     return figure
 
 
+def panels(parent: FigureBase, count: int, across: int, **shared: Any) -> np.ndarray:
+    """`count` panels, `across` of them side by side: [lines, across]; those left over in the last line are hidden."""
+    grid = parent.subplots(-(-count // across), across, squeeze=False, **shared)
+    for axes in grid.flat[count:]:
+        axes.set_visible(False)
+    return grid
+
+
+def arrow(axes: Axes, vector: np.ndarray, color: str, width: float, head: float = 8, **given: Any) -> None:
+    """A vector [2] from the origin."""
+    look = {"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 0, "shrinkB": 0, "mutation_scale": head}
+    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=look, **given)
+
+
 def client_color(client: int, clients: int) -> str:
     """Fixed colour of a client; beyond seven clients a gradient."""
     if clients <= len(_CLIENTS):
@@ -104,7 +118,7 @@ def client_color(client: int, clients: int) -> str:
     return to_hex(matplotlib.colormaps["viridis"](0.92 * client / (clients - 1)))
 
 
-def algorithm_colors(algorithms: list[str]) -> dict[str, str]:
+def algorithm_colors(algorithms: Iterable[str]) -> dict[str, str]:
     """Colour of each algorithm by its place in the sorted list; baselines keep theirs everywhere."""
     others = [name for name in sorted(set(algorithms)) if name not in _BASELINE]
     return _BASELINE | {name: _ALGORITHMS[n % len(_ALGORITHMS)] for n, name in enumerate(others)}

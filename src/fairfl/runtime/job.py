@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -20,13 +21,17 @@ from fairfl.runtime.validation import checked, from_text
 Spec = TypeVar("Spec", bound=BaseModel)
 
 
-def arguments(parser: argparse.ArgumentParser, *, spec: bool = True) -> None:
-    """The options that all jobs have; `spec`: the job reads its own, which must be given."""
+def parser(rule: str, *, spec: bool = True) -> argparse.ArgumentParser:
+    """Parser of the options that all jobs have; `spec`: the job reads its own, which must be given."""
+    name = f"fairfl.jobs.{rule}"
+    module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
+    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=module.__doc__)
     parser.add_argument("--spec", required=spec, default="{}", help="what the result depends on (JSON)")
     parser.add_argument("--record", type=Path, help="where to leave the job's record (.json); default: nowhere")
     parser.add_argument(
         "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
     )
+    return parser
 
 
 @contextlib.contextmanager
@@ -81,19 +86,6 @@ def clamp_mtime(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.stat().st_mtime > time.time():
             os.utime(path)
-
-
-def summary_arguments(description: str, argv: list[str] | None) -> argparse.Namespace:
-    """Options of comparison, claims and page: --config (parsed), --root, --results, --out, and those of all jobs."""
-    parser = argparse.ArgumentParser(description=description)
-    arguments(parser, spec=False)
-    parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
-    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
-    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
-    args = parser.parse_args(argv)
-    args.config = from_text(args.config, dict, "--config")
-    return args
 
 
 def spec_of(args: argparse.Namespace, kind: type[Spec]) -> Spec:

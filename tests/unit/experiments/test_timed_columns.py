@@ -129,7 +129,7 @@ def test_results_lie_with_the_scale_and_feed_tables_and_comparison(tmp_path) -> 
 def test_a_scale_may_repeat_less_often_and_the_table_says_so(tmp_path) -> None:
     workload = load(tmp_path, scale="tiny")
     assert timing.spec(workload, "ten")["rounds"] == 2
-    changed = {name: artifact_spec(workload, name).settings["ten"].changed for name in workload.artifacts}
+    changed = {name: artifact_spec(workload, name, {}).settings["ten"].changed for name in workload.artifacts}
     assert "timing.rounds: 20 -> 2" in changed["demo_table12"]
     assert not any("timing" in change for change in changed["demo_table1"])  # it has no bearing on a run
 
@@ -142,12 +142,12 @@ def test_repetitions_do_not_change_a_training(tmp_path) -> None:
 
 def test_what_settings_say_stands_in_the_tables_spec(tmp_path) -> None:
     workload = load(tmp_path)
-    said = artifact_spec(workload, "demo_table2").settings["ten"].configured
+    said = artifact_spec(workload, "demo_table2", {}).settings["ten"].configured
     assert said == {
         "config_batch_size": None, "config_learning_rate": 0.1, "config_local_epochs": 1, "config_rounds": 100,
     }  # fmt: skip
-    assert artifact_spec(workload, "demo_table1").settings["ten"].configured == {}
-    assert canonical(artifact_spec(workload, "demo_table2").model_dump(mode="json"))
+    assert artifact_spec(workload, "demo_table1", {}).settings["ten"].configured == {}
+    assert canonical(artifact_spec(workload, "demo_table2", {}).model_dump(mode="json"))
     assert graph_of(workload).job("table/demo/table2").reads.keys() == {"statistics", "reported"}
 
 

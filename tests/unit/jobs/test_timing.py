@@ -2,15 +2,10 @@
 
 import json
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from fairfl.data.interface import assemble
 from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
-from fairfl.jobs.prepare import write
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.reporting.results import Results, Timing
 from fairfl.runtime.errors import FairflError
@@ -18,30 +13,11 @@ from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.timing import Stopwatch, in_turns, metric_works, variant_record
 from fairfl.simulation.training_spec import TimedVariant
+from tests.unit.jobs import test_train
 
-VARIANT = {  # as fairfl.jobs.timing.spec makes it
-    "setting": "toy",
-    "shown": "",
-    "model": {"name": "logistic_regression", "init": "zeros"},
-    "loss": "cross_entropy",
-    "clients_per_round": 3,
-    "rounds": 1,
-    "local_epochs": 1,
-    "batch_size": None,
-    "learning_rate": 0.2,
-    "optimizer": "sgd",
-    "weight_decay": 0.0,
-    "lr_decay": None,
-    "modifiers": {},
-    "evaluated_parts": ["test"],
-    "precision": "fp32",
-    "evaluate_every": 1,
-    "keep": "nothing",
-    "algorithm": "fedavg",
-    "variant": "default",
-    "hyperparameters": {"weighting": "size"},
-    "seed": 1,
-}
+# As fairfl.jobs.timing.spec makes it.
+VARIANT = {key: value for key, value in test_train.SPEC.items() if key != "code"}
+VARIANT |= {"shown": "", "rounds": 1, "evaluated_parts": ["test"], "evaluate_every": 1, "keep": "nothing"}
 OTHER = VARIANT | {"algorithm": "qffl", "variant": "q=1.0", "shown": "q=1.0", "hyperparameters": {"q": 1.0}}
 SPEC = {
     "setting": "toy",
@@ -122,12 +98,7 @@ def test_every_timed_metric_is_a_number_of_the_clients_vectors(clients) -> None:
 @pytest.fixture
 def job(tmp_path):
     """Runs the command on prepared images of three clients; None names no file."""
-    draw = np.random.default_rng(0)
-    images = draw.integers(0, 256, (36, 1, 4, 4), dtype=np.uint8)
-    write(tmp_path / "data.safetensors", assemble("toy", 3, "made", images, draw.integers(0, 3, 36), mean=0.5))
-    rows = [(row, row % 3, (row // 3) % 3) for row in range(36)]
-    table = pa.table(dict(zip(("row", "client", "part"), map(list, zip(*rows, strict=True)), strict=True)))
-    pq.write_table(table, tmp_path / "partition.parquet")
+    test_train.Job(tmp_path)
 
     def run(files: bool = True, **changes):
         spec = SPEC | changes

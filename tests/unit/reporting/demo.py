@@ -1,5 +1,6 @@
-"""What the tests of artifacts share: a small valid setting, the spec of an artifact as its job gets it."""
+"""What tests of artifacts share: a small valid setting, headers of CSVs, the spec of an artifact as its job gets it."""
 
+import re
 from typing import Any
 
 from fairfl.experiments.paper import Artifact
@@ -20,11 +21,38 @@ SETTING = {
     "seeds": [0, 1],
     "sources": dict.fromkeys(SOURCED, "paper section 4"),
 }
+TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+TITLES = {
+    "fedavg": "FedAvg", "qffl": "q-FFL", "fedeba": "FedEBA", "fedeba_plus": "FedEBA+", "afl": "AFL", "term": "TERM",
+    "fedfv": "FedFV", "propfair": "PropFair", "fedmgda_plus": "FedMGDA+", "eagle": "EAGLE", "focus": "FOCUS",
+    "local_only": "Local training",
+}  # fmt: skip
 
 
 def artifact(**given: Any) -> dict[str, Any]:
     """An artifact with its defaults filled in, as a job spec holds it."""
     return Artifact(**given).model_dump(mode="json", exclude={"claims", "assumed", "notes"})
+
+
+def spec(name: str, files: Any = None, facts: Any = None, metrics: Any = None, **given: Any) -> dict[str, Any]:
+    """The spec of 'eagle_figure9' from what its YAML says; `facts` of all of its settings."""
+    paper, _, key = name.partition("_")
+    title = re.sub(r"(?=\d)", " ", key.capitalize(), count=1)  # 'Figure 9'
+    described = artifact(**{"title": title, "caption": "", "settings": [], "rows": []} | given)
+    return {
+        "paper": paper,
+        "id": key,
+        "artifact": described,
+        "metrics": metrics or {},
+        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in described["rows"]},
+        "scale": "quick",
+        "settings": {
+            setting: {"data": "d", "rounds": 9, "seeds": 2, "changed": []} | (facts or {})
+            for setting in described["settings"]
+        },
+        "files": files or {},
+    }
 
 
 def parsed(spec: dict[str, Any]) -> ArtifactSpec:

@@ -14,7 +14,7 @@ from fairfl.reporting.cells import Cell
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines, joint_spread, verdict
 from fairfl.reporting.units import half_unit
 from fairfl.runtime.errors import FairflError
-from tests.unit.reporting.demo import SETTING
+from tests.unit.reporting.demo import REPORTED, SETTING, TIDY
 
 PAPER = {
     "paper": "demo",
@@ -51,8 +51,6 @@ SCALE = {
         {"match": ["fewer_seeds"], "set": {"seeds": [0]}, "why": "time"},
     ],
 }
-TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
 def build(
@@ -84,13 +82,21 @@ def build(
     return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
 
 
+def lines_of(workload, root: Path) -> list[ComparisonLine]:
+    return comparison_lines(workload, root, root / "results")
+
+
+def compare(root: Path, *given, **options) -> list[ComparisonLine]:
+    return lines_of(build(root, *given, **options), root)
+
+
 def one(rows: list[ComparisonLine], setting: str, algorithm: str = "fedavg", metric: str = "loss") -> ComparisonLine:
     (found,) = [r for r in rows if (r.setting, r.algorithm, r.metric) == (setting, algorithm, metric)]
     return found
 
 
 def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None:
-    rows = comparison_lines(build(tmp_path), tmp_path, tmp_path / "results")
+    rows = compare(tmp_path)
     keys = [(row.setting, row.algorithm, row.metric) for row in rows]
     assert keys == [
         (setting, algorithm, metric)
@@ -103,8 +109,7 @@ def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None
 
 
 def test_numbers_units_and_provenance(tmp_path) -> None:
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = compare(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
     line = one(rows, "same")
     assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
     assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
@@ -127,9 +132,7 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     ],
 )
 def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> None:
-    rows = comparison_lines(
-        build(tmp_path, f"table1,{setting},fedavg,,loss,1.1,,,nats,\n"), tmp_path, tmp_path / "results"
-    )
+    rows = compare(tmp_path, f"table1,{setting},fedavg,,loss,1.1,,,nats,\n")
     line = one(rows, setting)
     assert line.verdict == wanted
     assert ("digits (stand-in for synthetic_gaussian)" in line.data) == (setting in ("other_data", "both"))
@@ -140,15 +143,13 @@ def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> Non
     ("value", "wanted"), [("1.3", "agrees"), ("0.9", "agrees"), ("1.31", "differs"), ("0.89", "differs")]
 )
 def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
-    rows = comparison_lines(
-        build(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n"), tmp_path, tmp_path / "results"
-    )
+    rows = compare(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n")
     assert one(rows, "same").verdict == wanted  # ours 1.1 +- 0.1, limit 2 x 0.1
 
 
 def test_limit_comes_from_config(tmp_path) -> None:
     workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n", verdict={"agree_within": 1.9})
-    assert one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same").verdict == "differs"
+    assert one(lines_of(workload, tmp_path), "same").verdict == "differs"
 
 
 def test_spread_is_at_least_half_a_printed_unit() -> None:
@@ -175,11 +176,11 @@ def test_order_of_verdicts() -> None:
 
 
 def test_a_run_that_diverged_agrees_with_a_paper_that_says_so() -> None:
-    number, bad, said = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
-    assert verdict(said, bad, None, None) == "agrees"
-    assert verdict(said, number, None, None) == "differs"
-    assert verdict(said, bad, "not comparable: scale", None) == "not comparable: scale"
-    assert verdict(said, None, None, None) == "not run"
+    number, bad, theirs = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
+    assert verdict(theirs, bad, None, None) == "agrees"
+    assert verdict(theirs, number, None, None) == "differs"
+    assert verdict(theirs, bad, "not comparable: scale", None) == "not comparable: scale"
+    assert verdict(theirs, None, None, None) == "not run"
     assert verdict(number, bad, None, None) == "diverged"
 
 
@@ -188,7 +189,7 @@ def test_divergence_on_both_sides_is_said(tmp_path) -> None:
     workload = build(tmp_path, reported)
     path = tmp_path / "results/tidy/same.csv"
     path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = lines_of(workload, tmp_path)
     both, only = one(rows, "same"), one(rows, "same", "qffl")
     assert (both.verdict, both.reported_note, both.note) == ("agrees", "diverged", "1 of 2 seeds diverged")
     assert (only.verdict, only.reported_note, only.ours) == ("differs", "diverged after round 3", "1.1")
@@ -207,7 +208,7 @@ TABLE = {"kind": "table", "title": "T", "caption": "c", "settings": ["same", "fe
 def test_a_row_of_one_setting_has_no_line_in_another(tmp_path) -> None:
     rows = [{"algorithm": "fedavg", "setting": "same"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}]
     workload = build(tmp_path, artifacts={"table1": {**TABLE, "rows": rows, "columns": ["loss"]}})
-    found = [(line.setting, line.algorithm) for line in comparison_lines(workload, tmp_path, tmp_path / "results")]
+    found = [(line.setting, line.algorithm) for line in lines_of(workload, tmp_path)]
     assert found == [("same", "fedavg"), ("same", "qffl"), ("fewer_seeds", "qffl")]
 
 
@@ -235,7 +236,7 @@ def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
     choose(tmp_path, "same", "fedavg", 0.01)
     choose(tmp_path, "same", "qffl", 0.02, q=1, order="loss")
     choose(tmp_path, "fewer_seeds", "fedavg", 0.01, value=None)
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = lines_of(workload, tmp_path)
     verdicts = {(row.setting, row.algorithm, row.metric): (row.ours, row.verdict, row.note) for row in rows}
     assert verdicts == {
         ("same", "fedavg", "learning_rate"): ("0.01", "agrees", ""),
@@ -260,7 +261,7 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
         'client,part,samples,label_0,data,remarks\n0,train,3,3,d,""\n0,validation,1,1,d,""\n0,test,1,1,d,""\n'
         '1,train,5,5,d,"a, b"\n1,validation,0,0,d,""\n1,test,2,2,d,""\n'
     )
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = lines_of(workload, tmp_path)
     found = [(row.setting, row.algorithm, row.metric, row.ours, row.verdict) for row in rows]
     assert found == [
         ("same", "", "num_clients", "2", "agrees"),
@@ -275,12 +276,8 @@ def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
     ("name", "text", "message"),
     [
         ("tuned/same/fedavg.json", "{}", "fedavg.json: damaged"),
-        ("partitions/same/seed0.csv", "client,part\n0,train\n", "seed0.csv: not the statistics of a partition"),
-        (
-            "partitions/same/seed0.csv",
-            "client,part,samples\n0,train,x\n",
-            "seed0.csv: not the statistics of a partition",
-        ),
+        ("partitions/same/seed0.csv", "client,part\n0,train\n", "seed0.csv: no column 'samples'"),
+        ("partitions/same/seed0.csv", "client,part,samples\n0,train,x\n", "line 2: samples: 'x' is not a whole number"),
     ],
 )
 def test_damaged_choices_and_counts_are_named(tmp_path, name, text, message) -> None:
@@ -290,14 +287,14 @@ def test_damaged_choices_and_counts_are_named(tmp_path, name, text, message) -> 
     path.parent.mkdir(parents=True)
     path.write_text(text)
     with pytest.raises(FairflError, match=message):
-        comparison_lines(workload, tmp_path, tmp_path / "results")
+        lines_of(workload, tmp_path)
 
 
 def test_restricted_config_leaves_not_run(tmp_path) -> None:
     workload = build(tmp_path, "table1,same,qffl,q=1,loss,1.3,,,nats,\n", algorithms=["fedavg"])
     path = tmp_path / "results/tidy/same.csv"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if "qffl" not in line))
-    line = one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same", "qffl")
+    line = one(lines_of(workload, tmp_path), "same", "qffl")
     assert (line.verdict, line.ours, line.seeds, line.difference) == ("not run", "", 0, "")
     assert line.note == "no run of qffl(q=1) measured this"
 
@@ -306,13 +303,12 @@ def test_diverged_run_is_named(tmp_path) -> None:
     workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n")
     path = tmp_path / "results/tidy/same.csv"
     path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
-    line = one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same")
+    line = one(lines_of(workload, tmp_path), "same")
     assert (line.verdict, line.ours, line.note) == ("diverged", "", "1 of 2 seeds diverged")
 
 
 def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
-    workload = build(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = compare(tmp_path, "table1,same,qffl,q=7.0,loss,1.3,,,nats,\n")
     assert (rows[-1].hyperparameters, rows[-1].reported, rows[-1].verdict) == ("q=7.0", "1.3", "not run")
     assert len(rows) == 21
 
@@ -320,7 +316,7 @@ def test_reported_numbers_without_a_cell_of_ours_come_last(tmp_path) -> None:
 def test_unknown_name_in_a_reported_file(tmp_path) -> None:
     workload = build(tmp_path, "table1,sane,fedavg,,loss,1.3,,,nats,\n")
     with pytest.raises(FairflError, match=r"table1\.csv, line 2: setting: unknown 'sane'; did you mean 'same'"):
-        comparison_lines(workload, tmp_path, tmp_path / "results")
+        lines_of(workload, tmp_path)
 
 
 def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
@@ -348,13 +344,13 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
     printed = "table1,same,qffl,q=1,loss,1.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
     workload = build(tmp_path, printed, {"table1": table, "figure1": {**other, "kind": "figure", "plot": "curves"}})
     (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,1.5,,,nats,\n")
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
-    own = {
+    rows = lines_of(workload, tmp_path)
+    by_variant = {
         row.hyperparameters: row
         for row in rows
         if (row.artifact, row.setting, row.metric) == ("demo_table1", "same", "loss")
     }
-    fedavg, qffl, leftover = own[""], own["q=1.0"], own["q=3"]
+    fedavg, qffl, leftover = by_variant[""], by_variant["q=1.0"], by_variant["q=3"]
     assert (fedavg.provenance, fedavg.note, fedavg.contradiction) == ("paper", "", "")
     assert (qffl.provenance, qffl.note, qffl.reported_note) == ("recalled", "from version 1", "equal to table 7")
     assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 1.50", "1.3", "agrees")
@@ -391,7 +387,7 @@ def test_targets_that_were_not_reached(tmp_path, reported, ours, shown, wanted, 
     table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
     workload = build(tmp_path, f"table1,same,fedavg,,reach,{reported},,,rounds,\n", {"table1": table}, REACH)
     reaches(tmp_path, "same", *ours)
-    line = one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    line = one(lines_of(workload, tmp_path), "same", metric="reach")
     assert (line.reported, line.ours, line.verdict, line.difference) == (reported, shown, wanted, difference)
 
 
@@ -399,7 +395,7 @@ def test_the_note_counts_the_seeds_that_did_not_reach_the_target(tmp_path) -> No
     table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["reach"]}
     workload = build(tmp_path, "", {"table1": table}, REACH)
     reaches(tmp_path, "same", "29", "inf", "inf")
-    line = one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same", metric="reach")
+    line = one(lines_of(workload, tmp_path), "same", metric="reach")
     assert (line.note, line.ours_std, line.seeds) == ("not reached by 2 of 3 seeds", "", 3)
 
 
@@ -421,7 +417,7 @@ def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
     arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
     record = {"variants": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
     path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = lines_of(workload, tmp_path)
     mine = one(rows, "timed", metric="inference_seconds")
     assert (mine.ours, mine.ours_std, mine.seeds) == ("0.12", "0.02", 2)
     assert mine.verdict == "not comparable: hardware"  # though the numbers are equal, and the scale is the paper's
@@ -431,11 +427,11 @@ def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
     other = one(rows, "timed", "qffl", "inference_seconds")
     assert (other.verdict, other.note) == ("not reported", "nothing was timed")
     path.unlink()
-    rows = comparison_lines(workload, tmp_path, tmp_path / "results")
+    rows = lines_of(workload, tmp_path)
     assert one(rows, "timed", metric="inference_seconds").verdict == "not run"
 
 
-SAID = {
+CONFIGURED = {
     name: {"name": name, "meaning": "", "unit": "", "digits": 4}
     for name in ("config_rounds", "config_batch_size", "config_clusters")
 }
@@ -447,8 +443,8 @@ def test_what_settings_say_is_compared(tmp_path) -> None:
         for setting in ("same", "shorter")
         for metric, value in (("config_rounds", 100), ("config_batch_size", 6000), ("config_clusters", 3))
     )
-    table = {**TABLE, "settings": ["same", "shorter"], "columns": [*SAID]}
-    rows = comparison_lines(build(tmp_path, reported, {"table1": table}, SAID), tmp_path, tmp_path / "results")
+    table = {**TABLE, "settings": ["same", "shorter"], "columns": [*CONFIGURED]}
+    rows = compare(tmp_path, reported, {"table1": table}, CONFIGURED)
     found = [(row.setting, row.metric, row.ours, row.verdict) for row in rows]
     assert found == [
         ("same", "config_rounds", "100", "agrees"),
@@ -463,7 +459,7 @@ def test_what_settings_say_is_compared(tmp_path) -> None:
 
 def test_columns_that_a_setting_does_not_have_have_no_line(tmp_path) -> None:
     table = {**TABLE, "rows": [{"algorithm": "fedavg"}], "columns": ["loss", "acc"], "columns_in": {"same": ["acc"]}}
-    rows = comparison_lines(build(tmp_path, artifacts={"table1": table}), tmp_path, tmp_path / "results")
+    rows = compare(tmp_path, artifacts={"table1": table})
     assert [(row.setting, row.metric) for row in rows] == [
         ("same", "acc"), ("fewer_seeds", "loss"), ("fewer_seeds", "acc"),
     ]  # fmt: skip
@@ -473,8 +469,8 @@ def test_numbers_in_different_units_are_not_compared(tmp_path) -> None:
     loss = {"loss": {**PAPER["metrics"]["loss"], "other_units": ["mse"]}}
     workload = build(tmp_path, "table1,same,fedavg,,loss,1.1,,,mse,\n", metrics=loss)
     with pytest.raises(FairflError, match="demo_table1: loss in same: measured in 'nats', reported in 'mse'"):
-        comparison_lines(workload, tmp_path, tmp_path / "results")
+        lines_of(workload, tmp_path)
     path = tmp_path / "results/tidy/same.csv"
     path.write_text(path.read_text().replace(",nats,", ",mse,"))
-    line = one(comparison_lines(workload, tmp_path, tmp_path / "results"), "same")
+    line = one(lines_of(workload, tmp_path), "same")
     assert (line.verdict, line.unit) == ("agrees", "mse")

@@ -48,14 +48,14 @@ def values(**numbers) -> Cells:
     )
 
 
-def said(papers, **tables) -> dict[tuple[str, str], list[str]]:
+def texts(papers, **tables) -> dict[tuple[str, str], list[str]]:
     found = contradictions(papers, {f"p_{name}": table for name, table in tables.items()})
-    return {(name, key[2]): texts for (name, key), texts in found.items()}
+    return {(name, key[2]): lines for (name, key), lines in found.items()}
 
 
 def test_numbers_that_are_printed_twice_name_each_other() -> None:
     high = values(acc=(33.39, 0.22))
-    assert said(paper(), table1=values(acc=(31.98, 0.3)), table2=high, table3=high) == {
+    assert texts(paper(), table1=values(acc=(31.98, 0.3)), table2=high, table3=high) == {
         ("p_table1", "acc"): ["table2, table3: 33.39 ± 0.22"],
         ("p_table2", "acc"): ["table1: 31.98 ± 0.30"],
         ("p_table3", "acc"): ["table1: 31.98 ± 0.30"],
@@ -64,14 +64,14 @@ def test_numbers_that_are_printed_twice_name_each_other() -> None:
 
 def test_another_spread_is_a_contradiction_rounding_and_gaps_are_none() -> None:
     one = values(acc=(31.98, 0.3))
-    assert said(paper(), table1=one, table2=values(acc=(31.98, 0.5))) == {
+    assert texts(paper(), table1=one, table2=values(acc=(31.98, 0.5))) == {
         ("p_table1", "acc"): ["table2: 31.98 ± 0.50"],
         ("p_table2", "acc"): ["table1: 31.98 ± 0.30"],
     }
     for other in ((31.9849, 0.3), (31.98, None), (None, 0.5)):
-        assert said(paper(), table1=one, table2=values(acc=other)) == {}
+        assert texts(paper(), table1=one, table2=values(acc=other)) == {}
     elsewhere = Cells({("t", Variant("fedavg", {}), "acc"): Cell(9.0, unit="percent")})
-    assert said(paper(), table1=one, table2=elsewhere) == {}
+    assert texts(paper(), table1=one, table2=elsewhere) == {}
 
 
 def test_other_papers_do_not_take_part() -> None:
@@ -81,23 +81,23 @@ def test_other_papers_do_not_take_part() -> None:
 
 def test_a_number_that_does_not_follow_from_those_of_other_tables() -> None:
     source = values(acc=(50.0, 1.0), var=(25.0, 3.0))  # 5 / 50
-    assert said(paper(CV), table1=source, table2=values(cv=0.1)) == {}
-    assert said(paper(CV), table1=source, table2=values(cv=0.10004)) == {}  # half a unit of the last digit
-    assert said(paper(CV), table1=source, table2=values(cv=0.1124)) == {
+    assert texts(paper(CV), table1=source, table2=values(cv=0.1)) == {}
+    assert texts(paper(CV), table1=source, table2=values(cv=0.10004)) == {}  # half a unit of the last digit
+    assert texts(paper(CV), table1=source, table2=values(cv=0.1124)) == {
         ("p_table2", "cv"): ["0.1000 expected: CV of the printed numbers"]
     }
-    assert said(paper(CV | {"within": 0.2}), table1=source, table2=values(cv=0.1124)) == {}
-    assert said(paper(CV | {"text": ""}), table1=source, table2=values(cv=0.2)) == {
+    assert texts(paper(CV | {"within": 0.2}), table1=source, table2=values(cv=0.1124)) == {}
+    assert texts(paper(CV | {"text": ""}), table1=source, table2=values(cv=0.2)) == {
         ("p_table2", "cv"): [f"0.1000 expected: {CV['expr']}"]
     }
 
 
 def test_the_tables_own_numbers_come_first_and_missing_ones_say_nothing() -> None:
     table = values(acc=50.0, var=25.0, cv=0.1)
-    assert set(said(paper(CV), table1=table, table2=values(acc=10.0, cv=0.1))) == {
+    assert set(texts(paper(CV), table1=table, table2=values(acc=10.0, cv=0.1))) == {
         ("p_table1", "acc"), ("p_table2", "acc"), ("p_table2", "cv"),
     }  # fmt: skip
-    assert said(paper(CV), table1=values(cv=0.3, acc=1.0)) == {}
+    assert texts(paper(CV), table1=values(cv=0.3, acc=1.0)) == {}
 
 
 def test_a_relation_may_name_another_row_and_a_setting() -> None:
@@ -121,7 +121,7 @@ def test_two_numbers_that_should_differ_are_both_marked() -> None:
     keys = [(name, key[1].algorithm) for name, key in found]
     assert sorted(keys) == [("p_table1", "fedavg"), ("p_table1", "qffl"), ("p_table2", "fedavg")]
     assert {text for texts in found.values() for text in texts} == {"a copy"}
-    assert said(paper(twin), table1=values(var=58.19)) == {}  # nothing to hold it against
+    assert texts(paper(twin), table1=values(var=58.19)) == {}  # nothing to hold it against
     cells["s.1", Variant("qffl", {"q": 1}), "var"] = Cell(58.2, unit="percent2")
     assert contradictions(paper(twin), {"p_table1": Cells(cells)}) == {}
 
@@ -132,12 +132,12 @@ def test_two_numbers_that_should_differ_are_both_marked() -> None:
 def test_inequalities_forgive_rounding(relation, worst, broken) -> None:
     order = {"id": "order", "expr": f"gain(row) {relation} acc(row)", "text": "no more than the mean"}
     wanted = {("p_table1", metric): ["no more than the mean"] for metric in ("gain", "acc")} if broken else {}
-    assert said(paper(order), table1=values(gain=worst, acc=50.0)) == wanted
+    assert texts(paper(order), table1=values(gain=worst, acc=50.0)) == wanted
 
 
 def test_numbers_without_end_do_not_contradict() -> None:
-    assert said(paper(), table1=values(acc=math.inf), table2=values(acc=math.inf)) == {}
-    assert said(paper(CV), table1=values(acc=math.inf, var=1.0, cv=math.inf)) == {}
+    assert texts(paper(), table1=values(acc=math.inf), table2=values(acc=math.inf)) == {}
+    assert texts(paper(CV), table1=values(acc=math.inf, var=1.0, cv=math.inf)) == {}
 
 
 @pytest.mark.parametrize(

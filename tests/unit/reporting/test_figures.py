@@ -10,59 +10,54 @@ import pytest
 
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NothingRun
+from fairfl.reporting.tables.table import table
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
-
-LINE = "{s},{a},{h},{seed},{m},{v},{u},blobs,5,{s}/{a}/x/seed{seed},f\n"
 
 
 @pytest.fixture
 def spec(tmp_path):
     """A box plot of two clients, two seeds, two algorithms; AFL was not run."""
-    text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-    for algorithm, hyper in (("fedavg", ""), ("eagle", "lambda=0.1")):
-        for seed in (0, 1):
-            for client in (0, 1):
-                text += LINE.format(
-                    s="toy", a=algorithm, h=hyper, seed=seed, m=f"gap_client_{client}", v=0.1 * client + seed, u="nats"
-                )
-    (tmp_path / "toy.csv").write_text(text)
-    rows = [("afl", {}), ("fedavg", {}), ("eagle", {"lambda": 0.1})]
-    return {
-        "paper": "eagle",
-        "id": "figure4",
-        "artifact": demo.artifact(
-            kind="figure", title="Figure 4", caption="", settings=["toy"], plot="gap_boxes",
-            rows=[{"algorithm": a, "hyperparameters": h} for a, h in rows],
-        ),
-        "metrics": {}, "algorithms": {"afl": "AFL", "fedavg": "FedAvg", "eagle": "EAGLE"}, "scale": "quick",
-        "settings": {"toy": {"data": "blobs (stand-in for emnist)", "rounds": 1, "seeds": 2, "changed": ["x: 1 -> 2"]}},
-        "code": {}, "files": {"tidy": {"toy": str(tmp_path / "toy.csv")}},
-    }  # fmt: skip
+    lines = [
+        f"toy,{algorithm},{hyper},{seed},gap_client_{k},{0.1 * k + seed},nats,blobs,5,toy/{algorithm}/x/seed{seed},f\n"
+        for algorithm, hyper in (("fedavg", ""), ("eagle", "lambda=0.1"))
+        for seed in (0, 1)
+        for k in (0, 1)
+    ]
+    (tmp_path / "toy.csv").write_text(demo.TIDY + "".join(lines))
+    rows = [{"algorithm": "afl"}, {"algorithm": "fedavg"}, {"algorithm": "eagle", "hyperparameters": {"lambda": 0.1}}]
+    facts = {"data": "blobs (stand-in for emnist)", "rounds": 1, "changed": ["x: 1 -> 2"]}
+    files = {"tidy": {"toy": str(tmp_path / "toy.csv")}}
+    return demo.spec("eagle_figure4", files, facts, kind="figure", settings=["toy"], plot="gap_boxes", rows=rows)
 
 
-def test_unknown_plot_names_the_nearest(spec):
-    spec["artifact"]["plot"] = "gap_boxs"
-    with pytest.raises(FairflError, match=r"artifacts.figure4.plot: no plot 'gap_boxs'; did you mean 'gap_boxes'\?"):
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"plot": "gap_boxs"}, r"artifacts.figure4.plot: no plot 'gap_boxs'; did you mean 'gap_boxes'\?"),
+        ({"options": {"famly": "gap"}}, r"options.famly: unknown key \(value 'gap'\); did you mean 'family'\?"),
+        ({"options": {"family": "accuracy_client"}}, "the results have no metric accuracy_client_0"),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(spec, changes, message):
+    spec["artifact"] |= changes
+    with pytest.raises(FairflError, match=message):
         figures.build(demo.parsed(spec))
 
 
-def test_unknown_option_names_the_nearest(spec):
-    spec["artifact"]["options"] = {"famly": "gap"}
-    with pytest.raises(FairflError, match=r"options.famly: unknown key \(value 'gap'\); did you mean 'family'\?"):
-        figures.build(demo.parsed(spec))
-
-
-def test_missing_kind_of_file_is_named(spec):
+@pytest.mark.parametrize("kind", ["figure", "table"])
+def test_files_that_the_spec_does_not_list_are_named(spec, kind):
+    if kind == "table":
+        metrics = {"gap_client_0": {"name": "gap", "meaning": "", "unit": "nats"}}
+        spec["artifact"] |= {"kind": "table", "plot": None, "columns": list(metrics)}
+        spec["metrics"] = metrics
+    build = figures.build if kind == "figure" else table
     spec["files"] = {}
     with pytest.raises(FairflError, match="eagle_figure4: needs files of kind 'tidy', the spec lists none"):
-        figures.build(demo.parsed(spec))
-
-
-def test_family_without_values(spec):
-    spec["artifact"]["options"] = {"family": "accuracy_client"}
-    with pytest.raises(FairflError, match="the results have no metric accuracy_client_0"):
-        figures.build(demo.parsed(spec))
+        build(demo.parsed(spec))
+    del spec["files"]
+    with pytest.raises(FairflError, match="--spec: files: missing; it has no default"):
+        build(demo.parsed(spec))
 
 
 @pytest.mark.parametrize("plot", ["gap_boxes", "optima_range"])
@@ -75,12 +70,6 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
     with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
         Inputs(demo.parsed(spec)).measured()
-
-
-def test_a_damaged_collected_file_is_named(spec, tmp_path):
-    (tmp_path / "toy.csv").write_text("setting,seed\ntoy,0\n")
-    with pytest.raises(FairflError, match=r"toy.csv: no column 'algorithm'"):
-        figures.build(demo.parsed(spec))
 
 
 def test_footer_says_what_it_was_made_from(spec):
@@ -96,11 +85,6 @@ def test_units_follow_the_paper(spec):
     spec["metrics"] = {"gap_client_k": {"name": "gap", "meaning": "", "unit": "percent"}}
     with pytest.raises(FairflError, match="toy.csv, line 2: unit 'nats' cannot be shown as 'percent'"):
         _ = Inputs(demo.parsed(spec)).ours
-
-
-def test_row_labels(spec):
-    assert [row.label for row in Inputs(demo.parsed(spec)).rows] == ["AFL", "FedAvg", "EAGLE λ = 0.1"]
-    assert [row.hyperparameters for row in Inputs(demo.parsed(spec)).rows] == ["", "", "lambda=0.1"]
 
 
 def test_state_of_matplotlib_is_left_alone(spec):

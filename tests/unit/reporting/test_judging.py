@@ -13,7 +13,7 @@ from fairfl.jobs.claims import main
 from fairfl.reporting.cells import Cell, Cells, digits_of, pooled
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, parse
-from fairfl.reporting.claims.judging import claim_lines, setting_of, settings_of
+from fairfl.reporting.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
 from fairfl.reporting.results import results_of
 from tests.unit.reporting import demo
 
@@ -49,12 +49,10 @@ def build(root: Path, *claims: dict, reported: str = ""):
     (root / "papers/demo.yaml").write_text(json.dumps(paper))
     (root / "scales/tiny.yaml").write_text(json.dumps({"scale": "tiny", "description": "", "patches": [patch]}))
     if reported:
-        header = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
-        (root / "papers/reported/demo/table1.csv").write_text(header + reported)
+        (root / "papers/reported/demo/table1.csv").write_text(demo.REPORTED + reported)
     for name in ("full", "short"):
         (root / f"results/tidy/{name}.csv").write_text(
-            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-            f"{name},fedavg,,0,loss,1.0,nats,d,5,r,f\n{name},qffl,q=1.0,0,loss,2.0,nats,d,5,r,f\n"
+            f"{demo.TIDY}{name},fedavg,,0,loss,1.0,nats,d,5,r,f\n{name},qffl,q=1.0,0,loss,2.0,nats,d,5,r,f\n"
         )
     return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
 
@@ -63,18 +61,37 @@ def claim(expr: str, setting: str | None = "full", reference: str = "untestable"
     return {"id": "c1", "setting": setting, "expr": expr, "text": "words", "reference": reference}
 
 
+def judge(root: Path, *claims: dict, **options) -> list[ClaimLine]:
+    return claim_lines(build(root, *claims, **options), root, root / "results")
+
+
 def test_both_sides_are_judged(tmp_path) -> None:
     reported = "table1,full,fedavg,,loss,5,,,nats,\ntable1,full,qffl,q=1,loss,4,,,nats,\n"
-    workload = build(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="fails"), reported=reported)
-    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
+    (line,) = judge(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)", reference="fails"), reported=reported)
     assert (line.here, line.left, line.right) == ("holds", "1", "2")
     # The figure has no reported file: the table of the same paper answers for it.
     assert (line.reported, line.reported_expected, line.basis) == ("fails", "fails", "paper scale")
 
 
-def test_without_reported_numbers_a_claim_is_untestable(tmp_path) -> None:
-    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) < 3")), tmp_path, tmp_path / "results")
-    assert (line.here, line.reported) == ("holds", "untestable")
+@pytest.mark.parametrize(
+    ("expr", "setting", "wanted"),
+    [
+        ("loss(fedavg) < 3", "full", {"here": "holds", "reported": "untestable"}),  # without reported numbers
+        ("loss(fedavg) + 0.4 == loss(fedavg)", "full", {"here": "holds"}),  # the paper prints no digit after the point
+        ("loss(qffl, q=7) < 3", "full", {"here": "undecidable", "reason": "no value for loss of qffl(q=7) in full"}),
+        ("loss(fedavg)@short < 3", None, {"here": "holds"}),
+        ("loss(fedavg) < 3", None, {
+            "here": "undecidable", "setting": "", "left": "",
+            "reason": "the claim names no setting and its artifact has several",
+        }),
+        ("loss(fedavg) == loss(fedavg)@short", "full", {
+            "basis": "paper scale; digits (stand-in for synthetic_gaussian), 7 changes",
+        }),
+    ],
+)  # fmt: skip
+def test_our_side_of_a_claim(tmp_path, expr, setting, wanted) -> None:
+    (line,) = judge(tmp_path, claim(expr, setting))
+    assert {name: getattr(line, name) for name in wanted} == wanted
 
 
 def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
@@ -119,33 +136,6 @@ def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
     assert (line.here, line.left) == ("holds", "1")
 
 
-def test_printed_digits_decide_ties(tmp_path) -> None:
-    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) + 0.4 == loss(fedavg)")), tmp_path, tmp_path / "results")
-    assert line.here == "holds"  # the paper prints no digit after the point
-
-
-def test_basis_names_data_and_number_of_changes(tmp_path) -> None:
-    workload = build(tmp_path, claim("loss(fedavg) == loss(fedavg)@short"))
-    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
-    assert line.basis.startswith("paper scale; digits (stand-in for synthetic_gaussian), ")
-    assert line.basis.endswith(" changes")
-
-
-def test_claim_without_setting_needs_one(tmp_path) -> None:
-    (line,) = claim_lines(build(tmp_path, claim("loss(fedavg) < 3", setting=None)), tmp_path, tmp_path / "results")
-    assert (line.here, line.setting, line.left) == ("undecidable", "", "")
-    assert "names no setting" in line.reason
-    (line,) = claim_lines(
-        build(tmp_path / "b", claim("loss(fedavg)@short < 3", None)), tmp_path, tmp_path / "b/results"
-    )
-    assert line.here == "holds"
-
-
-def test_missing_run_is_undecidable_and_named(tmp_path) -> None:
-    (line,) = claim_lines(build(tmp_path, claim("loss(qffl, q=7) < 3")), tmp_path, tmp_path / "results")
-    assert (line.here, line.reason) == ("undecidable", "no value for loss of qffl(q=7) in full")
-
-
 @pytest.mark.parametrize(
     ("expr", "message"),
     [
@@ -155,7 +145,7 @@ def test_missing_run_is_undecidable_and_named(tmp_path) -> None:
 )
 def test_bad_claim_stops_with_its_place(tmp_path, expr, message) -> None:
     with pytest.raises(ClaimError, match=message):
-        claim_lines(build(tmp_path, claim(expr)), tmp_path, tmp_path / "results")
+        judge(tmp_path, claim(expr))
 
 
 def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:

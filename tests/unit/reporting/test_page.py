@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.workload import load_workload
+from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.page import main
 from fairfl.reporting.cells import csv_text
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines
@@ -117,11 +117,11 @@ def build(root: Path, patches: tuple = (PATCH,)):
     scale = {"scale": "tiny", "description": "Small.", "patches": list(patches)}
     (root / "scales/tiny.yaml").write_text(json.dumps(scale))
     (root / "papers/reported/demo/table1.csv").write_text(
-        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
-        "table1,demo_full,fedavg,,loss,1.1,0.1,std,nats,\ntable1,demo_full,qffl,q=1,loss,9,0.1,std,nats,\n"
+        demo.REPORTED
+        + "table1,demo_full,fedavg,,loss,1.1,0.1,std,nats,\ntable1,demo_full,qffl,q=1,loss,9,0.1,std,nats,\n"
     )
     for setting in PAPER["settings"]:
-        text = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+        text = demo.TIDY
         for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed in (0, 1):
                 run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},print{seed}"
@@ -129,17 +129,25 @@ def build(root: Path, patches: tuple = (PATCH,)):
         (results / f"tidy/{setting}.csv").write_text(text)
     for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
         (results / "demo" / name).write_bytes(b"x")
-    workload = load_workload(root, {"scale": "tiny", "papers": ["demo"]})
+    return summarised(root, "demo"), results
+
+
+def summarised(root: Path, *papers: str) -> Workload:
+    """The workload of some papers, compared and judged."""
+    workload, results = load_workload(root, {"scale": "tiny", "papers": list(papers)}), root / "results/tiny"
     compared = csv_text(comparison_lines(workload, root, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
     (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, results), ClaimLine))
-    return workload, results
+    return workload
+
+
+def rendered(workload: Workload, results: Path) -> Elements:
+    return Elements(render(workload, results, results / "index.html"))
 
 
 @pytest.fixture
 def page(tmp_path) -> Elements:
-    workload, results = build(tmp_path)
-    return Elements(render(workload, results, results / "index.html"))
+    return rendered(*build(tmp_path))
 
 
 def test_every_artifact_has_its_anchor_and_ids_are_unique(page) -> None:
@@ -191,7 +199,7 @@ def test_numbers_stand_side_by_side_with_verdict_words(page) -> None:
 def test_claims_and_what_the_papers_own_numbers_say(page) -> None:
     text = " ".join(page.text.split())
     assert "FedAvg wins loss(fedavg) < loss(qffl, q=1)" in text
-    # c2 is said to hold on the reported numbers, where 1.1 < 0 is false.
+    # By its file c2 holds on the reported numbers, where 1.1 < 0 is false.
     assert "1 claim comes out differently on the paper's own numbers" in text
     assert "expected: holds" in text
 
@@ -217,7 +225,7 @@ def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:
 def test_without_substitution_the_page_says_so(tmp_path) -> None:
     workload, results = build(tmp_path, patches=())
     assert substitutions(workload) == []
-    text = Elements(render(workload, results, results / "index.html")).text
+    text = rendered(workload, results).text
     assert "Nothing was substituted" in text and "Read this first" not in text
 
 
@@ -304,12 +312,11 @@ def two(tmp_path) -> Elements:
     (tmp_path / "papers/second.yaml").write_text(json.dumps(SECOND))
     (tmp_path / "papers/reported/second").mkdir()
     (tmp_path / "papers/reported/second/table4.csv").write_text(
-        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
-        "table4,x_cifar,fedavg,,loss,1.1,0.1,std,nats,\ntable4,x_text,fedavg,,loss,,,,nats,diverged\n"
+        demo.REPORTED + "table4,x_cifar,fedavg,,loss,1.1,0.1,std,nats,\ntable4,x_text,fedavg,,loss,,,,nats,diverged\n"
     )
     for setting, last in (("x_cifar", "1.2"), ("x_text", "")):
         (results / f"tidy/{setting}.csv").write_text(
-            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            demo.TIDY
             + "".join(
                 f"{setting},fedavg,,{seed},loss,{value},nats,d,10,r{seed},f\n" for seed, value in ((0, 1), (1, last))
             )
@@ -317,11 +324,7 @@ def two(tmp_path) -> Elements:
     (results / "tuned/x_text").mkdir(parents=True)
     record = {"setting": "x_text", "algorithm": "qffl", "learning_rate": 0.00026, "batch_size": 1, "value": 1}
     (results / "tuned/x_text/qffl.json").write_text(json.dumps(record | {"hyperparameters": {}}))
-    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo", "second"]})
-    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
-    (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(csv_text(claim_lines(workload, tmp_path, results), ClaimLine))
-    return Elements(render(workload, results, results / "index.html"))
+    return rendered(summarised(tmp_path, "demo", "second"), results)
 
 
 def part(page: Elements, start: str, end: str) -> str:
@@ -389,24 +392,21 @@ RECALLED = {
 def recalled(tmp_path, monkeypatch) -> Elements:
     """A paper with an assumed row, notes on its numbers, and numbers that contradict each other."""
     monkeypatch.setitem(globals(), "PAPER", RECALLED)
-    workload, results = build(tmp_path)
-    head = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+    _, results = build(tmp_path)
     for name, text in {
         "table1": "fedavg,,loss,1.1,0.1,std,nats,legible\ntable1,demo_full,fedavg,,acc,50,,,percent,legible\n"
         "table1,demo_full,qffl,q=1,loss,,,,nats,a <hole>\ntable1,demo_full,qffl,q=1,acc,,,,percent,diverged\n",
         "table2": "fedavg,,loss,1.4,0.1,std,nats,\n",
     }.items():
-        (tmp_path / f"papers/reported/demo/{name}.csv").write_text(f"{head}{name},demo_full,{text}")
-    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
-    (results / "comparison.csv").write_text(compared)
-    return Elements(render(workload, results, results / "index.html"))
+        (tmp_path / f"papers/reported/demo/{name}.csv").write_text(f"{demo.REPORTED}{name},demo_full,{text}")
+    return rendered(summarised(tmp_path, "demo"), results)
 
 
 def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
     shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
     assert "q-FFL ᵃ q=1.0 ours 1.10 ± 0.10 paper none [2] – not reported" in shown and "FedAvg ours" in shown
     assert "paper 1.10 ± 0.10 [1] ✓ agrees" in shown and "paper 50.0 [1] " in shown
-    assert "paper diverged ○ not run" in shown  # said in the cell
+    assert "paper diverged ○ not run" in shown  # the cell itself says it
     assert shown.count("ᵃ hyper-parameters not known, assumed.") == 1 and "ʳ" not in shown
     assert shown.index("assumed.") < shown.index("legible a <hole>")
     assert "a <hole>; the default" in recalled.values("title")
@@ -474,27 +474,24 @@ def focus(tmp_path) -> Elements:
     results = tmp_path / "results/tiny"
     (tmp_path / "papers/third.yaml").write_text(json.dumps(FOCUS))
     (tmp_path / "papers/reported/third").mkdir()
-    header = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
-    (tmp_path / "papers/reported/third/table1.csv").write_text(f"{header}table1,z_image,fedavg,,reach,inf,,,rounds,\n")
+    (tmp_path / "papers/reported/third/table1.csv").write_text(
+        f"{demo.REPORTED}table1,z_image,fedavg,,reach,inf,,,rounds,\n"
+    )
     (tmp_path / "papers/reported/third/table12.csv").write_text(
-        f"{header}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
+        f"{demo.REPORTED}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
     )
     for setting, arm, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
         numbers = [("focus", arm, "loss", 0.25, unit), ("focus", arm, "reach", 9, "rounds")]
         numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
         (results / f"tidy/{setting}.csv").write_text(
-            "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
+            demo.TIDY
             + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
         )
     (results / "timed").mkdir()
     arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
     record = {"variants": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
     (results / "timed/z_image.json").write_text(json.dumps(record))
-    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["third"]})
-    compared = csv_text(comparison_lines(workload, tmp_path, results), ComparisonLine)
-    (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(csv_text(claim_lines(workload, tmp_path, results), ClaimLine))
-    return Elements(render(workload, results, results / "index.html"))
+    return rendered(summarised(tmp_path, "third"), results)
 
 
 def test_lines_may_be_metrics(focus) -> None:

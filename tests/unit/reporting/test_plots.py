@@ -29,7 +29,6 @@ ROWS = [
     {"algorithm": "eagle", "hyperparameters": {"lambda": 2.0}},
     {"algorithm": "fedavg", "hyperparameters": {}},
 ]
-TITLES = {"afl": "AFL", "qffl": "q-FFL", "eagle": "EAGLE", "fedavg": "FedAvg", "local_only": "Local training"}
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
     "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
@@ -119,20 +118,7 @@ def results(tmp_path_factory):
                 value += seed / 1000
                 line = (setting, "local_only", "", seed, metric, value, "nats", "blobs", 0, f"{setting}/l/seed{seed}")
                 tidy.append((*line, "f" * 16))
-    columns = [
-        "setting",
-        "algorithm",
-        "hyperparameters",
-        "seed",
-        "metric",
-        "value",
-        "unit",
-        "data",
-        "rounds",
-        "run",
-        "fingerprint",
-    ]
-    pd.DataFrame(tidy, columns=columns).to_csv(folder / "tidy.csv", index=False)
+    pd.DataFrame(tidy, columns=demo.TIDY.strip().split(",")).to_csv(folder / "tidy.csv", index=False)
     columns = [*ARM, "round", "client", "loss_train", "gap_validation"]
     pd.DataFrame(rounds, columns=columns).to_parquet(folder / "rounds.parquet")
     return {
@@ -144,29 +130,14 @@ def results(tmp_path_factory):
     }
 
 
-def spec_of(results, plot, options=None, rows=None):
-    rows = ROWS if rows is None else rows
+def spec_of(results, plot, options=None, rows=ROWS):
     settings = [SETTING]
     if plot == "optima_range":
-        settings, rows = [SETTING, "near_iid"], [{"algorithm": "local_only", "hyperparameters": {}}]
+        settings, rows = [SETTING, "near_iid"], [{"algorithm": "local_only"}]
         options = options or {"labels": {SETTING: "α = 0.1", "near_iid": "α = 2000"}, "x_label": "Dirichlet α"}
-    return {
-        "paper": "eagle",
-        "id": "figure9",
-        "artifact": demo.artifact(
-            kind="figure", title="Figure 9", caption="A toy", settings=settings, rows=rows, plot=plot,
-            options=options or {},
-        ),
-        "metrics": {},
-        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
-        "scale": "quick",
-        "settings": {
-            name: {"data": "blobs (stand-in for emnist)", "rounds": ROUNDS, "seeds": 2, "changed": []}
-            for name in settings
-        },
-        "code": {},
-        "files": results,
-    }  # fmt: skip
+    facts = {"data": "blobs (stand-in for emnist)", "rounds": ROUNDS}
+    given = {"settings": settings, "rows": rows, "plot": plot, "options": options or {}}
+    return demo.spec("eagle_figure9", results, facts, kind="figure", **given)
 
 
 def drawn(spec):
@@ -379,30 +350,23 @@ DESCRIBED = {
     "loss_mean": {"name": "mean loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 2},
 }
 COLUMNS = {"metric_curves": ["accuracy_mean"], "metric_scatter": ["accuracy_mean", "accuracy_worst10"]}
-REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
-def metric_spec(plot, folder, settings=(SETTING,), rows=None, changed=(), columns=None, **options):
+QFFL = {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}
+
+
+def metric_spec(
+    plot, folder, settings=(SETTING,), rows=({"algorithm": "fedavg"}, QFFL), changed=(), columns=None, **options
+):
     columns = columns or COLUMNS[plot]
-    rows = [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 5.0}}] if rows is None else rows
-    return {
-        "paper": "fedfv",
-        "id": "figure2",
-        "artifact": demo.artifact(
-            kind="figure", title="Figure 2", caption="", settings=list(settings), rows=rows, plot=plot,
-            columns=columns, options=options,
-        ),
-        "metrics": {name: DESCRIBED[name] for name in columns},
-        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
-        "scale": "paper",
-        "settings": {name: {"data": "d", "rounds": 100, "seeds": 2, "changed": list(changed)} for name in settings},
-        "code": {},
-        "files": {
-            "rounds": {SETTING: str(folder / "rounds.parquet")},
-            "tidy": {name: str(folder / f"{name}.csv") for name in settings},
-            "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
-        },
-    }  # fmt: skip
+    files = {
+        "rounds": {SETTING: str(folder / "rounds.parquet")},
+        "tidy": {name: str(folder / f"{name}.csv") for name in settings},
+        "reported": {"figure2": str(folder / "figure2.csv"), "table6": str(folder / "table6.csv")},
+    }
+    given = {"settings": list(settings), "rows": list(rows), "plot": plot, "columns": columns, "options": options}
+    metrics = {name: DESCRIBED[name] for name in columns}
+    return demo.spec("fedfv_figure2", files, {"changed": list(changed)}, metrics, kind="figure", **given)
 
 
 @pytest.fixture
@@ -422,20 +386,19 @@ def accuracies(tmp_path):
         f'figure2,{SETTING},qffl,q=5,accuracy_mean_curve,{10 + at},1,std,percent,"round={at}; from logs"\n'
         for at in (100, 0)
     )
-    (tmp_path / "figure2.csv").write_text(REPORTED + curve)
+    (tmp_path / "figure2.csv").write_text(demo.REPORTED + curve)
     (tmp_path / "table6.csv").write_text(
-        f"{REPORTED}table6,{SETTING},fedavg,,accuracy_mean,40,,,percent,\n"
+        f"{demo.REPORTED}table6,{SETTING},fedavg,,accuracy_mean,40,,,percent,\n"
         f"table6,{SETTING},fedavg,,accuracy_worst10,20,,,percent,\n"
         f"table6,{SETTING},qffl,q=5,accuracy_mean,,,,percent,illegible\n"
     )
-    head = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
     text = "".join(
         f"{SETTING},{a},{h},{seed},{metric},{value + seed / 10},fraction,d,9,r,f\n"
         for a, h, base in (("fedavg", "", 0.3), ("qffl", "q=5.0", 0.4))
         for seed in (0, 1)
         for metric, value in (("accuracy_mean", base), ("accuracy_worst10", base - 0.2))
     )
-    (tmp_path / f"{SETTING}.csv").write_text(head + text)
+    (tmp_path / f"{SETTING}.csv").write_text(demo.TIDY + text)
     return tmp_path
 
 
@@ -510,11 +473,7 @@ def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies
 
 
 def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
-    rows = [
-        {"algorithm": "fedavg"},
-        {"algorithm": "qffl", "hyperparameters": {"q": 5.0}, "setting": SETTING},
-        {"algorithm": "afl", "setting": "other"},
-    ]
+    rows = [{"algorithm": "fedavg"}, QFFL | {"setting": SETTING}, {"algorithm": "afl", "setting": "other"}]
     text = (accuracies / f"{SETTING}.csv").read_text()
     (accuracies / "other.csv").write_text(text.replace(f"{SETTING},", "other,").replace(",0.3,", ",nan,"))
     options = {"x": "accuracy_worst10", "y": "accuracy_mean", "labels": {"other": "Other"}}
@@ -545,11 +504,7 @@ def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
 # -- an illustration --------------------------------------------------------------------------
 def gradients_spec(vectors=VECTORS, losses=(0.5, 1.0, 1.5)):
     options = {"vectors": vectors, "losses": list(losses)}
-    drawing = demo.artifact(
-        kind="illustration", title="Figure 1", caption="", plot="projected_gradients", options=options
-    )
-    empty = {"metrics": {}, "algorithms": {}, "settings": {}, "code": {}, "files": {}}
-    return {"paper": "fedfv", "id": "figure1", "artifact": drawing, "scale": "quick", **empty}
+    return demo.spec("fedfv_figure1", kind="illustration", plot="projected_gradients", options=options)
 
 
 def test_projected_gradients_are_those_of_algorithm_2():

@@ -24,10 +24,6 @@ from tests.unit.reporting.drawing import drawn
 
 A, B = "fedeba_a", "fedeba_b"
 LABELS = {A: "Data A", B: "Data B"}
-TITLES = {
-    "fedavg": "FedAvg", "qffl": "q-FFL", "fedeba": "FedEBA", "fedeba_plus": "FedEBA+", "afl": "AFL", "term": "TERM",
-    "fedfv": "FedFV", "propfair": "PropFair", "fedmgda_plus": "FedMGDA+",
-}  # fmt: skip
 # Column -> name and unit in papers, unit in which runs measure.
 METRICS = {
     "accuracy_global": ("global accuracy", "percent", "fraction"),
@@ -35,8 +31,6 @@ METRICS = {
     "parameter_0": ("next model", "", ""),
     "loss_gap": ("gap", "mse", "mse"),
 }
-TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
 def plus(setting=None, **hyperparameters):
@@ -44,23 +38,11 @@ def plus(setting=None, **hyperparameters):
 
 
 def spec_of(plot, files, settings=(A,), rows=(), columns=(), changed=(), kind="figure", **options):
-    return {
-        "paper": "fedeba",
-        "id": "figure5",
-        "artifact": demo.artifact(
-            kind=kind, title="Figure 5", caption="", settings=list(settings), rows=list(rows), plot=plot,
-            columns=list(columns), options=options,
-        ),
-        "metrics": {
-            name: {"name": METRICS[name][0], "meaning": "", "unit": METRICS[name][1], "direction": None, "digits": 2}
-            for name in columns
-        },
-        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
-        "scale": "paper",
-        "settings": {name: {"data": "d", "rounds": 9, "seeds": 2, "changed": list(changed)} for name in settings},
-        "code": {},
-        "files": files,
-    }  # fmt: skip
+    metrics = {
+        name: {"name": METRICS[name][0], "meaning": "", "unit": METRICS[name][1], "digits": 2} for name in columns
+    }
+    given = {"settings": list(settings), "rows": list(rows), "columns": list(columns), "options": options}
+    return demo.spec("fedeba_figure5", files, {"changed": list(changed)}, metrics, kind=kind, plot=plot, **given)
 
 
 def stays_inside(drawing):
@@ -82,12 +64,12 @@ def spelled(row):
 
 def tidy_files(folder, lines, reported=()):
     """Files of (setting, row, seed, metric, value as measured), and the paper's (setting, row, metric, value)."""
-    text = TIDY + "".join(
+    text = demo.TIDY + "".join(
         f'{setting},{row["algorithm"]},"{spelled(row)}",{seed},{metric},{value},{METRICS[metric][2]},d,9,r,f\n'
         for setting, row, seed, metric, value in lines
     )
     (folder / "tidy.csv").write_text(text)
-    text = REPORTED + "".join(
+    text = demo.REPORTED + "".join(
         f'table7,{setting},{row["algorithm"]},"{spelled(row)}",{metric},{value},,,{METRICS[metric][1]},\n'
         for setting, row, metric, value in reported
     )
@@ -216,7 +198,7 @@ def curves(tmp_path):
     keys = ["setting", "algorithm", "hyperparameters", "seed", "round", "client"]
     columns = [*keys, *(f"{name}_test" for name in ("loss", "accuracy", "recall", "samples"))]
     pd.DataFrame(lines, columns=columns).to_parquet(tmp_path / "rounds.parquet")
-    (tmp_path / "table7.csv").write_text(REPORTED)
+    (tmp_path / "table7.csv").write_text(demo.REPORTED)
     return {"rounds": {"all": str(tmp_path / "rounds.parquet")}, "reported": {"t": str(tmp_path / "table7.csv")}}
 
 

@@ -18,15 +18,12 @@ from tests.unit.reporting.drawing import drawn
 from tests.workflow.graphs import graph_of
 
 SETTING = "rotated"
-TITLES = {"fedavg": "FedAvg", "focus": "FOCUS", "afl": "AFL"}
 ROWS = [{"algorithm": "fedavg"}, {"algorithm": "focus", "hyperparameters": {"M": 3}}]
 # Five agents; the agents of a cluster are not neighbours.
 CLUSTERS = [1, 0, 0, 2, 0]
 BAYES = [0.2, 0.1, 0.1, 0.3, 0.1]
 EXCESS = {"fedavg": [0.2, 0.05, 0.06, 0.5, 0.07], "focus": [0.05, 0.02, -0.04, 0.1, 0.0]}
 MODELS = {0: 2, 1: 0, 2: 1}  # true cluster -> model
-TIDY = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
 
 
 def lines_of(algorithm, seed, clusters, bayes, excess):
@@ -47,8 +44,8 @@ def risks(tmp_path):
 
 def risk_files(folder, clusters=CLUSTERS, bayes=BAYES, excess=EXCESS, seeds=(0, 1)):
     lines = [line for a in excess for s in seeds for line in lines_of(a, s, clusters, bayes, excess[a])]
-    (folder / "tidy.csv").write_text(TIDY + "".join(lines))
-    (folder / "figure3.csv").write_text(REPORTED)
+    (folder / "tidy.csv").write_text(demo.TIDY + "".join(lines))
+    (folder / "figure3.csv").write_text(demo.REPORTED)
     table = pa.table({"row": [0], "client": [0], "part": [0]})
     known = {} if clusters is None else {"clusters": json.dumps(clusters)}
     parquet.write_table(table.replace_schema_metadata(known), folder / "deal.parquet")
@@ -56,24 +53,13 @@ def risk_files(folder, clusters=CLUSTERS, bayes=BAYES, excess=EXCESS, seeds=(0, 
 
 
 def risk_spec(folder, rows=ROWS, changed=(), **options):
-    return {
-        "paper": "focus",
-        "id": "figure3",
-        "artifact": demo.artifact(
-            kind="figure", title="Figure 3", caption="", settings=[SETTING], rows=rows, plot="excess_risk",
-            options=options,
-        ),
-        "metrics": {},
-        "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in rows},
-        "scale": "quick",
-        "settings": {SETTING: {"data": "mnist", "rounds": 9, "seeds": 2, "changed": list(changed)}},
-        "code": {},
-        "files": {
-            "tidy": {SETTING: str(folder / "tidy.csv")},
-            "partition": {SETTING: str(folder / "deal.parquet")},
-            "reported": {"figure3": str(folder / "figure3.csv")},
-        },
-    }  # fmt: skip
+    files = {
+        "tidy": {SETTING: str(folder / "tidy.csv")},
+        "partition": {SETTING: str(folder / "deal.parquet")},
+        "reported": {"figure3": str(folder / "figure3.csv")},
+    }
+    given = {"settings": [SETTING], "rows": rows, "plot": "excess_risk", "options": options}
+    return demo.spec("focus_figure3", files, {"data": "mnist", "changed": list(changed)}, kind="figure", **given)
 
 
 def texts(axes):
@@ -161,7 +147,7 @@ def test_an_algorithm_that_was_not_run_and_an_agent_that_diverged_are_remarked_u
 
 def test_the_papers_excess_risks_are_drawn_beside_the_same_experiment_only(risks):
     line = f"figure3,{SETTING},focus,M=3,excess_client_3,0.25,,,nats,stated in prose\n"
-    (risks / "figure3.csv").write_text(REPORTED + line)
+    (risks / "figure3.csv").write_text(demo.REPORTED + line)
     drawing, frame, _ = drawn(risk_spec(risks, changed=["seeds: [0] -> [0, 1]"]))
     known = frame.dropna(subset="excess_reported")
     assert known[["algorithm", "agent", "excess_reported"]].to_numpy().tolist() == [["focus", 4, 0.25]]
@@ -237,11 +223,7 @@ LISTING = {
 
 
 def code_spec(**options):
-    drawing = demo.artifact(
-        kind="illustration", title="Algorithm 7", caption="", plot="pseudo_code", options=LISTING | options
-    )
-    empty = {"metrics": {}, "algorithms": {}, "settings": {}, "code": {}, "files": {}}
-    return {"paper": "focus", "id": "algorithm7", "artifact": drawing, "scale": "quick", **empty}
+    return demo.spec("focus_algorithm7", kind="illustration", plot="pseudo_code", options=LISTING | options)
 
 
 def printed(drawing):

@@ -12,14 +12,12 @@ from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, expanded, number_tex
 from fairfl.reporting.results import Results
 from fairfl.reporting.units import endless, factor, half_unit, printed
 from fairfl.runtime.errors import FairflError
-
-HEADER = "setting,algorithm,hyperparameters,seed,metric,value,unit,data,rounds,run,fingerprint\n"
-REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+from tests.unit.reporting.demo import REPORTED, TIDY
 
 
 def tidy(tmp_path: Path, *lines: str) -> Path:
     path = tmp_path / "s.csv"
-    path.write_text(HEADER + "".join(f"{line}\n" for line in lines))
+    path.write_text(TIDY + "".join(f"{line}\n" for line in lines))
     return path
 
 
@@ -80,7 +78,7 @@ def test_bad_line_is_named(tmp_path, line, message) -> None:
 
 def test_missing_column_is_named(tmp_path) -> None:
     path = tmp_path / "s.csv"
-    path.write_text(HEADER.replace("metric", "metrc"))
+    path.write_text(TIDY.replace("metric", "metrc"))
     with pytest.raises(FairflError, match="no column 'metric'; delete it and run again"):
         ours(path)
     path.write_text(REPORTED.replace("metric", "metrc"))  # no job can make that again

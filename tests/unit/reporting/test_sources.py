@@ -150,7 +150,7 @@ def test_lines_of_the_table() -> None:
 
 
 def test_a_job_knows_what_it_must_say(workload) -> None:
-    table, grid = (artifact_spec(workload(), f"demo_{name}") for name in ("table1", "table6"))
+    table, grid = (artifact_spec(workload(), f"demo_{name}", {}) for name in ("table1", "table6"))
     assert [row.provenance for row in table.artifact.rows] == ["recalled", "assumed", "paper", "paper"]
     assert (table.reconstructed, table.used) == ([], [])
     assert "(inferred)" in table.settings["b"].unprinted and table.settings["a"].unprinted == ""

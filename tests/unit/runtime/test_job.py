@@ -24,8 +24,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def options(name="b", inputs=None, spec=SPEC, record=True):
-    parser = argparse.ArgumentParser()
-    job.arguments(parser)
+    parser = job.parser("demo")
     command = ["--spec", json.dumps(spec), "--inputs", json.dumps(records.nested_paths(inputs or {}))]
     return parser.parse_args([*command, *(["--record", f"results/records/{name}.json"] if record else [])])
 

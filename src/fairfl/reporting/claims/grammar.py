@@ -273,13 +273,13 @@ def parse(text: str, claim: str) -> Statement:
 def _unexpected(text: str, error: UnexpectedCharacters | UnexpectedToken) -> str:
     if isinstance(error, UnexpectedCharacters):
         position, wanted = error.pos_in_stream or 0, error.allowed
-        found = shown(text[position])
+        actual = shown(text[position])
     else:
         token, wanted = error.token, error.expected
         ended = token.type == "$END"
-        position, found = (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
+        position, actual = (len(text), "the end") if ended else (token.start_pos or 0, shown(str(token.value)))
     names = sorted(_SPOKEN.get(name) or repr(_parser().get_terminal(name).pattern.value) for name in wanted)
-    return f"column {position + 1}: found {found}, expected {' or '.join(names)}"
+    return f"column {position + 1}: found {actual}, expected {' or '.join(names)}"
 
 
 def nodes(statement: Statement) -> Iterator[tuple[Any, int]]:

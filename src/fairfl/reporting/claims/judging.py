@@ -8,7 +8,7 @@ from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
 from fairfl.reporting.cells import digits_of, number_text, pooled
 from fairfl.reporting.changes import changed_by_scale
-from fairfl.reporting.claims.evaluation import Judgement, evaluate
+from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.reporting.results import results_of
 from fairfl.runtime.validation import nearest
@@ -97,28 +97,22 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
-            measured = evaluate(statement, numbers.ours, setting, artifact.rows, digits)
+            here = evaluate(statement, numbers.ours, setting, artifact.rows, digits)
             theirs = evaluate(statement, printed, setting, artifact.rows, digits)
-            settings = settings_of(statement, setting)
-            rows.append(_line(paper, name, claim, setting, measured, theirs, basis(workload, settings)))
+            line = ClaimLine(
+                paper=paper,
+                artifact=name,
+                claim=claim.id,
+                setting=setting or "",
+                text=claim.text,
+                expr=claim.expr,
+                here=here.status,
+                left=number_text(here.left),
+                right=number_text(here.right),
+                reason=here.reason,
+                reported="untestable" if theirs.status == "undecidable" else theirs.status,
+                reported_expected=claim.reference,
+                basis=basis(workload, settings_of(statement, setting)),
+            )
+            rows.append(line)
     return rows
-
-
-def _line(
-    paper: str, name: str, claim: Claim, setting: str | None, here: Judgement, theirs: Judgement, ground: str
-) -> ClaimLine:
-    return ClaimLine(
-        paper=paper,
-        artifact=name,
-        claim=claim.id,
-        setting=setting or "",
-        text=claim.text,
-        expr=claim.expr,
-        here=here.status,
-        left=number_text(here.left),
-        right=number_text(here.right),
-        reason=here.reason,
-        reported="untestable" if theirs.status == "undecidable" else theirs.status,
-        reported_expected=claim.reference,
-        basis=ground,
-    )

@@ -8,17 +8,15 @@ from typing import Any
 from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
+from fairfl.experiments.variant import GREEK
 from fairfl.reporting.cells import DIVERGED, digits_of, metric_of
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.units import endless, printed
 
 Record = dict[str, str]  # a line of comparison.csv or claims.csv
 
-_GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "eta": "η", "theta": "θ",
-    "kappa": "κ", "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
-}  # fmt: skip
-_SYMBOLS = {
+_SYMBOLS = GREEK | {
+    "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
     "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "uparrow": "↑",
     "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈", "sqrt": "√",
     "Gamma": "Γ", "Delta": "Δ", "text": "", "mathrm": "", "mathbf": "", "mathcal": "", "textbf": "", "left": "",
@@ -29,7 +27,7 @@ _SYMBOLS = {
 def plain(text: str) -> str:
     """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
     text = re.sub(r"\\([%&#$_{}])", r"\1", text.replace("$", "").replace("^2", "²").replace("^*", "*"))
-    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: (_GREEK | _SYMBOLS).get(m[1], m[1]), text)
+    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), text)
     return re.sub(r"[{}]", "", text).replace("\\,", " ").strip()
 
 
@@ -101,25 +99,25 @@ def table_views(
         cells = tables.setdefault(place[0], {})
         limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
         cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
-        if line["reported_note"] not in ("", DIVERGED):  # that is said in the cell
-            own = notes.setdefault(place[0], {})
-            cells[place]["reported_mark"] = own.setdefault(line["reported_note"], len(own) + 1)
+        if line["reported_note"] not in ("", DIVERGED):  # the cell itself says that
+            numbered = notes.setdefault(place[0], {})
+            cells[place]["reported_mark"] = numbered.setdefault(line["reported_note"], len(numbered) + 1)
     views = []
     for title, cells in tables.items():
         across, down = (list(dict.fromkeys(place[n] for place in cells)) for n in (2, 1))
         named = [title] if title in artifact.columns else [] if title else artifact.columns
         corners = {"Setting": artifact.settings, "Metric": artifact.columns}
-        said = _said([line for line in lines if place_of(line, artifact)[0] == title], artifact)
+        known = _known_by_key([line for line in lines if place_of(line, artifact)[0] == title], artifact)
         views.append({
             "title": ", ".join(plain(paper.metrics[metric].name) for metric in named) or title,
             "corner": next((word for word, names in corners.items() if set(down) <= set(names)), "Algorithm"),
-            "columns": [{**heads[name], "marks": marks(said.get(name, ()))} for name in across],
-            "legend": legend({word for words in said.values() for word in words}),
+            "columns": [{**heads[name], "marks": marks(known.get(name, ()))} for name in across],
+            "legend": legend({word for words in known.values() for word in words}),
             "notes": list(notes.get(title, ())),
             "rows": [
                 {
                     **heads[name],
-                    "marks": marks(said.get(name, ())),
+                    "marks": marks(known.get(name, ())),
                     "rule": bool(above & {(None, name), (title, name)}),
                     "cells": [cells.get((title, name, column)) for column in across],
                 }
@@ -129,15 +127,15 @@ def table_views(
     return views
 
 
-def _said(lines: list[Record], artifact: Artifact) -> dict[str, set[str]]:
+def _known_by_key(lines: list[Record], artifact: Artifact) -> dict[str, set[str]]:
     """How the hyper-parameters are known of which a line or column holds the numbers, by its key in a table."""
-    said: dict[str, set[str]] = {}
+    known: dict[str, set[str]] = {}
     for line in lines:
         row = _row(line["algorithm"], line["hyperparameters"], artifact)
         _, *keys = place_of(line, artifact)
         key = row if row in keys else line["setting"]  # a setting stands for its only row
-        said.setdefault(key, set()).update(line["provenance"].split(", "))
-    return said
+        known.setdefault(key, set()).update(line["provenance"].split(", "))
+    return known
 
 
 def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
@@ -156,9 +154,9 @@ def _heads(lines: list[Record], paper: Paper, artifact: Artifact) -> dict[str, d
     heads: dict[str, dict[str, str]] = {}
     for line in lines:
         algorithm, hyperparameters = line["algorithm"], line["hyperparameters"]
-        own = paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm
+        title = paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm
         row, small = _row(algorithm, hyperparameters, artifact), hyperparameters.replace(",", ", ")
-        heads[row] = {"name": titles.get(row) or own, "small": "" if row == titles.get(row) else small, "meaning": ""}
+        heads[row] = {"name": titles.get(row) or title, "small": "" if row == titles.get(row) else small, "meaning": ""}
         heads[line["setting"]] = {"name": line["setting"], "small": "", "meaning": ""}
         heads[line["metric"]] = column_view(line["metric"], metric_of(paper.metrics, line["metric"]))
     return heads
@@ -177,11 +175,12 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
 def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
     over, unit = line["difference_over_spread"], line["unit"]
-    ran, said = line["seeds"] != "0", line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
+    ran = line["seeds"] != "0"
+    theirs_diverged = line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
     return {
         "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
         "ours_std": _shown(line["ours_std"], unit, digits) if line["seeds"] not in ("0", "1") else "",
-        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * said,
+        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
         "reported_std": _shown(line["reported_spread"], unit, digits),
         "verdict": line["verdict"],
         "distance": f"{float(over):+.1f} joint spreads" if over else "",
@@ -220,12 +219,12 @@ def provenance(name: str, lines: list[Record], files: Files) -> dict[tuple, dict
 def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list[dict[str, str]]:
     """The numbers of a paper that others of its numbers speak against."""
     digits = digits_of(metrics)
-    found = []
+    views = []
     for line in lines:
         if line["contradiction"]:
             cell = cell_view(line, digits(line["metric"]), "", "", "∞")
             described = metric_of(metrics, line["metric"])
-            found.append({
+            views.append({
                 "artifact": line["artifact"],
                 "setting": line["setting"],
                 "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
@@ -234,7 +233,7 @@ def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list
                 "reported_std": cell["reported_std"],
                 "contradiction": line["contradiction"],
             })  # fmt: skip
-    return found
+    return views
 
 
 def _shown(value: str, unit: str, digits: int, endless: str = "") -> str:

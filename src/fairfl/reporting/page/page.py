@@ -5,7 +5,7 @@ artifacts beside it; a file that is not there is named as missing. No dates: sam
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
-VERDICTS = {
+VERDICTS: dict[str, tuple[str, ...]] = {
     "agrees": ("good", "✓", "agrees"),
     "differs": ("bad", "✗", "differs"),
     "not comparable: scale": ("apart", "≠", "other scale"),
@@ -37,20 +37,19 @@ VERDICTS = {
     "diverged": ("bad", "!", "diverged"),
 }
 _PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
-STATUS = {"holds": ("good", "✓"), "fails": ("bad", "✗"), "undecidable": ("none", "?"), "untestable": ("none", "–")}
-FILES = {
-    "table": ("csv", "md", "tex"),
-    "static_table": ("csv", "md", "tex"),
-    "figure": ("pdf", "png", "csv"),
-    "illustration": ("pdf", "png", "csv"),
+STATUS: dict[str, tuple[str, ...]] = {
+    "holds": ("good", "✓"),
+    "fails": ("bad", "✗"),
+    "undecidable": ("none", "?"),
+    "untestable": ("none", "–"),
 }
 
 
 # -- reading ----------------------------------------------------------------------------------
-def records(path: Path, made_by: str, kind: type) -> list[Record]:
+def records(path: Path, job: str, kind: type) -> list[Record]:
     """Rows of a CSV file of dataclass rows that an earlier command wrote. Raises FairflError if it is not there."""
     if not path.is_file():
-        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{made_by}`")
+        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{job}`")
     return [row for _, row in tables.rows(path, {column.name: str for column in fields(kind)})]
 
 
@@ -78,18 +77,18 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
         if here.seeds != paper.seeds:
             facts["Seeds"][f"{len(here.seeds)} instead of {len(paper.seeds)}"] += 1
         others |= {change.partition(":")[0].partition(".")[0] for change in changed_by_scale(workload, name)}
-    found = [
+    sentences = [
         (what, "; ".join(f"{text} ({count} of {len(used)} settings)" for text, count in counts.items()) + ".")
         for what, counts in facts.items()
         if counts
     ]
     rest = sorted(others - {"data", "rounds", "seeds"})
     if rest:
-        found.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
+        sentences.append(("Also changed", ", ".join(rest) + ". Every value is listed under Settings."))
     same = [name for name in used if not changed_by_scale(workload, name)]
-    if found and same:
-        found.append(("As in the paper", ", ".join(same) + "."))
-    return found
+    if sentences and same:
+        sentences.append(("As in the paper", ", ".join(same) + "."))
+    return sentences
 
 
 # -- artifacts --------------------------------------------------------------------------------
@@ -98,7 +97,8 @@ def artifact_view(
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact."""
     paper, key, artifact = workload.artifacts[name]
-    links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in FILES[artifact.kind]}
+    endings = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
+    links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in endings}
     groups = provenance(name, lines, files)
     source = workload.papers[paper]
     rounds = {
@@ -201,21 +201,18 @@ def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Rec
     """Summary: (title, big number, parts)."""
     built = sum(not view["missing"] for view in artifacts)
 
-    def counted(title: str, rows: Counter, lead: str, style: Callable[[str], str]) -> dict[str, Any]:
-        parts = sorted((style(word), _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead)
+    def counted(title: str, records: list[Record], column: str, lead: str) -> dict[str, Any]:
+        rows, styles = Counter(record[column] for record in records), VERDICTS | STATUS
+        parts = sorted(
+            (styles[word][0], _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead
+        )
         return {"title": title, "count": rows[lead], "of": rows.total(), "word": _PLURAL[lead], "parts": parts}
 
-    verdicts = Counter(line["verdict"] for line in lines)
     return [
         {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
-        counted("Numbers beside the paper's", verdicts, "agrees", lambda word: VERDICTS[word][0]),
-        counted("Claims on our numbers", Counter(c["here"] for c in claims), "holds", lambda word: STATUS[word][0]),
-        counted(
-            "Claims on the paper's own numbers",
-            Counter(c["reported"] for c in claims),
-            "holds",
-            lambda word: STATUS[word][0],
-        ),
+        counted("Numbers beside the paper's", lines, "verdict", "agrees"),
+        counted("Claims on our numbers", claims, "here", "holds"),
+        counted("Claims on the paper's own numbers", claims, "reported", "holds"),
     ]
 
 
@@ -234,28 +231,19 @@ def render(workload: Workload, results: Path, out: Path) -> str:
         )
         for name in workload.artifacts
     }
-    owner = {name: paper for name, (paper, _, _) in workload.artifacts.items()}
-    papers = [
-        {
+    papers = []
+    for key, paper in workload.papers.items():
+        artifacts = {name: view for name, view in views.items() if workload.artifacts[name][0] == key}
+        numbers = [line for line in lines if line["artifact"] in artifacts]
+        papers.append({
             "id": key,
             "spec": paper,
-            "artifacts": [view for name, view in views.items() if owner[name] == key],
-            "tiles": tiles(
-                [view for name, view in views.items() if owner[name] == key],
-                [line for line in lines if owner[line["artifact"]] == key],
-                [claim for claim in claims if claim["paper"] == key],
-            ),
+            "artifacts": list(artifacts.values()),
+            "tiles": tiles(list(artifacts.values()), numbers, [claim for claim in claims if claim["paper"] == key]),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
-            "contradictions": contradictions_view(
-                [line for line in lines if owner[line["artifact"]] == key], paper.metrics
-            ),
-            "algorithms": [
-                algorithm_view(name, algorithm, paper.artifacts.values())
-                for name, algorithm in paper.algorithms.items()
-            ],
-        }
-        for key, paper in workload.papers.items()
-    ]
+            "contradictions": contradictions_view(numbers, paper.metrics),
+            "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
+        })  # fmt: skip
     folder = Path(__file__).parent
     environment = Environment(
         loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,

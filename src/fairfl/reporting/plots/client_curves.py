@@ -84,12 +84,12 @@ def mean_and_band(groups: Any, band: str) -> pd.DataFrame:
 
 def curves(axes: Axes, frame: pd.DataFrame, clients: int) -> None:
     """One line with its band per client."""
-    for client, own in frame.groupby("client"):
+    for client, line in frame.groupby("client"):
         color = style.client_color(int(client), clients)
         thin = 1.3 if clients <= 10 else 0.7
-        axes.plot(own["round"], own["mean"], color=color, linewidth=thin)
-        if own["seeds"].max() > 1:
-            axes.fill_between(own["round"], own["low"], own["high"], color=color, alpha=0.18, linewidth=0)
+        axes.plot(line["round"], line["mean"], color=color, linewidth=thin)
+        if line["seeds"].max() > 1:
+            axes.fill_between(line["round"], line["low"], line["high"], color=color, alpha=0.18, linewidth=0)
 
 
 def _label(axes: Axes, row: Row, quantity: str, line: int, column: int, lines: int, log_x: bool) -> None:

@@ -15,7 +15,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Samples
-from fairfl.reporting.plots.separators import line_in_frame
+from fairfl.reporting.plots.separators import frame, line_in_frame
 
 NEEDS = ("data",)
 COLUMNS = ("kind", "setting", "client", "class", "x", "y")
@@ -37,14 +37,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     samples = inputs.plane(setting, config.part)
     clients = int(samples.client.max()) + 1
     count = clients + config.overlay
-    lines = -(-count // PER_LINE)
-    across = min(count, PER_LINE)
-    figure = style.canvas(style.PAGE if across > 2 else style.COLUMN, 0.75 + 1.6 * lines)
-    panels = figure.subplots(lines, across, squeeze=False, sharex=True, sharey=True)
+    figure = style.canvas(style.PAGE if count > 2 else style.COLUMN, 0.75 + 1.6 * -(-count // PER_LINE))
+    panels = style.panels(figure, count, min(count, PER_LINE), sharex=True, sharey=True)
     cells = list(panels.flat)
-    low, high = samples.features.min(axis=0), samples.features.max(axis=0)
-    room = 0.06 * np.maximum(high - low, 1e-9)
-    cells[0].set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    frame(cells[0], samples.features, 0.06)
     records = []
     for client in range(clients):
         records += _client(cells[client], setting, samples, client, clients)
@@ -55,8 +51,6 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             _client(cells[clients], setting, samples, client, clients)
             _separator(cells[clients], setting, config, client, clients)
         cells[clients].set_title("all clients")
-    for axes in cells[count:]:
-        axes.set_visible(False)
     for axes in panels[-1]:
         axes.set_xlabel(config.x_label)
     for axes in panels[:, 0]:
@@ -75,21 +69,20 @@ def _client(axes: Axes, setting: str, samples: Samples, client: int, clients: in
     records = []
     color = style.client_color(client, clients)
     for number, label in enumerate(np.unique(samples.labels)):
-        own = samples.features[(samples.client == client) & (samples.labels == label)]
+        x, y = samples.features[(samples.client == client) & (samples.labels == label)].T
         # Filled against hollow: classes stay apart in print without colour.
         face = color if number % 2 == 0 else "none"
         axes.scatter(
-            own[:, 0], own[:, 1], s=9, marker=style.marker(number), facecolors=face, edgecolors=color, linewidths=0.6,
-            alpha=0.75,
+            x, y, s=9, marker=style.marker(number), facecolors=face, edgecolors=color, linewidths=0.6, alpha=0.75,
         )  # fmt: skip
         common = {"kind": "sample", "setting": setting, "client": client, "class": label}
-        records += [{**common, "x": x, "y": y} for x, y in own.tolist()]
+        records += [{**common, "x": at[0], "y": at[1]} for at in zip(x.tolist(), y.tolist(), strict=True)]
     return records
 
 
 def _separator(axes: Axes, setting: str, config: Config, client: int, clients: int) -> list[dict]:
-    given = config.separators[client] if client < len(config.separators) else []
-    ends = line_in_frame(np.array(given), axes.get_xlim(), axes.get_ylim()) if given else None
+    vector = config.separators[client] if client < len(config.separators) else []
+    ends = line_in_frame(np.array(vector), axes.get_xlim(), axes.get_ylim()) if vector else None
     if ends is None:
         return []
     axes.plot(*ends.T, color=style.client_color(client, clients), linestyle=style.dash(1), linewidth=1.4)

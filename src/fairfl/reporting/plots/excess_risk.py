@@ -66,17 +66,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         )
 
     across = min(2, len(rows))
-    down = -(-len(rows) // across)
     wide = across > 1 or len(agents) > 12
-    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.55 + 2.0 * down)
-    grid = figure.subplots(down, across, squeeze=False, sharey=True)
+    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.55 + 2.0 * -(-len(rows) // across))
+    grid = style.panels(figure, len(rows), across, sharey=True)
     lines = 2 if drawn["model"].notna().any() else 1
     for axes, (row, frame) in zip(grid.flat, panels.items(), strict=False):
         axes.set_title(row.label)
         _bars(axes, frame)
         _below(axes, frame, names, lines)
-    for axes in grid.flat[len(rows) :]:
-        axes.set_visible(False)
     for axes in grid[:, 0]:
         axes.set_ylabel(f"loss ({_unit(inputs, setting, rows)})")
     style.legend_above(figure, _keys(drawn), None if wide else 2)
@@ -119,9 +116,7 @@ def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.D
         for family in ("loss", "excess", "cluster")
     )
     frame = pd.DataFrame({
-        "setting": setting,
-        "algorithm": row.algorithm,
-        "hyperparameters": row.hyperparameters,
+        **row.names(setting),
         "agent": [client + 1 for client in clients],
         "cluster": agents["cluster"].array,
         "model": pd.array([_first(cell) for cell in cluster], dtype="Int64") + 1,
@@ -130,8 +125,8 @@ def _split(inputs: Inputs, setting: str, row: Row, agents: pd.DataFrame) -> pd.D
         "bayes": [_difference(*cells) for cells in zip(loss, excess, strict=True)],
         "excess": [mean_and_std(cell)[0] for cell in excess],
         "seeds": max(cell.seeds for cell in (*loss, *excess)),
-        "excess_reported": _reported(inputs, setting, row, clients),
-    })  # fmt: skip
+        "excess_reported": [inputs.reported_point(setting, row, f"excess_client_{client}") for client in clients],
+    }).astype({"excess_reported": float})  # fmt: skip
     lost = frame["agent"][frame["bayes"].isna()]
     inputs.remark("No finite loss and excess risk, not drawn (×)", [f"{row.label} agent {agent}" for agent in lost])
     if frame["model"].notna().any():
@@ -151,14 +146,6 @@ def _difference(loss: Cell, excess: Cell) -> float:
     if loss.mean is None or excess.mean is None or loss.seeds != excess.seeds:
         return math.nan
     return float(np.mean([value - excess.by_seed[seed] for seed, value in loss.by_seed.items()]))
-
-
-def _reported(inputs: Inputs, setting: str, row: Row, clients: list[int]) -> list[float]:
-    """The paper's excess risks, NaN where it does not say them or they are of another experiment."""
-    if not inputs.comparable(setting):
-        return [math.nan] * len(clients)
-    cells = [inputs.reported(setting, row, f"excess_client_{client}") for client in clients]
-    return [math.nan if cell is None or cell.mean is None else cell.mean for cell in cells]
 
 
 def _say_assignment(inputs: Inputs, row: Row, rand: Cell | None, seed: int) -> None:

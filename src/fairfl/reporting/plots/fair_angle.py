@@ -98,8 +98,7 @@ def _cone(axes: Axes, theta: float, size: float) -> None:
 
 
 def _arrow(axes: Axes, vector: np.ndarray, color: str, label: str) -> None:
-    arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
-    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=arrow, zorder=4)
+    style.arrow(axes, vector, color, 1.6, 9, zorder=4)
     away = 8 * vector / np.linalg.norm(vector)
     axes.annotate(label, tuple(vector), tuple(away), textcoords="offset points", color=color, ha="center", va="center")
 

@@ -37,7 +37,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))
     panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
     drawn = []
     for axes, (setting, name) in zip(panels, names.items(), strict=True):
         for at, row in enumerate(rows):
@@ -57,12 +57,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 def _points(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
     """COLUMNS of a row's clients, seed by seed."""
-    names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
     records = []
     for metric in inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ():
         if cell := inputs.cell(setting, row, metric):
-            point = {**names, "client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
-            records += [{**point, "seed": seed, "value": value} for seed, value in cell.by_seed.items()]
+            point = {"client": int(metric.rpartition("_")[2]), "metric": metric, "unit": cell.unit}
+            records += [{**row.names(setting), **point, "seed": s, "value": v} for s, v in cell.by_seed.items()]
     return pd.DataFrame(records, columns=list(COLUMNS)).sort_values(["seed", "client"])
 
 

@@ -9,9 +9,10 @@ are at hand.
 """
 
 from collections import Counter
-from collections.abc import Hashable
-from typing import Any, Literal
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -31,6 +32,7 @@ COLUMNS = (
     "kind", "setting", "algorithm", "hyperparameters", "metric", "round", "mean", "low", "high", "seeds",
 )  # fmt: skip
 
+Column = TypeVar("Column", bound=Hashable)
 _PAPER: dict[str, Any] = {
     "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
 }  # fmt: skip
@@ -54,10 +56,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     for name in (*config.y_labels, *config.log):
         inputs.axis(name)
     rounds = inputs.rounds
-    found = looks(inputs, inputs.trained(rounds), config.color_by)
-    figure, cells = _panels(inputs, config, len(found) > 6)
-    drawn = pd.concat([_panel(axes, inputs, config, *cell, found) for cell, axes in cells.items()], ignore_index=True)
-    handles = [style.key(label=row.label, **look) for row, look in found.items()]
+    look_of = looks(inputs, inputs.trained(rounds), config.color_by)
+    figure, cells = _panels(inputs, config, len(look_of) > 6)
+    drawn = pd.concat([_panel(axes, inputs, config, *cell, look_of) for cell, axes in cells.items()], ignore_index=True)
+    handles = [style.key(label=row.label, **look) for row, look in look_of.items()]
     if "paper" in set(drawn["kind"]):
         handles.append(style.key(style.GREY, "the paper's", **_PAPER))
     wide = figure.get_figwidth() > style.COLUMN
@@ -73,40 +75,50 @@ def _panels(inputs: Inputs, config: Config, many: bool) -> tuple[Figure, dict[tu
     down, across = (1, len(metrics)) if len(names) == 1 else (len(metrics), len(names))
     figure = style.canvas(style.PAGE if many or across > 1 else style.COLUMN, 1.0 + 1.9 * down)
     grid = figure.subplots(down, across, squeeze=False)
-    cells = [(setting, metric) for metric in metrics for setting in names]
-    panels = dict(zip(cells, grid.flat, strict=True))
-    for (setting, metric), axes in panels.items():
-        if setting == inputs.settings[0]:
-            axes.set_ylabel(config.y_labels.get(metric) or inputs.axis(metric))
+    panels = titled(grid, inputs, names, "round", config.y_labels)
+    for (_, metric), axes in panels.items():
         if metric in config.log:
             style.log_axis(axes)
-    if len(names) > 1:
-        for axes, title in zip(grid[0], names.values(), strict=True):
-            axes.set_title(title)
-    for axes in grid[-1]:
-        axes.set_xlabel("round")
     return figure, panels
 
 
+def titled(
+    grid: np.ndarray, inputs: Inputs, columns: dict[Column, str], x_label: str, y_labels: Mapping[str, str] = {}
+) -> dict[tuple[Column, str], Axes]:
+    """(column, metric) -> panel: a line of the grid for each metric of the artifact; `columns` have titles if several.
+
+    `y_labels` name a metric otherwise.
+    """
+    cells = [(column, metric) for metric in inputs.spec.artifact.columns for column in columns]
+    panels = dict(zip(cells, grid.flat, strict=True))
+    for (column, metric), axes in panels.items():
+        if column == next(iter(columns)):
+            axes.set_ylabel(y_labels.get(metric) or inputs.axis(metric))
+    for axes, title in zip(grid[0], columns.values(), strict=True) if len(columns) > 1 else ():
+        axes.set_title(title)
+    for axes in grid[-1]:
+        axes.set_xlabel(x_label)
+    return panels
+
+
 def _panel(
-    axes: Axes, inputs: Inputs, config: Config, setting: str, metric: str, found: dict[Row, dict[str, Any]]
+    axes: Axes, inputs: Inputs, config: Config, setting: str, metric: str, look_of: dict[Row, dict[str, Any]]
 ) -> pd.DataFrame:
     """Draw one metric of one setting; the lines that it shows, none if no row was run there."""
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
-    rows = {row: look for row, look in found.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
+    rows = {row: look for row, look in look_of.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
     if not rows:
         return pd.DataFrame()
     values = along_training(rounds, metric, inputs.spec.metrics[metric].unit, config.part)
     frames = []
     for row, look in rows.items():
-        names: dict[str, Any] = {"setting": setting, "algorithm": row.algorithm, "metric": metric}
-        names["hyperparameters"] = row.hyperparameters
+        names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values.assign(setting=setting)).groupby("round")["value"], config.band)
         frame = frame.reset_index()
         _curve(axes, frame, look)
         frames.append(frame.assign(kind="ours", **names))
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
-        if inputs.comparable(setting) and len(paper):
+        if len(paper):
             axes.plot(paper["round"], paper["mean"], **look, **_PAPER)
             frames.append(paper.assign(kind="paper", **names))
     drawn = pd.concat(frames, ignore_index=True)
@@ -126,11 +138,12 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
         raise FairflError(f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}")
     if f"loss_{part}" not in rounds:
         raise FairflError(f"options.part: the runs have no evaluation on {part!r}")
-    own, vector, function = METRICS[metric]
+    measured_in, vector, function = METRICS[metric]
     clients = measured(rounds, part)[vector]
     keys = ["algorithm", "hyperparameters", "seed", "round"]
     groups = clients.groupby([rounds.loc[clients.index, key] for key in keys], sort=True)
-    return (groups.agg(lambda values: function(values.to_numpy(float))) * factor(own, unit)).reset_index(name="value")
+    values = groups.agg(lambda group: function(group.to_numpy(float))) * factor(measured_in, unit)
+    return values.reset_index(name="value")
 
 
 def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
@@ -139,7 +152,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     Raises FairflError if no row has the hyper-parameter.
     """
     kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
-    colors: dict[Any, str] = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors: dict[Any, str] = style.algorithm_colors(inputs.spec.algorithms)
     if color_by is not None:
         known = {key for row in inputs.rows for key, _ in row.variant.values}
         if color_by not in known:
@@ -148,11 +161,11 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
         values: list[Hashable] = list(dict.fromkeys(dict(row.variant.values).get(color_by) for row in inputs.rows))
         colors = dict(zip(values, style.graded(len(values)), strict=True))
     seen: Counter[Hashable] = Counter()
-    found = {}
+    look_of = {}
     for row, kind in kinds.items():
-        found[row] = {"color": colors[kind], "linestyle": style.dash(seen[kind])}
+        look_of[row] = {"color": colors[kind], "linestyle": style.dash(seen[kind])}
         seen[kind] += 1
-    return found
+    return look_of
 
 
 def _curve(axes: Axes, frame: pd.DataFrame, look: dict[str, Any]) -> None:

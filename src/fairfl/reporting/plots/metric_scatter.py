@@ -37,18 +37,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, config)
     names = labels(inputs.settings, config.labels)
     across = min(2, len(names))
-    down = -(-len(names) // across)
     wide = across > 1 or len(looks) > 6
-    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * down)
-    panels = figure.subplots(down, across, squeeze=False)
+    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * -(-len(names) // across))
+    panels = style.panels(figure, len(names), across)
     records = []
     for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
         axes.set_title(title)
         axes.margins(0.12)
         for row in inputs.rows_in(setting):
             records += _mark(axes, inputs, config, (setting, title), row, looks)
-    for axes in panels.flat[len(names) :]:
-        axes.set_visible(False)
     for axes in panels.flat[max(0, len(names) - across) : len(names)]:
         axes.set_xlabel(x)
     for axes in panels[:, 0]:
@@ -74,7 +71,7 @@ def _kind(row: Row, config: Config) -> str | Row:
 
 def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
     """Colour by algorithm, shape by algorithm or row."""
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
     rows = {_kind(row, config): row for row in inputs.measured()}
     return {
         kind: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 5}
@@ -87,7 +84,6 @@ def _mark(
 ) -> list[dict[str, Any]]:
     setting, title = panel
     look = looks.get(_kind(row, config), {})
-    names = {"setting": setting, "algorithm": row.algorithm, "hyperparameters": row.hyperparameters}
     records = []
     x, y = (inputs.cell(setting, row, metric) for metric in (config.x, config.y))
     if any(cell and math.isnan(mean_and_std(cell)[0]) for cell in (x, y)):
@@ -99,9 +95,9 @@ def _mark(
             {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
         )
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3)
-        records.append({**names, **mark, "kind": "ours"})
-    x, y = (inputs.reported(setting, row, metric) for metric in (config.x, config.y))
-    if inputs.comparable(setting) and look and x and x.mean is not None and y and y.mean is not None:
-        axes.plot(x.mean, y.mean, **look, **style.HOLLOW, linestyle="none", zorder=2)
-        records.append({**names, "x": x.mean, "y": y.mean, "kind": "paper"})
+        records.append({**row.names(setting), **mark, "kind": "ours"})
+    paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))
+    if look and paper_x is not None and paper_y is not None:
+        axes.plot(paper_x, paper_y, **look, **style.HOLLOW, linestyle="none", zorder=2)
+        records.append({**row.names(setting), "x": paper_x, "y": paper_y, "kind": "paper"})
     return records

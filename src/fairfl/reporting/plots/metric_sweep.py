@@ -20,6 +20,7 @@ from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
+from fairfl.reporting.plots.metric_curves import titled
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -108,22 +109,21 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
     records: list[dict[str, Any]] = []
     for metric in inputs.spec.artifact.columns:
         for (setting, row), x in at.items():
-            names = {"setting": setting, "algorithm": row.algorithm, "metric": metric, "x": x}
-            names["hyperparameters"] = row.hyperparameters
+            names = {**row.names(setting), "metric": metric, "x": x}
             if cell := inputs.cell(setting, row, metric):
                 mean, std = mean_and_std(cell)
                 records.append({**names, "kind": "ours", "mean": mean, "std": std, "seeds": cell.seeds})
                 inputs.remark("Diverged, not drawn", [f"{row.label} ({setting})"] if math.isnan(mean) else [])
-            paper = inputs.reported(setting, row, metric)
-            if inputs.comparable(setting) and row.algorithm in algorithms and paper:
-                records.append({**names, "kind": "paper", "mean": paper.mean})
+            paper = inputs.reported_point(setting, row, metric)
+            if row.algorithm in algorithms and paper is not None:
+                records.append({**names, "kind": "paper", "mean": paper})
     return pd.DataFrame(records, columns=list(COLUMNS))
 
 
 # -- drawing ----------------------------------------------------------------------------------
 def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
     algorithms = dict.fromkeys(row.algorithm for row in rows)
     return {
         name: {"color": colors[name], "marker": style.marker(number), "linestyle": style.dash(number)}
@@ -135,22 +135,12 @@ def _panels(inputs: Inputs, config: Config) -> tuple[Figure, dict[tuple[tuple[st
     """(settings that it shows, metric) -> panel with its titles."""
     metrics, names = inputs.spec.artifact.columns, labels(inputs.settings, config.labels)
     if config.places:
-        down, across, shown = 1, len(metrics), [tuple(names)]
+        down, across, columns = 1, len(metrics), {tuple(names): ""}
     else:
-        down, across, shown = len(metrics), len(names), [(setting,) for setting in names]
+        down, across, columns = len(metrics), len(names), {(setting,): name for setting, name in names.items()}
     figure = style.canvas(style.PAGE if across > 1 else style.COLUMN, 0.8 + 1.6 * down)
     grid = figure.subplots(down, across, squeeze=False, sharex=not config.places)
-    cells = [(settings, metric) for metric in metrics for settings in shown]
-    panels = dict(zip(cells, grid.flat, strict=True))
-    for (settings, metric), axes in panels.items():
-        if settings == shown[0]:
-            axes.set_ylabel(inputs.axis(metric))
-    if not config.places and len(names) > 1:
-        for axes, title in zip(grid[0], names.values(), strict=True):
-            axes.set_title(title)
-    for axes in grid[-1]:
-        axes.set_xlabel(config.x_label or symbol(config.key or ""))
-    return figure, panels
+    return figure, titled(grid, inputs, columns, config.x_label or symbol(config.key or ""))
 
 
 def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:

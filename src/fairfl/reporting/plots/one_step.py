@@ -94,12 +94,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
     toy = _toy(inputs, config, setting)
     runs = {row: model for row in rows if (model := _next(inputs, toy, setting, row)) is not None}
-    paper = {row: model for row in rows if (model := _reported(inputs, setting, row)) is not None}
+    paper = {row: at for row in rows if (at := inputs.reported_point(setting, row, "parameter_0")) is not None}
     models = [toy.start, *toy.local, *runs.values(), *paper.values()]
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
     looks = {
         row: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 4.5}
         for number, row in enumerate(rows)
@@ -107,8 +107,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, [toy.start, *runs.values(), *paper.values()])
-    for width, found in (_RUN, runs), (_PAPER, paper):
-        for row, at in found.items():
+    for width, points in (_RUN, runs), (_PAPER, paper):
+        for row, at in points.items():
             left.plot([at, at], toy.losses(at), zorder=3, **looks[row], **width)
     _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, colors.get("fedeba", _DARK))
     style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 3)
@@ -119,16 +119,15 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 # -- numbers ----------------------------------------------------------------------------------
 def _toy(inputs: Inputs, config: Config, setting: str) -> Toy:
     """Raises FairflError unless the setting has two clients, whose samples are pairs of numbers."""
-    own: Samples = inputs.samples(setting)
-    own = own.only(own.part == TRAIN)
-    clients = np.unique(own.client)
-    if len(clients) != 2 or own.features.shape[1:] != (1,) or own.labels.ndim != 1:
-        shape = "x".join(map(str, own.features.shape[1:]))
+    samples: Samples = inputs.samples(setting)
+    samples = samples.only(samples.part == TRAIN)
+    clients = np.unique(samples.client)
+    if len(clients) != 2 or samples.features.shape[1:] != (1,) or samples.labels.ndim != 1:
+        shape = "x".join(map(str, samples.features.shape[1:]))
         raise FairflError(f"{setting}: needs two clients with one number per sample, has {len(clients)} with {shape}")
-    pairs = own.features[:, 0].astype(float), own.labels.astype(float)
-    return Toy(
-        tuple((pairs[0][own.client == k], pairs[1][own.client == k]) for k in clients), config.start, config.step
-    )
+    a, b = samples.features[:, 0].astype(float), samples.labels.astype(float)
+    pairs = tuple((a[samples.client == k], b[samples.client == k]) for k in clients)
+    return Toy(pairs, config.start, config.step)
 
 
 def _next(inputs: Inputs, toy: Toy, setting: str, row: Row) -> float | None:
@@ -152,12 +151,6 @@ def _tau(row: Row) -> float | None:
     return float(values["tau"]) if row.algorithm == "fedeba" and set(values) == {"tau"} else None
 
 
-def _reported(inputs: Inputs, setting: str, row: Row) -> float | None:
-    """The paper's next model, None if it does not say or it is of another experiment."""
-    cell = inputs.reported(setting, row, "parameter_0")
-    return cell.mean if inputs.comparable(setting) and cell else None
-
-
 def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     """The gap over tau: from a twentieth to fifty times the difference of the weighed losses; the smallest one last."""
     difference = abs(float(np.diff(toy.local_losses)[0]))
@@ -172,21 +165,21 @@ def _sweep(inputs: Inputs, toy: Toy) -> pd.DataFrame:
     near = (at[max(lowest - 1, 0)], at[min(lowest + 1, len(at) - 1)])
     best = minimize_scalar(left, bounds=near, method="bounded", options={"xatol": 1e-9}).x
     tau = np.exp([*at, best])
-    x = np.array([toy.entropy(float(own)) for own in tau])
+    x = np.array([toy.entropy(float(value)) for value in tau])
     kind = ["tau"] * len(at) + ["minimum"]
     return pd.DataFrame({"kind": kind, "algorithm": "fedeba", "tau": tau, "x": x, "gap": toy.gap(x)})
 
 
 def _drawn(toy: Toy, x: np.ndarray, runs: dict[Row, float], paper: dict[Row, float]) -> pd.DataFrame:
     """What the left panel shows: curves, the start, local models and next models."""
-    curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": own}) for k, own in enumerate(toy.losses(x))]
+    curves = [pd.DataFrame({"kind": "curve", "client": k, "x": x, "loss": F}) for k, F in enumerate(toy.losses(x))]
     local = pd.DataFrame({"kind": "local", "client": [0, 1], "x": toy.local, "loss": toy.local_losses})
     marks: list[dict[str, Any]] = [{"kind": "start", "x": toy.start}]
-    for kind, found in (("ours", runs), ("paper", paper)):
-        for row, at in found.items():
+    for kind, points in (("ours", runs), ("paper", paper)):
+        for row, at in points.items():
             names = {"algorithm": row.algorithm, "hyperparameters": row.hyperparameters, "tau": _tau(row)}
             marks.append({"kind": kind, **names, "x": at})
-    return pd.concat([*curves, local, pd.DataFrame(marks).assign(gap=lambda own: toy.gap(own["x"].to_numpy()))])
+    return pd.concat([*curves, local, pd.DataFrame(marks).assign(gap=lambda frame: toy.gap(frame["x"].to_numpy()))])
 
 
 # -- drawing ----------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         ends = unit(averages["equal_say"]) * np.linalg.norm(g, axis=1).min() * 1.6
         axes.plot([0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9)
         for k, vector in enumerate(vectors):
-            _arrow(axes, vector, style.client_color(k, len(g)), 1.2)
-        _arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
+            style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
+        style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
         axes.set_aspect("equal")
         axes.set_axis_off()
     _frame(panels[0], np.concatenate([g, h, [len(g) * averages["projected"]]]))
@@ -99,11 +99,6 @@ def projected(g: np.ndarray, losses: list[float]) -> tuple[np.ndarray, np.ndarra
     return h, step.weights.numpy() @ g
 
 
-def _arrow(axes: Axes, vector: np.ndarray, color: str, width: float) -> None:
-    arrow = {"arrowstyle": "-|>", "color": color, "linewidth": width, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 8}
-    axes.annotate("", xy=tuple(vector), xytext=(0, 0), arrowprops=arrow)
-
-
 def _frame(axes: Axes, points: np.ndarray) -> None:
     """Limits around the points and the origin; arrows do not set them."""
     low, high = np.minimum(points.min(axis=0), 0), np.maximum(points.max(axis=0), 0)
@@ -119,6 +114,6 @@ def _numbers(g: dict[str, np.ndarray], h: dict[str, np.ndarray], averages: dict[
         {"algorithm": way, "metric": "", "vector": name, "x": x, "y": y} for way, name, (x, y) in vectors
     ]
     for way, average in averages.items():
-        cosines = {f"cosine_{name}": float(unit(average) @ unit(own)) for name, own in g.items()}
+        cosines = {f"cosine_{name}": float(unit(average) @ unit(update)) for name, update in g.items()}
         records += [{"algorithm": way, "metric": name, "value": value, "vector": ""} for name, value in cosines.items()]
     return pd.DataFrame(records, columns=list(COLUMNS))

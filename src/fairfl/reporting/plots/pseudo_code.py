@@ -108,21 +108,21 @@ def listing(config: Config) -> pd.DataFrame:
 # -- words and lines of print -----------------------------------------------------------------
 def words(text: str, color: str = _DARK) -> list[Word]:
     """The words of a text, the marks of bold ones taken off. Raises ValueError if matplotlib cannot read a formula."""
-    found: list[Word] = []
+    result: list[Word] = []
     bold = glued = False
     for token in _TOKEN.finditer(text):
         if token["word"]:
-            found.append(_word(token["word"], bold, color, glued))
+            result.append(_word(token["word"], bold, color, glued))
         bold ^= bool(token["bold"])
-        glued = bool(found) and not token["blank"] and (glued or not token["bold"])
-    return found
+        glued = bool(result) and not token["blank"] and (glued or not token["bold"])
+    return result
 
 
-def broken(found: list[Word], left: float, right: float) -> list[Print]:
+def broken(sequence: list[Word], left: float, right: float) -> list[Print]:
     """Words set between two edges, lines after the first further in. Raises ValueError if something is too wide."""
     prints: list[Print] = [[]]
     x = left
-    for unit in _unbroken(found):
+    for unit in _unbroken(sequence):
         width = sum(word.width for word in unit)
         if prints[-1] and x + width > right:
             prints.append([])
@@ -137,10 +137,10 @@ def broken(found: list[Word], left: float, right: float) -> list[Print]:
     return prints
 
 
-def _unbroken(found: list[Word]) -> list[list[Word]]:
+def _unbroken(sequence: list[Word]) -> list[list[Word]]:
     """Words without a blank between them belong together."""
     units: list[list[Word]] = []
-    for word in found:
+    for word in sequence:
         if word.glued:
             units[-1].append(word)
         else:

@@ -32,7 +32,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     samples = inputs.plane(setting)
     rows = inputs.measured(setting)
     clients = int(samples.client.max()) + 1
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
 
     figure = style.canvas(style.PAGE, 2.9)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
@@ -40,7 +40,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     bars = [figure.add_subplot(grid[n, 1]) for n in range(2)]
 
     records = _samples(plane, setting, samples, clients)
-    _frame(plane, samples, config)
+    frame(plane, samples.features, config.margin)
+    plane.set(xlabel=config.x_label, ylabel=config.y_label)
     lines, seeds = _lines(plane, inputs, setting, rows, colors)
     records += lines
     for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
@@ -63,21 +64,21 @@ def _samples(axes: Axes, setting: str, samples: Samples, clients: int) -> list[d
     records = []
     for client in range(clients):
         for number, label in enumerate(np.unique(samples.labels)):
-            own = samples.features[(samples.client == client) & (samples.labels == label)]
+            x, y = samples.features[(samples.client == client) & (samples.labels == label)].T
             axes.scatter(
-                own[:, 0], own[:, 1], s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
+                x, y, s=11, marker=style.marker(number), alpha=0.6, linewidths=0.4, edgecolors="white",
                 color=style.client_color(client, clients),
             )  # fmt: skip
             common = {"panel": "data", "setting": setting, "client": client, "class": label}
-            records += [{**common, "x": x, "y": y} for x, y in own.tolist()]
+            records += [{**common, "x": at[0], "y": at[1]} for at in zip(x.tolist(), y.tolist(), strict=True)]
     return records
 
 
-def _frame(axes: Axes, samples: Samples, config: Config) -> None:
-    low, high = samples.features.min(axis=0), samples.features.max(axis=0)
-    room = config.margin * np.maximum(high - low, 1e-9)
+def frame(axes: Axes, points: np.ndarray, margin: float) -> None:
+    """Limits around points [n, 2], with room around them as a share of their range."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = margin * np.maximum(high - low, 1e-9)
     axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
-    axes.set(xlabel=config.x_label, ylabel=config.y_label)
 
 
 def _lines(
@@ -95,9 +96,7 @@ def _lines(
             inputs.remark("Line outside the frame", [row.label])
             continue
         axes.plot(*ends.T, color=colors[row.algorithm], linestyle=style.dash(number), linewidth=2, zorder=4)
-        common = {"panel": "line", "setting": setting, "algorithm": row.algorithm}
-        common["hyperparameters"] = row.hyperparameters
-        records += [{**common, "x": x, "y": y} for x, y in ends.tolist()]
+        records += [{**row.names(setting), "panel": "line", "x": x, "y": y} for x, y in ends.tolist()]
     return records, seeds
 
 
@@ -136,13 +135,8 @@ def _bars(
             axes.bar(at, mean, width * 0.92, color=colors[row.algorithm], zorder=2)
             if cell.seeds > 1:
                 axes.errorbar(at, mean, std, color="#222222", linewidth=0.8, capsize=1.8, capthick=0.8)
-            records.append(
-                {
-                    "panel": family, "setting": setting, "algorithm": row.algorithm,
-                    "hyperparameters": row.hyperparameters, "client": client, "value": mean, "std": std,
-                    "seeds": cell.seeds,
-                }
-            )  # fmt: skip
+            numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}
+            records.append({**row.names(setting), "panel": family, **numbers})
     axes.set_xticks(range(clients), [f"client {k}" for k in range(clients)])
     axes.grid(axis="x", visible=False)
     axes.axhline(0, color="#333333", linewidth=0.7)

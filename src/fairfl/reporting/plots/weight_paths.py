@@ -40,12 +40,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.trained(rounds)
     samples = inputs.plane(setting)
     clients = int(samples.client.max()) + 1
-    across = 1 if len(rows) == 1 else 2
-    down = -(-len(rows) // across)
-
-    figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * down))
+    across = min(2, len(rows))
+    figure = style.canvas(style.PAGE, max(3.3, 0.6 + 1.2 * -(-len(rows) // across)))
     left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1, 1.05))[0]
-    panels = left.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+    panels = style.panels(left, len(rows), across, sharex=True, sharey=True)
     frames = []
     for axes, row in zip(panels.flat, rows, strict=False):
         frame = over_seeds(row.of(rounds), row, "loss_train", config.band)
@@ -55,8 +53,6 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             axes.set_xscale("symlog", linthresh=1)
             axes.set_xlim(left=0)
         frames.append(frame.assign(panel="loss"))
-    for axes in panels.flat[len(rows) :]:
-        axes.set_visible(False)
     left.supxlabel("round", fontsize=7.5)
     left.supylabel("training loss (nats)", fontsize=7.5)
     left.legend(handles=style.client_keys(clients), loc="outside upper center", ncols=3)
@@ -78,7 +74,7 @@ def _plane(
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
     axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=5.5, colors="#666666")
-    colors = style.algorithm_colors(list(inputs.spec.algorithms))
+    colors = style.algorithm_colors(inputs.spec.algorithms)
     for number, (row, (_, theta)) in enumerate(paths.items()):
         style_of: dict[str, Any] = {"color": colors[row.algorithm], "zorder": 3}
         axes.plot(*theta[:, :2].T, linestyle=style.dash(number), linewidth=1.6, label=row.label, **style_of)
@@ -92,17 +88,13 @@ def _plane(
     axes.figure.legend(handles=handles, loc="outside upper center", ncols=3, columnspacing=1.0)
     axes.set(xlabel=f"$w_1$   (contours: mean client loss, bias {bias:.3g} of {reference.label})", ylabel="$w_2$")
     axes.grid(visible=False)
-    common = {"setting": setting}
     records = [
-        {
-            **common, "panel": "path", "algorithm": row.algorithm, "hyperparameters": row.hyperparameters,
-            "round": int(at), "w1": float(point[0]), "w2": float(point[1]),
-        }
+        {**row.names(setting), "panel": "path", "round": int(at), "w1": float(point[0]), "w2": float(point[1])}
         for row, (when, theta) in paths.items()
         for at, point in zip(when, theta, strict=True)
-    ]  # fmt: skip
+    ]
     return records + [
-        {**common, "panel": "contour", "w1": float(w1), "w2": float(w2), "loss": float(losses[i, j])}
+        {"setting": setting, "panel": "contour", "w1": float(w1), "w2": float(w2), "loss": float(losses[i, j])}
         for i, w1 in enumerate(grid[0])
         for j, w2 in enumerate(grid[1])
     ]

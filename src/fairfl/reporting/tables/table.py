@@ -8,7 +8,7 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -42,6 +42,9 @@ CSV_COLUMNS = (
 USED_COLUMNS = ("artifact", "algorithm", "hyperparameter", "value", "provenance", "note", "artifacts")
 
 
+Cells = list[list[str]]
+
+
 class Config(Strict):
     """Options of a table."""
 
@@ -53,8 +56,8 @@ class Config(Strict):
 def known_rows(spec: ArtifactSpec, rows: list[Row]) -> dict[Row, Known]:
     """How the hyper-parameters of each row are known."""
     return {
-        row: Known(given.provenance, row.algorithm in spec.reconstructed, given.note)
-        for row, given in zip(rows, spec.artifact.rows, strict=True)
+        row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
+        for row, entry in zip(rows, spec.artifact.rows, strict=True)
     }
 
 
@@ -106,6 +109,7 @@ def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
+    inputs.require(spec.artifact.needs)
     artifact, metrics = spec.artifact, spec.metrics
     config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
     names = labels(inputs.settings, config.labels)
@@ -183,14 +187,20 @@ def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table whose content stands in the paper's YAML."""
     header, content = spec.artifact.header, spec.artifact.content
     text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
-    body = [[markdown(c) for c in row] for row in content]
-    md = markdown_table([markdown(c) for c in header], body, len(header))
-    # The last column of such tables holds prose; without a width it would leave the page.
-    longest = max(len(row[-1]) for row in content)
-    layout = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if longest > 50 else "l")
-    rules = set(spec.artifact.rules)
-    tex = latex_table([latex(c) for c in header], [[latex(c) for c in row] for row in content], rules, layout)
-    return text, markdown_page(spec, md, ""), latex_page(spec, tex, "")
+    md, tex = ([[escape(cell) for cell in row] for row in content] for escape in (markdown, latex))
+    prose = max(len(row[-1]) for row in content) > 50
+    return text, *_pages(spec, header, md, tex, set(spec.artifact.rules), prose)
+
+
+def _pages(
+    spec: ArtifactSpec, header: Sequence[str], md: Cells, tex: Cells, rules: set[int], prose: bool, note_text: str = ""
+) -> tuple[str, str]:
+    """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
+    columns = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")
+    return (
+        markdown_page(spec, markdown_table([*map(markdown, header)], md, len(header)), note_text),
+        latex_page(spec, latex_table([*map(latex, header)], tex, rules, columns), note_text),
+    )
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -202,7 +212,6 @@ def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     md = [[markdown(title), markdown(symbol(key)), markdown(", ".join(shown))] for title, key, shown in lines]
     tex = [[latex(title), latex_key(key), latex(", ".join(shown))] for title, key, shown in lines]
     rules = {n for n in range(1, len(lines)) if lines[n][0] != lines[n - 1][0]}
-    note_text = " ".join(legend((used.provenance for used in values), "value"))
-    table = latex_table(list(USED_HEADER), tex, rules, "llp{0.6\\linewidth}")
-    md_text = markdown_table(list(USED_HEADER), md, len(USED_HEADER))
-    return text, markdown_page(spec, md_text, note_text), latex_page(spec, table, note_text)
+    return text, *_pages(
+        spec, USED_HEADER, md, tex, rules, True, " ".join(legend((u.provenance for u in values), "value"))
+    )

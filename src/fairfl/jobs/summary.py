@@ -1,0 +1,54 @@
+"""What comparison, claims and page have in common: they read config.yaml and papers/*.yaml themselves."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.workload import load_workload
+from fairfl.runtime import atomic, job
+from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.validation import from_text
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+class Spec(JobSpec):
+    """What the three depend on beside the results that they read."""
+
+    papers: dict[str, str] = Field(description="fingerprint of each paper")
+    scale: str = Field(description="fingerprint of the scale")
+    config: dict[str, Any] = Field(description="what to run, not how (device, threads, folders)")
+    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+
+
+def config(workload: "Workload") -> dict[str, Any]:
+    """What to run, not how (device, threads, folders)."""
+    what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
+    return workload.config.model_dump(mode="json", include=what)
+
+
+def spec(workload: "Workload") -> dict[str, Any]:
+    """Fingerprints of all papers and of the scale, and the configuration."""
+    return Spec(
+        papers={key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
+        scale=fingerprint(workload.scale.model_dump(mode="json")),
+        config=config(workload),
+    ).model_dump(mode="json")
+
+
+def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str]) -> None:
+    """Run the job: write what `text` makes of the workload and the options --root, --results and --out to --out."""
+    parser = job.parser(rule, spec=False)
+    parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
+    parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
+    parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    args = parser.parse_args(argv)
+    config = from_text(args.config, dict, "--config")
+    with job.run_context(args, args.out):
+        atomic.write_text(args.out, text(load_workload(args.root, config), args))
