@@ -173,14 +173,8 @@ def test_zip_archives(tmp_path, small_files, data, words):
 
 # -- what is checked before anything is read -----------------------------------------------------
 HEADS = [
-    ("gzip", b"", "empty file"),
-    ("gzip", b"<!DOCTYPE html><html>", "a web page (HTML)"),
-    ("gzip", b"plain", "wrong format: starts with 706c6169, not with a gzip header"),
-    ("gzip", gzip.compress(b"x" * 5000)[:-9], "truncated gzip file"),
     ("gzip", b"\x1f\x8b" + b"\xff" * 50, "truncated or damaged gzip file"),
     ("gzip", gzip.compress(BOMB), "gzip file that unpacks to more than"),
-    ("zip", b"\x1f\x8b", "wrong format: starts with 1f8b, not with a zip header"),
-    ("zip", zipped(a=b"x" * 100)[:-10], "truncated or damaged zip file"),
     ("zip", zipped(a=BOMB), "zip file that unpacks to more than"),
     ("torch", b"PK" + b"\0" * 100, "truncated or damaged torch file"),
 ]
@@ -370,25 +364,6 @@ def test_databases(tmp_path, any_checksum, statements, words):
     else:
         refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="tff"), 0), "emnist_all.sqlite.lzma: ", words)
     assert names(tmp_path / "femnist") == [path.name]
-
-
-EXAMPLES = [
-    ({"pixels": np.ones(784), "label": 3}, None),
-    ({"pixels": np.full(784, np.inf), "label": 3}, "a pixel is not within 0..1"),
-    ({"pixels": np.ones(3), "label": 3}, "an image has not 784 numbers"),
-    ({"pixels": np.ones(784), "label": 2**63}, "a label is 9223372036854775808"),
-    ({"pixels": np.ones(784)}, "not stored as a tf.train.Example with 'label'"),
-]
-
-
-@pytest.mark.parametrize(("features", "words"), EXAMPLES, ids=[str(words)[:30] for _, words in EXAMPLES])
-def test_examples(tmp_path, any_checksum, features, words):
-    path = tmp_path / "femnist" / "emnist_all.sqlite.lzma"
-    tff_files.pack(path, {("a", "all_train"): [tff_files.example(**features)]})
-    if words:
-        refused(lambda: femnist.prepare(tmp_path, femnist.Config(form="tff"), 0), words)
-    else:
-        femnist.prepare(tmp_path, femnist.Config(form="tff"), 0)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import tarfile
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pytest
 import torch
 
 from fairfl.data import cifar10, cifar100
-from fairfl.data.formats import archives, cifar_batches
+from fairfl.data.formats import cifar_batches
 from fairfl.jobs.prepare import write
 from fairfl.runtime.errors import DataError, SourceError
 from fairfl.simulation.clients import load_clients
@@ -102,37 +101,6 @@ def test_cifar100_has_fine_labels(small, tmp_path, any_checksum):
     np.testing.assert_array_equal(data.tensors["inputs"][:4].reshape(4, -1), made[0][b"data"])
     assert data.metadata["classes"] == "100"
     assert cifar100.prepare(tmp_path, cifar100.Config(part="test"), 0).tensors["labels"].tolist() == [1, 99, 50, 7]
-
-
-# ---- archives
-
-
-def test_members_are_read_in_place_and_only_if_they_are_files(small, tmp_path):
-    path = tmp_path / "a.tar.xz"
-    with tarfile.open(path, "w:xz") as archive:
-        for name, kind in (("link", tarfile.SYMTYPE), ("folder", tarfile.DIRTYPE), ("pipe", tarfile.FIFOTYPE)):
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = kind, "/etc/hostname"
-            archive.addfile(info)
-        for name in ("./one", "../two", "three"):
-            info = tarfile.TarInfo(name)
-            info.size = 3
-            archive.addfile(info, io.BytesIO(b"abc"))
-    before = sorted(tmp_path.parent.rglob("*"))
-    assert list(archives.members(path, lambda name: name != "three")) == [("one", b"abc"), ("../two", b"abc")]
-    assert sorted(tmp_path.parent.rglob("*")) == before
-
-
-@pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
-def test_damaged_archives(small, tmp_path, mode):
-    path = tmp_path / "a.tar"
-    noise = np.random.default_rng(0).bytes(50_000)
-    small.tar(path, [("a", noise), ("b", noise)], mode)
-    whole = path.read_bytes()
-    for damaged in (b"", b"not a tar file", whole[: len(whole) // 2]):
-        path.write_bytes(damaged)
-        with pytest.raises(DataError, match="a.tar: damaged archive"):
-            list(archives.members(path, lambda name: True))
 
 
 # ---- JPEG form

@@ -1,7 +1,6 @@
 import gzip
 import hashlib
 import io
-import os
 import socket
 import zipfile
 
@@ -100,13 +99,6 @@ def test_links_in_a_mirror(folder, tmp_path):
     (tmp_path / "m" / "d" / "x.gz").symlink_to(tmp_path / "real")
     path = find(remote(), "d", folder, [str(tmp_path / "m")]).path
     assert path.read_bytes() == GOOD and not path.is_symlink()
-
-
-def test_a_pipe_in_a_mirror_is_not_read(folder, tmp_path):
-    (tmp_path / "m" / "d").mkdir(parents=True)
-    os.mkfifo(tmp_path / "m" / "d" / "x.gz")
-    with pytest.raises(SourceError, match="not a regular file"):
-        find(remote(), "d", folder, [str(tmp_path / "m")])
 
 
 # ---- another form

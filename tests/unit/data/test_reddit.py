@@ -5,15 +5,12 @@ import zipfile
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data import reddit, words
-from fairfl.jobs.partition import main
-from fairfl.jobs.prepare import write
 from fairfl.runtime.errors import DataError, SourceError
-from fairfl.simulation.clients import load_clients
+from tests.unit.partition.partition_tables import dealt, loaded
 
 LENGTH = 10
 PARTS = ("train", "val", "test")
@@ -209,20 +206,11 @@ def test_817_users_are_clients_with_the_test_part_of_their_own(small, tmp_path):
     poor = {"5", "400", "819"}
     parts = {name: {user: ["a b", "b a"][: 1 if user in poor else 2] for user in users} for name in ("train", "test")}
     put(small, tmp_path, parts)
-    write(tmp_path / "d.safetensors", reddit.prepare(tmp_path, reddit.Config(vocabulary=2), 0))
-    spec = {
-        "data": {"name": "reddit", "stands_in_for": None},
-        "samples": None,
-        "partition": {"name": "by_client", "choose": "first", "min_samples": 4, "max_samples": None},
-        "partition_seed": None,
-        "label_noise": None,
-        "clients": 817,
-        "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"},
-        "seed": 0,
-    }
-    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
-    main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
-    clients = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"))
+    by_client = {"name": "by_client", "choose": "first", "min_samples": 4, "max_samples": None}
+    split = {"train": 1.0, "validation": 0.0, "test": 0.0, "order": "official"}
+    data = reddit.prepare(tmp_path, reddit.Config(vocabulary=2), 0)
+    dealt(tmp_path, data, clients=817, partition=by_client, split=split)
+    clients = loaded(tmp_path)
     assert clients.count == 817 and clients.classes == 6
     assert {name: set(own.sizes) for name, own in clients.parts.items()} == {
         "train": {2},

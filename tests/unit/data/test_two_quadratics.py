@@ -1,7 +1,5 @@
 """The toy of FedEBA+, figure 1: losses, and the way of one row per client through partition and engine."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -9,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfl.data import two_quadratics
-from fairfl.jobs.partition import main
-from fairfl.jobs.prepare import write
 from fairfl.models import linear_regression
-from fairfl.simulation.clients import load_clients
 from fairfl.simulation.losses import LOSSES
+from tests.unit.partition.partition_tables import dealt, loaded
 
 
 def losses(tensors, x):
@@ -51,20 +47,9 @@ def test_form():
 @pytest.mark.parametrize("order", ["stored", "shuffled"])
 def test_from_data_to_gradients(tmp_path, order):
     """Split train 1, validation 0, test 0: a step of 1/4 from x = 0 takes the clients to 2 and -1."""
-    write(tmp_path / "d.safetensors", two_quadratics.prepare(None, two_quadratics.Config(), 0))
-    spec = {
-        "data": {"name": "two_quadratics", "stands_in_for": None},
-        "samples": None,
-        "partition": {"name": "plain"},
-        "partition_seed": None,
-        "label_noise": None,
-        "clients": 2,
-        "split": {"train": 1.0, "validation": 0.0, "test": 0.0, "order": order},
-        "seed": 0,
-    }
-    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
-    main(["--spec", json.dumps(spec), *paths, "--statistics", str(tmp_path / "s.csv")])
-    clients = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), torch.float64)
+    split = {"train": 1.0, "validation": 0.0, "test": 0.0, "order": order}
+    dealt(tmp_path, two_quadratics.prepare(None, two_quadratics.Config(), 0), clients=2, split=split)
+    clients = loaded(tmp_path, torch.float64)
     assert [clients.parts[part].sizes for part in ("train", "validation", "test")] == [[1, 1], [0, 0], [0, 0]]
     reached = []
     for client in range(2):

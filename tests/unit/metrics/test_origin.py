@@ -11,9 +11,13 @@ from fairfl.metrics.origin import EVALUATING, TIMED, origin, origins, owner
         ("accuracy_mean", "tidy", "variant"),
         ("rounds_to_accuracy70", "tidy", "variant"),
         ("loss_mean_curve", "tidy", "variant"),
+        ("gap_client_k", "tidy", "variant"),
+        ("cluster_client_k", "tidy", "variant"),
         ("learning_rate", "tuned", "algorithm"),
         ("hp_q", "tuned", "algorithm"),
         ("samples_train", "statistics", "setting"),
+        ("num_clients", "statistics", "setting"),
+        ("lambda_bound", "statistics", "setting"),
         ("train_seconds_per_round", "timed", "variant"),
         ("train_seconds_per_model", "timed", "variant"),
         ("inference_seconds", "timed", "variant"),
@@ -28,4 +32,8 @@ def test_origin_and_owner(metric, where, whose) -> None:
 
 def test_the_cost_of_a_metric_is_timed() -> None:
     assert set(EVALUATING) < set(TIMED)
+
+
+def test_origins_name_each_kind_once() -> None:
     assert origins([*TIMED, "config_rounds"]) == ("timed", "setting")
+    assert origins(["hp_q", "accuracy_mean", "hp_beta"]) == ("tuned", "tidy")

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from fairfl.metrics import fairness
-from fairfl.metrics.origin import origin, origins
 from fairfl.metrics.registry import (
     Vectors,
     classified,
@@ -185,18 +184,3 @@ def test_the_bound_on_gifairs_lambda_is_the_one_that_vred_prints():
     # VRed table 5, CIFAR-10: 6e-5 with 50 clients and 24,959 samples; its smallest client has about 73.
     assert lambda_bound([73] + [508] * 49) == pytest.approx(6e-5, rel=0.01)
     assert np.isnan(lambda_bound([7]))
-
-
-@pytest.mark.parametrize(
-    ("metric", "expected"),
-    [("accuracy_mean", "tidy"), ("gap_client_k", "tidy"), ("faa", "tidy"), ("rounds_to_accuracy70", "tidy"),
-     ("accuracy_area", "tidy"), ("assignment_rand", "tidy"), ("cluster_client_k", "tidy"),
-     ("learning_rate", "tuned"), ("hp_q", "tuned"),
-     ("num_clients", "statistics"), ("lambda_bound", "statistics")],
-)  # fmt: skip
-def test_origin(metric, expected):
-    assert origin(metric) == expected
-
-
-def test_origins_name_each_kind_once():
-    assert origins(["hp_q", "accuracy_mean", "hp_beta"]) == ("tuned", "tidy")

@@ -229,12 +229,6 @@ def test_tokens_are_checked(tmp_path):
         trained.check(TOKENS.clamp(max=2))
 
 
-@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
-def test_bert_refuses_data_that_are_no_sequences(shape):
-    with pytest.raises(ValueError, match="bert needs tokens .length., the data have shape"):
-        models.build(SMALL, shape, 2)
-
-
 def test_texts_longer_than_its_positions():
     with pytest.raises(ValueError, match=r"bert reads 6 tokens at most \(model.positions\), the texts have 7"):
         models.build(SMALL, (7,), 2)

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
@@ -105,15 +104,3 @@ def test_local_steps_are_those_of_plain_autograd(choice):
     torch.testing.assert_close(start - trained.delta[0], nn.utils.parameters_to_vector(plain.parameters()).detach())
     torch.testing.assert_close(trained.loss[0], loss.value(small(choice=choice)(tokens), labels).mean().detach())
     torch.testing.assert_close(backend.forward(start, tokens), small(choice=choice)(tokens).detach())
-
-
-@pytest.mark.parametrize("options", [{"embedding": 0}, {"hidden": 0}, {"projection": 0}, {"layers": 0}])
-def test_impossible_configurations_are_refused(options):
-    with pytest.raises(ValidationError, match=next(iter(options))):
-        models.build({"name": "lstm", **options}, (5,), 7)
-
-
-@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
-def test_lstm_refuses_data_that_are_no_sequences(shape):
-    with pytest.raises(ValueError, match="lstm needs tokens .length., the data have shape"):
-        models.build(SMALL, shape, 7)

@@ -191,6 +191,13 @@ def test_models_of_images_refuse_other_data(name, shape):
         models.build({"name": name}, shape, 10)
 
 
+@pytest.mark.parametrize("name", ["lstm", "bert"])
+@pytest.mark.parametrize("shape", [(1, 8, 8), (), (5, 3)])
+def test_models_of_texts_refuse_other_data(name, shape):
+    with pytest.raises(ValueError, match=f"{name} needs tokens .length., the data have shape"):
+        models.build({"name": name}, shape, 7)
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -233,6 +240,15 @@ def test_models_of_images_refuse_other_data(name, shape):
         ("logistic_regression", {"bias": False}),
         ("logistic_regression", {"bias": "none"}),
         ("mlp", {"hiden": [3]}),
+        ("linear_regression", {"init": "ones"}),
+        ("linear_regression", {"start": float("nan")}),
+        ("linear_regression", {"start": "0"}),
+        ("linear_regression", {"bias": "zero"}),
+        ("linear_regression", {"hidden": [3]}),
+        ("lstm", {"embedding": 0}),
+        ("lstm", {"hidden": 0}),
+        ("lstm", {"projection": 0}),
+        ("lstm", {"layers": 0}),
     ],
 )
 def test_impossible_configurations_are_refused(name, options):

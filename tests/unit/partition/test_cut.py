@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from fairfl.partition.cut import cut
 from fairfl.partition.interface import PartitionError, Table
-from tests.unit.partition.partition_tables import rng, table
-
-SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
+from tests.unit.partition.partition_tables import SPLIT, rng, table
 
 
 def parts_of(data, split=SPLIT, seed=0, **changes):

@@ -1,36 +1,20 @@
 """Symmetric label noise: probabilities, which labels it may touch, and how it reaches the engine."""
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data.interface import assemble
-from fairfl.jobs.partition import main
-from fairfl.jobs.prepare import write
 from fairfl.partition.deal import Spec, partition, statistics
 from fairfl.partition.interface import PartitionError
 from fairfl.partition.label_noise import flipped
-from fairfl.simulation.clients import load_clients
-from tests.unit.partition.partition_tables import rng
-
-SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
+from tests.unit.partition.partition_tables import dealt, job, loaded, rng
 
 
 def spec(**changes):
-    base = {
-        "data": {"name": "toy", "stands_in_for": None},
-        "samples": None,
-        "partition": {"name": "plain"},
-        "partition_seed": None,
-        "label_noise": None,
-        "clients": 4,
-        "split": SPLIT,
-        "seed": 0,
-    }
-    return Spec(**base | changes)
+    return Spec(**job(**changes))
 
 
 def noise(ratio, **changes):
@@ -134,14 +118,11 @@ def test_statistics_count_the_labels_that_are_used():
 def test_the_engine_trains_on_noisy_labels_and_measures_on_true_ones(tmp_path, only):
     """Inputs tell the row, so labels can be compared with the true ones."""
     rows = np.arange(200)
-    write(tmp_path / "d.safetensors", assemble("toy", 5, "made", rows[:, None].astype(np.float32), rows % 5))
-    job = noise(0.5).model_dump_json()
-    paths = ["--data", str(tmp_path / "d.safetensors"), "--out", str(tmp_path / "p.parquet")]
-    main(["--spec", job, *paths, "--statistics", str(tmp_path / "s.csv")])
-    dealt = pq.read_table(tmp_path / "p.parquet")
-    assert dealt.column_names == ["row", "client", "part", "label"]
-    noisy = dict(zip(dealt["row"].to_pylist(), dealt["label"].to_pylist(), strict=True))
-    parts = load_clients(tmp_path / "d.safetensors", tmp_path / "p.parquet", torch.device("cpu"), only=only).parts
+    data = assemble("toy", 5, "made", rows[:, None].astype(np.float32), rows % 5)
+    table = dealt(tmp_path, data, label_noise={"ratio": 0.5})
+    assert table.column_names == ["row", "client", "part", "label"]
+    noisy = dict(zip(table["row"].to_pylist(), table["label"].to_pylist(), strict=True))
+    parts = loaded(tmp_path, only=only).parts
     for part in parts.values():
         assert part.labels.dtype == torch.int64
         assert part.labels.tolist() == [noisy[int(row)] for row in part.inputs[:, 0]]

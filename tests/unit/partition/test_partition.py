@@ -9,7 +9,7 @@ from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
 from fairfl.partition.deal import Spec, partition, parts_of, statistics
 from fairfl.partition.interface import Assignment, PartitionError
-from tests.unit.partition.partition_tables import rng, table
+from tests.unit.partition.partition_tables import SPLIT, job, rng, table
 
 
 def disjoint(rows, total=None):
@@ -280,20 +280,8 @@ def test_more_shards_than_samples():
         label_shards.assign(table(np.zeros(19, int)), 10, label_shards.Config(shards_per_client=2), rng())
 
 
-SPLIT = {"train": 0.6, "validation": 0.2, "test": 0.2, "order": "shuffled"}
-
-
 def spec(**changes):
-    base = {
-        "data": {"name": "x", "stands_in_for": None},
-        "samples": None,
-        "clients": 4,
-        "partition": {"name": "dirichlet_by_class", "alpha": 0.5},
-        "partition_seed": None,
-        "split": SPLIT,
-        "seed": 0,
-    }
-    return Spec(**base | changes)
+    return Spec(**job(**{"partition": {"name": "dirichlet_by_class", "alpha": 0.5}} | changes))
 
 
 def tensors(count=300):

@@ -3,19 +3,16 @@
 import json
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairfl.data.interface import assemble
-from fairfl.jobs.partition import main
-from fairfl.jobs.prepare import write
 from fairfl.partition import rotation_clusters
 from fairfl.partition.interface import PartitionError, Table
 from fairfl.partition.rotation_clusters import Config, angle_counts, assign
-from tests.unit.partition.partition_tables import rng
+from tests.unit.partition.partition_tables import dealt, rng
 
 FOCUS = {"angles": [0, 90, 180], "clients": [7, 2, 1]}
 
@@ -102,22 +99,8 @@ def test_clusters_must_add_up_to_the_clients():
 
 
 def test_the_partition_keeps_turns_and_clusters(tmp_path):
-    write(
-        tmp_path / "data.safetensors", assemble("toy", 3, "made", np.zeros((60, 1, 4, 4), np.uint8), np.arange(60) % 3)
-    )
-    spec = {
-        "data": {"name": "toy", "stands_in_for": None},
-        "samples": None,
-        "partition": {"name": "rotation_clusters", "angles": [0, 270], "clients": [2, 1], "mixture": 1.0},
-        "partition_seed": None,
-        "clients": 3,
-        "split": {"train": 0.8, "validation": 0.0, "test": 0.2, "order": "shuffled"},
-        "seed": 0,
-    }
-    out = tmp_path / "dealt.parquet"
-    arguments = ["--spec", json.dumps(spec), "--data", str(tmp_path / "data.safetensors"), "--out", str(out)]
-    main([*arguments, "--statistics", str(tmp_path / "dealt.csv")])
-    dealt = pq.read_table(out)
-    assert json.loads(dealt.schema.metadata[b"clusters"]) == [0, 0, 1]
-    expected = np.where(dealt["client"].to_numpy() == 2, 3, 0)
-    assert np.array_equal(dealt["turn"].to_numpy(), expected)
+    data = assemble("toy", 3, "made", np.zeros((60, 1, 4, 4), np.uint8), np.arange(60) % 3)
+    rotated = {"name": "rotation_clusters", "angles": [0, 270], "clients": [2, 1], "mixture": 1.0}
+    table = dealt(tmp_path, data, clients=3, partition=rotated)
+    assert json.loads(table.schema.metadata[b"clusters"]) == [0, 0, 1]
+    assert np.array_equal(table["turn"].to_numpy(), np.where(table["client"].to_numpy() == 2, 3, 0))
