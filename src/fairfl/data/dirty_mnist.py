@@ -24,29 +24,25 @@ from fairfl.runtime.errors import DataError
 
 CLASSES = 10
 PER_SEED = False
-_PARTS = ("train", "test", "all")
 _TRAIN_ROWS = 60_000
 _MEAN, _STD = 0.1307, 0.3081
 _NOISE_SEED = 0
 _CHUNK_ROWS = 8192
 _BASE = "https://github.com/BlackHC/ddu_dirty_mnist/releases/download/data-v1.0.0/"
-_WHY = "upstream publishes md5 only"
-_SAMPLES = RemoteFile(
-    "amnist_samples.pt",
-    (_BASE + "amnist_samples.pt",),
-    md5="4f7865093b1d28e34019847fab917722",
-    magic="torch",
-    why_no_sha256=_WHY,
-    folder="dirty_mnist",
-    max_bytes=512 * 2**20,
-)
-_LABELS = RemoteFile(
-    "amnist_labels.pt",
-    (_BASE + "amnist_labels.pt",),
-    md5="3bfc055a9f91a76d8d493e8b898c3c95",
-    magic="torch",
-    why_no_sha256=_WHY,
-    folder="dirty_mnist",
+_SAMPLES, _LABELS = (
+    RemoteFile(
+        name,
+        (_BASE + name,),
+        md5=md5,
+        magic="torch",
+        why_no_sha256="upstream publishes md5 only",
+        folder="dirty_mnist",
+        max_bytes=512 * 2**20,
+    )
+    for name, md5 in (
+        ("amnist_samples.pt", "4f7865093b1d28e34019847fab917722"),
+        ("amnist_labels.pt", "3bfc055a9f91a76d8d493e8b898c3c95"),
+    )
 )
 
 

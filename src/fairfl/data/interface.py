@@ -101,12 +101,10 @@ class Dataset(Protocol):
     """What every module ``fairfl.data.<name>`` has.
 
     Attributes:
-        CLASSES: number of classes with default options (metadata has the number in use); 0 for a regression.
         PER_SEED: True where the data themselves are drawn anew for each run seed.
         Config: the options, each with a default.
     """
 
-    CLASSES: int
     PER_SEED: bool
     Config: type[BaseModel]
 

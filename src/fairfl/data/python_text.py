@@ -45,7 +45,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
 }
 """Modules and packages of each topic, in all versions of Python from 3.11 on."""
 
-CLASSES = 504
 PER_SEED = False
 
 _NAME = "python_text"

@@ -26,7 +26,6 @@ from fairfl.runtime import plain
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.json_text import from_json
 
-CLASSES = 10_000
 PER_SEED = False
 
 _NAME = "reddit"

@@ -21,7 +21,6 @@ from fairfl.experiments.base import Strict
 
 DOMAINS = ("restaurant", "film")
 
-CLASSES = reviews.CLASSES
 PER_SEED = False
 
 _NAME = "sentiment"

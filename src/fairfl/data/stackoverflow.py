@@ -23,7 +23,6 @@ from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import DataError
 
-CLASSES = 10_004
 PER_SEED = False
 
 _NAME = "stackoverflow"
@@ -91,9 +90,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
             x, y = words.encode(_sentences(database, user), tokens, options.length, options.count_pad)
             if len(x) != count:
                 raise DataError(f"{_DATABASE.name}: user {user} has {len(x)} sentences; expected {count}")
-            rows = _order(number, count, options.order)
-            inputs.append(x[rows])
-            labels.append(y[rows])
+            drawn = np.random.default_rng([0, number]).integers(count, size=count)
+            inputs.append(x[drawn] if options.order == "drawn" else x)
+            labels.append(y[drawn] if options.order == "drawn" else y)
     source = (
         f"Stack Overflow by user (TensorFlow Federated), training split: {len(users)} of the first {options.users} "
         f"users, with more than {options.min_samples} and fewer than {options.max_samples} sentences"
@@ -134,10 +133,3 @@ def _sentences(database: sqlite3.Connection, user: str) -> Iterator[list[str]]:
     """Words of each sentence of a user, in stored order."""
     for example in tff.examples(database, "train", user):
         yield tff.text(example, "tokens").decode("utf-8", "replace").split()
-
-
-def _order(user: int, count: int, order: str) -> np.ndarray:
-    """Rows of a user, [count]."""
-    if order == "stored":
-        return np.arange(count)
-    return np.random.default_rng([0, user]).integers(count, size=count)

@@ -28,7 +28,6 @@ from fairfl.data.reviews import Reviews, Tokens
 from fairfl.experiments.base import Strict
 from fairfl.runtime.errors import SourceError
 
-CLASSES = reviews.CLASSES
 PER_SEED = False
 
 _NAME = "yelp_imdb"

@@ -101,7 +101,7 @@ def test_python_text_form(text):
     assert len(sizes) == 10 and sizes.min() >= 150 and sizes.max() == 200
     assert tensors["inputs"].shape == tensors["labels"].shape == (sizes.sum(), 10)
     assert (np.diff(tensors["client"]) >= 0).all()
-    assert text.metadata["classes"] == "504" == str(python_text.CLASSES)
+    assert text.metadata["classes"] == "504"
     assert text.metadata["source"].startswith("stand-in for texts of many writers")
     assert f"Python {platform.python_version()}," in text.metadata["source"]
     assert python_text.files(python_text.Config()) == ()
