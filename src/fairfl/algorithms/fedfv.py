@@ -64,7 +64,7 @@ def mitigate_internal_conflicts(g: Span, PO: list[int], keep: list[int]) -> Tens
     h = g.vectors()
     for j in PO:
         if g.products[j, j] >= ZERO:
-            conflict = g.products_with(h, j).clamp(max=0)  # h_i . g_j if it is negative
+            conflict = (h @ g.products[j]).clamp(max=0)  # h_i . g_j if it is negative
             conflict[[j, *keep]] = 0
             h[:, j] -= conflict / g.products[j, j]
     return h
@@ -73,7 +73,7 @@ def mitigate_internal_conflicts(g: Span, PO: list[int], keep: list[int]) -> Tens
 def mitigate_external_conflicts(G: Tensor, g: Span, ages: list[list[int]]) -> Tensor:
     """Algorithm 3: the next G, [n]. `ages`: positions in the span of the absent clients' g_k, oldest age first."""
     for absent in ages:
-        product = g.products_of(G)[absent].clamp(max=0)  # G . g_k if it is negative
+        product = (g.products @ G)[absent].clamp(max=0)  # G . g_k if it is negative
         c = torch.zeros_like(G)
         c[absent] = (product < 0).to(G.dtype)
         if g.square(c) >= ZERO:

@@ -12,8 +12,9 @@ from fairfl.simulation.modifiers import Modifiers
 # Fields of Reports that hold one number per client, [m] or [M, m].
 NUMBERS = ("loss_received", "accuracy_received", "loss_after", "accuracy_after", "val_received", "val_best")
 
-# Fields of Reports that hold one row per client, [m, ...].
-ROWS = ("gradient", "correct_received", "correct_after", "steps")
+# Fields of Reports that hold one row per client, [m, ...]; one vector or several per client, [..., m, *].
+ROWS = ("clients", "samples", "gradient", "correct_received", "correct_after", "steps")
+MODELS = ("delta", "start", "buffers")
 
 
 def server_step(x: Tensor, parameters: int, aggregate: Aggregate, reports: Reports, modifiers: Modifiers) -> Tensor:
@@ -88,13 +89,7 @@ def drop_diverged(reports: Reports) -> Reports:
         good = good & reports.gradient.abs().amax(-1).lt(float("inf"))
     if bool(good.all()):
         return reports
-    return replace(
-        reports,
-        clients=reports.clients[good],
-        samples=reports.samples[good],
-        delta=reports.delta[..., good, :],
-        start=None if reports.start is None else reports.start[..., good, :],
-        buffers=None if reports.buffers is None else reports.buffers[..., good, :],
-        **{name: value[..., good] for name, value in numbers.items()},
-        **{name: value[good] for name in ROWS if (value := getattr(reports, name)) is not None},
-    )
+    kept = {name: value[..., good] for name, value in numbers.items()}
+    kept |= {name: value[good] for name in ROWS if (value := getattr(reports, name)) is not None}
+    kept |= {name: value[..., good, :] for name in MODELS if (value := getattr(reports, name)) is not None}
+    return replace(reports, **kept)

@@ -104,10 +104,6 @@ def _softmax_cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tenso
     return _cross_entropy_of_targets(outputs.softmax(1), targets)
 
 
-def _softmax_probabilities(outputs: Tensor) -> Tensor:
-    return outputs.softmax(-1).softmax(-1)
-
-
 def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
     """Mean cross-entropy over the positions of a sentence that are not padding, outputs [n, T, C], labels [n, T].
 
@@ -156,10 +152,6 @@ def _squared_error_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
     return (outputs - targets).square().squeeze(1)
 
 
-def _outputs(outputs: Tensor) -> Tensor:
-    return outputs
-
-
 LOSSES: dict[str, Loss] = {
     "cross_entropy": ClosedForm(_cross_entropy, _one_hot, _cross_entropy_gradient, _cross_entropy_of_targets),
     "softmax_cross_entropy": ClosedForm(
@@ -167,7 +159,7 @@ LOSSES: dict[str, Loss] = {
         _one_hot,
         _softmax_cross_entropy_gradient,
         _softmax_cross_entropy_of_targets,
-        mixed=_softmax_probabilities,
+        mixed=lambda outputs: outputs.softmax(-1).softmax(-1),
     ),
     "logistic": ClosedForm(_logistic, _single, _logistic_gradient, _logistic_of_targets, mixed=_both_probabilities),
     "next_word": Loss(_next_word),
@@ -176,7 +168,7 @@ LOSSES: dict[str, Loss] = {
         _single,
         _squared_error_gradient,
         _squared_error_of_targets,
-        mixed=_outputs,
+        mixed=lambda outputs: outputs,
         of_mixture=_squared_error,
     ),
 }

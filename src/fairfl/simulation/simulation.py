@@ -282,15 +282,12 @@ class Simulation:
             values["fair_angle_share"] = float(self.state["aligned"]) / rounds
         if self.result.x.numel() == 1:
             values["parameter_0"] = float(self.result.x)
-        if self.algorithm.uses_plain_sgd() and (epsilon := self.epsilon()) is not None:
-            values["epsilon"] = epsilon
-        return values
-
-    def epsilon(self) -> float | None:
-        """Of differential privacy, if a modifier answers for it."""
         sizes, share = self.train_part.sizes, self.spec.clients_per_round / self.clients.count
         batches, steps = map(self.local.batch, sizes), map(self.local.steps, sizes)
-        return self.modifiers.epsilon(self.needs, Schedule(share, self.spec.rounds, sizes, [*batches], [*steps]))
+        schedule = Schedule(share, rounds, sizes, [*batches], [*steps])
+        if self.algorithm.uses_plain_sgd() and (epsilon := self.modifiers.epsilon(self.needs, schedule)) is not None:
+            values["epsilon"] = epsilon
+        return values
 
     def latest(self) -> str:
         """The newest metrics of the last part in words, for the log."""

@@ -39,16 +39,6 @@ def pooled(part: Part) -> Part:
     return Part(part.inputs, part.labels, part.counts.sum().view(1))
 
 
-def recipe(spec: SurrogateSpec, clients: int) -> LocalTraining:
-    """Training between two measurements. A batch is the setting's, or that of all `clients` together."""
-    size = spec.batch_size
-    if size is not None and spec.surrogate.batch_size == "pooled":
-        size *= clients
-    # The pooled client is number 0 in every job: its own branch of the seed tree keeps the clusters' batches apart.
-    seed = seed_of(spec.seed, "surrogate", spec.cluster)
-    return LocalTraining(spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay)
-
-
 class Pooled:
     """Central training on the data of a cluster's clients, from the model that federated training starts from.
 
@@ -64,7 +54,13 @@ class Pooled:
         together = replace(clients, parts={name: pooled(part) for name, part in clients.parts.items()}, clusters=None)
         self.backend, self.x = make_backend(spec, together, backend, chosen)
         self.loss, self.device = LOSSES[spec.loss], chosen
-        self.local = recipe(spec, clients.count)
+        size = spec.batch_size
+        if size is not None and spec.surrogate.batch_size == "pooled":
+            size *= clients.count
+        # The pooled client is number 0 in every job: its own branch of the seed tree keeps the clusters' batches apart.
+        seed = seed_of(spec.seed, "surrogate", spec.cluster)
+        # Between two measurements.
+        self.local = LocalTraining(spec.surrogate.every, size, seed, spec.optimizer, spec.weight_decay)
         self.rate = torch.tensor([spec.learning_rate], dtype=torch.float64)
         self.epoch = 0
         self.curve: list[tuple[int, float]] = []  # epoch, pooled test loss

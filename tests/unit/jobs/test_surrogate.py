@@ -162,9 +162,11 @@ def test_another_number_of_clusters_is_refused():
     [(20, "setting", 20, 15), (20, "pooled", 60, 5), (None, "setting", None, 1), (None, "pooled", None, 1)],
 )
 def test_a_batch_is_the_settings_or_makes_an_epoch_as_long_as_a_clients(batch, choice, size, steps):
-    recipe = surrogate.recipe(spec_of(batch=choice, every=1, batch_size=batch), clients=3)
-    assert recipe.batch_size == size and recipe.steps(300) == steps
-    client = replace(recipe, batch_size=batch)
+    local = surrogate.Pooled(
+        spec_of(batch=choice, every=1, batch_size=batch), image_clients([100] * 3, classes=2), CPU
+    ).local
+    assert local.batch_size == size and local.steps(300) == steps
+    client = replace(local, batch_size=batch)
     assert choice == "setting" or client.steps(100) == steps
 
 

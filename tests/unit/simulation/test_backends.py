@@ -306,10 +306,8 @@ def test_dropout_draws_the_same_masks_in_both_backends(batch_size, local_term):
     ]
     model = nn.Sequential(*layers).double()
     part = clients.parts["train"]
-    stacked, sequential = (
-        Stacked(model, LOSSES["cross_entropy"], part),
-        Sequential(model, LOSSES["cross_entropy"], part),
-    )
+    loss = LOSSES["cross_entropy"]
+    stacked, sequential = Stacked(copy.deepcopy(model), loss, part), Sequential(model, loss, part)
     x = sequential.flat.clone()
     before = torch.random.get_rng_state()
     twice = work(x, [0, 1, 2, 0, 1, 2], start=torch.stack([x, x, x, -x, -x, -x]), **local_term)

@@ -122,12 +122,6 @@ def sweep(order: Iterable[int], rows: Rows, precisions: Rows, assignments: Assig
     return assignments
 
 
-def combine(rows: Rows, precisions: Rows, assignments: Assignments, prior: Prior) -> Array:
-    """The estimates G / S of the global neurons, [N, D]."""
-    neurons = totals(rows, precisions, assignments, prior)
-    return neurons.G / neurons.S
-
-
 def match(
     rows: Rows, precisions: Rows, prior: Prior, sweeps: int, draw: np.random.Generator
 ) -> tuple[list[Indices], Array]:
@@ -143,4 +137,5 @@ def match(
     by_width = sorted(range(len(rows)), key=lambda j: -len(rows[j]))
     for order in (by_width, *(draw.permutation(len(rows)).tolist() for _ in range(sweeps))):
         assignments = sweep(order, rows, precisions, assignments, prior)
-    return [assignments[j] for j in range(len(rows))], combine(rows, precisions, assignments, prior)
+    neurons = totals(rows, precisions, assignments, prior)
+    return [assignments[j] for j in range(len(rows))], neurons.G / neurons.S

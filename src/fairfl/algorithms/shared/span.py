@@ -42,14 +42,6 @@ class Span:
         extended[: len(combination)] = combination
         return extended
 
-    def products_with(self, combinations: Tensor, j: int) -> Tensor:
-        """u . v_j of combinations u [count, n], [count]."""
-        return combinations @ self.products[j]
-
-    def products_of(self, combination: Tensor) -> Tensor:
-        """v_j . u of one combination u [n] and every v_j, [n]."""
-        return self.products @ combination
-
     def square(self, combination: Tensor) -> Tensor:
         """||u||^2 of a combination u [n], []."""
         return combination @ self.products @ combination

@@ -38,6 +38,13 @@ def _buffers(like: Tensor, models: int, units: int, outputs: bool = False) -> Ca
     return cache(lambda n: like.new_empty(models, *((units, n) if outputs else (n, units))))
 
 
+def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
+    """Copies of tensors, in the `kept` ones if there are any: they stay where a captured graph finds them."""
+    kept = kept or [tensor.new_empty(tensor.shape) for tensor in tensors]
+    torch._foreach_copy_(kept, tensors)
+    return kept
+
+
 class Linear:
     """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out], if there is b; products in `product` precision."""
 
@@ -144,7 +151,8 @@ class Dropout:
 
     def __init__(self, p: float) -> None:
         self.p = p
-        self.draws: Sequence[tuple[torch.Generator, int]] = ()  # generator and batch size of each model
+        # Generator and number of samples of each model in the batch that comes next.
+        self.draws: Sequence[tuple[torch.Generator, int]] = ()
 
     def forward(self, value: Tensor) -> Tensor:
         self.mask = torch.zeros_like(value)
@@ -200,16 +208,11 @@ class ModelStack:
         self.start: list[Tensor] = []  # of the round, by parameter
         self.state = [*self.parameters, *self.z]  # what a step changes
 
-    def draw_from(self, draws: Sequence[tuple[torch.Generator, int]]) -> None:
-        """Generator and number of samples of each model in the batch that comes next."""
-        for dropout in self.dropouts:
-            dropout.draws = draws
-
     def _places(self, flat: Tensor) -> list[list[Tensor]]:
         """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`."""
         sizes = [[shape[1] * shape[2] for shape in layer.shapes] for layer in self.dense]
         pieces = iter(flat.split([size for layer in sizes for size in layer], dim=1))
-        return [[next(pieces).view(shape) for shape in layer.shapes] for layer in self.dense]
+        return [[next(pieces).view(-1, *shape[1:]) for shape in layer.shapes] for layer in self.dense]
 
     def borrow(self, flat: Tensor, out: Tensor) -> None:
         """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
@@ -228,16 +231,10 @@ class ModelStack:
             torch._foreach_copy_(self.z, self.start)
         if anchors is not None:
             for layer, places in zip(self.dense, self._places(anchors), strict=True):
-                # The anchors stay where a captured graph finds them.
-                layer.anchors = layer.anchors or [torch.empty_like(parameter) for parameter in layer.parameters]
-                torch._foreach_copy_(layer.anchors, places)
+                layer.anchors = _copied(places, layer.anchors)
         if direction is not None:
-            shared = direction.expand(len(flat), -1)
-            for layer, places in zip(self.dense, self._places(shared), strict=True):
-                layer.directions = layer.directions or [
-                    torch.empty_like(parameter[:1]) for parameter in layer.parameters
-                ]
-                torch._foreach_copy_(layer.directions, [place[:1] for place in places])
+            for layer, places in zip(self.dense, self._places(direction.unsqueeze(0)), strict=True):
+                layer.directions = _copied(places, layer.directions)
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""

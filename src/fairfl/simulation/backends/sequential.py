@@ -4,7 +4,7 @@ Steps are by autograd, or by hand for plain chains of convolutions (fairfl.simul
 """
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +43,13 @@ def channels_last(inputs: Tensor) -> Tensor:
     return torch.empty_like(inputs, memory_format=torch.channels_last).copy_(inputs)
 
 
+class Buffer(NamedTuple):
+    """Numbers laid out as the parameters y, [P], and views of them in the shape of each parameter."""
+
+    flat: Tensor
+    views: list[Tensor]
+
+
 class Sequential:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
@@ -53,7 +60,7 @@ class Sequential:
         self.flat = flatten(model)
         self.parameters = bind(model, self.flat)
         self.y = self.flat[: count(model)]  # without running statistics
-        self.anchor = torch.empty_like(self.y)
+        self.anchor = self._buffer()
         self.normalised = self.y.numel() < self.flat.numel()
         self.frozen = self.frozen_size = 0  # parameter tensors, and numbers in them, that steps do not change
         self.product = self.flat.dtype if product is None else product
@@ -78,50 +85,30 @@ class Sequential:
             return None
         return conv_kernels.ManualStep(self.model, self.loss, moved) if conv_kernels.supports(self.model) else None
 
+    def _buffer(self) -> Buffer:
+        flat = torch.zeros_like(self.y)
+        return Buffer(flat, [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters])
+
     # -- with momentum only: z of Work -----------------------------------------------------------
     @cached_property
-    def z(self) -> Tensor:
-        """z, laid out as y."""
-        return torch.empty_like(self.y)
-
-    @cached_property
-    def z_views(self) -> list[Tensor]:
-        """z of each parameter, views of `z`."""
-        return self._views(self.z)
+    def z(self) -> Buffer:
+        return self._buffer()
 
     @cached_property
     def manual_step_of_z(self) -> conv_kernels.ManualStep | None:
         """A step on y that changes z."""
-        return self._by_hand(self.z_views)
+        return self._by_hand(self.z.views)
 
     # -- with AdamW only ---------------------------------------------------------------------------
     @cached_property
-    def moments(self) -> tuple[Tensor, Tensor]:
-        """Means of the gradients and of their squares, both laid out as y."""
-        return torch.zeros_like(self.y), torch.zeros_like(self.y)
+    def moments(self) -> tuple[Buffer, Buffer]:
+        """Means of the gradients and of their squares."""
+        return self._buffer(), self._buffer()
 
     @cached_property
-    def moment_views(self) -> tuple[list[Tensor], list[Tensor]]:
-        return self._views(self.moments[0]), self._views(self.moments[1])
-
-    @cached_property
-    def direction_step(self) -> Tensor:
-        """What a direction that all clients share adds to each step, [P]."""
-        return torch.empty_like(self.y)
-
-    @cached_property
-    def direction_step_views(self) -> list[Tensor]:
-        """`direction_step` of each parameter."""
-        return self._views(self.direction_step)
-
-    @cached_property
-    def anchors(self) -> list[Tensor]:
-        """Anchor of each parameter."""
-        return self._views(self.anchor)
-
-    def _views(self, flat: Tensor) -> list[Tensor]:
-        """Views of `flat` [P] in the shapes of the parameters."""
-        return [flat.as_strided(p.shape, p.stride(), p.storage_offset()) for p in self.parameters]
+    def direction_step(self) -> Buffer:
+        """What a direction that all clients share adds to each step."""
+        return self._buffer()
 
     def outputs(self, inputs: Tensor) -> Tensor:
         """Outputs of the model as it stands; products in the precision that was asked for."""
@@ -145,11 +132,8 @@ class Sequential:
             self.slope, (self.frozen, self.objective, self.privacy) = work.slope, constants
             self.frozen_size = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
             self.steps.clear()
-        for wanted, what in (
-            (work.momentum, "momentum"),
-            (work.force, "a force"),
-            (local.privacy, "private gradients"),
-        ):
+        for_sgd = {"momentum": work.momentum, "a force": work.force, "private gradients": local.privacy}
+        for what, wanted in for_sgd.items():
             if wanted and local.optimizer != "sgd":
                 raise ValueError(f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have")
         self.model.train()
@@ -176,19 +160,19 @@ class Sequential:
         self.flat.copy_(work.start[place])
         prox = averaging = adam = away = None
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
-            self.z.copy_(self.y)
+            self.z.flat.copy_(self.y)
             averaging = self.flat.new_tensor(1 - work.momentum)
             rate /= 1 - work.momentum
         if local.optimizer == "adamw":
             for moment in self.moments:
-                moment.zero_()
+                moment.flat.zero_()
         scale = rate if local.optimizer == "sgd" else 1.0
         if work.prox is not None and work.anchor is not None and work.prox[place]:
-            self.anchor.copy_(work.anchor[place, : self.y.numel()])
+            self.anchor.flat.copy_(work.anchor[place, : self.y.numel()])
             prox = self.flat.new_tensor(scale * float(work.prox[place]))
         direction = work.direction if work.mix > 0 else None
         if direction is not None:
-            torch.mul(direction, scale * work.mix, out=self.direction_step)
+            torch.mul(direction, scale * work.mix, out=self.direction_step.flat)
         decay = rate * local.weight_decay if local.optimizer == "sgd" else 0.0
         first, steps = None, 0
         for epoch in range(local.passes if samples else 0):
@@ -202,7 +186,9 @@ class Sequential:
                     continue  # one sample has no variance
                 steps += 1
                 if local.optimizer == "adamw":
-                    adam = self.flat.new_tensor(_adam_factors(rate, local.weight_decay, steps))
+                    # Step size with the correction of the first moment, that of the second, what is left of y.
+                    corrections = rate / (1 - BETAS[0] ** steps), (1 - BETAS[1] ** steps) ** -0.5
+                    adam = self.flat.new_tensor([*corrections, 1 - rate * local.weight_decay])
                 weight = self.flat.new_tensor(scale * (1 - work.mix) / len(y))
                 measured = losses and first is None
                 if decay or work.force:  # both are of y before the step
@@ -211,7 +197,7 @@ class Sequential:
                         away += rate * work.force(self.y, place)
                     away[: self.frozen_size] = 0
                 if away is not None and averaging is not None:
-                    self.z.sub_(away)
+                    self.z.flat.sub_(away)
                 kind = (prox is not None, averaging is not None, measured, adam is not None, direction is not None)
                 step = self._captured_step(len(y), *kind)
                 step(x, y, targets, weight, prox, averaging, adam)
@@ -237,15 +223,11 @@ class Sequential:
         if key not in self.steps:
             while len(self.steps) >= KEPT_STEPS:
                 self.steps.pop(next(iter(self.steps)))
-            state = [self.flat, *([self.z] if momentum else []), *(self.moments if adamw else [])]
+            buffers = [*([self.z] if momentum else []), *(self.moments if adamw else [])]
+            state = [self.flat, *(buffer.flat for buffer in buffers)]
             graph = not (self.objective or self.privacy)  # they draw numbers
             self.steps[key] = CudaGraph(partial(_step, self, measured, direction), state, self.flat.device, graph)
         return self.steps[key]
-
-
-def _adam_factors(rate: float, weight_decay: float, step: int) -> list[float]:
-    """Step size with the correction of the first moment, correction of the second, and what is left of a parameter."""
-    return [rate / (1 - BETAS[0] ** step), (1 - BETAS[1] ** step) ** -0.5, 1 - rate * weight_decay]
 
 
 def _step(
@@ -274,16 +256,16 @@ def _step(
     else:
         gradients = _gradients(backend, inputs, labels, weight)
         if direction and adam is not None:
-            torch._foreach_add_(gradients, backend.direction_step_views[backend.frozen :])
+            torch._foreach_add_(gradients, backend.direction_step.views[backend.frozen :])
         if adam is None:
             _descend(backend, gradients, prox, averaging)
         else:
             _adamw(backend, gradients, prox, adam)
     if direction and adam is None:
-        moved = backend.y if averaging is None else backend.z
-        moved[backend.frozen_size :].sub_(backend.direction_step[backend.frozen_size :])
+        moved = backend.y if averaging is None else backend.z.flat
+        moved[backend.frozen_size :].sub_(backend.direction_step.flat[backend.frozen_size :])
     if averaging is not None:
-        backend.y.lerp_(backend.z, averaging)
+        backend.y.lerp_(backend.z.flat, averaging)
 
 
 def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor) -> list[Tensor]:
@@ -324,12 +306,12 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
 
 def _descend(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, averaging: Tensor | None) -> None:
     """The step of y or, with momentum, of z."""
-    y, anchor = backend.y[backend.frozen_size :], backend.anchor[backend.frozen_size :]
+    y, anchor = backend.y[backend.frozen_size :], backend.anchor.flat[backend.frozen_size :]
     if prox is not None and averaging is None:
         y.lerp_(anchor, prox)
     elif prox is not None:
-        backend.z[backend.frozen_size :].addcmul_(anchor - y, prox)
-    moved = backend.parameters if averaging is None else backend.z_views
+        backend.z.flat[backend.frozen_size :].addcmul_(anchor - y, prox)
+    moved = backend.parameters if averaging is None else backend.z.views
     torch._foreach_sub_(moved[backend.frozen :], gradients)
 
 
@@ -337,9 +319,9 @@ def _adamw(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, ad
     """Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, algorithm 2."""
     rate, correction, left = adam
     y = backend.parameters[backend.frozen :]
-    mean, square = (views[backend.frozen :] for views in backend.moment_views)
+    mean, square = (moment.views[backend.frozen :] for moment in backend.moments)
     if prox is not None:
-        away = torch._foreach_sub(y, backend.anchors[backend.frozen :])
+        away = torch._foreach_sub(y, backend.anchor.views[backend.frozen :])
         torch._foreach_mul_(away, prox)
         gradients = list(torch._foreach_add(gradients, away))
     torch._foreach_lerp_(mean, gradients, 1 - BETAS[0])

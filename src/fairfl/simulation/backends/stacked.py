@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from fairfl.simulation.backends.dense_kernels import ModelStack
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
 from fairfl.simulation.backends.stacked_block import Block, Shape
 from fairfl.simulation.clients import Part
+from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import ClosedForm
 
 # Bytes of parameters that a block may have on a CPU. A few models stay in the caches between forward and backward:
@@ -36,23 +36,16 @@ class Stacked:
         self.model, self.loss, self.part = model, loss, part
         self.product = product or part.inputs.dtype
         self.kind = part.inputs.device.type
-        self.size = sum(p.numel() for p in model.parameters())
+        self.flat = flatten(model)
+        bind(model, self.flat)
+        self.size = len(self.flat)
         self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
         self.blocks: dict[Shape, Block] = {}
 
+    @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
-        value, start = inputs.flatten(1), 0
-        for layer in self.model:
-            if isinstance(layer, nn.Linear):
-                rows, columns = layer.weight.shape
-                stop = start + rows * columns
-                end = stop if layer.bias is None else stop + rows
-                bias = None if layer.bias is None else x[stop:end]
-                value = F.linear(value, x[start:stop].view(rows, columns), bias)
-                start = end
-            elif isinstance(layer, nn.ReLU):
-                value = value.clamp_min_(0)
-        return value
+        self.flat.copy_(x)
+        return self.model.eval()(inputs)
 
     def _frozen_layers(self, tensors: int) -> int:
         """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""

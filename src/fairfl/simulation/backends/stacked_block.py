@@ -74,9 +74,9 @@ class Block:
     ) -> None:
         for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
             window = slice(first, first + self.shape.batch)
-            if self.stack.dropouts:
+            for dropout in self.stack.dropouts:
                 real = [min(max(n - first, 0), self.shape.batch) for n in self.counts]
-                self.stack.draw_from(list(zip(self.generators, real, strict=True)))
+                dropout.draws = list(zip(self.generators, real, strict=True))
             self.stack.step(
                 inputs[:, window],
                 targets[..., window],
