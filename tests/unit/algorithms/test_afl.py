@@ -11,7 +11,7 @@ from fairfl.algorithms import afl
 from fairfl.algorithms.interface import Federation
 from fairfl.algorithms.shared.simplex import project_on_simplex
 from tests.unit.algorithms.reweighting import vector
-from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, step
+from tests.unit.algorithms.toy import SAMPLES, X, close, reports, step
 
 
 def test_projection_examples():
@@ -87,10 +87,6 @@ def test_repeated_rounds_keep_lambda_in_the_simplex():
 
 def test_huge_step_puts_all_weight_on_the_largest_loss():
     close(step("afl", eta_lambda=1e6)[1], [0.0, 0.0, 1.0])
-
-
-def test_a_constant_on_all_losses_changes_nothing():
-    close(step("afl", reports(losses=F + 7.0))[1], step("afl")[1], 1e-12)
 
 
 # -- the mean of the iterates -------------------------------------------------------------------------------

@@ -260,18 +260,3 @@ def test_in_the_engine_batch_normalisation_follows_the_data_of_the_client(monkey
     close(own[:, P:], first[P:] - trained.delta[:, P:], 1e-12)
     assert not torch.equal(own[0, P:], own[1, P:])
     assert not torch.equal(own[0, :P], first[:P] - trained.delta[0, :P]), "the trained parameters are thrown away"
-
-
-def test_in_the_engine_absent_clients_keep_their_model():
-    run = simulation("cgsv", {"Gamma": 0.5}, clients_per_round=2)
-    (absent,) = set(range(3)) - set(run.select_clients())
-    before = run.state["w"].clone()
-    run.run_round()
-    changed = (run.state["w"] != before).any(1)
-    assert changed.tolist() == [k != absent for k in range(3)]
-
-
-def test_in_the_engine_a_large_beta_keeps_all_models_equal():
-    run = simulation("cgsv", {"Gamma": 0.5, "beta": 1e7}, batch_size=3)
-    run.run()
-    close(run.state["w"], run.x.expand(3, -1), 1e-12)

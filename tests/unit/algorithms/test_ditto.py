@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairfl.algorithms import ditto, fedavg
+from fairfl.algorithms import ditto
 from fairfl.algorithms.interface import Federation, Received, Reports
 from fairfl.runtime.errors import FairflError
 from tests.unit.algorithms.quadratics import Run
@@ -71,19 +71,6 @@ def test_clients_that_are_not_drawn_keep_their_model():
     assert torch.equal(state["v"][0], FIRST)
     assert not torch.equal(state["v"][1], FIRST)
     close(x, CENTRES[1] + 0.8**4 * (FIRST - CENTRES[1]))  # one client: plain SGD
-
-
-@pytest.mark.parametrize("weighting", ["size", "uniform"])
-def test_the_global_model_is_fedavg(weighting):
-    n, delta = vector(10, 30), torch.randn(2, 2, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    known = {"clients": torch.arange(2), "samples": n, "learning_rate": ETA}
-    config = ditto.Config(report="personal", weighting=weighting)
-    state = ditto.Ditto(config).init_state(Federation(n, delta[0, 0]))
-    both = ditto.Ditto(config).aggregate(state, Reports(**known, delta=delta, start=delta))[0].weights
-    alone = fedavg.FedAvg(fedavg.Config(weighting=weighting)).aggregate({}, Reports(**known, delta=delta[0]))[0].weights
-    assert torch.equal(both, torch.stack([alone, torch.zeros_like(alone)]))
-    config = ditto.Config(report="global", weighting=weighting)
-    assert torch.equal(ditto.Ditto(config).aggregate({}, Reports(**known, delta=delta[0]))[0].weights, alone)
 
 
 def test_a_global_report_trains_no_personal_models():

@@ -9,7 +9,6 @@ from scipy.stats import entropy
 
 from fairfl.algorithms import feddisco
 from fairfl.algorithms.interface import Federation
-from fairfl.runtime.errors import FairflError
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import X, close, reports
 
@@ -118,12 +117,3 @@ def test_promises(counts, metric, a, b):
     d = feddisco.discrepancies(counts, torch.full((3,), 1 / 3, dtype=torch.float64), metric)
     on_target = d < 1e-12
     assert (w[on_target] >= closer[on_target] - 1e-9).all(), "who is on the target gains"
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"), [(None, "a regression has none"), (torch.zeros(2, 0), "a regression has none"),
-                            (torch.ones(2, 3), "6 are to be predicted in 5 samples")],
-)  # fmt: skip
-def test_samples_without_a_class_are_refused(labels, message):
-    with pytest.raises(FairflError, match=f"feddisco: loss: .*{message}"):
-        feddisco.FedDisco(feddisco.Config()).init_state(Federation(vector(2, 3), labels=labels))

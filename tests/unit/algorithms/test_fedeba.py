@@ -12,7 +12,7 @@ from fairfl.algorithms import fedeba
 from fairfl.algorithms.shared import entropy
 from fairfl.runtime.errors import OptionError
 from tests.unit.algorithms.reweighting import CLIENTS, columns, vector, weights
-from tests.unit.algorithms.toy import SAMPLES, F, X, close, reports, start, step
+from tests.unit.algorithms.toy import SAMPLES, F, close, reports, start, step
 
 # At x, where the losses that a client does not go by are others.
 BEFORE, AFTER = replace(reports(), loss_after=-F), replace(reports(), loss_received=-F)
@@ -73,12 +73,6 @@ def test_low_temperature_follows_the_largest_loss():
     close(weights("fedeba", tied, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.5, 0.0], 1e-12)
     huge = vector(1e305, 1.0, 1e305)
     close(weights("fedeba", huge, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.0, 0.5], 1e-12)
-
-
-def test_one_client_alone_has_weight_one():
-    x, w, _ = step("fedeba", reports(ids=(1,)))
-    assert w.tolist() == [1.0]
-    close(x, X - reports(ids=(1,)).delta[0], 1e-12)
 
 
 # -- properties --------------------------------------------------------------------------------------------

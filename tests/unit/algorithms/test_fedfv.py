@@ -227,53 +227,29 @@ def test_random_order_is_drawn_by_the_rounds_seed():
 
 
 # -- former rounds -------------------------------------------------------------------------------------------
-EAST, WEST, NORTH = ([[1.0, 0.0]], [[-1.0, 1.0]], [[0.0, 1.0]])
+EAST, WEST, NORTH, SOUTH_WEST = [1.0, 0.0], [-1.0, 1.0], [0.0, 1.0], [-1.0, -1.0]
+# G = EAST on the normal plane of WEST is (1/2, 1/2); this is it at length 1.
+TURNED = [0.5**0.5, 0.5**0.5]
+# What is remembered, tau, {round: {client: update}} of which the last round is EAST of client 0, its step
+MEMORY = [
+    ("an absent client is no longer harmed", 1, {0: {1: WEST}, 1: {0: EAST}}, TURNED),
+    ("nothing external before round tau", 2, {0: {1: WEST}, 1: {0: EAST}}, EAST),
+    ("from round tau on", 2, {0: {1: WEST}, 1: {0: EAST}, 2: {0: EAST}}, TURNED),
+    ("rounds older than tau are forgotten", 1, {0: {1: WEST}, 1: {0: EAST}, 2: {0: EAST}}, EAST),
+    ("present clients are no targets", 1, {0: {0: WEST}, 1: {0: EAST}}, EAST),
+    ("only the latest update of a client counts", 2, {0: {1: WEST}, 1: {1: NORTH}, 2: {0: EAST}}, EAST),
+    ("an update without conflict is no target", 1, {0: {1: NORTH}, 1: {0: EAST}}, EAST),
+    # Their sum (-2, 0) takes all of it.
+    ("conflicting updates of a round are one target", 1, {0: {1: WEST, 2: SOUTH_WEST}, 1: {0: EAST}}, [0.0, 0.0]),
+    # Round 3 is missing, so its place still holds round 1, which is three rounds old in round 4.
+    ("a round that nobody survived leaves nothing", 2, {1: {1: WEST}, 2: {0: EAST}, 4: {0: EAST}}, EAST),
+]
 
 
-def one(update, client, t):
-    return report(torch.tensor(update, dtype=torch.float64), ids=(client,), t=t)
-
-
-def last_step(*rounds, **hyperparameters):
-    return run(*rounds, **{"alpha": 1.0, "clients_per_round": 2} | hyperparameters)[0]
-
-
-def test_an_absent_client_is_no_longer_harmed():
-    """G = (1, 0) on the normal plane of (-1, 1): (1/2, 1/2), at length 1."""
-    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), tau=1), [0.5**0.5, 0.5**0.5])
-
-
-def test_nothing_external_before_round_tau():
-    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), tau=2), EAST[0])
-    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), one(EAST, 0, 2), tau=2), [0.5**0.5, 0.5**0.5])
-
-
-def test_rounds_older_than_tau_are_forgotten():
-    close(last_step(one(WEST, 1, 0), one(EAST, 0, 1), one(EAST, 0, 2), tau=1), EAST[0])
-
-
-def test_present_clients_are_no_targets():
-    close(last_step(one(WEST, 0, 0), one(EAST, 0, 1), tau=1), EAST[0])
-
-
-def test_only_the_latest_update_of_a_client_counts():
-    """Client 1 conflicted in round 0 and not in round 1."""
-    close(last_step(one(WEST, 1, 0), one(NORTH, 1, 1), one(EAST, 0, 2), tau=2), EAST[0])
-
-
-def test_an_update_without_conflict_is_no_target():
-    close(last_step(one(NORTH, 1, 0), one(EAST, 0, 1), tau=1), EAST[0])
-
-
-def test_conflicting_updates_of_a_round_are_one_target():
-    """(-1, 1) and (-1, -1) conflict with (1, 0); their sum (-2, 0) takes all of it."""
-    both = report(torch.tensor([[-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64), ids=(1, 2), t=0)
-    close(last_step(both, one(EAST, 0, 1), tau=1), [0.0, 0.0])
-
-
-def test_a_round_that_nobody_survived_leaves_nothing_behind():
-    """tau = 2. Round 3 is missing, so its place still holds round 1, which is three rounds old in round 4."""
-    close(last_step(one(WEST, 1, 1), one(EAST, 0, 2), one(EAST, 0, 4), tau=2), EAST[0])
+@pytest.mark.parametrize(("what", "tau", "rounds", "expected"), MEMORY, ids=[case[0] for case in MEMORY])
+def test_what_is_remembered(what, tau, rounds, expected):
+    sent = [report(torch.tensor([*u.values()], dtype=torch.float64), ids=tuple(u), t=t) for t, u in rounds.items()]
+    close(run(*sent, alpha=1.0, clients_per_round=2, tau=tau)[0], expected)
 
 
 def test_the_state_has_a_fixed_shape_and_is_bounded():

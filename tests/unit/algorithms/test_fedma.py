@@ -9,7 +9,6 @@ import torch
 from fairfl.algorithms import fedma
 from fairfl.algorithms.shared import wide_mlp
 from fairfl.algorithms.shared.matching import Prior, match
-from fairfl.runtime.errors import FairflError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
@@ -267,9 +266,3 @@ def test_retraining_for_no_epoch_is_matching_alone():
     last = wide_mlp.layers(before, run.state["wide"].tolist())[-1][1]
     shares = wide_mlp.class_shares(run.state["labels"], otherwise=1 / 3)
     close(wide_mlp.layers(run.x, run.state["wide"].tolist())[-1][1], (shares * last).sum(0), 1e-12)
-
-
-def test_other_models_are_refused_before_the_run():
-    spec = spec_of(algorithm="fedma", hyperparameters={})
-    with pytest.raises(FairflError, match="fedma: model: .* logistic_regression is none"):
-        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))

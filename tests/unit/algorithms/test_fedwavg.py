@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fairfl.algorithms import fedwavg
 from fairfl.algorithms.interface import Federation
-from fairfl.runtime.errors import FairflError
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import SAMPLES, X, close, reports
 from tests.unit.simulation.federations import simulation
@@ -111,15 +110,6 @@ def test_forgettable_against_the_history_of_each_sample(rounds, mode):
         s.append(sum(("1" not in path) or ("10" in path) for path in ("".join(map(str, c.tolist())) for c in own.T)))
     expected = vector(*s) + (1 if mode == "count" else n)
     close(w, expected / expected.sum(), 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"), [(None, "a regression has none"), (torch.zeros(2, 0), "a regression has none"),
-                            (torch.ones(2, 3), "6 are to be predicted in 5 samples")],
-)  # fmt: skip
-def test_samples_without_a_class_are_refused(labels, message):
-    with pytest.raises(FairflError, match=f"fedwavg: loss: .*{message}"):
-        fedwavg.FedWAvg(fedwavg.Config()).init_state(Federation(vector(2, 3), labels=labels))
 
 
 def test_in_the_engine():

@@ -209,14 +209,6 @@ def test_the_engine_measures_the_models_of_the_start_of_the_round(backend, batch
         close(run.state["logpi"][k].exp(), torch.softmax(-torch.stack(losses), dim=0), 1e-12)
 
 
-def test_in_the_engine_absent_clients_keep_their_memberships():
-    run = simulation("focus", {"M": 2}, clients_per_round=1)
-    (sampled,) = run.select_clients()
-    run.run_round()
-    changed = (run.state["logpi"] - torch.tensor(0.5, dtype=torch.float64).log()).abs().amax(1) > 1e-12
-    assert changed.tolist() == [k == sampled for k in range(3)]
-
-
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
 def test_in_the_engine_everybody_predicts_with_the_mixture_under_partial_participation(backend):
     """FedEBA+ runs focus with 10 of 100 clients: some are never drawn, all are evaluated."""

@@ -1,11 +1,17 @@
-"""Hyper-parameters of all algorithms: values that are refused, and the measurements that the others need."""
+"""Hyper-parameters of all algorithms: values and data that are refused, and the measurements that they need."""
 
 import pytest
+import torch
 from pydantic import ValidationError
 
 from fairfl import algorithms
+from fairfl.algorithms.interface import Federation
+from fairfl.runtime.errors import FairflError, OptionError
+from fairfl.simulation.simulation import Simulation
 from tests.unit.registered import FEDERATING, REQUIRED
+from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
+MLP = {"name": "mlp", "hidden": [4]}
 NAN, INFINITY = float("nan"), float("inf")
 REFUSED = {
     "afl": [{"report": "mean"}, {"eta_lambda": -0.1}, {"order": "both"}],
@@ -80,6 +86,35 @@ def test_impossible_values_are_refused(name, bad):
 def test_only_what_is_used_is_measured(name, given, needed):
     algorithm = algorithms.create(name, given)
     assert set(algorithm.required_measurements()) == needed <= set(algorithm.measurements)
+
+
+@pytest.mark.parametrize("name", ["feddisco", "fedwavg"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (None, "a regression has none"),
+        (torch.zeros(2, 0), "a regression has none"),
+        (torch.ones(2, 3), "6 are to be predicted in 5 samples"),
+    ],
+)
+def test_samples_without_a_class_are_refused(name, labels, message):
+    with pytest.raises(FairflError, match=f"{name}: loss: .*{message}"):
+        algorithms.create(name, {}).init_state(Federation(torch.tensor([2.0, 3.0]), labels=labels))
+
+
+@pytest.mark.parametrize("name", ["fedma", "pfnm"])
+@pytest.mark.parametrize(
+    ("message", "given", "changes"),
+    [
+        ("model: .* mlp with ReLU, logistic_regression is none", {}, {}),
+        ("max_width: 3 .* at least 4", {"max_width": 3}, {"model": MLP}),
+        ("loss: .* one output for each class, not 1 for 2", {}, {"model": MLP, "loss": "logistic"}),
+    ],
+)
+def test_what_cannot_be_matched_is_refused_before_the_run(name, message, given, changes):
+    spec = spec_of(algorithm=name, hyperparameters=given, **changes)
+    with pytest.raises((FairflError, OptionError), match=f"{name}: {message}"):
+        Simulation(spec, image_clients([4, 6, 9], classes=2 if "loss" in changes else 3), None, CPU)
 
 
 def test_what_could_not_be_read_in_full_is_marked_as_reconstructed():

@@ -43,6 +43,7 @@ BOTH = SMALL | FEW
 ENGINE = [
     ("ditto", {"lambda": 3.0, "report": "personal"}, "fedavg", SIZE, 1e-12, [BOTH]),
     ("ditto", {"lambda": 3.0, "report": "global"}, "fedavg", SIZE, 1e-12, [BOTH]),
+    ("ditto", {"report": "personal", "weighting": "uniform"}, "fedavg", UNIFORM, 1e-12, [BOTH]),
     ("fedavg_hardcluster", {"M": 1}, "fedavg", SIZE, 1e-12, [ALONE, SMALL, FEW]),
     ("feddisco", {"a": 0.0, "b": 0.0}, "fedavg", SIZE, 0, [FEW]),
     ("fedeba", {"tau": 1e12, "prior": "uniform"}, "fedavg", UNIFORM, 1e-9, [SMALL]),

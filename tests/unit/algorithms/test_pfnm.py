@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fairfl.algorithms import pfnm
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import (
     EXAMPLE,
@@ -176,15 +175,3 @@ def test_in_the_engine_clients_train_alone_and_the_matched_net_is_evaluated(back
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
-
-
-def test_what_cannot_be_matched_is_refused_before_the_run():
-    spec = spec_of(algorithm="pfnm", hyperparameters={})
-    with pytest.raises(FairflError, match="pfnm: model: .* mlp with ReLU, logistic_regression is none"):
-        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
-    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="pfnm", hyperparameters={"max_width": 3})
-    with pytest.raises(OptionError, match="pfnm: max_width: 3 .* at least 4"):
-        Simulation(spec, image_clients([4, 6, 9]), None, torch.device("cpu"))
-    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="pfnm", hyperparameters={}, loss="logistic")
-    with pytest.raises(FairflError, match="pfnm: loss: .* one output for each class, not 1 for 2"):
-        Simulation(spec, image_clients([4, 6, 9], classes=2), None, torch.device("cpu"))

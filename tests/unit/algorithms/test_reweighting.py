@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, weights
-from tests.unit.algorithms.toy import SAMPLES, G, close, step
+from tests.unit.algorithms.toy import SAMPLES, G, close, reports, step
 
 P = SAMPLES / SAMPLES.sum()
 # (algorithm, hyper-parameters, weights, x), from the specification
@@ -50,6 +50,11 @@ def test_example(name, given, w, x):
     found, weights, _ = step(name, **given)
     close(weights, w)
     close(found, x)
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fedprox", "fedsgd", "propfair"])
+def test_sizes_are_those_of_the_clients_of_the_round(name):
+    close(step(name, reports(ids=(0, 1)))[1], [1 / 3, 2 / 3])
 
 
 @pytest.mark.parametrize("name", PROMISES)

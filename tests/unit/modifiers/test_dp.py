@@ -20,7 +20,8 @@ from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import generator
 from fairfl.simulation.simulation import Simulation
-from tests.unit.modifiers.updates import SAMPLES, D, close, reports, tensor
+from tests.unit.algorithms.toy import SAMPLES, close
+from tests.unit.modifiers.updates import D, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
 VECTORS = st.lists(st.floats(-100, 100), min_size=1, max_size=6)

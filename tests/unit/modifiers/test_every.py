@@ -12,7 +12,8 @@ from fairfl.algorithms.interface import Aggregate
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.plugins import names
 from fairfl.runtime.validation import SpecError
-from tests.unit.modifiers.updates import D, close, federation, reports, tensor
+from tests.unit.algorithms.toy import close
+from tests.unit.modifiers.updates import D, federation, reports, tensor
 
 REQUIRED = {"dp": {"sigma": 1.0}}
 HOOKS = ("resolve", "init_state", "objective", "privacy", "modify_received", "modify_reports", "modify_sum")

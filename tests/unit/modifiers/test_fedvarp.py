@@ -9,7 +9,8 @@ from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import fedvarp
 from fairfl.runtime.errors import OptionError
 from fairfl.simulation.simulation import Simulation
-from tests.unit.modifiers.updates import SAMPLES, D, X, close, federation, reports, summed, tensor
+from tests.unit.algorithms.toy import SAMPLES, X, close
+from tests.unit.modifiers.updates import D, federation, reports, summed, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])

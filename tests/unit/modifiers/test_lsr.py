@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from fairfl.modifiers import lsr
 from fairfl.simulation.simulation import Simulation
-from tests.unit.modifiers.updates import close, tensor
+from tests.unit.algorithms.toy import close
+from tests.unit.modifiers.updates import tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
 SHAPE = (2, 8, 8)

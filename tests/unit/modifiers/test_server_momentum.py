@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import server_momentum
 from fairfl.simulation.simulation import Simulation
-from tests.unit.modifiers.updates import X, close, federation, reports, tensor
+from tests.unit.algorithms.toy import X, close
+from tests.unit.modifiers.updates import federation, reports, tensor
 from tests.unit.simulation.federations import image_clients, spec_of
 
 

@@ -3,10 +3,9 @@
 import torch
 
 from fairfl.algorithms.interface import Aggregate, Federation, Reports
+from tests.unit.algorithms.toy import ETA, SAMPLES, G, X
 
-X = torch.tensor([1.0, -2.0], dtype=torch.float64)
-SAMPLES = torch.tensor([100.0, 200.0, 100.0], dtype=torch.float64)
-D = torch.tensor([[0.2, 0.0], [-0.1, 0.3], [0.4, -0.2]], dtype=torch.float64)
+D = ETA * G
 
 
 def tensor(*values):
@@ -27,12 +26,3 @@ def summed(modifier, state, report, weights, extra=0.0):
     report = modifier.modify_reports(state, report)
     G = weights @ report.delta + extra
     return modifier.modify_sum(state, G, Aggregate(weights=weights), report)
-
-
-def close(actual, expected, tolerance=1e-6) -> None:
-    torch.testing.assert_close(
-        torch.as_tensor(actual, dtype=torch.float64),
-        torch.as_tensor(expected, dtype=torch.float64),
-        rtol=0,
-        atol=tolerance,
-    )

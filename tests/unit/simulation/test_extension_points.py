@@ -1,6 +1,6 @@
 """What an algorithm may ask of the engine, on small algorithms that exist only here.
 
-Proximal terms (FedProx), several models on the server (clustered), a personal model per client (Ditto), momentum and
+Several models on the server (clustered), a model of its own per client, several exchanges in a round, momentum and
 slopes of local steps, losses and accuracies before and after training. The same engine loop runs them all; none has a
 case of its own in it.
 """
@@ -50,31 +50,6 @@ def uniform(self, state: State, reports: Reports):
 
 
 BOTH = pytest.mark.parametrize("backend", ["stacked", "sequential"])
-
-
-# -- FedProx: y <- y - eta (grad F_k(y) + mu (y - x)) ------------------------------------------------------
-def fedprox(mu):
-    return lambda self, state, received: Plan(prox=mu)
-
-
-@BOTH
-def test_prox_of_zero_is_fedavg_and_a_strong_one_holds_clients_back(monkeypatch, backend):
-    plain = simulation("fedavg", NOTHING, backend=backend).run().x
-    moved = {}
-    for mu in (0.0, 1.0, 9.0):
-        register(monkeypatch, "toy", configure_clients=fedprox(mu))
-        run = simulation("toy", backend=backend, batch_size=2)
-        start = run.x
-        run.run_round()
-        moved[mu] = (run.x - start).norm()
-    assert moved[0.0] > moved[1.0] > moved[9.0]
-    register(monkeypatch, "toy", configure_clients=fedprox(0.0))
-    close(simulation("toy", backend=backend).run().x, plain)
-
-
-def test_prox_does_not_change_the_first_local_step(monkeypatch):
-    register(monkeypatch, "toy", configure_clients=fedprox(3.0))
-    close(simulation("toy", local_epochs=1).run().x, simulation("fedavg", NOTHING, local_epochs=1).run().x)
 
 
 # -- several models on the server (clustered federated learning) --------------------------------------------
@@ -134,88 +109,14 @@ def test_losses_have_one_row_per_model(monkeypatch):
         close(run.losses("train", [0, 1, 2]), received.loss_received[c])
 
 
-def test_one_cluster_is_fedavg(monkeypatch):
-    everyone = torch.ones(3, 1, dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(1, everyone))
-    plain, one = simulation("fedavg", NOTHING).run(), simulation("toy").run()
-    close(one.x, plain.x.unsqueeze(0))
-    for row, other in zip(plain.history, one.history, strict=True):
-        close(row["loss_test"], other["loss_test"])
-        assert torch.equal(row["accuracy_test"], other["accuracy_test"])
+# -- a personal model per client ----------------------------------------------------------------------------
 
 
-def test_a_mixture_is_evaluated_by_mixed_probabilities(monkeypatch):
-    membership = torch.tensor([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(2, membership))
-    run = simulation("toy")
-    measured = run.evaluate("test")
-    for k in range(3):
-        inputs, labels = run.clients.parts["test"].of(k)
-        p = sum(membership[k, c] * run.backend.forward(run.x[c], inputs).softmax(-1) for c in range(2))
-        close(measured.loss[k], -p.gather(1, labels[:, None]).log().mean())
-        assert measured.hits[k].sum() == (p.argmax(1) == labels).sum()
+PERSONAL = {"report": "personal", "lambda": 0.5}
 
 
-# -- a personal model per client (Ditto) --------------------------------------------------------------------
-def ditto(strength):
-    """v_k <- v_k - eta (grad F_k(v_k) + lambda (v_k - x)) beside plain FedAvg."""
-
-    def init(self, federation: Federation):
-        return {"v": federation.x.expand(federation.clients, -1).clone()}
-
-    def plan(self, state, received: Received):
-        own = state["v"][received.clients]
-        start = torch.stack([received.x.expand_as(own), own])
-        return Plan(start=start, prox=torch.tensor([0.0, strength]))
-
-    def aggregate(self, state, reports: Reports):
-        m = reports.samples.numel()
-        w = torch.stack([torch.full((m,), 1 / m), torch.zeros(m)]).double()
-        v = state["v"].index_add(0, reports.clients, -reports.delta[1])
-        return Aggregate(w), {"v": v}
-
-    return {
-        "init_state": init,
-        "configure_clients": plan,
-        "aggregate": aggregate,
-        "evaluation_models": lambda self, state, x: EvaluationModels(state["v"]),
-    }
-
-
-@BOTH
-@pytest.mark.parametrize("strength", [0.0, 1.0])
-def test_the_global_model_of_ditto_is_fedavg_for_every_lambda(monkeypatch, backend, strength):
-    register(monkeypatch, "toy", **ditto(strength))
-    changes = {"batch_size": 3, "clients_per_round": 2, "backend": backend}
-    close(simulation("toy", **changes).run().x, simulation("fedavg", NOTHING, **changes).run().x)
-
-
-@BOTH
-def test_personal_models_without_pull_are_local_training(monkeypatch, backend):
-    register(monkeypatch, "toy", **ditto(0.0))
-    run = simulation("toy", backend=backend, rounds=3)
-    alone = [run.x.clone() for _ in range(3)]
-    run.run()
-    for number in range(3):
-        for k in range(3):
-            work = work_of(run, [k], Plan(start=alone[k].expand(1, 1, -1)))
-            alone[k] = alone[k] - run.backend.train(work, run.local, number).delta[0]
-    close(run.state["v"], torch.stack(alone))
-
-
-def test_a_client_that_is_not_sampled_keeps_its_personal_model(monkeypatch):
-    register(monkeypatch, "toy", **ditto(0.5))
-    run = simulation("toy", clients_per_round=1)
-    (sampled,) = run.select_clients()
-    before = run.state["v"].clone()
-    run.run_round()
-    changed = (run.state["v"] != before).any(1)
-    assert changed.tolist() == [k == sampled for k in range(3)]
-
-
-def test_every_client_is_evaluated_with_its_own_model(monkeypatch):
-    register(monkeypatch, "toy", **ditto(0.1))
-    run = simulation("toy")
+def test_every_client_is_evaluated_with_its_own_model():
+    run = simulation("ditto", PERSONAL)
     run.run_round()
     measured = run.evaluate("test")
     for k in range(3):
@@ -607,8 +508,7 @@ def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
 
 
 def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):
-    register(monkeypatch, "toy", **ditto(0.5))
-    run = simulation("toy")
+    run = simulation("ditto", PERSONAL)
     train = run.backend.train
 
     def broken(work, local, round, losses):

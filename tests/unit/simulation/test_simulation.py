@@ -6,9 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.evaluation import client_losses, count, evaluate, recall
+from fairfl.simulation.evaluation import count, recall
 from fairfl.simulation.seeds import generator, seed_of
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
@@ -52,33 +51,6 @@ def test_evaluated_rounds():
     assert rounds == [0, 2, 4, 5]
 
 
-def test_evaluation_against_a_loop_over_clients():
-    clients = image_clients([4, 0, 9])
-    run = simulation(clients)
-    measured = run.evaluate("test")
-    losses = client_losses(run.backend.forward, run.loss, run.x, clients.parts["test"])
-    for k in (0, 2):
-        x, y = clients.parts["test"].of(k)
-        outputs = F.linear(x.flatten(1), run.x[:12].view(3, 4), run.x[12:])
-        assert measured.loss[k] == pytest.approx(F.cross_entropy(outputs, y).item(), rel=1e-12)
-        assert losses[k] == pytest.approx(measured.loss[k].item(), rel=1e-12)
-        right = outputs.argmax(1) == y
-        for c in range(3):
-            assert measured.hits[k, c] == (right & (y == c)).sum()
-            assert count(clients.parts["test"], 3)[k, c] == (y == c).sum()
-    assert torch.isnan(measured.loss[1])
-    assert count(clients.parts["test"], 3)[1].sum() == 0
-
-
-def test_evaluation_does_not_depend_on_the_chunk(monkeypatch):
-    run = simulation()
-    whole = run.evaluate("train")
-    monkeypatch.setattr("fairfl.simulation.evaluation.CHUNK", 4)
-    pieces = evaluate(run.backend.forward, run.loss, EvaluationModels(run.x[None]), run.clients.parts["train"], 3)
-    torch.testing.assert_close(pieces.loss, whole.loss)
-    assert torch.equal(pieces.hits, whole.hits)
-
-
 def test_recorded_recall_is_the_metric():
     run = simulation()
     measured = run.evaluate("test")
@@ -88,48 +60,30 @@ def test_recorded_recall_is_the_metric():
     assert row["recall_test"].tolist() == recall(measured.hits.numpy(), totals.numpy()).tolist()
 
 
-@pytest.mark.parametrize("algorithm", HYPERPARAMETERS)
-@pytest.mark.parametrize("stop", [1, 2, 3, 5])
-def test_resume_is_equal_to_the_bit(tmp_path, monkeypatch, algorithm, stop):
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch, stop):
+    """The checkpoints that a run leaves; test_every.py resumes all algorithms from a saved state."""
     monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)  # save after every round
-    changes = {"algorithm": algorithm, "hyperparameters": HYPERPARAMETERS[algorithm], "keep": "path"}
-    changes |= {"batch_size": 2, "clients_per_round": 2}
-    if algorithm == "eagle":
-        changes["clients_per_round"] = 3
-    whole = simulation(**changes).run()
-    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
+    checkpoint, rounds = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0), []
 
     class Killed(Exception):
         pass
 
-    class Mortal(Simulation):
+    class Recorded(Simulation):
         def run_round(self):
-            if self.round == stop:
+            rounds.append(self.round)
+            if rounds.count(stop) == 1 and self.round == stop:
                 raise Killed
             super().run_round()
 
+    given = (spec_of(rounds=4, batch_size=2, clients_per_round=2), image_clients([4, 6, 9]), None, CPU)
     with pytest.raises(Killed):
-        Mortal(spec_of(**changes), image_clients([4, 6, 9]), BEST, CPU).run(checkpoint)
-    resumed = simulation(**changes)
-    result = resumed.run(checkpoint)
+        Recorded(*given).run(checkpoint)
+    result, whole = Recorded(*given).run(checkpoint), Simulation(*given).run()
+    assert rounds == [*range(stop + 1), *range(stop, 4)]
     assert torch.equal(result.x, whole.x)
-    assert len(result.history) == len(whole.history)
-    for a, b in zip(result.history, whole.history, strict=True):
-        assert all(torch.equal(a[key], b[key]) for key in a)
-    assert all(torch.equal(a, b) for a, b in zip(result.path, whole.path, strict=True))
-
-
-def test_resume_starts_where_it_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairfl.simulation.checkpoint.SHARE", math.inf)
-    checkpoint = Checkpoint(tmp_path / "checkpoint.pt", "id", interval=0)
-    run = simulation(rounds=4)
-    run.run(checkpoint)
-    rounds = []
-    again = simulation(rounds=4)
-    run_round = again.run_round
-    monkeypatch.setattr(again, "run_round", lambda: (rounds.append(again.round), run_round()))
-    again.run(checkpoint)
-    assert rounds == [3]
+    for row, other in zip(result.history, whole.history, strict=True):
+        assert all(torch.equal(row[key], other[key]) for key in row)
 
 
 def test_a_client_that_sends_nan_is_left_out_and_counted():
