@@ -314,8 +314,9 @@ OPTIONS = [
     ("--backend", "fast", "invalid choice: 'fast'"),
     ("--inputs", "{", "--inputs: not valid JSON"),
     ("--inputs", "[]", "--inputs: []: expected a mapping"),
-    ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a text"),
-    ("--inputs", '{"a": "0123"}', "a: has no record (a)"),
+    ("--inputs", '{"a": 3}', "--inputs: a: 3: expected a mapping"),
+    ("--inputs", '{"a": {"b": 3}}', "--inputs: a.b: 3: expected a text"),
+    ("--inputs", '{"a": {"b": "0123"}}', "a/b: has no record (a/b)"),
 ]
 
 

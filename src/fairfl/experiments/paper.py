@@ -58,6 +58,9 @@ class Algorithm(Strict):
         return self
 
 
+Layout = Literal[
+    "variants", "settings_by_variant", "variants_by_setting", "metrics_by_variant", "metrics_by_setting"
+]  # fmt: skip
 Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
 
 
@@ -149,12 +152,12 @@ class SelectedArtifact(Strict):
         None,
         description="what runs are held against, client by client (accuracy_gain); runs even if it has no row",
     )
-    layout: Literal["arms", "settings_by_arm", "arms_by_setting", "metrics_by_arm", "metrics_by_setting"] = Field(
-        "arms",
-        description="table, lines by columns. arms: rows, setting by setting, by metrics; settings_by_arm: settings by "
-        "rows, one metric per cell; arms_by_setting: rows, metric by metric if a row has several, by settings; "
-        "metrics_by_arm: metrics, setting by setting, by rows, where rows of different settings that are titled alike "
-        "share a column; metrics_by_setting: metrics by settings, at most one row for each",
+    layout: Layout = Field(
+        "variants",
+        description="table, lines by columns. variants: rows, setting by setting, by metrics; settings_by_variant: "
+        "settings by rows, one metric per cell; variants_by_setting: rows, metric by metric if a row has several, by "
+        "settings; metrics_by_variant: metrics, setting by setting, by rows, where rows of different settings that are "
+        "titled alike share a column; metrics_by_setting: metrics by settings, at most one row for each",
     )
     rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
     plot: str | None = Field(None, description="how a figure is drawn: fairfl.reporting.plots.<plot>")
@@ -254,14 +257,14 @@ class Artifact(SelectedArtifact):
                 for metric in columns:
                     if metric not in self.columns:
                         raise ValueError(f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}")
-        if self.layout not in ("arms", "metrics_by_setting") and not self.rows:
+        if self.layout not in ("variants", "metrics_by_setting") and not self.rows:
             raise ValueError(f"layout {self.layout} needs rows")
         for setting in self.settings:
             rows = self.rows_in(setting)
             if self.layout == "metrics_by_setting" and len(rows) > 1:
                 raise ValueError(f"layout {self.layout} has one row per setting, {setting} has {len(rows)}")
             for row in rows:
-                if self.layout == "settings_by_arm" and len(self.columns_for(row.algorithm, setting)) != 1:
+                if self.layout == "settings_by_variant" and len(self.columns_for(row.algorithm, setting)) != 1:
                     raise ValueError(
                         f"layout {self.layout} has one metric per cell; name that of {row.algorithm} in columns_of"
                     )

@@ -3,7 +3,7 @@
 import fnmatch
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,11 @@ class Workload:
     scale: Scale
     settings: dict[str, Setting]
     paper_of: dict[str, str]
+    # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
+    _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
+    _users: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
+    # All parameters by setting, algorithm and what is given, so that each is validated once.
+    _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
 
     # -- data ---------------------------------------------------------------------------------
     def prepared(self, setting: str, seed: int) -> str:
@@ -54,15 +59,6 @@ class Workload:
                     self.prepared(name, seed)
         setting, seed = self._users[key]
         return self.settings[setting].data, seed
-
-    @cached_property
-    def _keys(self) -> dict[tuple[str, int], str]:
-        return {}
-
-    @cached_property
-    def _users(self) -> dict[str, tuple[str, int]]:
-        """Key of prepared data -> the first (setting, seed) found to use it."""
-        return {}
 
     # -- runs ---------------------------------------------------------------------------------
     @cached_property
@@ -205,11 +201,6 @@ class Workload:
             where = f"papers/{paper}.yaml", f"{setting}: {variant}"
             self._checked[key] = parameters("algorithms", algorithm, given, *where)
         return dict(self._checked[key])
-
-    @cached_property
-    def _checked(self) -> dict[tuple[str, str, str], dict[str, Any]]:
-        """All parameters by setting, algorithm and what is given, so that each is validated once."""
-        return {}
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
         """The modifiers of the variant, each with all its parameters: row values over the paper's defaults over the

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from fairfl.runtime import ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.validation import checked, from_text
+from fairfl.runtime.validation import from_text
 
 Spec = TypeVar("Spec", bound=BaseModel)
 
@@ -51,7 +51,7 @@ def run_context(
     if args.record is None:
         yield fingerprint([spec, versions])
         return
-    expected = checked(records.flat_paths(from_text(args.inputs, dict, "--inputs")), dict[str, str], "--inputs")
+    expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
     inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
         clamp_mtime(Path(path))

@@ -7,6 +7,7 @@ not what differs each time (seconds, memory, machine), nor where a file was foun
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -52,22 +53,15 @@ def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable
     atomic.write_text(path, canonical(record) + "\n")
 
 
-def nested_paths(paths: dict[str, str]) -> dict[str, Any]:
+def nested_paths(paths: dict[str, str]) -> dict[str, dict[str, str]]:
     """{"a/b": 1, "a/c": 2} -> {"a": {"b": 1, "c": 2}}: a command line has no room for one folder a thousand times."""
-    tree: dict[str, Any] = {}
+    folders: dict[str, dict[str, str]] = {}
     for path, value in paths.items():
-        *folders, name = path.split("/")
-        place = tree
-        for folder in folders:
-            place = place.setdefault(folder, {})
-        place[name] = value
-    return tree
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, {})[name] = value
+    return folders
 
 
-def flat_paths(tree: dict[str, Any], prefix: str = "") -> dict[str, str]:
+def flat_paths(folders: dict[str, dict[str, str]]) -> dict[str, str]:
     """The reverse of `nested_paths`."""
-    paths: dict[str, str] = {}
-    for name, value in tree.items():
-        path = f"{prefix}{name}"
-        paths |= flat_paths(value, f"{path}/") if isinstance(value, dict) else {path: value}
-    return paths
+    return {os.path.join(folder, name): value for folder, names in folders.items() for name, value in names.items()}

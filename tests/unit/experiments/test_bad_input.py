@@ -141,7 +141,7 @@ VRED_CASES = [
     ("templates/base/partition_seed", -1, ["partition_seed", "-1"]),
     ("templates/image/split/order", "sorted", ["split.order", "'sorted'"]),
     ("artifacts/table6/rows/0/setting", "vred_cifar", ["row 0", "'vred_cifar'"]),
-    ("artifacts/table4/layout", "arm", ["layout", "'arm'"]),
+    ("artifacts/table4/layout", "variant", ["layout", "'variant'"]),
     ("artifacts/table5/columns_of/vred", ["hp_betta"], ["columns_of.vred", "'hp_betta'", "did you mean 'hp_beta'"]),
     ("artifacts/table1/baseline/algorithm", "fedavgg", ["'fedavgg'", "did you mean 'fedavg'"]),
 ]

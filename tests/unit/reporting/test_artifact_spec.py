@@ -72,7 +72,7 @@ def test_what_settings_say_and_the_cost_of_metrics_need_no_rows() -> None:
 
 
 def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
-    assert table(layout="arms_by_setting").layout == "arms_by_setting"
+    assert table(layout="variants_by_setting").layout == "variants_by_setting"
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,16 @@ def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
         ({"settings": ["a"]}, "row 1: setting 'b' is not one of the artifact's settings"),
         ({"columns_of": {"qfl": ["hp_q"]}}, "columns_of: no row has algorithm 'qfl'; did you mean 'qffl'"),
         ({"columns_of": {"qffl": ["hp_p"]}}, "columns_of.qffl: 'hp_p' is no column; did you mean 'hp_q'"),
-        ({"layout": "settings_by_arm"}, "layout settings_by_arm has one metric per cell; name that of fedavg"),
-        ({"layout": "arms_by_setting", "rows": [], "columns": ["num_clients"]}, "layout arms_by_setting needs rows"),
-        ({"layout": "arms_by_settings"}, "layout"),
-        ({"layout": "metrics_by_arm", "rows": [], "columns": ["num_clients"]}, "layout metrics_by_arm needs rows"),
+        ({"layout": "settings_by_variant"}, "layout settings_by_variant has one metric per cell; name that of fedavg"),
+        (
+            {"layout": "variants_by_setting", "rows": [], "columns": ["num_clients"]},
+            "layout variants_by_setting needs rows",
+        ),
+        ({"layout": "variants_by_settings"}, "layout"),
+        (
+            {"layout": "metrics_by_variant", "rows": [], "columns": ["num_clients"]},
+            "layout metrics_by_variant needs rows",
+        ),
         ({"layout": "metrics_by_setting"}, "layout metrics_by_setting has one row per setting, b has 2"),
         ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
         ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),

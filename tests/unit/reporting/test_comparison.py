@@ -73,11 +73,11 @@ def build(
     (root / "results/tidy").mkdir(parents=True)
     for setting in PAPER["settings"]:
         text = TIDY
-        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+        for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed, loss in ((0, 1.0), (1, 1.2)):
-                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},f{seed}"
-                text += f"{setting},{algorithm},{arm},{seed},loss,{loss},nats,d,10,{run}\n"
-                text += f"{setting},{algorithm},{arm},{seed},acc,0.5,fraction,d,10,{run}\n"
+                run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},f{seed}"
+                text += f"{setting},{algorithm},{variant},{seed},loss,{loss},nats,d,10,{run}\n"
+                text += f"{setting},{algorithm},{variant},{seed},acc,0.5,fraction,d,10,{run}\n"
         (root / f"results/tidy/{setting}.csv").write_text(text)
     return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
 
@@ -414,8 +414,8 @@ def test_seconds_are_shown_and_never_judged(tmp_path) -> None:
     workload = build(tmp_path, reported, {"table1": table}, SECONDS, {"timed": {**SETTING, "timing": {}}})
     path = tmp_path / "results/timed/timed.json"
     path.parent.mkdir()
-    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
-    record = {"variants": [arm], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
+    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.1, 0.14]}}
+    record = {"variants": [variant], "metrics": {"metric_seconds_faa": [6e-6]}, "fingerprint": "abc"}
     path.write_text(json.dumps({**record, "processor": "AMD EPYC", "device": "cpu", "threads": 2}))
     rows = lines_of(workload, tmp_path)
     mine = one(rows, "timed", metric="inference_seconds")

@@ -122,10 +122,10 @@ def build(root: Path, patches: tuple = (PATCH,)):
     )
     for setting in PAPER["settings"]:
         text = demo.TIDY
-        for algorithm, arm in (("fedavg", ""), ("qffl", "q=1.0")):
+        for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
             for seed in (0, 1):
-                run = f"{setting}/{algorithm}/{arm or 'default'}/seed{seed},print{seed}"
-                text += f"{setting},{algorithm},{arm},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
+                run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},print{seed}"
+                text += f"{setting},{algorithm},{variant},{seed},loss,{1 + seed / 5},nats,d,10,{run}\n"
         (results / f"tidy/{setting}.csv").write_text(text)
     for name in ("table1.csv", "table1.md", "table1.tex", "figure1.png", "figure1.pdf", "figure1.csv", "table3.csv"):
         (results / "demo" / name).write_bytes(b"x")
@@ -292,12 +292,12 @@ SECOND = {
             (
                 "table4",
                 "T4",
-                {"columns": ["loss"], "layout": "settings_by_arm", "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}]},
+                {"columns": ["loss"], "layout": "settings_by_variant", "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}]},
             ),
             (
                 "table5",
                 "T5",
-                {"columns": ["learning_rate"], "layout": "arms_by_setting", "rows": [{"algorithm": "qffl"}]},
+                {"columns": ["learning_rate"], "layout": "variants_by_setting", "rows": [{"algorithm": "qffl"}]},
             ),
         )
     },
@@ -380,7 +380,7 @@ RECALLED = {
             "rows": [ROWS[0], {**ROWS[1], "provenance": "assumed", "note": "the default"}],
         },
         "table2": {
-            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": "arms_by_setting",
+            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": "variants_by_setting",
             "columns": ["loss"],
         },
         "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
@@ -451,8 +451,8 @@ FOCUS = {
     "artifacts": {
         key: {"kind": "table", "title": title, "caption": "c", "settings": ["z_toy", "z_image"], **more}
         for key, title, more in (
-            ("table1", "F1", {"columns": ["loss", "reach"], "layout": "metrics_by_arm"}),
-            ("table8", "F8", {"columns": ["loss", "reach"], "layout": "arms_by_setting"}),
+            ("table1", "F1", {"columns": ["loss", "reach"], "layout": "metrics_by_variant"}),
+            ("table8", "F8", {"columns": ["loss", "reach"], "layout": "variants_by_setting"}),
             ("table12", "F12", {"settings": ["z_image"], "columns": ["inference_seconds"]}),
             ("table2", "F2", {"columns": ["config_batch_size"], "layout": "metrics_by_setting", "rows": []}),
         )
@@ -480,16 +480,17 @@ def focus(tmp_path) -> Elements:
     (tmp_path / "papers/reported/third/table12.csv").write_text(
         f"{demo.REPORTED}table12,z_image,fedavg,,inference_seconds,0.12,,,seconds,\n"
     )
-    for setting, arm, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
-        numbers = [("focus", arm, "loss", 0.25, unit), ("focus", arm, "reach", 9, "rounds")]
+    for setting, variant, unit in (("z_toy", "M=2", "mse"), ("z_image", "M=3", "nats")):
+        numbers = [("focus", variant, "loss", 0.25, unit), ("focus", variant, "reach", 9, "rounds")]
         numbers += [("fedavg", "", "loss", 0.5, unit), ("fedavg", "", "reach", "inf", "rounds")]
         (results / f"tidy/{setting}.csv").write_text(
             demo.TIDY
             + "".join(f"{setting},{name},{hp},0,{m},{value},{u},d,40,r,f\n" for name, hp, m, value, u in numbers)
         )
     (results / "timed").mkdir()
-    arm = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
-    record = {"variants": [arm], "metrics": {}, "processor": "EPYC", "device": "cpu", "threads": 1, "fingerprint": "x"}
+    variant = {"algorithm": "fedavg", "hyperparameters": "", "seconds": {"inference_seconds": [0.011, 0.013]}}
+    record = {"variants": [variant], "metrics": {}, "fingerprint": "x"}
+    record |= {"processor": "EPYC", "device": "cpu", "threads": 1}
     (results / "timed/z_image.json").write_text(json.dumps(record))
     return rendered(summarised(tmp_path, "third"), results)
 

@@ -212,7 +212,7 @@ def orders(spec, tmp_path):
     spec["artifact"] = demo.artifact(
         kind="table", title="Table 4", caption="Orders", settings=["cifar", "fmnist"], columns=["gap_max"],
         rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
-        layout="settings_by_arm", options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
+        layout="settings_by_variant", options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
     )  # fmt: skip
     spec["algorithms"] = {"fedfv": "FedFV"}
     spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 2, "changed": []} for name in ("cifar", "fmnist")}
@@ -235,17 +235,17 @@ def test_lines_may_be_settings_and_columns_variants(orders):
 
 
 def test_lines_may_be_variants_and_columns_settings(orders):
-    orders["artifact"] |= {"layout": "arms_by_setting", "rules": [1]}
+    orders["artifact"] |= {"layout": "variants_by_setting", "rules": [1]}
     csv, md, tex = build(orders)
     assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
     assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
     assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
-    orders["artifact"]["layout"] = "settings_by_arm"
+    orders["artifact"]["layout"] = "settings_by_variant"
     assert build(orders)[0] == csv  # numbers do not depend on the layout
 
 
 def test_rows_of_one_setting_stand_only_there(orders):
-    orders["artifact"] |= {"layout": "arms", "rules": []}
+    orders["artifact"] |= {"layout": "variants", "rules": []}
     orders["artifact"]["rows"][0]["setting"] = "cifar"
     orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
     csv, md, tex = build(orders)
@@ -270,7 +270,7 @@ def chosen(spec, tmp_path):
     spec["artifact"] = demo.artifact(
         kind="table", title="Table 5", caption="Best", settings=["cifar", "cifar100"], columns=["hp_q", "hp_beta"],
         rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
-        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="arms_by_setting",
+        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="variants_by_setting",
     )  # fmt: skip
     spec["metrics"], spec["algorithms"] = CHOSEN, {"qffl": "q-FFL", "vred": "VRed", "semi_vred": "Semi-VRed"}
     spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("cifar", "cifar100")}
@@ -346,7 +346,7 @@ def test_words_need_a_column_before_them(counted):
 
 def test_words_have_no_place_in_other_layouts(orders):
     orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
-    with pytest.raises(FairflError, match="layout settings_by_arm has no place for words; use layout arms"):
+    with pytest.raises(FairflError, match="layout settings_by_variant has no place for words; use layout variants"):
         build(orders)
 
 
@@ -453,7 +453,7 @@ def grouped(spec, tmp_path):
             {"algorithm": "fedavg"},
             {"algorithm": "afl", "setting": "mnist"},
         ],
-        layout="metrics_by_arm", options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
+        layout="metrics_by_variant", options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
     )  # fmt: skip
     spec["metrics"], spec["algorithms"] = LAYOUTS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
     spec["settings"] = {name: {"data": name, "rounds": 40, "seeds": 1, "changed": []} for name in ("toy", "mnist")}
@@ -499,7 +499,7 @@ def test_rows_of_one_setting_may_not_be_called_alike(grouped):
 
 
 def test_arms_may_be_grouped_by_metric(grouped):
-    grouped["artifact"] |= {"layout": "arms_by_setting", "rules": [3]}
+    grouped["artifact"] |= {"layout": "variants_by_setting", "rules": [3]}
     csv, md, tex = build(grouped)
     assert md.splitlines()[2:13] == [
         "| Metric | Algorithm | Synthetic | MNIST |",
@@ -518,7 +518,7 @@ def test_arms_may_be_grouped_by_metric(grouped):
         tex.count("\\midrule") == 1 + 2 + 2
     )  # below the head, above two of three metrics, above AFL where it has cells
     assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
-    grouped["artifact"]["layout"] = "metrics_by_arm"
+    grouped["artifact"]["layout"] = "metrics_by_variant"
     assert build(grouped)[0] == csv  # numbers do not depend on the layout
 
 
@@ -569,7 +569,7 @@ def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_the
     assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
 
 
-@pytest.mark.parametrize("layout", ["metrics_by_arm", "arms_by_setting"])
+@pytest.mark.parametrize("layout", ["metrics_by_variant", "variants_by_setting"])
 def test_rows_that_share_a_place_share_its_marks(grouped, layout):
     grouped["artifact"]["layout"] = layout
     grouped["artifact"]["rows"][0]["provenance"] = "inferred"
@@ -581,7 +581,7 @@ def test_rows_that_share_a_place_share_its_marks(grouped, layout):
 
 
 def test_rows_of_two_settings_keep_their_own_marks(grouped):
-    grouped["artifact"] |= {"layout": "arms"}
+    grouped["artifact"] |= {"layout": "variants"}
     grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
     _, md, _ = build(grouped)
     assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
@@ -715,11 +715,11 @@ SECONDS = {
 }  # fmt: skip
 
 
-def record(path, arms=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
+def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
     """What fairfl.jobs.timing writes."""
-    arms = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in arms]
+    variants = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in variants]
     machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
-    path.write_text(json.dumps({"variants": arms, "metrics": metrics or {}, **machine}))
+    path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
     return str(path)
 
 
@@ -733,11 +733,11 @@ def clocked(spec, tmp_path):
     spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
     changed = ["timing.rounds: 20 -> 2"]
     spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
-    arms = [
+    variants = [
         ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
         ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
     ]
-    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", arms)}}
+    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
     return spec
 
 

@@ -58,11 +58,11 @@ def place_of(line: Record, artifact: Artifact) -> Place:
     row, setting, metric = _row(line["algorithm"], line["hyperparameters"], artifact), line["setting"], line["metric"]
     if metric in artifact.columns and artifact.kind == "table":
         match artifact.layout:
-            case "settings_by_arm":
+            case "settings_by_variant":
                 return "", setting, row
-            case "arms_by_setting":
+            case "variants_by_setting":
                 return metric if _several(artifact) else "", row, setting
-            case "metrics_by_arm":
+            case "metrics_by_variant":
                 return setting, metric, row
             case "metrics_by_setting":
                 return "", metric, setting
@@ -141,7 +141,7 @@ def _known_by_key(lines: list[Record], artifact: Artifact) -> dict[str, set[str]
 def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
     """Key of a row. Where settings are columns, rows that the paper titles alike are one: its key is their title."""
     titles = [row.title for row in artifact.rows]
-    for row in artifact.rows if artifact.layout == "arms_by_setting" else ():
+    for row in artifact.rows if artifact.layout == "variants_by_setting" else ():
         same = (row.algorithm, row.variant.csv) == (algorithm, hyperparameters)
         if same and row.title and titles.count(row.title) > 1:
             return row.title

@@ -40,19 +40,19 @@ class Grid:
 def grid_of(inputs: Inputs, lines: list[TableLine], names: dict[str, str], words: list[Words]) -> Grid:
     """The lines in the layout that the artifact asks for. Raises FairflError if that has no place for an option."""
     layout = inputs.spec.artifact.layout
-    if layout == "arms":
-        return _arms(inputs, lines, names, words)
+    if layout == "variants":
+        return _variants(inputs, lines, names, words)
     if words:
-        raise FairflError(f"{inputs.name}: options.words: layout {layout} has no place for words; use layout arms")
+        raise FairflError(f"{inputs.name}: options.words: layout {layout} has no place for words; use layout variants")
     labelled: Labelled = {}
     for line in lines:
         if (line.setting, line.row.label) in labelled:
             raise FairflError(f"{inputs.name}: two rows are called {line.row.label!r}; give them a `title` each")
         labelled[line.setting, line.row.label] = line
     layouts = {
-        "settings_by_arm": _settings_by_arm,
-        "arms_by_setting": _arms_by_setting,
-        "metrics_by_arm": _metrics_by_arm,
+        "settings_by_variant": _settings_by_variant,
+        "variants_by_setting": _variants_by_setting,
+        "metrics_by_variant": _metrics_by_variant,
         "metrics_by_setting": _metrics_by_setting,
     }
     return layouts[layout](inputs, names, labelled)
@@ -81,7 +81,7 @@ def _place_of(line: TableLine | None, metric: str | None = None) -> tuple[TableL
     return (line, metric) if metric in line.entries else ""
 
 
-def _settings_by_arm(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
+def _settings_by_variant(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
     rows = _rows(inputs, labelled)
     return Grid(
         corner=["Setting"],
@@ -93,7 +93,7 @@ def _settings_by_arm(inputs: Inputs, names: dict[str, str], labelled: Labelled) 
     )
 
 
-def _arms_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
+def _variants_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
     artifact, rows = inputs.spec.artifact, _rows(inputs, labelled)
     ruled = {inputs.rows[number].label for number in artifact.rules}
     several = any(len(line.entries) > 1 for line in labelled.values())
@@ -113,7 +113,7 @@ def _arms_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelled) 
     return Grid(corner, list(names.values()), heads, places, rules, "r" * len(names))
 
 
-def _metrics_by_arm(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
+def _metrics_by_variant(inputs: Inputs, names: dict[str, str], labelled: Labelled) -> Grid:
     rows, several = _rows(inputs, labelled), len(names) > 1
     heads: list[list[str]] = []
     places, rules = [], set()
@@ -143,7 +143,7 @@ def _metrics_by_setting(inputs: Inputs, names: dict[str, str], labelled: Labelle
     )
 
 
-def _arms(inputs: Inputs, lines: list[TableLine], names: dict[str, str], words: list[Words]) -> Grid:
+def _variants(inputs: Inputs, lines: list[TableLine], names: dict[str, str], words: list[Words]) -> Grid:
     columns, metrics = inputs.spec.artifact.columns, inputs.spec.metrics
     unknown = [added.after for added in words if added.after not in columns]
     if unknown:

@@ -49,7 +49,7 @@ class Config(Strict):
     """Options of a table."""
 
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> how the paper calls it")
-    words: list[Words] = Field(default_factory=list, description="more columns, in layout arms")
+    words: list[Words] = Field(default_factory=list, description="more columns, in layout variants")
 
 
 # -- how it is known --------------------------------------------------------------------------------
@@ -62,12 +62,12 @@ def known_rows(spec: ArtifactSpec, rows: list[Row]) -> dict[Row, Known]:
 
 
 def merged(known: dict[Row, Known], layout: str) -> dict[Row, set[str]]:
-    """The words of each row; rows that are called alike have one place together, but in layout arms."""
+    """The words of each row; rows that are called alike have one place together, but in layout variants."""
     return {
         row: {
             word
             for other, provenance in known.items()
-            if other == row or (layout != "arms" and other.label == row.label)
+            if other == row or (layout != "variants" and other.label == row.label)
             for word in provenance.words
         }
         for row in known
@@ -127,7 +127,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     }
     grid = grid_of(inputs, lines, titled, config.words)
     notes = {text: number for number, text in enumerate(_reported_notes(lines), 1)}
-    if artifact.layout in ("settings_by_arm", "arms_by_setting") and len(artifact.columns) == 1:
+    if artifact.layout in ("settings_by_variant", "variants_by_setting") and len(artifact.columns) == 1:
         inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
 
     def printed(
