@@ -45,8 +45,8 @@ def inspect(path: Path, file: RemoteFile) -> Inspection:
             size += len(chunk)
             sha256.update(chunk)
             md5.update(chunk)
-    found = sha256.hexdigest()
-    return Inspection(found, size, _problem(path, file, head, found, md5.hexdigest()))
+    digest = sha256.hexdigest()
+    return Inspection(digest, size, _problem(path, file, head, digest, md5.hexdigest()))
 
 
 def has(raw: Path | None, file: RemoteFile, dataset: str) -> bool:

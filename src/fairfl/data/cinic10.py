@@ -103,6 +103,6 @@ def _check_counts(path: Path, keys: Iterable[_Key], parts: tuple[str, ...]) -> N
     counts = Counter((key.part, key.label) for key in keys)
     for part, folder in enumerate(parts):
         for label, name in enumerate(NAMES):
-            if counts[part, label] != _PER_CLASS:
-                found = f"{counts[part, label]} different images"
-                raise DataError(f"{path.name}: {folder}/{name} has {found}; expected {_PER_CLASS}")
+            count = counts[part, label]
+            if count != _PER_CLASS:
+                raise DataError(f"{path.name}: {folder}/{name} has {count} different images; expected {_PER_CLASS}")

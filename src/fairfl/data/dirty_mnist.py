@@ -98,8 +98,8 @@ def _read_ambiguous(raw: Path | None, part: str) -> tuple[np.ndarray, np.ndarray
     samples = _load(usable(raw, _SAMPLES, "dirty_mnist"))
     labels = _load(usable(raw, _LABELS, "dirty_mnist"))
     if samples.ndim != 4 or samples.shape[1:] != (1, 28, 28) or samples.dtype.kind != "f":
-        found = f"{samples.dtype} {list(samples.shape)}"
-        raise DataError(f"{_SAMPLES.name}: holds {found}; expected float [n, 1, 28, 28]")
+        form = f"{samples.dtype} {list(samples.shape)}"
+        raise DataError(f"{_SAMPLES.name}: holds {form}; expected float [n, 1, 28, 28]")
     if labels.ndim != 2 or len(labels) != len(samples) or labels.shape[1] == 0:
         raise DataError(f"{_LABELS.name}: holds {list(labels.shape)}; expected [{len(samples)}, labels]")
     # The images come out of a decoder; a hair outside 0..1 is rounding, more is another file.

@@ -40,7 +40,7 @@ _AGENT = "fairfl/1 (research data fetcher)"
 
 
 @dataclass(frozen=True)
-class Found:
+class Copy:
     """A good file in the local folder and the kind of source it came from.
 
     The file is the one that was asked for or the form ``instead`` of it; ``source`` is "local
@@ -72,7 +72,7 @@ def find(
     mirrors: Sequence[str],
     offline: bool = False,
     unreachable: set[str] | None = None,
-) -> Found:
+) -> Copy:
     """A good copy in the local folder, copied there from a mirror or upstream if needed; what happens goes to stderr.
 
     Args:
@@ -99,17 +99,17 @@ def find(
 
 def find_all(
     files: Sequence[RemoteFile], dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False
-) -> list[Found]:
+) -> list[Copy]:
     """:func:`find` for every file, in order; files that the data set can do without are left out if nobody has them.
 
     Raises:
         SourceError: for the first file that fails; other failing files are named at its end.
     """
-    found, errors = [], {}
+    copies, errors = [], {}
     unreachable: set[str] = set()
     for file in files:
         try:
-            found.append(find(file, dataset, folder, mirrors, offline, unreachable))
+            copies.append(find(file, dataset, folder, mirrors, offline, unreachable))
         except SourceError as error:
             if file.otherwise:
                 _say(f"{dataset}: goes without {file.name}: {file.otherwise}. The reason: {error}")
@@ -119,7 +119,7 @@ def find_all(
         first, *others = errors
         also = f" (also without a usable copy: {', '.join(others)})" if others else ""
         raise SourceError(f"{errors[first]}{also}")
-    return found
+    return copies
 
 
 def _say(message: str) -> None:
@@ -136,22 +136,22 @@ class _Search:
         self.before = _read_notes(self.target)
         self.tried: list[str] = []
 
-    def run(self, mirrors: Sequence[str]) -> Found:
-        found = self._local()
-        if found is not None:
-            return found
+    def run(self, mirrors: Sequence[str]) -> Copy:
+        copy = self._local()
+        if copy is not None:
+            return copy
         for mirror in mirrors:
             try:
                 location = self._in_mirror(str(mirror))
             except ValueError as error:
                 self._note(f"mirror {mirror}", f"no address ({error})")
                 continue
-            found = self._from("mirror", f"mirror {mirror}", location)
-            if found is not None:
-                return found
+            copy = self._from("mirror", f"mirror {mirror}", location)
+            if copy is not None:
+                return copy
         return self._upstream() or self._fail()
 
-    def _local(self) -> Found | None:
+    def _local(self) -> Copy | None:
         label = f"local folder {self.target.parent}"
         if not self.target.is_file():
             what = "not a regular file" if os.path.lexists(self.target) else "missing"
@@ -163,7 +163,7 @@ class _Search:
             self._note(label, f"cannot be read ({error.strerror})")
             return None
         if seen.problem is None:
-            return Found(self.target, seen.sha256, seen.size, "local folder")
+            return Copy(self.target, seen.sha256, seen.size, "local folder")
         try:
             kept = self._set_aside(self.target, seen, label)
         except OSError as error:
@@ -181,18 +181,18 @@ class _Search:
         # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
         return str(Path(os.path.expanduser(mirror), relative))
 
-    def _upstream(self) -> Found | None:
+    def _upstream(self) -> Copy | None:
         hosts, reason = [], ""
         for url in self.file.urls:
             label = f"upstream {url}"
             try:
-                found = self._from("upstream", label, url, raise_unreachable=True)
+                copy = self._from("upstream", label, url, raise_unreachable=True)
             except _Unreachable as error:
                 hosts.append(urllib.parse.urlsplit(url).netloc)
                 reason = str(error)
             else:
-                if found is not None:
-                    return found
+                if copy is not None:
+                    return copy
         if hosts and len(hosts) == len(self.file.urls):
             # One sentence, not one per address, for the usual case: there is no network.
             self.tried.append(f"upstream: no network (cannot reach {', '.join(hosts)}: {reason})")
@@ -200,7 +200,7 @@ class _Search:
             self.tried.append(f"upstream: cannot reach {', '.join(hosts)} ({reason})")
         return None
 
-    def _from(self, kind: str, label: str, location: str, raise_unreachable: bool = False) -> Found | None:
+    def _from(self, kind: str, label: str, location: str, raise_unreachable: bool = False) -> Copy | None:
         remote = location.startswith(("http://", "https://"))
         if remote and self.offline:
             self._note(label, "not tried (offline)")
@@ -221,7 +221,7 @@ class _Search:
             ) from error
         return None
 
-    def _copy_in(self, kind: str, label: str, location: str, remote: bool) -> Found:
+    def _copy_in(self, kind: str, label: str, location: str, remote: bool) -> Copy:
         for delay in (*RETRY_DELAYS_S, None):
             try:
                 opened = self._open_url(location) if remote else _open_path(Path(location))
@@ -233,7 +233,7 @@ class _Search:
                 time.sleep(delay)
         raise AssertionError("the last attempt returns or raises")
 
-    def _receive(self, kind: str, label: str, stream: BinaryIO, expected: int | None) -> Found:
+    def _receive(self, kind: str, label: str, stream: BinaryIO, expected: int | None) -> Copy:
         with atomic.replacing(self.target) as temp:
             with temp.open("wb") as out:
                 size = self._pour(stream, out)
@@ -245,7 +245,7 @@ class _Search:
                 _say(f"{self.title}: {label} delivered a bad file: {seen.problem}; {kept}")
                 raise _Unusable(f"{seen.problem}; {kept}")
         _say(f"{self.title}: copied from {label} ({seen.size} bytes)")
-        return Found(self.target, seen.sha256, seen.size, kind)
+        return Copy(self.target, seen.sha256, seen.size, kind)
 
     def _pour(self, stream: BinaryIO, out: BinaryIO) -> int:
         size = 0
@@ -295,7 +295,7 @@ class _Search:
         earlier = self.before.get(label)
         self.tried.append(f"{label}: {problem}" + (f" (it {earlier})" if earlier else ""))
 
-    def _fail(self) -> Found:
+    def _fail(self) -> Copy:
         place = self.target.parent
         raise SourceError(
             f"{self.dataset}: no usable copy of {self.file.name}. Tried: {'; '.join(self.tried)}. "

@@ -162,7 +162,7 @@ def _writers(data: bytes, place: str) -> list[tuple[str, int, list[Any], list[An
         content = from_json(data, parse_float=functools.cache(float))
         users, sizes, pairs = (content[key] for key in ("users", "num_samples", "user_data"))
         pairs = [pairs[user] for user in users]
-        return [(u, n, list(own["x"]), list(own["y"])) for u, n, own in zip(users, sizes, pairs, strict=True)]
+        return [(u, n, list(xy["x"]), list(xy["y"])) for u, n, xy in zip(users, sizes, pairs, strict=True)]
     except KeyError as error:
         raise DataError(f"{place}: not a file of LEAF (no {error})") from error
     except (ValueError, TypeError) as error:

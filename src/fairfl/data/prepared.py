@@ -54,8 +54,8 @@ def numbers(path: Path, metadata: dict[str, str], name: str) -> list[float]:
     try:
         return [float(text) for text in metadata.get(name, "").split(",")]
     except ValueError:
-        found = metadata.get(name, "")[:40]
-        raise DataError(f"{path}: metadata {name}: {found!r} are no numbers; delete it and run again") from None
+        text = metadata.get(name, "")[:40]
+        raise DataError(f"{path}: metadata {name}: {text!r} are no numbers; delete it and run again") from None
 
 
 def scale(path: Path, metadata: dict[str, str], name: str, channels: int) -> list[float]:
@@ -125,8 +125,8 @@ def _numbers(place: str, labels: np.ndarray, rows: int) -> np.ndarray:
     """float32 [N], the targets of a regression."""
     labels = np.asarray(labels)
     if labels.shape != (rows,) or labels.dtype.kind != "f":
-        found = f"{labels.dtype} {list(labels.shape)}"
-        raise DataError(f"{place}: labels are {found}; a regression (classes 0) has floating numbers [{rows}]")
+        form = f"{labels.dtype} {list(labels.shape)}"
+        raise DataError(f"{place}: labels are {form}; a regression (classes 0) has floating numbers [{rows}]")
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise DataError(f"{place}: labels row {wrong.argmax()} is {labels[wrong.argmax()]}; expected a finite number")

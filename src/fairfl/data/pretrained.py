@@ -101,10 +101,10 @@ def _verify(path: Path) -> None:
     """Raises FairflError if the file is not what the digits in its name say (torchvision: <model>-<digits>.pth)."""
     named = re.search(r"-([0-9a-f]{8,64})\.", path.name)
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if named and not found.startswith(named[1]):
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if named and not digest.startswith(named[1]):
         raise FairflError(
-            f"{path}: damaged, or another file: its sha256 begins with {found[: len(named[1])]}, not with the "
+            f"{path}: damaged, or another file: its sha256 begins with {digest[: len(named[1])]}, not with the "
             f"{named[1]} of its name; delete it and download it again"
         )
 

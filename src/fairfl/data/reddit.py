@@ -120,7 +120,7 @@ def _read(path: Path, part: str) -> dict[str, list[_Piece]]:
 
 def _pieces(stored: dict[str, Any]) -> list[_Piece]:
     """Pieces of all comments of a user. Raises ValueError, TypeError or KeyError if they are not in LEAF's form."""
-    found = []
+    pieces = []
     for comment, about in zip(stored["x"], stored["y"], strict=True):
         # Some comments have the targets themselves, most have them among other facts.
         following = about if isinstance(about, list) else about["target_tokens"]
@@ -129,8 +129,8 @@ def _pieces(stored: dict[str, Any]) -> list[_Piece]:
                 raise ValueError(f"a piece of {len(piece)} words with {len(targets)} targets; expected {_LENGTH}")
             if not all(isinstance(word, str) for word in (*piece, *targets)):
                 raise TypeError("a word is not a text")
-            found.append((piece, targets))
-    return found
+            pieces.append((piece, targets))
+    return pieces
 
 
 def _of(users: Iterable[str], part: dict[str, list[_Piece]], path: Path) -> dict[str, list[_Piece]]:
@@ -143,14 +143,14 @@ def _of(users: Iterable[str], part: dict[str, list[_Piece]], path: Path) -> dict
 def _most_frequent(path: Path, training: dict[str, list[_Piece]], count: int) -> list[str]:
     """The words that occur most often in the training part; of equally frequent ones the first of the alphabet."""
     counts = Counter(word for pieces in training.values() for piece, _ in pieces for word in piece)
-    found = sorted(counts.keys() - _SPECIALS, key=lambda word: (-counts[word], word))
-    if len(found) < count:
-        raise DataError(f"{path.name}: has {len(found)} different words; option vocabulary asks for {count}")
-    return found[:count]
+    frequent = sorted(counts.keys() - _SPECIALS, key=lambda word: (-counts[word], word))
+    if len(frequent) < count:
+        raise DataError(f"{path.name}: has {len(frequent)} different words; option vocabulary asks for {count}")
+    return frequent[:count]
 
 
-def _encoded(pieces: list[_Piece], tokens: dict[str, int], not_asked: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _encoded(pieces: list[_Piece], tokens: dict[str, int], ignored: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and labels, int64 [n, 10]; the label is -1 where the next token is one that is not asked for."""
     table = [[[tokens.get(word, words.UNKNOWN) for word in half] for half in piece] for piece in pieces]
     inputs, following = np.array(table, dtype=np.int64).reshape(-1, 2, _LENGTH).swapaxes(0, 1)
-    return inputs, np.where(np.isin(following, not_asked), -1, following)
+    return inputs, np.where(np.isin(following, ignored), -1, following)

@@ -36,7 +36,7 @@ _COMMON = {
     True: _words("great good wonderful excellent amazing perfect lovely nice"),
     False: _words("bad awful terrible horrible disappointing poor dreadful annoying"),
 }
-_OWN = {
+_TYPICAL = {
     ("restaurant", True): _words("delicious tasty fresh friendly juicy crispy tender attentive"),
     ("restaurant", False): _words("stale greasy bland rude soggy burnt overpriced dirty"),
     ("film", True): _words("gripping moving hilarious clever stunning witty believable original"),
@@ -131,8 +131,8 @@ def _opinion(draw: random.Random, domain: str, praise: bool, hidden: bool) -> st
         return _one(draw, _VERBS[praise]).format(thing)
     negated = draw.random() < _NEGATED
     meant, kind = praise != negated, 1.0 if hidden else draw.random()
-    common, own = _KINDS
-    words = _COMMON[meant] if kind < common else _OWN[domain, meant] if kind < own else _TURNING[domain, meant]
+    common, typical = _KINDS
+    words = _COMMON[meant] if kind < common else _TYPICAL[domain, meant] if kind < typical else _TURNING[domain, meant]
     return _one(draw, _IS_NOT if negated else _IS).format(thing, _one(draw, words))
 
 

@@ -129,13 +129,13 @@ def _loaded(folder: Path, settings: dict[str, Any]) -> Any:
     bert = _transformers()
     try:
         sizes = bert.BertConfig.from_pretrained(folder, **settings)
-        encoder, found = bert.BertModel.from_pretrained(
+        encoder, loading = bert.BertModel.from_pretrained(
             folder, config=sizes, local_files_only=True, output_loading_info=True, dtype=torch.float32
         )
     except Exception as error:  # of the many kinds that reading its files may raise
         raise FairflError(f"{folder}: not a BERT that transformers can load ({error})") from error
-    if found["missing_keys"]:
-        raise FairflError(f"{folder}: lacks weights of the encoder: {', '.join(sorted(found['missing_keys'])[:3])}")
+    if loading["missing_keys"]:
+        raise FairflError(f"{folder}: lacks weights of the encoder: {', '.join(sorted(loading['missing_keys'])[:3])}")
     model = bert.BertForSequenceClassification(sizes)
     model.bert = encoder
     return model

@@ -4,7 +4,6 @@ import numpy as np
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.partition.labels import classes_of
 
 
 class Config(Strict):
@@ -13,7 +12,7 @@ class Config(Strict):
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if the classes of the samples are not 0 to clients - 1."""
-    labels = classes_of(table)
+    labels = table.classes
     classes = np.unique(labels)
     if not np.array_equal(classes, np.arange(clients)):
         raise PartitionError(

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from fairfl.partition.interface import PartitionError, Table
-from fairfl.partition.labels import classes_of
 from fairfl.partition.partition_file import PARTS
 
 
@@ -60,7 +59,7 @@ def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np
     """
     if len(np.unique(table.groups[rows])) < len(rows):
         raise PartitionError("split.order: stored_by_class cuts row by row, and some images of the data have several")
-    labels = classes_of(table)[rows]
+    labels = table.classes[rows]
     kept = split["train"] + split["validation"]
     parts = np.empty(len(rows), dtype=np.int8)
     for label in np.unique(labels):

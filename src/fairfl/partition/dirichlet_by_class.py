@@ -18,7 +18,6 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.partition.labels import classes_of
 
 # numpy's two generators offer the same draws by the same names.
 Generator = np.random.Generator | np.random.RandomState
@@ -62,7 +61,7 @@ def deal(labels: np.ndarray, pieces: dict[int, np.ndarray], rng: Generator | Non
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if there are fewer than clients x min_samples samples."""
-    labels = classes_of(table)
+    labels = table.classes
     if len(labels) < clients * config.min_samples:
         raise PartitionError(
             f"{len(labels)} samples cannot give each of {clients} clients at least {config.min_samples}"

@@ -11,7 +11,6 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.partition.labels import classes_of
 
 
 class Config(Strict):
@@ -20,7 +19,7 @@ class Config(Strict):
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if there are fewer samples than clients."""
-    labels = classes_of(table)
+    labels = table.classes
     size = len(labels) // clients
     if size < 1:
         raise PartitionError(f"{len(labels)} samples are too few for {clients} clients")

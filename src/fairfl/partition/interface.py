@@ -23,6 +23,21 @@ class Table:
     domain: np.ndarray | None = None  # int64; where a row comes from, 0 or more
 
     @property
+    def classes(self) -> np.ndarray:
+        """Class of each row, [N]. Raises PartitionError if the rows have none: texts, numbers of a regression."""
+        if self.labels.ndim != 1:
+            raise PartitionError(
+                "the samples are texts, which have no class: only partition by_client and plain can deal them, "
+                "and split.order must be shuffled or stored"
+            )
+        if self.labels.dtype.kind == "f":
+            raise PartitionError(
+                "the samples have numbers to predict and no classes: only partition by_client and plain can deal them, "
+                "and split.order must not be stored_by_class"
+            )
+        return self.labels
+
+    @property
     def official_parts(self) -> list[np.ndarray]:
         """Row numbers of the data set's own training and test parts; all rows as one where it has none."""
         if self.official_test is None:

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.partition.interface import Assignment, PartitionError, Table
-from fairfl.partition.labels import classes_of
 
 
 class Config(Strict):
@@ -27,7 +26,7 @@ def shards(labels: np.ndarray, clients: int, per_client: int) -> list[np.ndarray
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Deal the shards at random, as many to each client. Raises PartitionError if a shard would be empty."""
-    labels = classes_of(table)
+    labels = table.classes
     pieces = shards(labels, clients, config.shards_per_client)
     dealt = rng.permutation(len(pieces)).reshape(clients, config.shards_per_client)
     dropped = len(labels) - sum(map(len, pieces))
