@@ -94,8 +94,9 @@ def test_a_loss_that_is_no_number_aligns_no_gradients(lost):
 
 # -- limits ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("theta", [0.0, 15.0, 45.0, 180.0])
-def test_alpha_zero_is_fedeba_to_the_bit(theta):
-    zero = Run("fedeba_plus", alpha=0.0, theta=theta, tau=0.7).rounds(5)
+@pytest.mark.parametrize("name", ["fedeba_plus", "prac_fedeba_plus"])
+def test_alpha_zero_is_fedeba_to_the_bit(name, theta):
+    zero = Run(name, alpha=0.0, theta=theta, tau=0.7).rounds(5)
     plain = Run("fedeba", tau=0.7).rounds(5)
     assert torch.equal(zero.x, plain.x)
     assert torch.equal(zero.result.weights, plain.result.weights)

@@ -126,11 +126,6 @@ def test_one_client_alone_aligns_the_model():
 
 
 # -- limits ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("theta", [0.0, 90.0])
-def test_alpha_zero_is_fedeba_to_the_bit(theta):
-    zero = Run("prac_fedeba_plus", alpha=0.0, theta=theta, tau=0.7).rounds(5)
-    plain = Run("fedeba", tau=0.7).rounds(5)
-    assert torch.equal(zero.x, plain.x) and zero.state == {} and zero.result.extra is None
 
 
 def test_the_first_round_is_fedeba():

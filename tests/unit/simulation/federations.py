@@ -1,8 +1,11 @@
 """Clients and run specs made in memory, float64."""
 
+import json
+
 import torch
 import torch.nn.functional as F
 
+from fairfl.jobs import partition, prepare
 from fairfl.simulation.backends.interface import Work
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
@@ -60,6 +63,15 @@ def spec_of(**changes):
         "seed": 1,
     }
     return TrainingSpec(**spec | changes)
+
+
+def prepared_files(folder, data, partition_spec):
+    """Prepared data and their partition, written by the commands of the jobs."""
+    paths = {"--data": folder / "data.safetensors", "--out": folder / "partition.parquet"}
+    prepare.main(["--spec", json.dumps(data), "--out", str(paths["--data"])])
+    arguments = {**paths, "--statistics": folder / "statistics.csv", "--spec": json.dumps(partition_spec)}
+    partition.main([str(word) for pair in arguments.items() for word in pair])
+    return tuple(paths.values())
 
 
 def simulation(algorithm="fedavg", hyperparameters=None, backend="auto", counts=(4, 6, 9), memberships=None, **changes):

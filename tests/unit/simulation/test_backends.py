@@ -53,49 +53,33 @@ def work(x, clients, scale=None, prox=None, start=None, momentum=0.0, slope=None
     )
 
 
-def test_one_step_of_a_linear_model_by_hand():
-    """Logistic loss, one sample (1, 2) with label 1, zeros: gradient -1/2 (1, 2, 1)."""
-    clients = clients_of([[([1.0, 2.0], 1)]], classes=2)
+# Logistic loss. One sample (1, 2) of label 1: at zeros the gradient is -1/2 (1, 2, 1), the loss log 2. Zero inputs and
+# labels in balance: no gradient on the weights, so that what is left of a step is the pull to (1, -2, 0), on y = 3.
+SLOPE, PULL = [([1.0, 2.0], 1)], [([0.0, 0.0], 1), ([0.0, 0.0], 0)]
+HEAVY = {"prox": [0.5], "momentum": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("samples", "local_term", "epochs", "delta"),
+    [
+        (SLOPE, {}, 1, [-0.05, -0.1, -0.05]),
+        (SLOPE, {"slope": propfair}, 1, [-0.05 * s / (4 - math.log(2)) for s in (1, 2, 1)]),
+        # y <- y - eta mu (y - x): 3 -> 1 + 2 (1 - 0.05)^2 = 2.805
+        (PULL, {"prox": [0.5]}, 2, [0.195, 0.0, 0.0]),
+        # v <- v / 2 + (y - 1) / 2, y <- y - v / 10: v = 1, 1.45, 1.6025 and y = 2.9, 2.755, 2.59475
+        (PULL, HEAVY, 1, [0.1, 0.0, 0.0]),
+        (PULL, HEAVY, 2, [0.245, 0.0, 0.0]),
+        (PULL, HEAVY, 3, [0.40525, 0.0, 0.0]),
+    ],
+)
+def test_steps_by_hand(samples, local_term, epochs, delta):
     spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
-    for backend in both(spec, clients)[:2]:
-        delta = backend.train(work(torch.zeros(3, dtype=torch.float64), [0]), local(), 0).delta
-        close(delta, 0.1 * torch.tensor([[-0.5, -1.0, -0.5]], dtype=torch.float64))
-
-
-def test_a_proximal_step_by_hand():
-    """Zero inputs and labels in balance: no gradient on the weights, so a step is y <- y - eta mu (y - x)."""
-    clients = clients_of([[([0.0, 0.0], 1), ([0.0, 0.0], 0)]], classes=2)
-    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
-    x = torch.tensor([1.0, -2.0, 0.0], dtype=torch.float64)
-    start = torch.tensor([[3.0, -2.0, 0.0]], dtype=torch.float64)
-    for backend in both(spec, clients)[:2]:
-        delta = backend.train(work(x, [0], prox=[0.5], start=start), local(epochs=2), 0).delta
-        # 3 -> 1 + 2 (1 - 0.05)^2 = 2.805
-        close(delta, torch.tensor([[0.195, 0.0, 0.0]], dtype=torch.float64))
-
-
-def test_momentum_by_hand():
-    """The pull of the proximal term alone, as above: v <- v / 2 + (y - 1) / 2, y <- y - v / 10, on y = 3.
-
-    v = 1, 1.45, 1.6025 and y = 2.9, 2.755, 2.59475.
-    """
-    clients = clients_of([[([0.0, 0.0], 1), ([0.0, 0.0], 0)]], classes=2)
-    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
-    x = torch.tensor([1.0, -2.0, 0.0], dtype=torch.float64)
-    chosen = work(x, [0], prox=[0.5], start=torch.tensor([[3.0, -2.0, 0.0]]).double(), momentum=0.5)
-    for backend in both(spec, clients)[:2]:
-        for epochs, moved in ((1, 0.1), (2, 0.245), (3, 0.40525)):
-            delta = backend.train(chosen, local(epochs), 0).delta
-            close(delta, torch.tensor([[moved, 0.0, 0.0]], dtype=torch.float64))
-
-
-def test_a_slope_by_hand():
-    """Logistic loss at zeros is log 2: the gradient -1/2 (1, 2, 1) is multiplied by 1 / (4 - log 2)."""
-    clients = clients_of([[([1.0, 2.0], 1)]], classes=2)
-    spec = spec_of(model={"name": "logistic_regression", "init": "zeros"}, loss="logistic")
-    for backend in both(spec, clients)[:2]:
-        delta = backend.train(work(torch.zeros(3).double(), [0], slope=propfair), local(), 0).delta
-        close(delta, -0.05 / (4 - math.log(2)) * torch.tensor([[1.0, 2.0, 1.0]], dtype=torch.float64))
+    x, start = torch.zeros(3, dtype=torch.float64), None
+    if samples is PULL:
+        x, start = torch.tensor([1.0, -2.0, 0.0]).double(), torch.tensor([[3.0, -2.0, 0.0]]).double()
+    for backend in both(spec, clients_of([samples], classes=2))[:2]:
+        found = backend.train(work(x, [0], start=start, **local_term), local(epochs), 0).delta
+        close(found, torch.tensor([delta], dtype=torch.float64))
 
 
 class Reference:

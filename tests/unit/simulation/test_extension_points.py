@@ -84,31 +84,6 @@ def test_each_model_is_trained_by_its_own_clients(monkeypatch, backend):
     close(run.x[1], first[1] - run.backend.train(work, run.local, 0).delta.mean(0))
 
 
-def test_losses_have_one_row_per_model(monkeypatch):
-    seen = []
-
-    def plan(self, state, received: Received):
-        seen.append(received)
-        return Plan()
-
-    def aggregate(self, state, reports: Reports):
-        seen.append(reports)
-        return Aggregate(torch.ones(2, 3, dtype=torch.float64) / 3), state
-
-    both = clusters(2, torch.full((3, 2), 0.5, dtype=torch.float64))
-    register(monkeypatch, "toy", **both | {"configure_clients": plan, "aggregate": aggregate})
-    run = simulation("toy")
-    first = run.x.clone()
-    run.run_round()
-    received, reports = seen
-    assert received.loss_received.shape == (2, 3) and reports.delta.shape == (2, 3, 15)
-    assert reports.loss_after.shape == (2, 3)
-    assert (reports.loss_after < reports.loss_received).all(), "local training lowers the training loss"
-    for c in range(2):
-        run.x = first[c]
-        close(run.losses("train", [0, 1, 2]), received.loss_received[c])
-
-
 # -- a personal model per client ----------------------------------------------------------------------------
 
 
@@ -493,18 +468,6 @@ def test_full_batches_give_the_received_loss_without_a_forward_pass(monkeypatch,
 @pytest.mark.parametrize(("changes", "expected"), [({}, True), ({"batch_size": 9}, True), ({"batch_size": 8}, False)])
 def test_the_first_step_tells_the_loss_only_if_it_sees_all_samples(changes, expected):
     assert simulation("qffl", {"q": 1.0}, **changes).measurements.loss_from_first_step([0, 2]) is expected
-
-
-def test_an_algorithm_that_plans_gets_its_losses_before_training(monkeypatch):
-    seen = []
-
-    def plan(self, state, received: Received):
-        seen.append(received.loss_received)
-        return Plan()
-
-    register(monkeypatch, "toy", measurements=("loss_received",), configure_clients=plan)
-    simulation("toy").run_round()
-    assert seen[0] is not None
 
 
 def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):

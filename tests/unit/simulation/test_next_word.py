@@ -1,7 +1,5 @@
 """Next-word prediction from the text to the accuracies of the clients."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,12 +9,12 @@ from safetensors.numpy import load_file
 
 from fairfl import models
 from fairfl.data.interface import assemble
-from fairfl.jobs import partition, prepare
+from fairfl.jobs import prepare
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, image_clients, spec_of
+from tests.unit.simulation.federations import CPU, image_clients, prepared_files, spec_of
 
 OPTIONS = {"topics": 3, "sentences": 40, "vocabulary": 60, "length": 12}
 MODEL = {"name": "lstm", "embedding": 8, "hidden": 12, "projection": 8}
@@ -33,13 +31,7 @@ PARTITION = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Prepared text and its partition, written by the commands of the jobs."""
-    folder = tmp_path_factory.mktemp("text")
-    data, dealt = folder / "data.safetensors", folder / "dealt.parquet"
-    prepare.main(["--spec", json.dumps({"name": "python_text", "options": OPTIONS}), "--out", str(data)])
-    paths = {"--data": data, "--out": dealt, "--statistics": folder / "statistics.csv"}
-    partition.main(["--spec", json.dumps(PARTITION), *(str(word) for pair in paths.items() for word in pair)])
-    return data, dealt
+    return prepared_files(tmp_path_factory.mktemp("text"), {"name": "python_text", "options": OPTIONS}, PARTITION)
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,11 @@
 """Sentiment classification from the generated reviews to the accuracies of the clients, with a small BERT."""
 
-import json
-
 import pytest
 import torch
 
-from fairfl.jobs import partition, prepare
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, spec_of
+from tests.unit.simulation.federations import CPU, prepared_files, spec_of
 
 pytest.importorskip("transformers")
 
@@ -38,13 +35,8 @@ PARTITION = {
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory):
-    """Prepared reviews and their partition, written by the commands of the jobs."""
-    folder = tmp_path_factory.mktemp("reviews")
-    data, dealt = folder / "data.safetensors", folder / "dealt.parquet"
-    prepare.main(["--spec", json.dumps({"name": "sentiment", "options": OPTIONS}), "--out", str(data)])
-    paths = {"--data": data, "--out": dealt, "--statistics": folder / "statistics.csv"}
-    partition.main(["--spec", json.dumps(PARTITION), *(str(word) for pair in paths.items() for word in pair)])
-    return load_clients(data, dealt, CPU)
+    data = {"name": "sentiment", "options": OPTIONS}
+    return load_clients(*prepared_files(tmp_path_factory.mktemp("reviews"), data, PARTITION), CPU)
 
 
 def spec(**changes):
