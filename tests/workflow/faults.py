@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairfl.data.formats import mnist_files
 from tests.workflow.small_project import Project
 
 TINY = """
@@ -106,9 +107,8 @@ def _offer(project: Project, name: str, array: np.ndarray) -> None:
     data = gzip.compress(head + array.tobytes(), mtime=0)
     project.write(f"mirror/mnist/{name}", data)
     source = "src/fairfl/data/mnist.py"
-    published = re.search(rf'"{name}": \(\s+"([0-9a-f]+)"', (project.folder / source).read_text())
-    assert published
-    project.edit(source, published[1], hashlib.sha256(data).hexdigest())
+    digests = re.findall('"([0-9a-f]{64})"', (project.folder / source).read_text())
+    project.edit(source, digests[mnist_files.names("all").index(name)], hashlib.sha256(data).hexdigest())
 
 
 def from_nothing(project: Project, folder: Path) -> Project:

@@ -804,9 +804,8 @@ def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
         damage(project, [name], "damaged")
         assert planned() == {"fetch/mnist" if "fetched" in name else "prepare/mnist"}
         project.undo()
-    project.write(
-        "src/fairfl/data/formats/idx.py", (project.folder / "src/fairfl/data/formats/idx.py").read_text() + SEMANTIC
-    )
+    formats = "src/fairfl/data/formats/mnist_files.py"
+    project.write(formats, (project.folder / formats).read_text() + SEMANTIC)
     assert planned() == {"prepare/mnist"}
 
 
