@@ -118,10 +118,13 @@ def test_order_of_clients_does_not_matter(name):
         close(w[..., [2, 0, 1]], v, 1e-12)
 
 
-MODIFIED = {"modifiers": {"server_momentum": {}, "fedvarp": {}}}
+CHANGED = [
+    ("fedavg", {"modifiers": {"server_momentum": {}, "fedvarp": {}}}),
+    ("fedavg", {"model": {"name": "resnet", "widths": [4], "blocks": [1], "stem": "cifar", "norm": "batch"}}),
+]
 
 
-@pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in FEDERATING), ("fedavg", MODIFIED)])
+@pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in FEDERATING), *CHANGED])
 def test_a_saved_run_continues_equally(name, given, tmp_path):
     keys, model = REQUIRED.get(name, {}), {"name": "mlp", "hidden": [4]}
     if name == "ditto":

@@ -296,6 +296,7 @@ def test_what_the_accountant_is_told(monkeypatch):
     close(claimed(sigma=1.5, per_sample=True, arguments=nobody), 1.5 + 1000 * 0.005 + 1e6 * 1000 + 1e-5, 1e-8)
 
 
+@pytest.mark.slow
 def test_epsilon_of_opacus():
     pytest.importorskip("opacus", reason="the extra `privacy` is not installed")
     one = {"share": 0.1, "rounds": 50, "samples": [100], "batches": [10], "steps": [20]}
@@ -314,11 +315,6 @@ def run(given, backend="auto", **changes):
     clients = image_clients([4, 6, 9])
     spec = spec_of(rounds=2, batch_size=3, modifiers=modifiers, **changes)
     return Simulation(spec, clients, None, torch.device("cpu"), backend).run().x
-
-
-@pytest.mark.parametrize("extra", [{}, {"per_sample": True}, {"target": "update"}])
-def test_a_run_without_noise_and_bound_is_a_plain_run(extra):
-    torch.testing.assert_close(run({"sigma": 0.0, "clip": None, **extra}), run(None), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("target", ["gradient", "update"])

@@ -12,10 +12,31 @@ from fairfl.algorithms.interface import Aggregate
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.plugins import names
 from fairfl.runtime.validation import SpecError
+from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import close
 from tests.unit.modifiers.updates import D, federation, reports, tensor
+from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 REQUIRED = {"dp": {"sigma": 1.0}}
+STILL = {"gamma": 0.0, "sharpening": 1.0, "flip": False, "shift": 0.0, "jitter": 0.0}
+# Values that change nothing, and others; with all clients, so that FedVARP has nothing to correct, or with some.
+NEUTRAL = [
+    ("dp", {"sigma": 0.0, "clip": None}, ["fedavg"]),
+    ("dp", {"sigma": 0.0, "clip": None, "per_sample": True}, ["fedavg"]),
+    ("dp", {"sigma": 0.0, "clip": None, "target": "update"}, ["fedavg"]),
+    ("fedvarp", {"corrected": "sum"}, ["fedavg"]),
+    ("fedvarp", {"corrected": "updates"}, ["fedavg"]),
+    ("lsr", STILL, ["fedavg"]),
+    ("server_momentum", {"beta": 0.0, "form": "heavy"}, ["fedavg", "fedfv", "focus"]),
+    ("server_momentum", {"beta": 0.0, "form": "ema"}, ["fedavg", "fedfv", "focus"]),
+]
+ACTIVE = [
+    ("fedvarp", {"corrected": "sum"}, ["fedavg", "fedfv", "qffl"]),
+    ("fedvarp", {"corrected": "updates"}, ["fedavg", "fedfv", "qffl"]),
+    ("lsr", {}, ["fedavg"]),
+    ("server_momentum", {"beta": 0.5, "form": "heavy"}, ["fedavg", "fedfv", "focus"]),
+    ("server_momentum", {"beta": 0.5, "form": "ema"}, ["fedavg", "fedfv", "focus"]),
+]
 HOOKS = ("resolve", "init_state", "objective", "privacy", "modify_received", "modify_reports", "modify_sum")
 
 
@@ -87,6 +108,25 @@ def test_missing_hooks_change_nothing(name):
 def test_bad_parameters_are_named(name, given, message):
     with pytest.raises(SpecError, match=message):
         parameters("modifiers", name, given, "papers/p.yaml", "row")
+
+
+def run(algorithm, modifiers, **changes):
+    hyperparameters = {"M": 2} if algorithm == "focus" else {}
+    spec = spec_of(algorithm=algorithm, hyperparameters=hyperparameters, modifiers=modifiers, rounds=3, **changes)
+    return Simulation(spec, image_clients([6, 5, 8], shape=(1, 8, 8)), None, CPU).run().x
+
+
+@pytest.mark.parametrize(("name", "given", "algorithm"), [(n, g, a) for n, g, used in NEUTRAL for a in used])
+def test_neutral_values_leave_a_run_as_it_is(name, given, algorithm):
+    found = run(algorithm, {name: given}, batch_size=3)
+    torch.testing.assert_close(found, run(algorithm, {}, batch_size=3), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "given", "algorithm"), [(n, g, a) for n, g, used in ACTIVE for a in used])
+def test_other_values_change_a_run_which_repeats(name, given, algorithm):
+    found, again = (run(algorithm, {name: given}, clients_per_round=2) for _ in range(2))
+    assert torch.equal(found, again)
+    assert (found - run(algorithm, {}, clients_per_round=2)).abs().max() > 1e-4
 
 
 def test_after_fedvarp_comes_momentum():

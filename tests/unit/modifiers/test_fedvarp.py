@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import fedvarp
 from fairfl.runtime.errors import OptionError
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import SAMPLES, X, close
 from tests.unit.modifiers.updates import D, federation, reports, summed, tensor
-from tests.unit.simulation.federations import image_clients, spec_of
+from tests.unit.simulation.federations import simulation
 
 BOTH = pytest.mark.parametrize("corrected", ["sum", "updates"])
 
@@ -141,27 +140,9 @@ def test_a_server_that_sums_nothing_is_refused():
 
 
 # -- in the engine --------------------------------------------------------------------------------
-def run(modifiers, **changes):
-    clients = image_clients([4, 6, 9])
-    return Simulation(spec_of(modifiers=modifiers, **changes), clients, None, torch.device("cpu")).run().x
-
-
-@BOTH
-def test_a_run_with_all_clients_is_a_plain_run(corrected):
-    torch.testing.assert_close(run({"fedvarp": {"corrected": corrected}}), run({}), rtol=1e-9, atol=1e-12)
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("algorithm", "given"), [("fedavg", {"weighting": "size"}), ("qffl", {"q": 1.0}), ("fedfv", {})]
-)
-def test_runs_of_some_clients(algorithm, given, corrected):
-    changes = {"clients_per_round": 2, "algorithm": algorithm, "hyperparameters": given}
-    changed, again = (run({"fedvarp": {"corrected": corrected}}, **changes) for _ in range(2))
-    assert torch.equal(changed, again) and (changed - run({}, **changes)).abs().max() > 1e-4
-
-
 def test_what_fedfv_projects_is_corrected():
-    changes = {"clients_per_round": 2, "algorithm": "fedfv", "hyperparameters": {}}
-    a, b = (run({"fedvarp": {"corrected": corrected}}, **changes) for corrected in ("sum", "updates"))
+    a, b = (
+        simulation("fedfv", modifiers={"fedvarp": {"corrected": corrected}}, clients_per_round=2).run().x
+        for corrected in ("sum", "updates")
+    )
     assert (a - b).abs().max() > 1e-4

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.modifiers import lsr
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import close
 from tests.unit.modifiers.updates import tensor
-from tests.unit.simulation.federations import image_clients, spec_of
 
 SHAPE = (2, 8, 8)
 STILL = {"flip": False, "shift": 0.0, "jitter": 0.0}
@@ -197,21 +195,3 @@ def test_jitter_changes_contrast_and_brightness_within_bounds():
     close(contrast.amax((1, 2, 3)), contrast.amin((1, 2, 3)), 1e-6)  # one factor for each image
     for value, middle in ((contrast[:, 0, 0, 0], 1.0), (others - means, 0.0)):
         assert (value - middle).abs().max() <= 0.3 and (value - middle).min() < -0.25 and (value - middle).max() > 0.25
-
-
-# -- in the engine --------------------------------------------------------------------------------
-def run(**changes):
-    clients = image_clients([6, 5, 8], shape=(1, 8, 8))
-    simulation = Simulation(spec_of(rounds=2, batch_size=3, **changes), clients, None, torch.device("cpu"))
-    return simulation.run()
-
-
-def test_a_run_without_its_terms_is_a_plain_run():
-    identity = {"gamma": 0.0, "sharpening": 1.0, **STILL}
-    torch.testing.assert_close(run(modifiers={"lsr": identity}).x, run(modifiers={}).x, rtol=1e-9, atol=1e-12)
-
-
-def test_a_run_differs_from_a_plain_one_and_repeats():
-    first, second = run(modifiers={"lsr": {}}).x, run(modifiers={"lsr": {}}).x
-    assert torch.equal(first, second)
-    assert (first - run(modifiers={}).x).abs().max() > 1e-3

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from fairfl.algorithms.interface import Aggregate
 from fairfl.modifiers import server_momentum
-from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import X, close
 from tests.unit.modifiers.updates import federation, reports, tensor
-from tests.unit.simulation.federations import image_clients, spec_of
 
 
 def velocities(totals, x=X, **given):
@@ -74,22 +72,3 @@ def test_running_statistics_have_none():
     federated = federation(x=torch.cat([X, tensor(7, 7)]))
     federated = type(federated)(**{**federated.__dict__, "parameters": 2})
     assert server_momentum.ServerMomentum(server_momentum.Config()).init_state(federated)["velocity"].shape == (2,)
-
-
-# -- in the engine --------------------------------------------------------------------------------
-def simulation(modifiers, **changes):
-    clients = image_clients([4, 6, 9])
-    return Simulation(spec_of(modifiers=modifiers, **changes), clients, None, torch.device("cpu"))
-
-
-@pytest.mark.parametrize("form", ["heavy", "ema"])
-@pytest.mark.parametrize(
-    ("algorithm", "given"), [("fedavg", {"weighting": "size"}), ("fedfv", {}), ("focus", {"M": 2})]
-)
-def test_runs(algorithm, given, form):
-    changes = {"algorithm": algorithm, "hyperparameters": given}
-    plain = simulation({}, **changes).run().x
-    none = simulation({"server_momentum": {"beta": 0.0, "form": form}}, **changes).run().x
-    torch.testing.assert_close(none, plain, rtol=1e-12, atol=1e-12)
-    some = simulation({"server_momentum": {"beta": 0.5, "form": form}}, **changes).run().x
-    assert (some - plain).abs().max() > 1e-4
