@@ -132,8 +132,8 @@ class _Table:
     paper: str
     artifact: Artifact
     here: Cells
-    printed: Cells
-    against: Contradictions
+    reported: Cells
+    contradictions: Contradictions
 
     def lines(self) -> Iterator[ComparisonLine]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
@@ -141,10 +141,10 @@ class _Table:
         for setting in self.artifact.settings:
             for variant, provenance in self.rows_in(setting):
                 for column in self.artifact.columns_for(variant.algorithm, setting):
-                    for metric in expanded(column, setting, self.here, self.printed):
+                    for metric in expanded(column, setting, self.here, self.reported):
                         done.add(key_of(setting, variant, metric))
                         yield self.line(setting, variant, metric, provenance)
-        for setting, variant, metric in self.printed.cells:
+        for setting, variant, metric in self.reported.cells:
             if (setting, variant, metric) not in done:
                 yield self.line(setting, variant, metric, Known(""))
 
@@ -155,7 +155,7 @@ class _Table:
         return [(row.variant, known(row)) for row in self.artifact.rows_in(setting)]
 
     def line(self, setting: str, variant: Variant, metric: str, provenance: Known) -> ComparisonLine:
-        paper = self.printed.find(setting, variant, metric)
+        paper = self.reported.find(setting, variant, metric)
         here = self.here.find(setting, variant, metric)
         metrics = self.workload.papers[self.paper].metrics
         described = metric_of(metrics, metric)
@@ -163,11 +163,11 @@ class _Table:
         units = [cell.unit for cell in (here, paper) if cell] or [described.unit if described else ""]
         if len(set(units)) > 1:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
-        apart, over = difference(paper, here), None
-        if paper and here and paper.mean is not None and apart is not None:
+        distance, spreads = difference(paper, here), None
+        if paper and here and paper.mean is not None and distance is not None:
             rounding = half_unit(paper.mean, units[0], digits_of(metrics)(metric))
-            over = apart / joint_spread(paper.std, here.std, rounding)
-        blocked = obstacle(self.workload, setting, metric)
+            spreads = distance / joint_spread(paper.std, here.std, rounding)
+        hindrance = obstacle(self.workload, setting, metric)
         limit = self.workload.config.verdict.agree_within
         return ComparisonLine(
             artifact=self.name,
@@ -181,13 +181,13 @@ class _Table:
             ours=number_text(here_or_none.mean),
             ours_std=number_text(here_or_none.std),
             seeds=here_or_none.seeds,
-            difference=number_text(apart),
-            difference_over_spread=number_text(over),
-            verdict=verdict(paper, here, blocked, None if over is None else abs(over) / limit),
+            difference=number_text(distance),
+            difference_over_spread=number_text(spreads),
+            verdict=verdict(paper, here, hindrance, None if spreads is None else abs(spreads) / limit),
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant))))),
             reported_note=paper_or_none.note,
-            contradiction="; ".join(self.against.get((self.name, key_of(setting, variant, metric)), ())),
+            contradiction="; ".join(self.contradictions.get((self.name, key_of(setting, variant, metric)), ())),
             data=self.workload.settings[setting].data.label,
             changed_by_scale="; ".join(changed_by_scale(self.workload, setting)),
             runs=";".join(here_or_none.runs),
@@ -225,10 +225,10 @@ def _note(here: Cell | None, metric: str, row: str) -> str:
 def comparison_lines(workload: Workload, root: Path, results: Path) -> list[ComparisonLine]:
     """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
     numbers = results_of(workload, root, results)
-    against = contradictions(workload.papers, numbers.reported)
+    doubts = contradictions(workload.papers, numbers.reported)
     lines: list[ComparisonLine] = []
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.kind in MEASURED_KINDS and artifact.columns:
-            printed = numbers.reported.get(name, Cells())
-            lines += _Table(workload, name, paper, artifact, numbers.ours, printed, against).lines()
+            reported = numbers.reported.get(name, Cells())
+            lines += _Table(workload, name, paper, artifact, numbers.ours, reported, doubts).lines()
     return lines

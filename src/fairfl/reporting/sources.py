@@ -5,7 +5,7 @@ from typing import Any
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Artifact, Provenance, Row
+from fairfl.experiments.paper import Provenance, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
 from fairfl.experiments.variant import Value, Variant, split_modifiers
 from fairfl.experiments.workload import Workload
@@ -69,7 +69,7 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
     runs = [
         (key, setting, row)
         for key, artifact in source.artifacts.items()
-        if _has_runs(artifact)
+        if artifact.kind in ("table", "figure") and "tidy" in artifact.origins
         for setting in artifact.settings
         for row in artifact.variants_in(setting)
     ]
@@ -101,10 +101,6 @@ def used_values(workload: Workload, paper: str) -> list[UsedValue]:
         (UsedValue(**record) for record in records.values()),
         key=lambda used: (order[used.algorithm], places[used.algorithm].index(used.hyperparameter), *_size(used.value)),
     )
-
-
-def _has_runs(artifact: Artifact) -> bool:
-    return artifact.kind in ("table", "figure") and "tidy" in artifact.origins
 
 
 def _levels(

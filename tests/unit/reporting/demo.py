@@ -1,6 +1,8 @@
 """What tests of artifacts share: a small valid setting, headers of CSVs, the spec of an artifact as its job gets it."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.paper import Artifact
@@ -26,8 +28,20 @@ REPORTED = "artifact,setting,algorithm,hyperparameters,metric,value,spread,sprea
 TITLES = {
     "fedavg": "FedAvg", "qffl": "q-FFL", "fedeba": "FedEBA", "fedeba_plus": "FedEBA+", "afl": "AFL", "term": "TERM",
     "fedfv": "FedFV", "propfair": "PropFair", "fedmgda_plus": "FedMGDA+", "eagle": "EAGLE", "focus": "FOCUS",
-    "local_only": "Local training",
+    "local_only": "Local training", "vred": "VRed", "semi_vred": "Semi-VRed",
 }  # fmt: skip
+
+
+PAPER = {"paper": "demo", "title": "A demo", "citation": "Nobody.", "arxiv": "0000.00000"}
+
+
+def project(root: Path, paper: dict[str, Any], *patches: dict[str, Any]) -> None:
+    """Files of a project with one paper and a scale 'tiny' that changes it; folders for numbers, theirs and ours."""
+    for folder in (f"papers/reported/{paper['paper']}", "scales", "results/tidy"):
+        (root / folder).mkdir(parents=True)
+    (root / f"papers/{paper['paper']}.yaml").write_text(json.dumps(paper))
+    scale = {"scale": "tiny", "description": "Small.", "patches": patches}
+    (root / "scales/tiny.yaml").write_text(json.dumps(scale))
 
 
 def artifact(**given: Any) -> dict[str, Any]:
@@ -48,7 +62,7 @@ def spec(name: str, files: Any = None, facts: Any = None, metrics: Any = None, *
         "algorithms": {row["algorithm"]: TITLES[row["algorithm"]] for row in described["rows"]},
         "scale": "quick",
         "settings": {
-            setting: {"data": "d", "rounds": 9, "seeds": 2, "changed": []} | (facts or {})
+            setting: {"data": setting, "rounds": 9, "seeds": 2, "changed": []} | (facts or {})
             for setting in described["settings"]
         },
         "files": files or {},

@@ -14,13 +14,11 @@ from fairfl.reporting.cells import Cell
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines, joint_spread, verdict
 from fairfl.reporting.units import half_unit
 from fairfl.runtime.errors import FairflError
+from tests.unit.reporting import demo
 from tests.unit.reporting.demo import REPORTED, SETTING, TIDY
 
 PAPER = {
-    "paper": "demo",
-    "title": "A demo",
-    "citation": "Nobody.",
-    "arxiv": "0000.00000",
+    **demo.PAPER,
     "metrics": {
         "loss": {"name": "loss", "meaning": "mean loss", "unit": "nats", "direction": "down", "digits": 2},
         "acc": {"name": "accuracy", "meaning": "mean accuracy", "unit": "percent", "direction": "up", "digits": 1},
@@ -42,15 +40,11 @@ PAPER = {
         "figure1": {"kind": "figure", "title": "F", "caption": "f", "plot": "curves", "settings": ["same"], "rows": []},
     },
 }
-SCALE = {
-    "scale": "tiny",
-    "description": "Small.",
-    "patches": [
-        {"match": ["shorter", "both"], "set": {"rounds": 10}, "why": "time"},
-        {"match": ["other_data", "both"], "set": {"data": {"name": "digits"}}, "why": "no files"},
-        {"match": ["fewer_seeds"], "set": {"seeds": [0]}, "why": "time"},
-    ],
-}
+PATCHES = [
+    {"match": ["shorter", "both"], "set": {"rounds": 10}, "why": "time"},
+    {"match": ["other_data", "both"], "set": {"data": {"name": "digits"}}, "why": "no files"},
+    {"match": ["fewer_seeds"], "set": {"seeds": [0]}, "why": "time"},
+]
 
 
 def build(
@@ -62,15 +56,11 @@ def build(
     **config,
 ):
     """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
-    (root / "papers/reported/demo").mkdir(parents=True)
-    (root / "scales").mkdir()
     more = {key: PAPER[key] | (given or {}) for key, given in (("metrics", metrics), ("settings", settings))}
     paper = {**PAPER, **more, "artifacts": artifacts or PAPER["artifacts"]}
-    (root / "papers/demo.yaml").write_text(json.dumps(paper))
-    (root / "scales/tiny.yaml").write_text(json.dumps(SCALE))
+    demo.project(root, paper, *PATCHES)
     if reported:
         (root / "papers/reported/demo/table1.csv").write_text(REPORTED + reported)
-    (root / "results/tidy").mkdir(parents=True)
     for setting in PAPER["settings"]:
         text = TIDY
         for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):

@@ -33,21 +33,14 @@ def build(root: Path, *claims: dict, reported: str = ""):
     """fedavg has loss 1, q-FFL 2, in both settings; 'short' is cut by the scale."""
     figure = {**TABLE, "kind": "figure", "title": "Figure 1", "plot": "curves", "settings": ["full", "short"]}
     paper = {
-        "paper": "demo",
-        "title": "A demo",
-        "citation": "Nobody.",
-        "arxiv": "0000.00000",
+        **demo.PAPER,
         "metrics": {"loss": {"name": "loss", "meaning": "mean", "unit": "nats", "digits": 0}},
         "algorithms": {"fedavg": {"title": "FedAvg"}, "qffl": {"title": "q-FFL"}},
         "settings": {"full": SETTING, "short": SETTING},
         "artifacts": {"table1": TABLE, "figure1": {**figure, "claims": list(claims)}},
     }
     patch = {"match": ["short"], "set": {"rounds": 10, "data": {"name": "digits"}}, "why": "time"}
-    (root / "papers/reported/demo").mkdir(parents=True)
-    (root / "scales").mkdir()
-    (root / "results/tidy").mkdir(parents=True)
-    (root / "papers/demo.yaml").write_text(json.dumps(paper))
-    (root / "scales/tiny.yaml").write_text(json.dumps({"scale": "tiny", "description": "", "patches": [patch]}))
+    demo.project(root, paper, patch)
     if reported:
         (root / "papers/reported/demo/table1.csv").write_text(demo.REPORTED + reported)
     for name in ("full", "short"):
@@ -94,45 +87,39 @@ def test_our_side_of_a_claim(tmp_path, expr, setting, wanted) -> None:
     assert {name: getattr(line, name) for name in wanted} == wanted
 
 
-def test_an_illustration_is_judged_on_what_it_draws(tmp_path) -> None:
-    build(tmp_path)
-    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "projected_gradients"}
-    claims = [
-        claim("cosine_c(projected) > cosine_c(plain)", None),
-        claim("cosine_c(projected) < 0", None) | {"id": "c2"},
-    ]
-    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
-    paper["artifacts"]["figure0"] = {**drawing, "claims": claims}
-    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
-    workload = load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]})
-    assert {line.here for line in claim_lines(workload, tmp_path, tmp_path / "results")} == {"undecidable"}
-    path = tmp_path / "results/demo/figure0.csv"
-    path.parent.mkdir()
-    path.write_text(
+def illustrated(root: Path, numbers: str, **given):
+    """A paper with a drawing, whose CSV has some numbers; none if it was not drawn."""
+    build(root)
+    paper = json.loads((root / "papers/demo.yaml").read_text())
+    paper["artifacts"]["figure0"] = {"kind": "illustration", "title": "F", "caption": "f", **given}
+    (root / "papers/demo.yaml").write_text(json.dumps(paper))
+    (root / "results/demo").mkdir()
+    if numbers:
+        (root / "results/demo/figure0.csv").write_text(numbers)
+    return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_an_illustration_is_judged_on_what_it_draws(tmp_path, is_drawn) -> None:
+    text = (
         "artifact,algorithm,metric,value,vector,x,y\nd,,,nan,g_a,3,0\nd,plain,cosine_c,-0.5,,nan,nan\n"
         "d,projected,cosine_c,0.25,,nan,nan\n"
-    )
+    ) * is_drawn
+    exprs = ("cosine_c(projected) > cosine_c(plain)", "cosine_c(projected) < 0")
+    claims = [claim(expr, None) | {"id": f"c{number}"} for number, expr in enumerate(exprs)]
+    workload = illustrated(tmp_path, text, plot="projected_gradients", claims=claims)
     first, second = claim_lines(workload, tmp_path, tmp_path / "results")
-    assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
-    assert (second.here, second.reported) == ("fails", "untestable")
+    if is_drawn:
+        assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
+        assert (second.here, second.reported) == ("fails", "untestable")
+    else:
+        assert (first.here, second.here) == ("undecidable", "undecidable")
 
 
 def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
-    build(tmp_path)
-    drawing = {"kind": "illustration", "title": "F", "caption": "f", "plot": "separators", "settings": ["full"]}
-    paper = json.loads((tmp_path / "papers/demo.yaml").read_text())
-    paper["artifacts"]["figure0"] = {
-        **drawing,
-        "rows": [{"algorithm": "fedavg"}],
-        "claims": [claim("loss(fedavg) < 3")],
-    }
-    (tmp_path / "papers/demo.yaml").write_text(json.dumps(paper))
-    path = tmp_path / "results/demo/figure0.csv"
-    path.parent.mkdir()
-    path.write_text("panel,setting,client\ndata,full,0\n")
-    (line,) = claim_lines(
-        load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"]}), tmp_path, tmp_path / "results"
-    )
+    given = {"plot": "separators", "settings": ["full"], "rows": [{"algorithm": "fedavg"}]}
+    workload = illustrated(tmp_path, "panel,setting,client\ndata,full,0\n", claims=[claim("loss(fedavg) < 3")], **given)
+    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
     assert (line.here, line.left) == ("holds", "1")
 
 

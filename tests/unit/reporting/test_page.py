@@ -53,10 +53,8 @@ ARTIFACTS = {
     },
 }
 PAPER = {
-    "paper": "demo",
+    **demo.PAPER,
     "title": f"A demo {HOSTILE}",
-    "citation": "Nobody.",
-    "arxiv": "0000.00000",
     "metrics": {
         "loss": {"name": "$\\max_k L_k$", "meaning": "largest", "unit": "nats", "direction": "down", "digits": 2},
         "acc": {"name": "accuracy", "meaning": "mean", "unit": "percent", "direction": "up", "digits": 1},
@@ -107,15 +105,11 @@ class Elements(HTMLParser):
 
 def build(root: Path, patches: tuple = (PATCH,)):
     """A workload with comparison, claims and most of its files; figure2 is missing."""
-    (root / "papers/reported/demo").mkdir(parents=True)
-    (root / "scales").mkdir()
+    demo.project(root, PAPER, *patches)
     results = root / "results/tiny"
     (results / "tidy").mkdir(parents=True)
     (results / "demo").mkdir()
     (results / "runs/demo_full/fedavg/default/seed0").mkdir(parents=True)
-    (root / "papers/demo.yaml").write_text(json.dumps(PAPER))
-    scale = {"scale": "tiny", "description": "Small.", "patches": list(patches)}
-    (root / "scales/tiny.yaml").write_text(json.dumps(scale))
     (root / "papers/reported/demo/table1.csv").write_text(
         demo.REPORTED
         + "table1,demo_full,fedavg,,loss,1.1,0.1,std,nats,\ntable1,demo_full,qffl,q=1,loss,9,0.1,std,nats,\n"

@@ -1,6 +1,5 @@
 """How values are known: words of sources, of rows, of algorithms' files; and every value that a paper's runs use."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -70,7 +69,7 @@ def test_rows_of_reconstructed_algorithms(monkeypatch) -> None:
 TABLE = {"kind": "table", "title": "T", "caption": "", "settings": ["a", "b"], "columns": ["accuracy_mean"]}
 QFFL = {"algorithm": "qffl"}
 PAPER = {
-    "paper": "demo", "title": "", "citation": "", "arxiv": "",
+    **demo.PAPER,
     "metrics": {
         "accuracy_mean": {"name": "acc", "meaning": "", "unit": "fraction"},
         "learning_rate": {"name": "lr", "meaning": "", "unit": ""},
@@ -105,11 +104,8 @@ PAPER = {
 
 @pytest.fixture
 def workload(tmp_path):
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "scales").mkdir()
-    (tmp_path / "papers/demo.yaml").write_text(json.dumps(PAPER))
-    (tmp_path / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": ""}))
-    return lambda **given: load_workload(tmp_path, {"scale": "paper", "papers": ["demo"], **given})
+    demo.project(tmp_path, PAPER)
+    return lambda **given: load_workload(tmp_path, {"scale": "tiny", "papers": ["demo"], **given})
 
 
 def used(workload) -> dict[tuple[str, str, str], sources.UsedValue]:

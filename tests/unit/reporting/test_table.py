@@ -205,23 +205,21 @@ ORDERS = [("fedfv", {"order": order}) for order in ("loss", "random")]
 
 
 @pytest.fixture
-def orders(spec, tmp_path):
+def orders(tmp_path):
     """Gaps of two projection orders on two data sets."""
     numbers = {("fedfv", f"order={order}", seed): (base + seed / 10, 0.5) for (order, base) in
                (("loss", 0.1), ("random", 0.3)) for seed in (0, 1)}  # fmt: skip
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 4", caption="Orders", settings=["cifar", "fmnist"], columns=["gap_max"],
-        rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
-        layout="settings_by_variant", options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
-    )  # fmt: skip
-    spec["algorithms"] = {"fedfv": "FedFV"}
-    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 2, "changed": []} for name in ("cifar", "fmnist")}
     halves = {key: values for key, values in numbers.items() if key[1] == "order=loss"}
-    spec["files"]["tidy"] = {
+    files = {
         "cifar": tidy(tmp_path / "c.csv", numbers, "cifar"),
         "fmnist": tidy(tmp_path / "f.csv", halves, "fmnist"),
     }
-    return spec
+    return demo.spec(
+        "eagle_table1", {"tidy": files}, {"rounds": 7}, METRICS, kind="table", settings=list(files),
+        columns=["gap_max"], layout="settings_by_variant",
+        rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
+        options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
+    )  # fmt: skip
 
 
 def test_lines_may_be_settings_and_columns_variants(orders):
@@ -265,19 +263,12 @@ def choice(path, algorithm, rate, value=0.5, **hyperparameters):
 
 
 @pytest.fixture
-def chosen(spec, tmp_path):
+def chosen(tmp_path):
     """Best hyper-parameters of three algorithms; one was not tuned on CIFAR-100, one diverged there."""
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 5", caption="Best", settings=["cifar", "cifar100"], columns=["hp_q", "hp_beta"],
-        rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
-        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="variants_by_setting",
-    )  # fmt: skip
-    spec["metrics"], spec["algorithms"] = CHOSEN, {"qffl": "q-FFL", "vred": "VRed", "semi_vred": "Semi-VRed"}
-    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("cifar", "cifar100")}
     (tmp_path / "table5.csv").write_text(
         f"{demo.REPORTED}table5,cifar,qffl,q=0.1,hp_q,0.1,,,,\ntable5,cifar,vred,,hp_beta,1e-4,,,,\n"
     )
-    spec["files"] = {
+    files = {
         "tuned": {
             "cifar/qffl": choice(tmp_path / "q.json", "qffl", 0.005, q=0.1),
             "cifar/vred": choice(tmp_path / "v.json", "vred", 0.01, beta=0.00026, order="loss"),
@@ -286,7 +277,11 @@ def chosen(spec, tmp_path):
         },
         "reported": {"table5": str(tmp_path / "table5.csv")},
     }
-    return spec
+    return demo.spec(
+        "eagle_table1", files, {"rounds": 7, "seeds": 3}, CHOSEN, kind="table", settings=["cifar", "cifar100"],
+        columns=["hp_q", "hp_beta"], rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
+        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="variants_by_setting",
+    )  # fmt: skip
 
 
 def test_choices_stand_beside_the_papers(chosen):
@@ -305,25 +300,23 @@ def test_choices_without_the_papers_numbers(chosen):
 
 
 @pytest.fixture
-def counted(spec, tmp_path):
+def counted(tmp_path):
     """Two data sets with words between the counts."""
     metric = {"meaning": "", "unit": "count", "direction": None, "digits": 0}
-    spec["metrics"] = {name: {**metric, "name": name} for name in ("num_clients", "samples_test")}
+    metrics = {name: {**metric, "name": name} for name in ("num_clients", "samples_test")}
     words = [{"title": "Model", "after": "num_clients", "texts": {"a": "ResNet_18", "b": "LSTM"}}]
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 2", caption="Data", settings=["a", "b"], columns=["num_clients", "samples_test"],
-        options={"labels": {"a": "CIFAR-10"}, "words": words},
-    )  # fmt: skip
-    spec["settings"] = {name: {"data": name, "rounds": 7, "seeds": 3, "changed": []} for name in ("a", "b")}
     head = "client,part,samples,data,remarks\n"
     (tmp_path / "a.csv").write_text(head + "".join(f"{k},{p},7,d,\n" for k in (0, 1) for p in ("train", "test")))
     (tmp_path / "b.csv").write_text(f"{head}0,train,5,d,\n0,test,25041,d,\n")
     (tmp_path / "r.csv").write_text(f"{demo.REPORTED}table2,a,,,samples_test,10555,,,count,\n")
-    spec["files"] = {
+    files = {
         "statistics": {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")},
         "reported": {"table2": str(tmp_path / "r.csv")},
     }
-    return spec
+    return demo.spec(
+        "eagle_table1", files, {"rounds": 7, "seeds": 3}, metrics, kind="table", settings=["a", "b"],
+        columns=list(metrics), options={"labels": {"a": "CIFAR-10"}, "words": words},
+    )  # fmt: skip
 
 
 def test_counts_belong_to_settings_and_words_stand_between_them(counted):
@@ -442,30 +435,28 @@ def lines_of_tidy(path, setting, numbers, unit="nats"):
 
 
 @pytest.fixture
-def grouped(spec, tmp_path):
+def grouped(tmp_path):
     """FOCUS with another number of models, FedAvg and, on images only, AFL, in a regression and in a classification."""
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 1", caption="All", settings=["toy", "mnist"], columns=list(LAYOUTS),
-        columns_in={"toy": ["loss_mean", "loss_parity"], "mnist": ["accuracy_mean", "loss_mean"]},
-        rows=[
-            {"algorithm": "focus", "hyperparameters": {"M": 2}, "setting": "toy", "title": "FOCUS"},
-            {"algorithm": "focus", "hyperparameters": {"M": 3}, "setting": "mnist", "title": "FOCUS"},
-            {"algorithm": "fedavg"},
-            {"algorithm": "afl", "setting": "mnist"},
-        ],
-        layout="metrics_by_variant", options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
-    )  # fmt: skip
-    spec["metrics"], spec["algorithms"] = LAYOUTS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
-    spec["settings"] = {name: {"data": name, "rounds": 40, "seeds": 1, "changed": []} for name in ("toy", "mnist")}
     toy = [("focus", "M=2", "loss_mean", 0.25), ("fedavg", "", "loss_mean", 0.5)]
     toy += [("focus", "M=2", "loss_parity", 0.5), ("fedavg", "", "loss_parity", 0.5)]
     mnist = [("focus", "M=3", "accuracy_mean", 0.75), ("fedavg", "", "accuracy_mean", 0.5)]
     mnist += [("focus", "M=3", "loss_mean", 0.5), ("fedavg", "", "loss_mean", 0.25), ("afl", "", "loss_mean", "nan")]
-    spec["files"]["tidy"] = {
+    files = {
         "toy": lines_of_tidy(tmp_path / "toy.csv", "toy", toy, "mse"),
         "mnist": lines_of_tidy(tmp_path / "mnist.csv", "mnist", mnist),
     }
-    return spec
+    rows = [
+        {"algorithm": "focus", "hyperparameters": {"M": 2}, "setting": "toy", "title": "FOCUS"},
+        {"algorithm": "focus", "hyperparameters": {"M": 3}, "setting": "mnist", "title": "FOCUS"},
+        {"algorithm": "fedavg"},
+        {"algorithm": "afl", "setting": "mnist"},
+    ]
+    return demo.spec(
+        "eagle_table1", {"tidy": files}, {"rounds": 40, "seeds": 1}, LAYOUTS, kind="table", settings=list(files),
+        rows=rows, columns=list(LAYOUTS), layout="metrics_by_variant",
+        columns_in={"toy": ["loss_mean", "loss_parity"], "mnist": ["accuracy_mean", "loss_mean"]},
+        options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
+    )  # fmt: skip
 
 
 def test_lines_may_be_metrics_and_columns_variants(grouped):
@@ -498,7 +489,7 @@ def test_rows_of_one_setting_may_not_be_called_alike(grouped):
         build(grouped)
 
 
-def test_arms_may_be_grouped_by_metric(grouped):
+def test_variants_may_be_grouped_by_metric(grouped):
     grouped["artifact"] |= {"layout": "variants_by_setting", "rules": [3]}
     csv, md, tex = build(grouped)
     assert md.splitlines()[2:13] == [
@@ -670,20 +661,19 @@ def test_hyper_parameters_in_use():
 
 # -- targets that were not reached --------------------------------------------------------------
 @pytest.fixture
-def reach(spec, tmp_path):
+def reach(tmp_path):
     """Rounds to an accuracy: all seeds of FOCUS reach it, one of q-FFL, none of AFL; one of FedAvg diverged."""
     metric = {"name": "70%", "meaning": "", "unit": "rounds", "direction": "down", "digits": 0}
-    spec["metrics"] = {"rounds_to_accuracy70": metric}
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 10", caption="Rounds", settings=["mnist"], columns=["rounds_to_accuracy70"],
-        rows=[{"algorithm": name} for name in ("focus", "qffl", "afl", "fedavg")],
-    )  # fmt: skip
-    spec["algorithms"] = {"focus": "FOCUS", "qffl": "q-FFL", "afl": "AFL", "fedavg": "FedAvg"}
-    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": []}}
     values = {"focus": (9, 11, 10), "qffl": (28, "inf", "inf"), "afl": ("inf",) * 3, "fedavg": (10, "nan", "inf")}
     numbers = [(name, "", "rounds_to_accuracy70", *seeds) for name, seeds in values.items()]
-    spec["files"] = {"tidy": {"mnist": lines_of_tidy(tmp_path / "reach.csv", "mnist", numbers)}}
-    return spec
+    files = {"tidy": {"mnist": lines_of_tidy(tmp_path / "reach.csv", "mnist", numbers)}}
+    given = {
+        "settings": ["mnist"],
+        "columns": ["rounds_to_accuracy70"],
+        "rows": [{"algorithm": name} for name in values],
+    }
+    metrics = {"rounds_to_accuracy70": metric}
+    return demo.spec("eagle_table1", files, {"rounds": 300, "seeds": 3}, metrics, kind="table", **given)
 
 
 def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(reach):
@@ -724,21 +714,17 @@ def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", 
 
 
 @pytest.fixture
-def clocked(spec, tmp_path):
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 12", caption="Seconds", settings=["mnist"],
-        columns=["train_seconds_per_round", "inference_seconds"],
-        rows=[{"algorithm": "focus", "hyperparameters": {"M": 3}}, {"algorithm": "fedavg"}, {"algorithm": "afl"}],
-    )  # fmt: skip
-    spec["metrics"], spec["algorithms"] = SECONDS, {"focus": "FOCUS", "fedavg": "FedAvg", "afl": "AFL"}
-    changed = ["timing.rounds: 20 -> 2"]
-    spec["settings"] = {"mnist": {"data": "mnist", "rounds": 300, "seeds": 3, "changed": changed}}
+def clocked(tmp_path):
     variants = [
         ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
         ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
     ]
-    spec["files"] = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
-    return spec
+    files = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
+    facts = {"rounds": 300, "seeds": 3, "changed": ["timing.rounds: 20 -> 2"]}
+    return demo.spec(
+        "eagle_table1", files, facts, SECONDS, kind="table", settings=["mnist"], columns=list(SECONDS)[:2],
+        rows=[{"algorithm": "focus", "hyperparameters": {"M": 3}}, {"algorithm": "fedavg"}, {"algorithm": "afl"}],
+    )  # fmt: skip
 
 
 def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clocked):

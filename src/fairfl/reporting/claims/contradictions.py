@@ -102,18 +102,18 @@ class _Book:
 
     def _broken(self, relation: Consistency, statement: Comparison, values: Cells, setting: str) -> str:
         """What is wrong, in words; '' if the relation holds, or a number is missing or without end."""
-        judged = evaluate(statement, values, setting, (), self.digits)
-        if judged.left is None or judged.right is None or not math.isfinite(judged.left - judged.right):
+        judgement = evaluate(statement, values, setting, (), self.digits)
+        if judgement.left is None or judgement.right is None or not math.isfinite(judgement.left - judgement.right):
             return ""
-        slack, unit, digits = relation.within * abs(judged.right), "", 6
+        slack, unit, digits = relation.within * abs(judgement.right), "", 6
         if isinstance(statement.left, CellOf):
             unit, digits = values.cells[_key(statement.left, setting)].unit, self.digits(statement.left.metric)
-            slack += half_unit(judged.left, unit, digits)
-        near = abs(judged.left - judged.right) <= slack
-        if near if statement.relation == "==" else judged.status == "holds" or (near and statement.relation != "!="):
+            slack += half_unit(judgement.left, unit, digits)
+        near = abs(judgement.left - judgement.right) <= slack
+        if near if statement.relation == "==" else judgement.status == "holds" or (near and statement.relation != "!="):
             return ""
         text = relation.text or relation.expr
-        return f"{printed(judged.right, unit, digits)} expected: {text}" if statement.relation == "==" else text
+        return f"{printed(judgement.right, unit, digits)} expected: {text}" if statement.relation == "==" else text
 
     def _parsed(self, relation: Consistency) -> Comparison:
         where = f"papers/{self.name}.yaml: consistency"

@@ -93,12 +93,12 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
     numbers = results_of(workload, root, results)
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
-        printed = pooled(name, numbers.reported)
+        reported = pooled(name, numbers.reported)
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
             here = evaluate(statement, numbers.ours, setting, artifact.rows, digits)
-            theirs = evaluate(statement, printed, setting, artifact.rows, digits)
+            theirs = evaluate(statement, reported, setting, artifact.rows, digits)
             line = ClaimLine(
                 paper=paper,
                 artifact=name,

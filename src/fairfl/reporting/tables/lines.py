@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fairfl.metrics.origin import origin
 from fairfl.reporting.cells import NO_VARIANT, Cell
 from fairfl.reporting.inputs import Inputs, Row
-from fairfl.reporting.notes import plural
+from fairfl.reporting.notes import grouped, plural
 from fairfl.reporting.units import endless, printed
 
 MISSING, DIVERGED = "–", "diverged"
@@ -143,7 +143,7 @@ def remarks(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> No
 
 def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> None:
     """Say where and how often was timed, once for all settings that have it in common."""
-    groups: dict[str, list[str]] = {}
+    machines = []
     for setting, timing in inputs.results.timings.items():
         times: dict[int, list[str]] = {}
         entries = {m: e for line in lines if line.setting == setting for m, e in line.entries.items() if e.ours.seeds}
@@ -151,6 +151,6 @@ def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -
             if origin(metric) == "timed":
                 times.setdefault(timed.ours.seeds, []).append(inputs.spec.metrics[metric].name)
         often = [f"{plural(number, 'repetition')} of {' and '.join(what)}" for number, what in times.items()]
-        groups.setdefault(f"Measured on {timing.machine}: {', '.join(often) or 'nothing'}.", []).append(names[setting])
-    for sentence, members in groups.items():
-        inputs.say(sentence if len(groups) == 1 else f"{', '.join(members)}: {sentence}")
+        machines.append((names[setting], f"Measured on {timing.machine}: {', '.join(often) or 'nothing'}"))
+    for sentence in grouped(machines):
+        inputs.say(sentence)

@@ -61,11 +61,11 @@ _LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items
 
 def latex(text: str) -> str:
     """Escape text for LaTeX; inline math between $...$ stays. Raises FairflError for an unknown character."""
-    return _outside_math(" ".join(text.split()), _latex_plain, _latex_math)
-
-
-def _latex_plain(text: str) -> str:
-    return "".join(_latex_character(character) for character in text.replace("->", "→"))
+    return _outside_math(
+        " ".join(text.split()),
+        lambda part: "".join(map(_latex_character, part.replace("->", "→"))),
+        lambda part: "".join(f"{_LATEX_MATH[c]} " if c in _LATEX_MATH else c for c in part).rstrip(),
+    )
 
 
 def _latex_character(character: str) -> str:
@@ -79,10 +79,6 @@ def _latex_character(character: str) -> str:
     if not plain.isascii():
         raise FairflError(f"character {character!r} (U+{ord(character):04X}) cannot be written in LaTeX; use $...$")
     return plain
-
-
-def _latex_math(text: str) -> str:
-    return "".join(f"{_LATEX_MATH[c]} " if c in _LATEX_MATH else c for c in text).rstrip()
 
 
 def latex_row(row: Row) -> str:

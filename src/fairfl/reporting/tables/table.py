@@ -20,7 +20,7 @@ from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.cells import number_text
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, Known, legend, marks, used_lines
-from fairfl.reporting.notes import note
+from fairfl.reporting.notes import grouped, note
 from fairfl.reporting.tables.layouts import Head, Words, grid_of, title
 from fairfl.reporting.tables.lines import TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
@@ -53,14 +53,6 @@ class Config(Strict):
 
 
 # -- how it is known --------------------------------------------------------------------------------
-def known_rows(spec: ArtifactSpec, rows: list[Row]) -> dict[Row, Known]:
-    """How the hyper-parameters of each row are known."""
-    return {
-        row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
-        for row, entry in zip(rows, spec.artifact.rows, strict=True)
-    }
-
-
 def merged(known: dict[Row, Known], layout: str) -> dict[Row, set[str]]:
     """The words of each row; rows that are called alike have one place together, but in layout variants."""
     return {
@@ -77,15 +69,6 @@ def merged(known: dict[Row, Known], layout: str) -> dict[Row, set[str]]:
 def marked(name: str, words: Iterable[str]) -> str:
     """'q-FFL q = 0.5 ᵃ'."""
     return f"{name} {marks(words)}".rstrip()
-
-
-def unprinted(spec: ArtifactSpec, names: dict[str, str]) -> list[str]:
-    """Which values of the settings the paper does not print; once for those that have them in common."""
-    groups: dict[str, list[str]] = {}
-    for setting, name in names.items():
-        groups.setdefault(spec.settings[setting].unprinted, []).append(name)
-    alone = len(groups) == 1
-    return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
 
 
 # -- CSV --------------------------------------------------------------------------------------------
@@ -118,7 +101,10 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     if "timed" in artifact.origins:
         on_machines(inputs, lines, names)
     winners = {m: best(lines, m, metrics[m].direction, metrics[m].digits) for m in artifact.columns}
-    known = known_rows(spec, inputs.rows)
+    known = {
+        row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
+        for row, entry in zip(inputs.rows, artifact.rows, strict=True)
+    }
     words = merged(known, artifact.layout)
     stand_for = {line.setting: line.row for line in lines} if artifact.layout == "metrics_by_setting" else {}
     titled = {
@@ -126,7 +112,9 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         for setting, name in names.items()
     }
     grid = grid_of(inputs, lines, titled, config.words)
-    notes = {text: number for number, text in enumerate(_reported_notes(lines), 1)}
+    reported = [entry.reported for line in lines for entry in line.entries.values()]
+    texts = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
+    notes = {text: number for number, text in enumerate(texts, 1)}
     if artifact.layout in ("settings_by_variant", "variants_by_setting") and len(artifact.columns) == 1:
         inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
 
@@ -156,19 +144,14 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
 
     used = {word for line in lines for word in words.get(line.row, ())}
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
-    note_text = " ".join([*explained, note(spec, names), *unprinted(spec, names), *inputs.remarks])
+    unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
+    note_text = " ".join([*explained, note(spec, names), *unprinted, *inputs.remarks])
     left = len(grid.corner)
     titles = [*grid.corner, *grid.columns]
     md = markdown_table([*map(in_markdown, titles)], body(in_markdown, "**%s**", markdown, markdown), left)
     tex_body = body(in_latex, r"\textbf{%s}", latex, _number)
     tex = latex_table([*map(in_latex, titles)], tex_body, grid.rules, "l" * left + grid.align)
     return csv(inputs, lines, known), markdown_page(spec, md, note_text), latex_page(spec, tex, note_text)
-
-
-def _reported_notes(lines: list[TableLine]) -> list[str]:
-    """Notes on the paper's numbers that stand beside ours, each once."""
-    reported = (entry.reported for line in lines for entry in line.entries.values())
-    return list(dict.fromkeys(cell.note for cell in reported if cell and cell.note))
 
 
 def _number(text: str) -> str:
