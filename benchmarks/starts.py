@@ -66,7 +66,11 @@ def measured(command: list[str], out: Path, address: str | None, at_once: int) -
     environment |= {VARIABLE: address} if address else {}
     begun = time.perf_counter()
     jobs = [
-        subprocess.Popen([*command, "--out", str(out / str(n))], env=environment, stdout=subprocess.DEVNULL)
+        subprocess.Popen(
+            [*command, "--out", str(out / str(n)), "--checkpoint", str(out / f"{n}.pt")],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+        )
         for n in range(at_once)
     ]
     used = 0.0

@@ -55,5 +55,6 @@ rule surrogate:
         job(
             "surrogate",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
-            " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
+            " --backend {resources.backend} --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --checkpoint-seconds {resources.checkpoint}",
         )

@@ -35,7 +35,8 @@ rule train:
             "train",
             "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
-            " --backend {resources.backend} --threads {threads} --checkpoint-seconds {resources.checkpoint}",
+            " --backend {resources.backend} --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --checkpoint-seconds {resources.checkpoint}",
         )
 
 

@@ -68,7 +68,7 @@ ARTIFACT = {
     "files": {"tidy": {"toy": "gone.csv"}},
 }  # fmt: skip
 JOBS = {
-    "train": (train.main, TRAINED, {"--data": "data", "--partition": "deal", "--out": "out"}),
+    "train": (train.main, TRAINED, {"--data": "data", "--partition": "deal", "--out": "out", "--checkpoint": "out.pt"}),
     "optimum": (
         local_optimum.main,
         LEARNT | {"client": 0, "local_optimum": {"max_steps": 2, "flat_window": 1, "flat_tolerance": 0.0}},
@@ -77,7 +77,7 @@ JOBS = {
     "surrogate": (
         surrogate.main,
         LEARNT | {"data": {"name": "toy"}, "cluster": 0, "evaluated_parts": ["test"], "surrogate": SURROGATE},
-        {"--data": "data", "--partition": "deal", "--out": "out.json"},
+        {"--data": "data", "--partition": "deal", "--out": "out.json", "--checkpoint": "out.pt"},
     ),
     "timing": (
         timing.main,
@@ -330,7 +330,8 @@ def test_options(here, capsys, option, value, words):
 
 
 def test_a_job_without_a_spec(here, capsys):
-    command_refused(train.main, ["--data", "data", "--partition", "deal", "--out", "out"], capsys, "--spec", code=2)
+    argv = ["--data", "data", "--partition", "deal", "--out", "out", "--checkpoint", "out.pt"]
+    command_refused(train.main, argv, capsys, "--spec", code=2)
 
 
 # -- fetch ---------------------------------------------------------------------------------------------

@@ -32,12 +32,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.local_optimum import pretrain
 
     started = time.monotonic()
-    parser = job.parser("local_optimum")
-    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
-    parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
+    parser = job.parser("local_optimum", "data", "partition", "device", "threads")
     parser.add_argument("--out", required=True, type=Path, help="client<k>.json")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--threads", type=job.whole, default=1)
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):

@@ -46,20 +46,15 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.clients import load_clients
 
     started = time.monotonic()
-    parser = job.parser("surrogate")
-    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
-    parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
+    parser = job.parser(
+        "surrogate", "data", "partition", "device", "backend", "threads", "checkpoint", "checkpoint-seconds"
+    )
     parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
-    parser.add_argument("--threads", type=job.whole, default=1)
-    parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
-    saved = args.out.with_suffix(".checkpoint.pt")
-    with job.run_context(args, args.out, scratch=[saved], torch=True) as key:
+    with job.run_context(args, args.out, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision)
-        checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
+        checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
         members = surrogate.members(spec, clients)
         if spec.surrogate.method == "known":

@@ -83,17 +83,13 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.simulation.simulation import Simulation
 
     started = time.monotonic()
-    parser = job.parser("train")
-    parser.add_argument("--data", required=True, type=Path, help="prepared data set (.safetensors)")
-    parser.add_argument("--partition", required=True, type=Path, help="partition (.parquet)")
+    parser = job.parser(
+        "train", "data", "partition", "device", "backend", "threads", "checkpoint", "checkpoint-seconds"
+    )
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
     parser.add_argument("--tuned", nargs="?", type=Path, help="what fairfl.jobs.tune chose; read if the spec says so")
     parser.add_argument("--after", nargs="?", type=Path, help="summary.json of the run that this one comes after")
     parser.add_argument("--out", required=True, type=Path, help="folder for metrics.parquet, summary.json, model")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--backend", default="auto", choices=("auto", "stacked", "sequential"))
-    parser.add_argument("--threads", type=job.whole, default=1)
-    parser.add_argument("--checkpoint-seconds", type=job.seconds, default=60.0)
     args = parser.parse_args(argv)
     spec = requested = job.spec_of(args, Spec)
     choice = None
@@ -103,15 +99,14 @@ def main(argv: list[str] | None = None) -> None:
         choice = result_files.read(args.tuned, TunedChoice)
         spec = tuned(requested, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
-    saved = args.out / "checkpoint.pt"
-    with job.run_context(args, *outputs, scratch=[saved], torch=True) as key:
+    with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
         chosen = device.choose(args.device, args.threads, spec.precision)
         clients = load_clients(args.data, args.partition, chosen)
         needed = "val_best" in algorithms.load(spec.algorithm).measurements
         if needed and args.optima is None:
             raise FairflError(f"{spec.algorithm} needs the local optima: name their folder with --optima")
         best = run_files.best_losses(args.optima, clients.count, "validation") if needed else None
-        checkpoint = Checkpoint(saved, key, args.checkpoint_seconds)
+        checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         earlier = run_files.memberships(args.after) if args.after else None
         try:
             simulation = Simulation(spec, clients, best, chosen, args.backend, earlier)

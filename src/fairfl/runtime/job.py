@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,8 +21,37 @@ from fairfl.runtime.validation import from_text
 Spec = TypeVar("Spec", bound=BaseModel)
 
 
-def parser(rule: str, *, spec: bool = True) -> argparse.ArgumentParser:
-    """Parser of the options that all jobs have; `spec`: the job reads its own, which must be given."""
+def whole(text: str) -> int:
+    """A number of threads."""
+    number = int(text)
+    if not 0 < number <= 4096:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 to 4096")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time in seconds."""
+    number = float(text)
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, 0 or more")
+    return number
+
+
+# Of jobs that train.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "data": {"required": True, "type": Path, "help": "prepared data set (.safetensors)"},
+    "partition": {"required": True, "type": Path, "help": "partition (.parquet)"},
+    "device": {"default": "auto", "choices": ("auto", "cpu", "cuda")},
+    "backend": {"default": "auto", "choices": ("auto", "stacked", "sequential")},
+    "threads": {"type": whole, "default": 1},
+    "checkpoint": {"required": True, "type": Path, "help": "where to keep what it has so far (.pt)"},
+    "checkpoint-seconds": {"type": seconds, "default": 60.0},
+}
+
+
+def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentParser:
+    """Parser of the options that all jobs have, and of these OPTIONS; `spec`: the job reads its own, which must be
+    given."""
     name = f"fairfl.jobs.{rule}"
     module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
     parser = argparse.ArgumentParser(prog=f"python -m {name}", description=module.__doc__)
@@ -31,6 +60,8 @@ def parser(rule: str, *, spec: bool = True) -> argparse.ArgumentParser:
     parser.add_argument(
         "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
     )
+    for option in options:
+        parser.add_argument(f"--{option}", **OPTIONS[option])
     return parser
 
 
@@ -91,19 +122,3 @@ def clamp_mtime(path: Path) -> None:
 def spec_of(args: argparse.Namespace, kind: type[Spec]) -> Spec:
     """The job's spec. Raises FairflError if it is not JSON of this model."""
     return from_text(args.spec, kind, "--spec")
-
-
-def whole(text: str) -> int:
-    """A number of threads."""
-    number = int(text)
-    if not 0 < number <= 4096:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 to 4096")
-    return number
-
-
-def seconds(text: str) -> float:
-    """A time in seconds."""
-    number = float(text)
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, 0 or more")
-    return number

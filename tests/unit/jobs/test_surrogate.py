@@ -252,7 +252,8 @@ def files(tmp_path):
 def command(files, spec, data="data", *more):
     paths = ["--data", str(files / f"{data}.safetensors"), "--partition", str(files / "p.parquet")]
     out = files / "out" / "cluster0.json"
-    main(["--spec", spec.model_dump_json(exclude_unset=True), *paths, "--out", str(out), "--device", "cpu", *more])
+    paths += ["--out", str(out), "--checkpoint", str(out.with_suffix(".pt"))]
+    main(["--spec", spec.model_dump_json(exclude_unset=True), *paths, "--device", "cpu", *more])
     return json.loads(out.read_text(), parse_constant=pytest.fail)
 
 

@@ -76,7 +76,8 @@ class Job:
     def arguments(self, *more, **changes):
         paths = {"data": "data.safetensors", "partition": "partition.parquet"}
         files = [text for key, name in paths.items() for text in (f"--{key}", str(self.folder / name))]
-        return ["--spec", json.dumps(SPEC | changes), *files, "--out", str(self.out), "--device", "cpu", *more]
+        files += ["--out", str(self.out), "--checkpoint", str(self.out / "checkpoint.pt")]
+        return ["--spec", json.dumps(SPEC | changes), *files, "--device", "cpu", *more]
 
     def run(self, *more, **changes):
         train.main(self.arguments(*more, **changes))

@@ -403,6 +403,7 @@ def test_a_warm_training_equals_a_plain_one_to_the_bit(real, tmp_path):
         ("warm", ["fairfl.runtime.warm_start", "fairfl.jobs.train"]),
     ):
         command = [sys.executable, "-m", *module, *common, "--device", "cpu", "--out", str(tmp_path / name)]
+        command += ["--checkpoint", str(tmp_path / f"{name}.pt")]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     plain, warm = tmp_path / "plain", tmp_path / "warm"
     for file in ("metrics.parquet", "model.safetensors"):
