@@ -1,5 +1,7 @@
 """A small copy of the project that the tests may edit, and what its workflow would run."""
 
+import contextlib
+import importlib
 import json
 import os
 import re
@@ -231,8 +233,9 @@ def become(folder: str, commands: list[list[str]], path: list[str]) -> None:
 
 def serve() -> None:
     """One command per line of the input; one exit status and text per line of the output."""
-    import snakemake.cli  # noqa: F401
-
+    for name in ("snakemake.cli", "grimp", "lark", "numpy", "pandas", "snakemake_executor_plugin_slurm"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     for line in sys.stdin:
         with tempfile.TemporaryFile() as said:
             pid = os.fork()

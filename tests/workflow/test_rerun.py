@@ -24,6 +24,7 @@ from tests.workflow import small_project
 from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
+running = pytest.mark.xdist_group("running")  # a group apart: these take minutes, in a process that does not plan
 
 SCALE = f"""{TINY}
   - match: ["fedeba_fashion_mnist_mlp"]
@@ -725,6 +726,7 @@ def test_a_record_of_another_spec_in_its_place(case, every):
     check(case, below(every, RUN), says)
 
 
+@running
 def test_results_of_another_run_in_its_place(own):
     before = own.csv()
     for names in (("metrics.parquet",), ("summary.json",), ("metrics.parquet", "summary.json")):
@@ -752,6 +754,7 @@ sys.addaudithook(said)
 """
 
 
+@running
 def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path):
     """For real, one job of each kind. None executes a module that the import graph does not know."""
 
@@ -781,6 +784,7 @@ def test_repairs_run_alone_and_give_the_same_bytes(own, every, imports, tmp_path
         assert set(entries(name)[1:]) <= executed <= known, (name, executed - known)
 
 
+@running
 def test_half_of_an_edit(own, every):
     """What was not reached is still planned, and reads the results of today only."""
     own.edit("src/fairfl/algorithms/eagle.py", "1e-12", "1e-11")
@@ -790,6 +794,7 @@ def test_half_of_an_edit(own, every):
     check(own, below(every, RUN), {RUN: "edited fairfl.algorithms.eagle"})
 
 
+@running
 def test_prepared_data_from_raw_files(root, tmp_path, mirror, wide):
     """A marker of raw files, and what is prepared from them."""
     project = Project(root, tmp_path / "project", SCALE, ["scale=small", "papers=eagle", "artifacts=eagle_table1"])

@@ -85,7 +85,8 @@ def test_a_forced_job_is_one_whose_output_is_among_the_forced_files():
     source = inspect.getsource(DAG.update_needrun)
     assert "self.forcefiles.isdisjoint(job.output)" in source
     assert "f.is_ancient and await f.exists()" in source  # what a job that need not run is told apart by
-    assert "needrun_jobs" in dir(DAG)
+    assert "needrun_jobs" in dir(DAG) and "self._len" in inspect.getsource(DAG.__len__)  # of these jobs
+    assert "self._len = len(self._finished | self._needrun)" in inspect.getsource(DAG)
 
 
 def test_patterns_keep_their_constraints(graph):

@@ -114,6 +114,7 @@ def test_commands_fail_with_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_prepare_is_the_same_in_every_process(tmp_path):
     """The safetensors library orders metadata by a seed that differs between processes."""
     spec = json.dumps({"name": "synthetic_gaussian", "seed": 1})

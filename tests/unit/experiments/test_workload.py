@@ -320,6 +320,7 @@ def test_rows_of_one_setting_do_not_run_in_the_others(root):
     assert [v.folder for v in load.variants["vred_cifar100"] if v.algorithm == "semi_vred"] == ["beta=0.01"]
 
 
+@pytest.mark.slow
 def test_declarations_come_without_torch():
     import subprocess
     import sys

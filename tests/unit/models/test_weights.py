@@ -49,6 +49,7 @@ def built(choice, outputs, seed=0, shape=(3, 32, 32)):
     return models.build(choice, shape, outputs).eval()
 
 
+@pytest.mark.slow
 def test_the_published_model(published, monkeypatch, tmp_path):
     """All classes of ImageNet: torchvision's own outputs. Others: its weights under a head of the run's seed."""
     kind, theirs, path = published

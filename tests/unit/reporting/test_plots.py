@@ -188,6 +188,7 @@ def test_gap_boxes_shows_every_client_of_every_seed(results):
     assert (merged["value_x"] == merged["value_y"]).all()
 
 
+@pytest.mark.slow
 def test_client_curves_is_mean_and_range_over_seeds(results):
     *_, frame = drawn(spec_of(results, "client_curves"))
     rounds = pd.read_parquet(results["rounds"][SETTING])
@@ -247,6 +248,7 @@ def test_separators_lines_lie_on_the_decision_boundary(results):
     assert (frame["panel"] == "data").sum() == 24 * CLIENTS
 
 
+@pytest.mark.slow
 def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
     *_, frame = drawn(spec_of(results, "weight_paths", {"grid": 11}))
     features, labels = samples(np.random.default_rng(0))
@@ -264,6 +266,7 @@ def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
     assert point["loss"] == pytest.approx(np.logaddexp(0, -margin[train]).mean(), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("plot", "panel"), [("separators", "line"), ("weight_paths", "path")])
 def test_models_of_tuned_variants_and_of_several_hyper_parameters_are_drawn(results, tmp_path, plot, panel):
     """Their folders are called alpha=0.1~lambda=2.0 and q=5.0+tuned, tables print alpha=0.1,lambda=2.0 and q=5.0."""
@@ -313,6 +316,7 @@ def test_line_in_frame(theta, ends):
     assert found is None if ends is None else found.tolist() == ends
 
 
+@pytest.mark.slow
 def test_a_diverged_run_is_remarked_upon_and_never_averaged_away(results, tmp_path):
     tidy = pd.read_csv(results["tidy"][SETTING], keep_default_na=False)
     tidy["value"] = tidy["value"].where((tidy["algorithm"] != "afl") | (tidy["seed"] != 42), np.nan)
@@ -328,6 +332,7 @@ def test_a_diverged_run_is_remarked_upon_and_never_averaged_away(results, tmp_pa
     assert (own["mean"].isna() == (own["round"] > 20)).all()
 
 
+@pytest.mark.slow
 def test_equal_under_another_hash_seed(results, tmp_path):
     """Python's string hashing is random per process; no byte may depend on it."""
     spec = json.dumps(spec_of(results, "gap_boxes"))
@@ -402,6 +407,7 @@ def accuracies(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(accuracies):
     *_, frame = drawn(metric_spec("metric_curves", accuracies))
     ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")

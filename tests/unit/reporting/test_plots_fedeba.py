@@ -362,6 +362,7 @@ def test_the_toy_figure_has_the_runs_the_papers_and_the_smallest_gap_over_tau(to
     assert all(left.get_xlim()[0] < x < left.get_xlim()[1] for x in (-1, 2))
 
 
+@pytest.mark.slow
 def test_the_papers_toy_is_not_drawn_beside_another(toy):
     _, frame, _ = drawn(toy_spec(toy, changed=["learning_rate: 0.25 -> 0.1"]))
     assert "paper" not in set(frame["kind"])
@@ -398,6 +399,7 @@ def test_a_diverged_toy_run_is_remarked_upon(toy, tmp_path):
     assert frame["algorithm"][frame["kind"] == "ours"].tolist() == ["qffl", "fedeba"]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0.2, 5), min_size=2, max_size=2), st.lists(st.floats(-5, 5), min_size=2, max_size=2),
     st.floats(-3, 3), st.floats(0.01, 0.3), st.floats(0.01, 100),
@@ -457,6 +459,7 @@ def test_vectors_on_the_wrong_side_of_the_cone_are_refused(options, message):
         figures.build(demo.parsed(cone_spec(**options)))
 
 
+@pytest.mark.slow
 # -- all of them ------------------------------------------------------------------------------
 def test_figures_are_equal_on_a_second_draw(swept, dealt):
     for spec in (sweep(swept, [A], ["accuracy_global"]), spec_of("label_shares", {"statistics": dealt}, [A])):

@@ -249,6 +249,7 @@ def test_a_listing_is_printed_with_numbers_indentation_bold_words_and_comments()
     assert left == pytest.approx([left[0], left[0] + 12 / 72, left[0]])
 
 
+@pytest.mark.slow
 def test_the_csv_of_a_listing_has_the_lines_as_they_were_written():
     frame = pd.read_csv(io.StringIO(figures.build(demo.parsed(code_spec()))[2]), keep_default_na=False)
     assert frame["number"].tolist() == ["nan", "1", "2", "3"] and frame["indent"].tolist() == [0, 0, 1, 0]

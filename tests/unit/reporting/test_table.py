@@ -399,6 +399,7 @@ def test_fixed(value, text):
     assert fixed(value, 3) == text
 
 
+@pytest.mark.slow
 def test_command_line(spec, tmp_path):
     files = {kind: tmp_path / "out" / f"table1.{kind}" for kind in ("csv", "md", "tex")}
     command = [sys.executable, "-c", "import sys; from fairfl.runtime import cli; from fairfl.jobs.table import main; "
