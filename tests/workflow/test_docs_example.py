@@ -53,11 +53,6 @@ def test_adding_an_algorithm(project, root):
     subprocess.run([sys.executable, "-c", CHECK], check=True, env=environment)
 
 
-def test_targets_of_the_readme_plan(finished):
-    for target in ("eagle", "eagle_table1", "plan"):
-        finished.snakemake("--dry-run", target)
-
-
 @pytest.mark.parametrize("profile", ["gpu", "multi-gpu", "ci"])
 def test_profiles_are_understood(finished, profile):
     done = finished.snakemake("--dry-run", "--workflow-profile", f"profiles/{profile}")

@@ -27,8 +27,9 @@ def test_a_summary_traces_a_number_to_code_and_spec(finished):
     assert summary["versions"]["torch"] and summary["device"] == "cpu" and summary["peak_memory_mib"] > 0
 
 
-def test_same_command_again_runs_nothing(finished):
-    assert "Nothing to be done" in finished.snakemake("--dry-run").stdout
+def test_same_command_again_and_targets_of_the_documentation_run_nothing(finished):
+    for targets in ([], ["eagle", "eagle_table1", "report"]):
+        assert "Nothing to be done" in finished.snakemake("--dry-run", *targets).stdout
 
 
 def test_another_clone_gives_the_same_bytes(finished, root, tmp_path):
@@ -83,7 +84,3 @@ def test_calibration_compares_a_grid_of_fedavg_runs_only(project):
     assert "digits (stand-in for emnist)" in table[1]
     report = (project.folder / "results/tiny/eagle/calibration_emnist_size.md").read_text()
     assert "on fedavg" in report and "nearest to the reported numbers: learning_rate = 0.1, samples = " in report
-
-
-def test_report_is_a_target(finished):
-    assert "Nothing to be done" in finished.snakemake("report", "--dry-run").stdout

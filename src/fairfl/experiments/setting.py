@@ -102,10 +102,8 @@ def _check_grid(*axes: Mapping[Any, list]) -> None:
 class Tuning(Strict):
     """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
 
-    grid: dict[Literal["learning_rate", "batch_size"], Annotated[list[float | int | None], Field(min_length=1)]] = (
-        Field(min_length=1, description="setting key -> values")
-    )
-    algorithms: dict[str, dict[str, Annotated[list[bool | int | float | str], Field(min_length=1)]]] = Field(
+    grid: dict[Literal["learning_rate", "batch_size"], Rates] = Field(min_length=1, description="setting key -> values")
+    algorithms: dict[str, dict[str, Levels]] = Field(
         min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
     )
     metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")

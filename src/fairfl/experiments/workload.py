@@ -257,12 +257,6 @@ class Workload:
             points[name] = point
         return points
 
-    def tuned_settings(self) -> list[str]:
-        """Settings whose tuning grid must run: an artifact prints what was chosen, or a run takes it."""
-        printed = {s for _, _, a in self.artifacts.values() if "tuned" in a.origins for s in a.settings}
-        taken = {run.setting for run in self.runs if self.tuning_of(run)}
-        return [name for name in self.settings if name in printed | taken]
-
     def choices(self, artifact: Artifact) -> list[str]:
         """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
         return [
