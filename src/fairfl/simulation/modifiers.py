@@ -18,7 +18,7 @@ class Modifiers:
             if name in spec.modifiers:
                 modifier = modifiers.create(name, spec.modifiers[name])
                 self.used[name] = modifier.resolve(measurements, spec.batch_size)
-        self.states: dict[str, State] = {name: {} for name in self.used}
+        self.states: dict[str, State] = {}
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
         self.changes_local_steps = ""  # the modifier that does, in words

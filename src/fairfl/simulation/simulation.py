@@ -139,7 +139,8 @@ class Simulation:
             print(f"resuming from round {self.round}", flush=True)
         else:
             self.record_evaluation()
-        progress = Progress(rounds, self.latest, self.round)
+        latest = partial(self.history.latest, self.spec.evaluated_parts[-1])
+        progress = Progress(rounds, latest, self.round)
         while self.round < rounds:
             self.run_round()
             if self.round % every == 0 or self.round == rounds:
@@ -288,10 +289,6 @@ class Simulation:
         if self.algorithm.uses_plain_sgd() and (epsilon := self.modifiers.epsilon(self.needs, schedule)) is not None:
             values["epsilon"] = epsilon
         return values
-
-    def latest(self) -> str:
-        """The newest metrics of the last part in words, for the log."""
-        return self.history.latest(self.spec.evaluated_parts[-1])
 
     def state_dict(self) -> dict[str, Any]:
         """All that a resumed run needs, on the CPU."""

@@ -81,9 +81,6 @@ class MaxPool2d:
 class ReLU:
     """In place; the model's input never comes here, a convolution is before it."""
 
-    def __init__(self, layer: nn.ReLU) -> None:
-        pass
-
     def forward(self, value: Tensor) -> Tensor:
         self.value = value.clamp_min_(0)
         return value
@@ -94,9 +91,6 @@ class ReLU:
 
 class Flatten:
     """Rows in the order of torch: channel, height, width."""
-
-    def __init__(self, layer: nn.Flatten) -> None:
-        pass
 
     def forward(self, value: Tensor) -> Tensor:
         self.shape = value.shape
@@ -134,7 +128,8 @@ class ManualStep:
     """
 
     KINDS: dict[type, Any] = {
-        nn.Conv2d: Conv2d, nn.MaxPool2d: MaxPool2d, nn.ReLU: ReLU, nn.Flatten: Flatten, nn.Linear: Linear
+        nn.Conv2d: Conv2d, nn.MaxPool2d: MaxPool2d, nn.Linear: Linear,
+        nn.ReLU: lambda layer: ReLU(), nn.Flatten: lambda layer: Flatten(),
     }  # fmt: skip
 
     def __init__(self, model: nn.Sequential, loss: ClosedForm, moved: Sequence[Tensor] | None = None) -> None:

@@ -105,9 +105,8 @@ class Stacked:
         batch = local.batch(width)
         proximal, single = work.prox is not None, local.steps(width) == 1
         direction = work.direction is not None and work.mix > 0
-        first_batch_only = local.single and any(
-            local.batch(n) < n for n in map(self.part.sizes.__getitem__, work.clients)
-        )
+        sizes = [self.part.sizes[client] for client in work.clients]
+        first_batch_only = local.single and any(local.batch(n) < n for n in sizes)
         frozen = self._frozen_layers(work.frozen)
         borrowed = self.kind == "cpu" and single and not proximal and not direction and not frozen
         momentum = work.momentum != 0 and not single  # a single step does not know of momentum

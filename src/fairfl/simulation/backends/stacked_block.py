@@ -38,9 +38,8 @@ class Block:
         self.shape, self.stack, self.part = shape, stack, part
         models, width, like = shape.models, shape.width, part.inputs.new_empty(0)
         self.flat = part.inputs.flatten(1)
-        self.in_place = (
-            models == 1 and shape.batch == width and not shape.first_batch_only
-        )  # samples are used where they are
+        # Samples are used where they are.
+        self.in_place = models == 1 and shape.batch == width and not shape.first_batch_only
         self.rows = torch.empty(models, width, dtype=torch.int64)
         self.inputs = like.new_empty(0 if self.in_place else models, width, self.flat.shape[1], dtype=stack.product)
         self.targets = like.new_empty(models, stack.classes, width)
