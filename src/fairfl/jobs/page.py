@@ -1,17 +1,9 @@
 """python -m fairfl.jobs.page: write the report page."""
 
-from typing import TYPE_CHECKING, Any
-
 from fairfl.jobs import summary
 from fairfl.runtime import cli
 
-if TYPE_CHECKING:
-    from fairfl.experiments.workload import Workload
-
-
-def spec(workload: "Workload") -> dict[str, Any]:
-    """What of the configuration and the papers it depends on."""
-    return summary.spec(workload)
+spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
