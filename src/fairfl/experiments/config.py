@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain
 from fairfl.runtime.validation import nearest
@@ -25,6 +25,7 @@ def _place(value: str) -> str:
 
 
 Place = Annotated[str, AfterValidator(_place)]
+Names = Annotated[list[str], DISTINCT]
 
 
 class Verdict(Strict):
@@ -40,11 +41,11 @@ class Config(Strict):
     model_config = Strict.model_config | ConfigDict(strict=False)
 
     scale: str
-    papers: list[str] = Field(min_length=1)
-    seeds: list[int] | None = Field(None, min_length=1, description="null: each setting's own")
-    artifacts: list[str] | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
-    settings: list[str] | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
-    algorithms: list[str] | None = Field(
+    papers: Names = Field(min_length=1)
+    seeds: Annotated[list[int], DISTINCT] | None = Field(None, min_length=1, description="null: each setting's own")
+    artifacts: Names | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
+    settings: Names | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
+    algorithms: Names | None = Field(
         None, min_length=1, description="null: all; else algorithms, or variants such as qffl/q=0.1"
     )
     data_folder: Place = "data"
@@ -77,12 +78,6 @@ class Config(Strict):
         """Text may stand for a number, but true and false do not."""
         if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
-        return value
-
-    @field_validator("papers", "seeds", "artifacts", "settings", "algorithms")
-    @classmethod
-    def _different(cls, value: list | None) -> list | None:
-        plain.different(value or [])
         return value
 
     @field_validator("mirrors")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
@@ -139,9 +139,9 @@ class SelectedArtifact(Strict):
     kind: Literal["table", "figure", "illustration", "static_table"]
     title: str = Field(description="as the paper calls it: 'Table 8'")
     caption: str
-    settings: list[str] = Field(default_factory=list)
+    settings: Annotated[list[str], DISTINCT] = Field(default_factory=list)
     rows: list[Row] = Field(default_factory=list)
-    columns: list[str] = Field(default_factory=list, description="metric ids, in print order")
+    columns: Annotated[list[str], DISTINCT] = Field(default_factory=list, description="metric ids, in print order")
     columns_of: dict[str, list[str]] = Field(
         default_factory=dict, description="algorithm -> those of the columns that its rows have; others have all"
     )
@@ -209,12 +209,6 @@ class SelectedArtifact(Strict):
         """
         read = tuple(kind for kind in self.origins if kind != "setting")
         return read if set(self.origins) <= {"tidy", "timed"} else (*read, "reported")
-
-    @field_validator("settings", "columns")
-    @classmethod
-    def _different(cls, value: list[str]) -> list[str]:
-        plain.different(value)
-        return value
 
 
 class Artifact(SelectedArtifact):
