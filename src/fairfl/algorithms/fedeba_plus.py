@@ -5,7 +5,6 @@
     clients of the round receive x, report F_k and g_k, the gradient of F_k at x
     angle = arccos(sum_k F_k / (sqrt(m) ||F||))                                                    section 4.3, figure 2
     if angle > theta:                                               unfair: gradient alignment, steps 8 to 15
-        w~_k  = q_k exp(F_k / tau_t) / sum_j q_j exp(F_j / tau_t)
         g_b   = sum_k w~_k g_k                                      the ideal fair gradient                eq. (10)
         y_k  <- y_k - eta ((1 - alpha) grad F_k(y_k) + alpha g_b)   in every local step                    eq. (11)
         G     = sum_k w_k D_k
@@ -17,18 +16,29 @@
 
 with w_k, q_k and tau_t of FedEBA, eqs. (4) and (188). alpha = 0 is FedEBA and needs no g_k.
 
+Two readings of "one local update", that g_k is (`gradient`), and three of "aggregation" of the g_k (`fair_weights`):
+
+    batch, full    g_k is the gradient of the first batch, or of all samples, at x: a local step
+    local_epoch    the clients first train plainly from x, y_k <- x - D'_k; g_k = D'_k / (eta J_k), of J_k local steps.
+                   Then they train again from x, aligned: two exchanges in a round. D_a = sum_k q_k D'_k
+    before, after  w~_k = q_k exp(A_k / tau~_t) / sum_j q_j exp(A_j / tau~_t), A_k the training loss F_k at x, or, with
+                   local_epoch, at the y_k of the plain pass; tau~ = tau_fair, or tau
+    uniform        w~_k = q_k
+
 The text at hand has lost its formulas.
-Stated         angle with the vector of ones; which branch when; g_b from the losses of the received model, the same in
-               all local steps; D_a from one-step gradients, n_k / sum n for clients of unequal size; both step ranges.
+Stated         angle with the vector of ones; which branch when; g_b from the performance of the received model without
+               local shift, "i.e., one local update", the same in all local epochs; D_a from one-step gradients,
+               n_k / sum n for clients of unequal size; both step ranges.
 Reconstructed  all lines above, from that; q_k instead of 1/m in w~_k too. theta = 0, "if communication is affordable".
 Recalled       the performance vector holds losses, not accuracies.
-Assumed        values of alpha and tau; g_k from the first batch, that of the first local step. Of table 15 the row
-               "(2)" alone: `uniform` aggregation, w_k = q_k, where w~_k stays.
+Assumed        values of alpha and tau. With `batch`, g_k is of the first local step. Of table 15 the row "(2)" alone:
+               `uniform` aggregation, w_k = q_k, where w~_k stays.
 """
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from torch import Tensor
 
 from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Plan, Received, Reports, State
 from fairfl.algorithms.shared import entropy
@@ -40,7 +50,13 @@ class Config(Strict):
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
     theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns gradients always, 90 never")
     aggregation: Literal["entropy", "uniform"] = Field("entropy", description="w_k of eq. (4), or q_k (table 15)")
-    gradient: Literal["batch", "full"] = Field("batch", description="g_k over the first batch, or all samples")
+    gradient: Literal["batch", "full", "local_epoch"] = Field(
+        "batch", description="g_k over the first batch, or all samples, or the mean of the steps of a plain local pass"
+    )
+    fair_weights: Literal["uniform", "before", "after"] = Field(
+        "before", description="w~_k: q_k, or from training losses at x, or (local_epoch) after the plain pass"
+    )
+    tau_fair: float | None = Field(None, ge=1e-6, description="temperature of w~_k, nats; none: tau")
     rescale_model_alignment: bool = Field(
         False, description="eq. (9) times the local steps J_k: D_a is one step long, D_k is J_k steps"
     )
@@ -49,15 +65,34 @@ class Config(Strict):
     tau_schedule: Literal["constant", "linear", "concave", "convex"] = Field("constant", description="eq. (188)")
     kappa: float = Field(0.0, ge=0, description="decay of tau; 9 / (rounds - 1): linear ends at tau / 10")
 
+    @model_validator(mode="after")
+    def _the_plain_pass_makes_the_loss(self) -> "Config":
+        if self.fair_weights == "after" and self.gradient != "local_epoch":
+            raise ValueError(f"fair_weights: after needs gradient: local_epoch, not {self.gradient}")
+        return self
+
 
 class FedEBAPlus(Algorithm[Config]):
     measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
     measures_objective = True
 
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.two_passes = config.alpha > 0 and config.gradient == "local_epoch"
+
+    def exchanges_per_round(self, federation: Federation) -> int:
+        return 2 if self.two_passes else 1
+
     def required_measurements(self) -> tuple[str, ...]:
-        weighing = (entropy.LOSS[self.config.weight_loss],) if self.config.aggregation == "entropy" else ()
-        aligning = ("loss_received", f"gradient_{self.config.gradient}") if self.config.alpha > 0 else ()
-        return (*weighing, *aligning)
+        config, losses = self.config, set()
+        if config.aggregation == "entropy":
+            losses.add(entropy.LOSS[config.weight_loss])
+        if config.alpha > 0:
+            losses.add("loss_received")  # of the angle
+            if config.fair_weights == "after":
+                losses.add("loss_after")
+        gradients = (f"gradient_{config.gradient}",) if config.alpha > 0 and not self.two_passes else ()
+        return (*sorted(losses), *gradients)
 
     def init_state(self, federation: Federation) -> State:
         """How many rounds had gradient alignment, [], if any can."""
@@ -67,22 +102,39 @@ class FedEBAPlus(Algorithm[Config]):
         """Gradient alignment, not model alignment."""
         return self.config.alpha > 0 and entropy.angle(received.loss_received) > self.config.theta
 
+    def fair_gradient(self, received: Received, g: Tensor, A: Tensor) -> Tensor:
+        """g_b of eq. (10), [P], from g [m, P] and losses A [m]."""
+        if self.config.fair_weights == "uniform":
+            return entropy.weighted(received.shares(self.config.prior), g)
+        return entropy.weighted(entropy.weights(A, received, self.config, self.config.tau_fair), g)
+
     def configure_clients(self, state: State, received: Received) -> Plan:
-        if not self.is_unfair(received):
+        if received.exchange == 1:  # the aligned pass, if the plain one has left a direction
+            return Plan(mix=self.config.alpha, direction=state["g_b"]) if "g_b" in state else Plan(epochs=0)
+        if self.two_passes or not self.is_unfair(received):
             return Plan()
-        w = entropy.weights(received.loss_received, received, self.config)
-        g_b = entropy.weighted(w, received.gradient)  # eq. (10)
+        g_b = self.fair_gradient(received, received.gradient, received.loss_received)
         return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        alpha, q = self.config.alpha, reports.shares(self.config.prior)
+        alpha, q, J = self.config.alpha, reports.shares(self.config.prior), reports.steps
+        second = reports.exchange == 1
+        if second and "g_b" not in state:
+            return Aggregate(), state  # models were aligned in the first pass
         w = q
         if self.config.aggregation == "entropy":
             w = entropy.weights(entropy.losses(reports, self.config), reports, self.config)  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        if self.is_unfair(reports):
-            return Aggregate(w), {"aligned": state["aligned"] + 1}
-        steps = reports.steps if self.config.rescale_model_alignment else 1
-        D_a = reports.learning_rate * entropy.weighted(q * steps, reports.gradient)  # eq. (9)
-        return Aggregate((1 - alpha) * w, extra=alpha * D_a), state  # eq. (8)
+        aligned = state["aligned"]
+        if second or (self.is_unfair(reports) and not self.two_passes):
+            return Aggregate(w), {"aligned": aligned + 1}
+        g = reports.gradient
+        if self.two_passes:
+            g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
+            if self.is_unfair(reports):
+                A = reports.loss_after if self.config.fair_weights == "after" else reports.loss_received
+                return Aggregate(), {"aligned": aligned, "g_b": self.fair_gradient(reports, g, A)}
+        steps = J if self.config.rescale_model_alignment or self.two_passes else 1
+        D_a = reports.learning_rate * entropy.weighted(q * steps, g)  # eq. (9)
+        return Aggregate((1 - alpha) * w, extra=alpha * D_a), {"aligned": aligned}  # eq. (8)

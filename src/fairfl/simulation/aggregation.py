@@ -24,6 +24,8 @@ def server_step(x: Tensor, parameters: int, aggregate: Aggregate, reports: Repor
     """
     if aggregate.model is not None:
         return aggregate.model
+    if aggregate.weights is None and aggregate.extra is None:
+        return x  # no step, which the modifiers must not see either
     G = x.new_zeros(*x.shape[:-1], parameters)
     if aggregate.weights is not None:
         G = weighted_sum(aggregate.weights, reports.delta, several=x.dim() == 2)

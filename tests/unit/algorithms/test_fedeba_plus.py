@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
 from fairfl.algorithms import fedeba_plus
-from fairfl.algorithms.interface import Reports
+from fairfl.algorithms.interface import Plan, Reports
 from fairfl.algorithms.shared import entropy
 from tests.unit.algorithms.reweighting import CLIENTS, columns, vector
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, received, reports, start
@@ -60,6 +60,67 @@ def test_example_of_model_alignment():
     close(good.result.extra, [0.5 * 0.1])
     close(good.x, [-0.254395])
     close(run(theta=45.0, weight_loss="before").x, [-0.289703])
+
+
+# -- the readings of "one local update" and its aggregation --------------------------------------------------
+LOCAL_EPOCH = {"gradient": "local_epoch", "fair_weights": "after"}
+
+
+def test_example_of_a_plain_pass_before_the_aligned_one():
+    """Plain: D' = (-0.19, 0.57), A = (0.32805, 2.95245); g = D' / 0.2, w~ = softmax(A / 2) = (0.212119, 0.787881)."""
+    fair = run(theta=15.0, **LOCAL_EPOCH)
+    close(fair.plan.direction, [2.043948])
+    assert fair.plan.mix == 0.5
+    close(fair.reports.delta, [[0.101785], [0.491785]])
+    close(fair.result.weights, [0.219377, 0.780623])
+    close(fair.x, [-0.406228])
+    assert fair.state.keys() == {"aligned"} and fair.state["aligned"] == 1
+
+
+def test_a_fair_round_aligns_the_model_with_the_plain_pass():
+    """D_a is the mean of whole passes, so that alpha = 1 is FedAvg; nobody trains a second time."""
+    good = run(theta=45.0, **LOCAL_EPOCH)
+    assert good.plan.epochs == 0 and good.result.weights is None
+    close(good.x, [-(0.5 * (0.212119 * -0.19 + 0.787881 * 0.57) + 0.5 * 0.19)])
+    assert good.state["aligned"] == 0
+    close(run(alpha=1.0, theta=90.0, **LOCAL_EPOCH).x, Run("fedavg", weighting="uniform").rounds().x, 1e-12)
+
+
+def test_a_round_that_has_become_fair_leaves_no_direction_behind():
+    both = Run("fedeba_plus", theta=15.0, tau=2.0, eta=0.1, **LOCAL_EPOCH).rounds(30)
+    assert 1 < both.state["aligned"] < 30 and both.state.keys() == {"aligned"} and both.plan.epochs == 0
+
+
+@pytest.mark.parametrize(
+    ("keys", "direction"),
+    [
+        ({"fair_weights": "uniform"}, (-1 + 3) / 2),
+        ({"fair_weights": "before"}, 2.523188),
+        ({"gradient": "local_epoch", "fair_weights": "uniform"}, (-0.95 + 2.85) / 2),
+        ({"gradient": "local_epoch", "fair_weights": "before"}, 0.95 * 2.523188),
+        ({"fair_weights": "before", "tau_fair": 1e12}, 1),
+        ({"fair_weights": "before", "tau_fair": 1e-3}, 3),
+        (LOCAL_EPOCH | {"tau_fair": 1e-3}, 2.85),
+    ],
+)
+def test_weights_of_the_fair_gradient(keys, direction):
+    close(run(theta=15.0, **keys).plan.direction, [direction])
+
+
+def test_one_step_passes_are_one_step_gradients():
+    """A pass of one step is the gradient at x: both readings are one, where w~ comes from the same losses."""
+    for keys in ({"fair_weights": "uniform"}, {"fair_weights": "before"}):
+        close(run(theta=15.0, steps=1, gradient="local_epoch", **keys).x, run(theta=15.0, steps=1, **keys).x, 1e-12)
+
+
+def test_clients_with_more_steps_do_not_weigh_more():
+    fair = run(theta=15.0, gradient="local_epoch", fair_weights="uniform", steps=[1, 3])
+    close(fair.plan.direction, [(-1 + 3 * (1 - 0.9**3) / 0.3) / 2])
+
+
+def test_losses_after_a_plain_pass_need_one():
+    with pytest.raises(ValidationError, match="fair_weights: after needs gradient: local_epoch, not full"):
+        fedeba_plus.Config(fair_weights="after", gradient="full")
 
 
 # -- the angle ---------------------------------------------------------------------------------------------
@@ -239,6 +300,12 @@ def test_example_of_the_toy():
 
 
 # -- the engine --------------------------------------------------------------------------------------------
+def losses_of(run, models):
+    """Mean training loss of model k on the samples of client k, [m]."""
+    train = run.clients.parts["train"]
+    return torch.stack(
+        [cross_entropy(run.backend.forward(y, train.of(k)[0]), train.of(k)[1]) for k, y in enumerate(models)]
+    )
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
@@ -272,3 +339,24 @@ def test_the_engine_against_a_plain_loop(backend, theta):
         x = x - (updates if theta == 0 else (1 - alpha) * updates + alpha * eta * g.mean(0))
     close(run.run().x, x, 1e-12)
     assert run.state["aligned"] == (3 if theta == 0 else 0)
+
+
+@pytest.mark.parametrize("backend", ["stacked", "sequential"])
+@pytest.mark.parametrize("modifier", [{}, {"server_momentum": {"beta": 0.5}}])
+def test_the_engine_trains_twice_and_steps_once(backend, modifier):
+    """Momentum counts rounds, not exchanges; both passes see the same batches from the same model."""
+    alpha, tau, eta = 0.6, 0.2, 0.1
+    keys = {"alpha": alpha, "tau": tau, "gradient": "local_epoch", "fair_weights": "after"}
+    run = simulation("fedeba_plus", keys, backend, modifiers=modifier)
+    plain = simulation("fedavg", {}, backend)
+    clients, x, v = [0, 1, 2], run.x.clone(), torch.zeros_like(run.x)
+    for round in range(3):
+        plain.x, plain.round = x, round
+        trial = plain.train(clients, Plan())
+        g_b = (losses_of(plain, trial.models) / tau).softmax(0) @ (trial.moved / (eta * trial.steps[:, None]))
+        second = plain.train(clients, Plan(mix=alpha, direction=g_b))
+        v = modifier.get("server_momentum", {"beta": 0.0})["beta"] * v
+        v = v + (losses_of(plain, second.models) / tau).softmax(0) @ second.moved
+        x = x - v
+    close(run.run().x, x, 1e-12)
+    assert run.state["aligned"] == 3

@@ -50,6 +50,13 @@ MEASURED = [
     ("fedeba_plus", {}, {"loss_received", "loss_after", "gradient_batch"}),
     ("fedeba_plus", {"gradient": "full"}, {"loss_received", "loss_after", "gradient_full"}),
     ("fedeba_plus", {"weight_loss": "before"}, {"loss_received", "gradient_batch"}),
+    (
+        "fedeba_plus",
+        {"gradient": "local_epoch", "fair_weights": "after", "weight_loss": "before"},
+        {"loss_received", "loss_after"},
+    ),
+    ("fedeba_plus", {"gradient": "local_epoch", "weight_loss": "before"}, {"loss_received"}),
+    ("fedeba_plus", {"gradient": "local_epoch", "alpha": 0.0}, {"loss_after"}),
     ("fedeba_plus", {"aggregation": "uniform"}, {"loss_received", "gradient_batch"}),
     ("fedeba_plus", {"alpha": 0.0}, {"loss_after"}),
     ("fedeba_plus", {"alpha": 0.0, "weight_loss": "before"}, {"loss_received"}),

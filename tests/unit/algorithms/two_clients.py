@@ -26,6 +26,8 @@ class Run:
 
     def trained(self):
         y = self.x.expand_as(self.centres)
+        if self.plan.epochs == 0:
+            return y
         direction = 0 if self.plan.direction is None else self.plan.direction
         for step in range(1 if self.plan.single_step else int(self.steps.max())):
             h = (1 - self.plan.mix) * (y - self.centres) + self.plan.mix * direction
@@ -34,18 +36,24 @@ class Run:
 
     def rounds(self, count=1):
         for _ in range(count):
-            known = {
-                "clients": torch.arange(len(self.centres)),
-                "samples": self.samples,
-                "learning_rate": self.eta,
-                "x": self.x,
-                "round": self.round,
-                "gradient": self.x - self.centres,
-                "loss_received": self.losses(self.x),
-            }
-            self.plan = self.algorithm.configure_clients(self.state, Received(**known))
-            y = self.trained()
-            self.reports = Reports(**known, delta=self.x - y, loss_after=self.losses(y), steps=self.steps)
-            self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
-            self.x, self.round = stepped(self.x, self.result, self.reports.delta), self.round + 1
+            for exchange in range(self.algorithm.exchanges_per_round(Federation(self.samples, self.x))):
+                self.exchange(exchange)
+            self.round += 1
         return self
+
+    def exchange(self, number):
+        known = {
+            "clients": torch.arange(len(self.centres)),
+            "samples": self.samples,
+            "learning_rate": self.eta,
+            "x": self.x,
+            "round": self.round,
+            "exchange": number,
+            "gradient": self.x - self.centres,
+            "loss_received": self.losses(self.x),
+        }
+        self.plan = self.algorithm.configure_clients(self.state, Received(**known))
+        y = self.trained()
+        self.reports = Reports(**known, delta=self.x - y, loss_after=self.losses(y), steps=self.steps)
+        self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
+        self.x = stepped(self.x, self.result, self.reports.delta)

@@ -20,7 +20,7 @@ POWER = {"constant": 0.0, "linear": 1.0, "concave": 0.5, "convex": 3.0}  # s, by
 FLOOR = 1e-6  # of tau
 
 
-def temperature(t: int, config: Any) -> float:
+def temperature(t: int, config: Any, tau: float | None = None) -> float:
     """tau_t of eq. (188), t from 0. Raises OptionError for a schedule that would not move."""
     s = POWER[config.tau_schedule]
     if s and not config.kappa:
@@ -28,12 +28,12 @@ def temperature(t: int, config: Any) -> float:
             f"kappa: {config.kappa:g} keeps tau constant, tau_schedule is {config.tau_schedule}; "
             "9 / (rounds - 1) lets the linear one end at tau / 10"
         )
-    return max(config.tau / (1 + config.kappa * t) ** s, FLOOR)
+    return max((tau or config.tau) / (1 + config.kappa * t) ** s, FLOOR)
 
 
-def weights(F: Tensor, received: Received, config: Any) -> Tensor:
-    """Eq. (4) for losses F, [m] in nats -> [m], of sum 1."""
-    tilt = (F - F.max()) / temperature(received.round, config)
+def weights(F: Tensor, received: Received, config: Any, tau: float | None = None) -> Tensor:
+    """Eq. (4) for losses F, [m] in nats -> [m], of sum 1; `tau`, in nats, in place of the one of `config`."""
+    tilt = (F - F.max()) / temperature(received.round, config, tau)
     return (received.shares(config.prior).log() + tilt).softmax(dim=0)
 
 
