@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from torch.nn.functional import cross_entropy
 
 from fairfl.algorithms import fedeba_plus
