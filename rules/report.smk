@@ -1,4 +1,4 @@
-# comparison, claims -> page; plan says what would run and why
+# comparison -> order; comparison, claims, order -> page; plan says what would run and why
 from fairfl.jobs.summary import config as config_of_summary
 from fairfl.runtime.fingerprint import canonical
 
@@ -41,12 +41,30 @@ rule claims:
         summary("claims")
 
 
+rule order:
+    """Kendall's tau of our numbers and the paper's over the variants of each column."""
+    input:
+        comparison="<results>/comparison.csv",
+    output:
+        "<results>/order.csv",
+    log:
+        "<logs>/order.log",
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        job=job_options,
+        config=CONFIG,
+    shell:
+        summary("order")
+
+
 rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
         artifacts=artifact_outputs(*workload.artifacts),
         comparison="<results>/comparison.csv",
         claims="<results>/claims.csv",
+        order="<results>/order.csv",
         reported=reported,
     output:
         "<results>/index.html",

@@ -29,9 +29,11 @@ Names = Annotated[list[str], DISTINCT]
 
 
 class Verdict(Strict):
-    """When two numbers agree."""
+    """When two numbers agree, and when they are close."""
 
-    agree_within: float = Field(2.0, gt=0, description="joint standard deviations")
+    level: float = Field(0.05, gt=0, lt=1, description="share of equal numbers that may be found different")
+    close_points: float = Field(1.0, ge=0, description="points of accuracy that are still close")
+    close_relative: float = Field(0.1, ge=0, description="share of any other number that is still close")
 
 
 class Config(Strict):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from fairfl.runtime.differences import differences
 
 if TYPE_CHECKING:  # jobs read what changed from their spec
+    from fairfl.experiments.setting import Setting
     from fairfl.experiments.workload import Workload
 
 # Changes that leave the experiment what it is: other seeds are other draws of it, `keep` stores more files.
@@ -26,6 +27,11 @@ def changed_by_scale(workload: "Workload", setting: str, *also: str) -> list[str
     for spec, values in ((paper, old), (workload.settings[setting], new)):
         values |= spec.model_dump(mode="json", include=set(also))
     return list(differences(old, new))
+
+
+def original(workload: "Workload", name: str) -> "Setting":
+    """The setting as its paper file states it; a calibration point has no other one."""
+    return workload.papers[workload.paper_of[name]].settings.get(name, workload.settings[name])
 
 
 def changed_keys(changes: Iterable[str]) -> set[str]:

@@ -1,19 +1,15 @@
-"""Every number of every table and figure beside the paper's.
+"""Every number of every table and figure beside the paper's, with a verdict (fairfl.reporting.agreement).
 
-    joint spread = sqrt(reported_spread^2 + ours_std^2), at least half a unit of the last printed digit
-    agrees      <=> |ours - reported| <= agree_within * joint spread              (config.verdict)
-
-An empty reported spread counts as 0. Spreads are taken as printed, ours is the population standard deviation over
-seeds. Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran.
-A run that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely
-many rounds) likewise. Seconds are never judged: they tell of the machine.
+Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran. A run
+that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
+rounds) likewise. Seconds are never judged: they tell of the machine.
 
 How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +18,7 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin
+from fairfl.reporting.agreement import Noise, limit, noise_of, pooled_noise, tolerance
 from fairfl.reporting.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
@@ -33,7 +30,7 @@ from fairfl.reporting.cells import (
     metric_of,
     number_text,
 )
-from fairfl.reporting.changes import changed_by_scale, changed_keys
+from fairfl.reporting.changes import changed_by_scale, changed_keys, original
 from fairfl.reporting.claims.contradictions import Contradictions, contradictions
 from fairfl.reporting.marks import Known
 from fairfl.reporting.results import results_of
@@ -43,6 +40,7 @@ from fairfl.runtime.errors import FairflError
 
 Verdict = Literal[
     "agrees",
+    "close",
     "differs",
     "not comparable: scale",
     "not comparable: stand-in",
@@ -69,8 +67,11 @@ class ComparisonLine:
     ours: str
     ours_std: str
     seeds: int
+    reported_seeds: int
     difference: str
-    difference_over_spread: str
+    seed_std: str
+    limit: str
+    limit_source: str
     verdict: Verdict
     provenance: str
     note: str
@@ -100,13 +101,10 @@ def difference(paper: Cell | None, here: Cell | None) -> float | None:
     return here.mean - paper.mean if math.isfinite(paper.mean) and math.isfinite(here.mean) else None
 
 
-def joint_spread(reported_spread: float | None, ours_std: float | None, rounding: float) -> float:
-    """Root of the summed squares, at least `rounding`: half a unit of the last printed digit."""
-    return max(math.hypot(reported_spread or 0.0, ours_std or 0.0), rounding)
-
-
-def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spreads: float | None) -> Verdict:
-    """The verdict on one number; `spreads` is |difference| / (agree_within * joint spread)."""
+def verdict(
+    paper: Cell | None, here: Cell | None, blocked: Verdict | None, apart: float | None, limits: tuple[float, float]
+) -> Verdict:
+    """The verdict on one number: `apart` is the difference, `limits` are those of `agrees` and `close`."""
     if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
     if here is None:
@@ -117,10 +115,10 @@ def verdict(paper: Cell | None, here: Cell | None, blocked: Verdict | None, spre
         return blocked
     if paper.diverged:
         return "agrees" if here.mean is None else "differs"
-    if spreads is None:  # one of them is infinite
+    if apart is None:  # one of them is infinite
         return "agrees" if paper.mean == here.mean else "differs"
-    # A difference of exactly the limit agrees; the last bits of the arithmetic must not decide.
-    return "agrees" if spreads <= 1 + 1e-9 else "differs"
+    agrees, close = (abs(apart) <= limit * (1 + 1e-9) for limit in limits)  # the last bits must not decide
+    return "agrees" if agrees else "close" if close else "differs"
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,7 @@ class _Table:
     here: Cells
     reported: Cells
     contradictions: Contradictions
+    pooled: Mapping[tuple[str, str], Noise]
 
     def lines(self) -> Iterator[ComparisonLine]:
         """The artifact's own cells, then reported numbers that it has no cell for."""
@@ -163,12 +162,11 @@ class _Table:
         units = [cell.unit for cell in (here, paper) if cell] or [described.unit if described else ""]
         if len(set(units)) > 1:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
-        distance, spreads = difference(paper, here), None
-        if paper and here and paper.mean is not None and distance is not None:
-            rounding = half_unit(paper.mean, units[0], digits_of(metrics)(metric))
-            spreads = distance / joint_spread(paper.std, here.std, rounding)
+        distance = difference(paper, here)
+        seeds = len(original(self.workload, setting).seeds)
+        noise = noise_of(key_of(setting, variant, metric), here, self.pooled)
+        limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
         hindrance = obstacle(self.workload, setting, metric)
-        limit = self.workload.config.verdict.agree_within
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
@@ -181,9 +179,12 @@ class _Table:
             ours=number_text(here_or_none.mean),
             ours_std=number_text(here_or_none.std),
             seeds=here_or_none.seeds,
+            reported_seeds=seeds if paper and paper.mean is not None else 0,
             difference=number_text(distance),
-            difference_over_spread=number_text(spreads),
-            verdict=verdict(paper, here, hindrance, None if spreads is None else abs(spreads) / limit),
+            seed_std=number_text(noise.std),
+            limit=number_text(limits[0]),
+            limit_source=noise.source,
+            verdict=verdict(paper, here, hindrance, distance, limits),
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant))))),
             reported_note=paper_or_none.note,
@@ -193,6 +194,15 @@ class _Table:
             runs=";".join(here_or_none.runs),
             fingerprints=";".join(here_or_none.fingerprints),
         )
+
+    def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
+        """The largest differences that agree and that are close, where the paper has so many `seeds`."""
+        if paper.mean is None:
+            return 0.0, 0.0
+        config = self.workload.config.verdict
+        rounding = half_unit(paper.mean, unit, digits_of(self.workload.papers[self.paper].metrics)(metric))
+        agrees = limit(noise, here.seeds or 1, seeds, rounding, config.level)
+        return agrees, tolerance(paper.mean, unit, config)
 
 
 # Why there is no number of ours, by where it would come from.
@@ -226,9 +236,10 @@ def comparison_lines(workload: Workload, root: Path, results: Path) -> list[Comp
     """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
     numbers = results_of(workload, root, results)
     doubts = contradictions(workload.papers, numbers.reported)
+    noise = pooled_noise(numbers.ours.cells)
     lines: list[ComparisonLine] = []
     for name, (paper, _, artifact) in workload.artifacts.items():
         if artifact.kind in MEASURED_KINDS and artifact.columns:
             reported = numbers.reported.get(name, Cells())
-            lines += _Table(workload, name, paper, artifact, numbers.ours, reported, doubts).lines()
+            lines += _Table(workload, name, paper, artifact, numbers.ours, reported, doubts, noise).lines()
     return lines

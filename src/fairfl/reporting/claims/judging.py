@@ -1,15 +1,22 @@
-"""Evaluate the claims of the papers on our numbers and on theirs."""
+"""Evaluate the claims of the papers on our numbers and on theirs.
+
+A claim is judged here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is not, and what
+it does on the stand-in is a hint.
+"""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
+from fairfl.reporting.agreement import pooled_noise
 from fairfl.reporting.cells import digits_of, number_text, pooled
-from fairfl.reporting.changes import changed_by_scale
+from fairfl.reporting.changes import changed_by_scale, changed_keys
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
+from fairfl.reporting.claims.noise import Status, share_that_holds, with_noise
 from fairfl.reporting.results import results_of
 from fairfl.runtime.validation import nearest
 
@@ -24,7 +31,9 @@ class ClaimLine:
     setting: str
     text: str
     expr: str
-    here: Literal["holds", "fails", "undecidable"]
+    here: Status | Literal["not judged here"]
+    hint: Status
+    share: str
     left: str
     right: str
     reason: str
@@ -67,6 +76,13 @@ def basis(workload: Workload, settings: list[str]) -> str:
     return "; ".join(dict.fromkeys(parts))
 
 
+def comparable(workload: Workload, settings: list[str]) -> bool:
+    """True if all of them ran as the paper has them, but for the seeds."""
+    ran = [name for name in settings if name not in workload.artifacts]
+    stands_in = any(workload.settings[name].data.stands_in_for for name in ran)
+    return not stands_in and not any(changed_keys(changed_by_scale(workload, name)) for name in ran)
+
+
 def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
     """The claims of an artifact with their syntax trees.
 
@@ -91,28 +107,35 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
     """One row per claim of the selected artifacts, in catalogue order."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
     numbers = results_of(workload, root, results)
+    noise = pooled_noise(numbers.ours.cells)
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
         reported = pooled(name, numbers.reported)
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
-            here = evaluate(statement, numbers.ours, setting, artifact.rows, digits)
-            theirs = evaluate(statement, reported, setting, artifact.rows, digits)
-            line = ClaimLine(
-                paper=paper,
-                artifact=name,
-                claim=claim.id,
-                setting=setting or "",
-                text=claim.text,
-                expr=claim.expr,
-                here=here.status,
-                left=number_text(here.left),
-                right=number_text(here.right),
-                reason=here.reason,
-                reported="untestable" if theirs.status == "undecidable" else theirs.status,
-                reported_expected=claim.reference,
-                basis=basis(workload, settings_of(statement, setting)),
+            judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
+            here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
+            share = share_that_holds(judge, numbers.ours, noise) if here.status != "undecidable" else None
+            hint = with_noise(here.status, share, workload.config.verdict.level)
+            judged = hint == "undecidable" or comparable(workload, settings)
+            rows.append(
+                ClaimLine(
+                    paper=paper,
+                    artifact=name,
+                    claim=claim.id,
+                    setting=setting or "",
+                    text=claim.text,
+                    expr=claim.expr,
+                    here=hint if judged else "not judged here",
+                    hint=hint,
+                    share=number_text(share),
+                    left=number_text(here.left),
+                    right=number_text(here.right),
+                    reason=here.reason,
+                    reported="untestable" if theirs.status == "undecidable" else theirs.status,
+                    reported_expected=claim.reference,
+                    basis=basis(workload, settings),
+                )
             )
-            rows.append(line)
     return rows

@@ -9,11 +9,9 @@ from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
 from fairfl.experiments.variant import GREEK
-from fairfl.reporting.cells import DIVERGED, digits_of, metric_of
+from fairfl.reporting.cells import DIVERGED, Record, digits_of, metric_of
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.units import endless, printed
-
-Record = dict[str, str]  # a line of comparison.csv or claims.csv
 
 _SYMBOLS = GREEK | {
     "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
@@ -174,7 +172,7 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
 
 def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
-    over, unit = line["difference_over_spread"], line["unit"]
+    apart, unit = line["difference"], line["unit"]
     ran = line["seeds"] != "0"
     theirs_diverged = line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
     return {
@@ -183,7 +181,7 @@ def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless
         "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
         "reported_std": _shown(line["reported_spread"], unit, digits),
         "verdict": line["verdict"],
-        "distance": f"{float(over):+.1f} joint spreads" if over else "",
+        "distance": f"{float(apart):+.3g}, limit {float(line['limit']):.3g}" if apart else "",
         "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
         "reported_mark": None,
         "contradiction": line["contradiction"],

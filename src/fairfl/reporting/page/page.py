@@ -6,27 +6,27 @@ artifacts beside it; a file that is not there is named as missing. No dates: sam
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fairfl.experiments.paper import Algorithm, Artifact
+from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.changes import changed_by_scale
+from fairfl.reporting.cells import Record, metric_of, records
+from fairfl.reporting.changes import changed_by_scale, original
 from fairfl.reporting.claims.judging import ClaimLine
 from fairfl.reporting.comparison import ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, used_lines
-from fairfl.reporting.page.numbers import Files, Record, contradictions_view, plain, provenance, table_views
+from fairfl.reporting.order import OrderLine
+from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
 from fairfl.reporting.sources import used_values
-from fairfl.runtime import tables
-from fairfl.runtime.errors import FairflError
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
 VERDICTS: dict[str, tuple[str, ...]] = {
     "agrees": ("good", "✓", "agrees"),
+    "close": ("near", "≈", "close"),
     "differs": ("bad", "✗", "differs"),
     "not comparable: scale": ("apart", "≠", "other scale"),
     "not comparable: stand-in": ("apart", "≠", "stand-in data"),
@@ -39,28 +39,17 @@ VERDICTS: dict[str, tuple[str, ...]] = {
 _PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
 STATUS: dict[str, tuple[str, ...]] = {
     "holds": ("good", "✓"),
+    "within noise": ("near", "≈"),
     "fails": ("bad", "✗"),
+    "not judged here": ("apart", "≠"),
     "undecidable": ("none", "?"),
     "untestable": ("none", "–"),
 }
 
 
-# -- reading ----------------------------------------------------------------------------------
-def records(path: Path, job: str, kind: type) -> list[Record]:
-    """Rows of a CSV file of dataclass rows that an earlier command wrote. Raises FairflError if it is not there."""
-    if not path.is_file():
-        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{job}`")
-    return [row for _, row in tables.rows(path, {column.name: str for column in fields(kind)})]
-
-
 # -- what the scale replaced ------------------------------------------------------------------
 def used_settings(workload: Workload) -> list[str]:
     return list(dict.fromkeys(name for _, _, artifact in workload.artifacts.values() for name in artifact.settings))
-
-
-def original(workload: Workload, name: str) -> Setting:
-    """A setting as the paper has it."""
-    return workload.papers[workload.paper_of[name]].settings[name]
 
 
 def substitutions(workload: Workload) -> list[tuple[str, str]]:
@@ -93,7 +82,7 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
 
 # -- artifacts --------------------------------------------------------------------------------
 def artifact_view(
-    name: str, workload: Workload, lines: list[Record], claims: list[Record], files: Files
+    name: str, workload: Workload, lines: list[Record], claims: list[Record], orders: list[Record], files: Files
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact."""
     paper, key, artifact = workload.artifacts[name]
@@ -125,7 +114,23 @@ def artifact_view(
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": claims,
+        "orders": [order_view(order, source) for order in orders],
         "provenance": list(groups.values()),
+    }
+
+
+def order_view(order: Record, paper: Paper) -> dict[str, Any]:
+    """A rank correlation in words: whether the variants of a column are in the paper's order."""
+    described = metric_of(paper.metrics, order["metric"])
+    sure = order["low"] != order["high"]
+    return {
+        "setting": order["setting"],
+        "metric": described.name if described else order["metric"],
+        "variants": order["variants"],
+        "tau": f"{float(order['tau']):+.2f}" if order["tau"] else "none",
+        "range": f"{float(order['low']):+.2f} to {float(order['high']):+.2f}" if sure else "",
+        "p": f"{float(order['p']):.2g}" if order["p"] else "",
+        "judged": order["judged"] == "True",
     }
 
 
@@ -201,18 +206,21 @@ def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Rec
     """Summary: (title, big number, parts)."""
     built = sum(not view["missing"] for view in artifacts)
 
-    def counted(title: str, records: list[Record], column: str, lead: str) -> dict[str, Any]:
+    def counted(title: str, records: list[Record], column: str, lead: str, judged: set[str]) -> dict[str, Any]:
+        """Of those that were judged, how many agree or hold; the others are named below."""
         rows, styles = Counter(record[column] for record in records), VERDICTS | STATUS
         parts = sorted(
             (styles[word][0], _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead
         )
-        return {"title": title, "count": rows[lead], "of": rows.total(), "word": _PLURAL[lead], "parts": parts}
+        of = sum(count for word, count in rows.items() if word in judged)
+        return {"title": title, "count": rows[lead], "of": of, "word": _PLURAL[lead], "parts": parts}
 
+    numbers, statements = {"agrees", "close", "differs", "diverged"}, {"holds", "within noise", "fails"}
     return [
         {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
-        counted("Numbers beside the paper's", lines, "verdict", "agrees"),
-        counted("Claims on our numbers", claims, "here", "holds"),
-        counted("Claims on the paper's own numbers", claims, "reported", "holds"),
+        counted("Numbers beside the paper's", lines, "verdict", "agrees", numbers),
+        counted("Claims on our numbers", claims, "here", "holds", statements),
+        counted("Claims on the paper's own numbers", claims, "reported", "holds", statements),
     ]
 
 
@@ -220,6 +228,7 @@ def render(workload: Workload, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written."""
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     claims = records(results / "claims.csv", "claims", ClaimLine)
+    orders = records(results / "order.csv", "order", OrderLine)
     files = Files(results, out)
     views = {
         name: artifact_view(
@@ -227,6 +236,7 @@ def render(workload: Workload, results: Path, out: Path) -> str:
             workload,
             [line for line in lines if line["artifact"] == name],
             [claim for claim in claims if claim["artifact"] == name],
+            [order for order in orders if order["artifact"] == name],
             files,
         )
         for name in workload.artifacts
@@ -254,10 +264,10 @@ def render(workload: Workload, results: Path, out: Path) -> str:
         scale=workload.scale,
         papers=papers,
         substitutions=substitutions(workload),
-        limit=workload.config.verdict.agree_within,
+        verdict=workload.config.verdict,
         tiles=tiles(list(views.values()), lines, claims),
         surprises=[claim for claim in claims if claim["reported"] != claim["reported_expected"]],
         verdicts=VERDICTS,
         status=STATUS,
-        downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv")],
+        downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv", "order.csv")],
     )

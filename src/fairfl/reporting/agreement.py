@@ -1,0 +1,99 @@
+"""When two numbers of a few seeds each are the same number.
+
+    |ours - reported| <= t s sqrt(1/n + 1/n') + half a unit of the last printed digit    agrees
+    |ours - reported| <= the tolerance of its unit                                       close
+    otherwise                                                                            differs
+
+n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs of
+the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a single
+seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one variant and by
+0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's distribution for
+`verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that share does not
+agree. The papers' own spreads are not used: their kind is often unknown.
+
+Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those of settings without
+any variant of several seeds.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fairfl.experiments.config import Verdict
+from fairfl.metrics.origin import origin
+from fairfl.reporting.cells import Cell, Key
+
+ENOUGH = 3
+# Units in which differences are points of accuracy -> how many of them are one point.
+_POINTS = {"percent": 1.0, "percent_points": 1.0, "fraction": 0.01}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What one seed makes of a number."""
+
+    std: float  # s, in the unit of the number
+    freedom: int  # degrees of freedom of s
+    variants: int  # it is pooled over so many
+
+    def error(self, *seeds: int) -> float:
+        """Standard error of the difference of means over so many seeds each, or of one mean."""
+        return self.std * math.sqrt(sum(1 / n for n in seeds))
+
+    @property
+    def source(self) -> str:
+        """Where s is from, for the comparison."""
+        if self.variants == 1:
+            return f"its own seeds, {self.freedom} degrees of freedom"
+        if self.freedom:
+            return f"pooled over {self.variants} variants, {self.freedom} degrees of freedom"
+        return "no variant of the setting has several seeds" if math.isnan(self.std) else "no seed changes it"
+
+
+FIXED = Noise(0.0, 0, 0)
+UNKNOWN = Noise(math.nan, 0, 0)
+
+
+def pooled_noise(cells: Mapping[Key, Cell]) -> dict[tuple[str, str], Noise]:
+    """(setting, metric) -> what one seed makes of it, from all variants with several finite seeds."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for (setting, _, metric), cell in cells.items():
+        if cell.seeds > 1 and cell.std is not None and origin(metric) == "tidy":
+            groups.setdefault((setting, metric), []).append(cell)
+    return {place: _pooled(group) for place, group in groups.items()}
+
+
+def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise]) -> Noise:
+    """What one seed makes of a number: as its own seeds say, or `pooled`."""
+    setting, _, metric = key
+    if origin(metric) != "tidy":
+        return FIXED
+    if cell is not None and cell.seeds >= ENOUGH and cell.std is not None:
+        return _pooled([cell])
+    return pooled.get((setting, metric), UNKNOWN)
+
+
+def _pooled(cells: Iterable[Cell]) -> Noise:
+    """`std` of a cell is divided by n; the squares add up to n std^2."""
+    squares, freedom, variants = 0.0, 0, 0
+    for cell in cells:
+        squares += cell.seeds * (cell.std or 0.0) ** 2
+        freedom += cell.seeds - 1
+        variants += 1
+    return Noise(math.sqrt(squares / freedom), freedom, variants)
+
+
+def limit(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
+    """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
+    from scipy import stats  # here: it takes half a second, and the planner reads this file
+
+    if not noise.freedom:
+        return rounding
+    return float(stats.t.ppf(1 - level / 2, noise.freedom)) * noise.error(ours, theirs) + rounding
+
+
+def tolerance(reported: float, unit: str, config: Verdict) -> float:
+    """The difference that is still close: points of accuracy, or a share of the reported number."""
+    if unit in _POINTS:
+        return config.close_points * _POINTS[unit]
+    return config.close_relative * abs(reported)

@@ -1,0 +1,76 @@
+"""Is the order of the variants the paper's? Kendall's tau of our numbers and the reported ones, by artifact and column.
+
+    tau = (P - Q) / sqrt((P + Q + ties of ours) (P + Q + ties of theirs)),   P, Q pairs in the same, the opposite order
+
+1 is the same order, -1 the opposite one, 0 none. `low` and `high` hold 95 % of the values that other seeds might give:
+both means are drawn anew around their values, the paper's with the standard deviation of our seeds. `p` is the
+probability of such a tau, or one farther from 0, if the orders had nothing to do with each other.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from fairfl.reporting.cells import number_text
+
+DRAWS = 400
+LEAST = 3  # variants, for an order
+
+
+@dataclass(frozen=True)
+class OrderLine:
+    """One row of order.csv; the fields are its columns."""
+
+    artifact: str
+    setting: str
+    metric: str
+    variants: int
+    tau: str
+    low: str
+    high: str
+    p: str
+    judged: bool  # False: scale or stand-in changed the experiment, and tau is a hint
+
+
+def order_lines(lines: Iterable[Mapping[str, str]]) -> list[OrderLine]:
+    """From the rows of comparison.csv: one for each column in a setting where enough variants have both numbers."""
+    columns: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
+    for line in lines:
+        numbers = line["ours"], line["reported"]
+        if line["algorithm"] and all(numbers) and "inf" not in numbers:
+            columns.setdefault((line["artifact"], line["setting"], line["metric"]), []).append(line)
+    return [_order(*place, group) for place, group in columns.items() if len(group) >= LEAST]
+
+
+def _order(artifact: str, setting: str, metric: str, lines: list[Mapping[str, str]]) -> OrderLine:
+    ours, reported = (np.array([float(line[name]) for line in lines]) for name in ("ours", "reported"))
+    tau, p = stats.kendalltau(ours, reported)
+    low = high = tau
+    std = np.array([float(line["seed_std"] or 0) for line in lines])
+    if std.any():
+        generator = np.random.default_rng(0)
+        drawn = []
+        for means, name in ((ours, "seeds"), (reported, "reported_seeds")):
+            errors = std / np.sqrt([max(int(line[name]), 1) for line in lines])
+            drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
+        low, high = np.quantile(taus(*drawn), [0.025, 0.975])
+    return OrderLine(
+        artifact=artifact,
+        setting=setting,
+        metric=metric,
+        variants=len(lines),
+        tau=number_text(tau),
+        low=number_text(low),
+        high=number_text(high),
+        p=number_text(p),
+        judged=not any(line["verdict"].startswith("not comparable") for line in lines),
+    )
+
+
+def taus(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Kendall's tau of rows without ties, [D, n] and [D, n] -> [D]."""
+    one, other = (np.sign(values[:, :, None] - values[:, None, :]) for values in (left, right))
+    n = left.shape[1]
+    return (one * other).sum((1, 2)) / (n * (n - 1))
