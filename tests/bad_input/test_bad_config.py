@@ -31,7 +31,7 @@ def merges(levels):
 
 
 def circle():
-    value = {"agree_within": 2.0}
+    value = {"level": 0.1}
     value["self"] = value
     return value
 
@@ -70,9 +70,9 @@ VALUES = [
     ({"checkpoint_seconds": float("nan")}, "checkpoint_seconds: nan: not a finite number"),
     ({"checkpoint_seconds": float("inf")}, "checkpoint_seconds: inf: not a finite number"),
     ({"checkpoint_seconds": "nan"}, "checkpoint_seconds: 'nan': expected a finite number"),
-    ({"verdict": {"agree_within": float("inf")}}, "verdict.agree_within: inf"),
-    ({"verdict": {"agree_within": "2"}}, "verdict.agree_within: '2'"),
-    ({"verdict": {"agree_within": 10**400}}, "verdict.agree_within: a whole number of 1329 bits"),
+    ({"verdict": {"level": float("inf")}}, "verdict.level: inf"),
+    ({"verdict": {"level": "2"}}, "verdict.level: '2'"),
+    ({"verdict": {"level": 10**400}}, "verdict.level: a whole number of 1329 bits"),
     ({"verdict": [1]}, "verdict: [1]"),
     ({"verdict": circle()}, "nested more than 50 deep, or in a circle"),
     ({"papers": ["eagle", "eagle"]}, "papers: 'eagle' is given twice"),
@@ -154,7 +154,7 @@ CONTENTS = [
     (b"seeds: [" + b"9" * 6000 + b"]\n", "not valid YAML"),
     (b"checkpoint_seconds: .nan\n", "checkpoint_seconds: nan: not a finite number"),
     (b"checkpoint_seconds: -.inf\n", "checkpoint_seconds: -inf: not a finite number"),
-    (b"verdict: {agree_within: 1e-3}\n", "unless it has a point: 1.0e-3"),
+    (b"verdict: {level: 1e-3}\n", "unless it has a point: 1.0e-3"),
     (b"? {a: 1}\n: 2\n", "not valid YAML"),
     (b"? [a]\n: 2\n", "key ['a'] is not a plain value"),
     (b"papers: &a [*a]\n", "nested more than 50 deep, or in a circle"),

@@ -490,7 +490,7 @@ def test_how_and_where_jobs_run(case):
 
 
 def test_the_rule_of_verdicts(case):
-    case.edit("config.yaml", "agree_within: 2.0", "agree_within: 3.0")
+    case.edit("config.yaml", "level: 0.05", "level: 0.01")
     check(case, SUMMARY)
 
 

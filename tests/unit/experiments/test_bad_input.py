@@ -61,8 +61,8 @@ CONFIG_CASES = [
     ({"settings": ["nothing_*"]}, ["config.yaml", "settings", "'nothing_*'"]),
     ({"tuned": "perhaps"}, ["config.yaml", "tuned", "'perhaps'"]),
     ({"algorithms": ["fedavgg"]}, ["config.yaml", "algorithms", "did you mean 'fedavg'"]),
-    ({"verdict": {"agree_within": 0}}, ["config.yaml", "verdict.agree_within", "0"]),
-    ({"verdict": {"agree": 2}}, ["config.yaml", "verdict.agree", "agree_within"]),
+    ({"verdict": {"level": 0}}, ["config.yaml", "verdict.level", "0"]),
+    ({"verdict": {"levle": 0.1}}, ["config.yaml", "verdict.levle", "level"]),
     ({"mirrors": 3.5}, ["config.yaml", "mirrors"]),
     ({"backend": "fast"}, ["config.yaml", "backend", "'fast'"]),
 ]

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs.comparison import main
 from fairfl.reporting.cells import Cell
-from fairfl.reporting.comparison import ComparisonLine, comparison_lines, joint_spread, verdict
+from fairfl.reporting.comparison import ComparisonLine, comparison_lines, verdict
 from fairfl.reporting.units import half_unit
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -104,7 +103,10 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
     assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
-    assert float(line.difference_over_spread) == pytest.approx(-0.2 / math.hypot(0.2, 0.1))
+    assert (line.reported_seeds, line.limit_source) == (2, "pooled over 2 variants, 2 degrees of freedom")
+    # Both variants have 1.0 and 1.2; t of 2 degrees at 5 % is 4.302653.
+    assert float(line.seed_std) == pytest.approx(0.02**0.5)
+    assert float(line.limit) == pytest.approx(4.302653 * 0.02**0.5 + 0.005, abs=1e-6)
     assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
     assert (line.fingerprints, line.data, line.changed_by_scale) == ("f0;f1", "synthetic_gaussian", "")
     percent = one(rows, "same", metric="acc")
@@ -130,22 +132,21 @@ def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> Non
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"), [("1.3", "agrees"), ("0.9", "agrees"), ("1.31", "differs"), ("0.89", "differs")]
+    ("value", "wanted"), [("1.71", "agrees"), ("0.49", "agrees"), ("1.72", "differs"), ("0.48", "differs")]
 )
 def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
     rows = compare(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n")
-    assert one(rows, "same").verdict == wanted  # ours 1.1 +- 0.1, limit 2 x 0.1
+    assert one(rows, "same").verdict == wanted  # ours 1.1, limit 0.6135
 
 
-def test_limit_comes_from_config(tmp_path) -> None:
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n", verdict={"agree_within": 1.9})
-    assert one(lines_of(workload, tmp_path), "same").verdict == "differs"
-
-
-def test_spread_is_at_least_half_a_printed_unit() -> None:
-    assert joint_spread(None, None, 0.005) == 0.005
-    assert joint_spread(0.0, 0.0, 0.5) == 0.5
-    assert joint_spread(3.0, 4.0, 0.0005) == 5.0
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [({}, "agrees"), ({"level": 0.2}, "differs"), ({"level": 0.2, "close_relative": 0.22}, "close")],
+)
+def test_limits_come_from_config(tmp_path, config, wanted) -> None:
+    """Ours is 0.3 below; at 20 % the limit is 0.2717, and 22 % of 1.4 are 0.308."""
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.4,,,nats,\n", verdict=config)
+    assert one(lines_of(workload, tmp_path), "same").verdict == wanted
 
 
 def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
@@ -154,24 +155,27 @@ def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
     assert half_unit(0.0, "", 2) == half_unit(7.0, "nats", 2) == 0.005
 
 
+def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> str:
+    return verdict(paper, here, blocked, None, (0.0, 0.0))
+
+
 def test_order_of_verdicts() -> None:
     number, empty = Cell(1.0), Cell(None, note="illegible")
     bad = Cell(None, seeds=2, diverged=1)
-    assert verdict(None, None, None, None) == "not reported"
-    assert verdict(empty, number, None, None) == "not reported"
-    assert verdict(number, None, "not comparable: scale", None) == "not run"
-    assert verdict(number, bad, "not comparable: scale", None) == "diverged"
-    assert verdict(number, number, None, 1.0) == "agrees"
-    assert verdict(number, number, None, 1.1) == "differs"
+    assert word(None, None) == "not reported"
+    assert word(empty, number) == "not reported"
+    assert word(number, None, "not comparable: scale") == "not run"
+    assert word(number, bad, "not comparable: scale") == "diverged"
+    assert word(number, number, "not comparable: scale") == "not comparable: scale"
 
 
 def test_a_run_that_diverged_agrees_with_a_paper_that_says_so() -> None:
     number, bad, theirs = Cell(1.0), Cell(None, seeds=2, diverged=1), Cell(None, diverged=1)
-    assert verdict(theirs, bad, None, None) == "agrees"
-    assert verdict(theirs, number, None, None) == "differs"
-    assert verdict(theirs, bad, "not comparable: scale", None) == "not comparable: scale"
-    assert verdict(theirs, None, None, None) == "not run"
-    assert verdict(number, bad, None, None) == "diverged"
+    assert word(theirs, bad) == "agrees"
+    assert word(theirs, number) == "differs"
+    assert word(theirs, bad, "not comparable: scale") == "not comparable: scale"
+    assert word(theirs, None) == "not run"
+    assert word(number, bad) == "diverged"
 
 
 def test_divergence_on_both_sides_is_said(tmp_path) -> None:
@@ -320,9 +324,9 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     assert b"\r" not in first
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
-        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,difference,"
-        "difference_over_spread,verdict,provenance,note,reported_note,contradiction,data,changed_by_scale,runs,"
-        "fingerprints"
+        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,"
+        "reported_seeds,difference,seed_std,limit,limit_source,verdict,provenance,note,reported_note,contradiction,"
+        "data,changed_by_scale,runs,fingerprints"
     )
     assert len(rows) == 21
 

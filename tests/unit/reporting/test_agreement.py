@@ -1,0 +1,120 @@
+"""When two numbers agree: limits by hand, and the promised share of false alarms on simulated experiments."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fairfl.experiments.config import Verdict
+from fairfl.experiments.variant import Variant
+from fairfl.reporting.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance
+from fairfl.reporting.cells import Cell
+from fairfl.reporting.comparison import verdict
+
+FEDAVG, QFFL, AFL = (Variant(name, {}) for name in ("fedavg", "qffl", "afl"))
+
+
+def cell(*values, unit="percent"):
+    return Cell.over_seeds(dict(enumerate(values)), unit)
+
+
+def key(variant, metric="accuracy_mean"):
+    return "s", variant, metric
+
+
+def test_variances_are_pooled_by_their_degrees_of_freedom():
+    """1, 3: sum of squares 2, one degree; 0, 3, 6: 18, two degrees; a single seed: none. s^2 = 20 / 3."""
+    cells = {key(FEDAVG): cell(1, 3), key(QFFL): cell(0, 3, 6), key(AFL): cell(5), ("t", FEDAVG, "loss_mean"): cell(1)}
+    ((place, noise),) = pooled_noise(cells).items()
+    assert place == ("s", "accuracy_mean")
+    assert (noise.freedom, noise.variants) == (3, 2) and noise.std == pytest.approx(math.sqrt(20 / 3))
+
+
+def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
+    cells = {key(FEDAVG): cell(1, 3), key(QFFL): cell(0, 3, 6), key(AFL): cell(5)}
+    pooled = pooled_noise(cells)
+    own = noise_of(key(QFFL), cells[key(QFFL)], pooled)
+    assert (own.std, own.freedom) == (pytest.approx(3.0), 2) and own.source == "its own seeds, 2 degrees of freedom"
+    for variant in (FEDAVG, AFL):
+        noise = noise_of(key(variant), cells[key(variant)], pooled)
+        assert noise == pooled["s", "accuracy_mean"] and noise.source == "pooled over 2 variants, 3 degrees of freedom"
+    assert noise_of(("t", AFL, "accuracy_mean"), cell(5), pooled) is UNKNOWN
+    assert noise_of(key(AFL, "num_clients"), cell(5), pooled) is FIXED
+    assert {FIXED.source, UNKNOWN.source} == {"no seed changes it", "no variant of the setting has several seeds"}
+
+
+@pytest.mark.parametrize("diverged", [math.nan, math.inf])
+def test_a_variant_that_diverged_has_no_noise(diverged):
+    assert pooled_noise({key(FEDAVG): cell(1, diverged), key(AFL): cell(1)}) == {}
+
+
+def test_the_limit_by_hand():
+    """t of 4 degrees at 5 % is 2.776445; s sqrt(1/5 + 1/5) = 1.264911."""
+    assert limit(Noise(2.0, 4, 1), 5, 5, 0.005, 0.05) == pytest.approx(2.776445 * 1.264911 + 0.005, abs=1e-5)
+    assert limit(Noise(2.0, 4, 1), 1, 5, 0, 0.05) == pytest.approx(2.776445 * 2 * math.sqrt(1.2), abs=1e-5)
+    assert limit(UNKNOWN, 1, 5, 0.005, 0.05) == limit(FIXED, 1, 5, 0.005, 0.05) == 0.005
+
+
+@pytest.mark.parametrize(
+    ("reported", "unit", "expected"),
+    [(50.0, "percent", 2.0), (0.5, "fraction", 0.02), (0.7, "percent_points", 2.0), (-4.0, "nats", 0.4)]
+    + [(60.0, "percent2", 6.0), (0.0, "nats", 0.0)],
+)
+def test_tolerances(reported, unit, expected):
+    assert tolerance(reported, unit, Verdict(close_points=2.0, close_relative=0.1)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("ours", "word"), [(1.0, "agrees"), (1.1, "agrees"), (0.89, "close"), (1.2, "close"), (1.21, "differs")]
+)
+def test_words(ours, word):
+    paper, here = Cell(1.0), Cell(ours)
+    assert verdict(paper, here, None, ours - 1.0, (0.1, 0.2)) == word
+
+
+def agreements(rng, seeds, paper_seeds, level, stds, repetitions=400, digits=2):
+    """Share of verdicts `agrees` when paper and we run the same experiment, by variant."""
+    found = np.zeros(len(stds))
+    variants = [Variant("qffl", {"q": float(n)}) for n in range(len(stds))]
+    for _ in range(repetitions):
+        means = rng.uniform(20, 80, len(stds))
+        cells = {
+            key(variant): cell(*rng.normal(mean, std, n))
+            for variant, mean, std, n in zip(variants, means, stds, seeds, strict=True)
+        }
+        pooled = pooled_noise(cells)
+        for place, (variant, mean, std) in enumerate(zip(variants, means, stds, strict=True)):
+            reported = round(float(rng.normal(mean, std, paper_seeds).mean()), digits)
+            ours = cells[key(variant)]
+            noise = noise_of(key(variant), ours, pooled)
+            allowed = limit(noise, ours.seeds, paper_seeds, 0.5 * 10**-digits, level)
+            found[place] += abs(ours.mean - reported) <= allowed
+    return found / repetitions
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2])
+@pytest.mark.parametrize(
+    ("seeds", "paper_seeds", "stds"),
+    [
+        ([5] * 8, 5, [1.0] * 8),
+        ([5] * 8, 5, [0.1, 0.2, 0.5, 1, 2, 4, 8, 0.05]),  # one s for all would be wrong for each
+        ([5, 5, 5, 5, 1, 1, 1, 1], 5, [1.0] * 8),  # single seeds borrow it
+        ([2] * 8, 1, [3.0] * 8),
+    ],
+)
+def test_false_alarms_at_the_level_promised(level, seeds, paper_seeds, stds):
+    rng = np.random.default_rng(0)
+    shares = agreements(rng, seeds, paper_seeds, level, stds)
+    # 400 repetitions: a share has a standard error of sqrt(level (1 - level) / 400), their mean less.
+    assert shares.mean() == pytest.approx(1 - level, abs=0.02)
+    assert np.abs(shares - (1 - level)).max() < 4 * math.sqrt(level * (1 - level) / 400)
+
+
+def test_other_experiments_are_found():
+    """Three standard deviations of a seed apart, five seeds each: 96 % and more are found at 5 %."""
+    rng, apart, found = np.random.default_rng(1), 3.0, 0
+    for _ in range(400):
+        ours, reported = cell(*rng.normal(50, 1, 5)), rng.normal(50 + apart, 1, 5).mean()
+        noise = noise_of(key(FEDAVG), ours, {})
+        found += abs(ours.mean - reported) > limit(noise, 5, 5, 0.005, 0.05)
+    assert found / 400 > 0.9
