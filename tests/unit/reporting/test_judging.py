@@ -2,18 +2,21 @@
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.paper import Artifact
+from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.jobs.claims import main
+from fairfl.reporting.agreement import pooled_noise
 from fairfl.reporting.cells import Cell, Cells, digits_of, pooled
 from fairfl.reporting.claims.evaluation import evaluate
 from fairfl.reporting.claims.grammar import ClaimError, parse
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
+from fairfl.reporting.claims.noise import DRAWS, share_that_holds, with_noise
 from fairfl.reporting.results import results_of
 from tests.unit.reporting import demo
 
@@ -72,7 +75,9 @@ def test_both_sides_are_judged(tmp_path) -> None:
         ("loss(fedavg) < 3", "full", {"here": "holds", "reported": "untestable"}),  # without reported numbers
         ("loss(fedavg) + 0.4 == loss(fedavg)", "full", {"here": "holds"}),  # the paper prints no digit after the point
         ("loss(qffl, q=7) < 3", "full", {"here": "undecidable", "reason": "no value for loss of qffl(q=7) in full"}),
-        ("loss(fedavg)@short < 3", None, {"here": "holds"}),
+        ("loss(fedavg)@short < 3", None, {"here": "not judged here", "hint": "holds"}),
+        ("loss(fedavg)@short > 3", None, {"here": "not judged here", "hint": "fails"}),
+        ("loss(qffl, q=7)@short > 3", None, {"here": "undecidable", "hint": "undecidable"}),
         ("loss(fedavg) < 3", None, {
             "here": "undecidable", "setting": "", "left": "",
             "reason": "the claim names no setting and its artifact has several",
@@ -163,7 +168,7 @@ def test_command(tmp_path) -> None:
     with out.open(newline="") as handle:
         (row,) = csv.DictReader(handle)
     assert ",".join(row) == (
-        "paper,artifact,claim,setting,text,expr,here,left,right,reason,reported,reported_expected,basis"
+        "paper,artifact,claim,setting,text,expr,here,hint,share,left,right,reason,reported,reported_expected,basis"
     )
     assert (row["paper"], row["artifact"], row["claim"], row["here"]) == ("demo", "demo_figure1", "c1", "holds")
 
@@ -189,3 +194,66 @@ def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, cla
                 wrong.append((key, one.id, status, one.reference, judged.reason))
     assert not wrong
     assert count == claims
+
+
+# -- noise --------------------------------------------------------------------------------------------------
+def seeds(means: dict[str, float], std: float, count: int) -> Cells:
+    """Numbers of algorithms with the sample standard deviation `std` over an even count of seeds."""
+    away = std * ((count - 1) / count) ** 0.5
+    return Cells({
+        ("full", Variant(name, {}), "loss"): Cell.over_seeds({n: mean + away * (-1) ** n for n in range(count)}, "nats")
+        for name, mean in means.items()
+    })  # fmt: skip
+
+
+def judged(cells: Cells, expr: str, level: float = 0.05) -> tuple[str, float | None]:
+    rows = [Row(algorithm=variant.algorithm) for _, variant, _ in cells.cells]
+    judge = partial(evaluate, parse(expr, "c"), setting="full", rows=rows, digits=lambda metric: 3)
+    share = share_that_holds(judge, cells, pooled_noise(cells.cells))
+    return with_noise(judge(cells).status, share, level), share
+
+
+@pytest.mark.parametrize(
+    ("expr", "status"),
+    [
+        ("loss(fedavg) < loss(afl)", "holds"),  # ten standard errors apart
+        ("loss(fedavg) > loss(afl)", "fails"),
+        ("loss(fedavg) < loss(term)", "within noise"),  # a tenth of one
+        ("loss(fedavg) > loss(term)", "within noise"),
+        ("min_over(loss, !afl) < loss(afl)", "holds"),
+        ("loss(afl) - loss(fedavg) > 0.5", "holds"),
+    ],
+)
+def test_a_claim_that_other_seeds_would_turn_is_within_noise(expr, status) -> None:
+    assert judged(seeds({"fedavg": 1.0, "afl": 2.0, "term": 1.01}, std=0.2, count=4), expr)[0] == status
+
+
+def test_the_share_of_draws_is_that_of_students_distribution() -> None:
+    """Six seeds of s = 1: the mean is 1 standard error above 1, so P(t_5 > -1) = 0.818; the pooled s is its own."""
+    cells = seeds({"fedavg": 1 + 6**-0.5}, std=1.0, count=6)
+    status, share = judged(cells, "loss(fedavg) > 1")
+    assert share == pytest.approx(0.818, abs=4 * (0.818 * 0.182 / DRAWS) ** 0.5) and status == "within noise"
+    assert judged(cells, "loss(fedavg) > 1", level=0.3)[0] == "holds"
+    assert judged(cells, "loss(fedavg) > 1") == (status, share)  # the same draws every time
+
+
+def test_a_number_is_the_same_wherever_a_claim_names_it() -> None:
+    cells = seeds({"fedavg": 1.0}, std=0.2, count=4)
+    assert judged(cells, "loss(fedavg) <= loss(fedavg)") == ("holds", 1.0)
+
+
+def test_without_a_known_noise_the_means_decide() -> None:
+    single = Cells(
+        {("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in (("fedavg", 1.0), ("afl", 1.1))}
+    )
+    assert judged(single, "loss(fedavg) < loss(afl)") == ("holds", None)
+    assert judged(single, "loss(fedavg) < loss(qffl)") == ("undecidable", None)
+
+
+def test_noise_is_in_the_file(tmp_path) -> None:
+    workload = build(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)"))
+    lines = "".join(f"full,fedavg,,{seed},loss,{1.9 + 0.1 * seed},nats,d,5,r{seed},f\n" for seed in (1, 2, 3))
+    path = tmp_path / "results/tidy/full.csv"
+    path.write_text(path.read_text() + lines)
+    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
+    assert (line.here, line.hint) == ("within noise", "within noise") and 0.05 < float(line.share) < 0.95

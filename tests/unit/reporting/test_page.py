@@ -1,5 +1,6 @@
 """The page: everything is on it, nothing hostile gets through, nothing is loaded from elsewhere, it fits a phone."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -14,9 +15,10 @@ from fairfl.jobs.page import main
 from fairfl.reporting.cells import csv_text
 from fairfl.reporting.claims.judging import ClaimLine, claim_lines
 from fairfl.reporting.comparison import ComparisonLine, comparison_lines
+from fairfl.reporting.order import OrderLine, order_lines
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.numbers import plain
-from fairfl.reporting.page.page import render, substitutions
+from fairfl.reporting.page.page import records, render, substitutions
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -132,6 +134,8 @@ def summarised(root: Path, *papers: str) -> Workload:
     compared = csv_text(comparison_lines(workload, root, results), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
     (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, results), ClaimLine))
+    orders = order_lines(records(results / "comparison.csv", "comparison", ComparisonLine))
+    (results / "order.csv").write_text(csv_text(orders, OrderLine))
     return workload
 
 
@@ -164,6 +168,23 @@ def test_nothing_is_loaded_from_elsewhere_and_no_script_runs(page, tmp_path) -> 
     assert "url(" not in css and "@import" not in css
 
 
+def test_headlines_count_what_was_judged(page) -> None:
+    """Of eight numbers two are reported for a setting that ran as in the paper; one of them agrees."""
+    words = " ".join(page.text.split())
+    assert "Numbers beside the paper's 1 of 2 agree" in words
+    assert "Claims on our numbers 0 of 2 hold" in words
+
+
+def test_the_order_of_variants_is_shown_where_there_is_one(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    order = OrderLine("demo_table1", "demo_full", "loss", 5, "0.8", "0.4", "1", "0.083", judged=True)
+    hint = dataclasses.replace(order, metric="acc", tau="", low="", high="", p="", judged=False)
+    (results / "order.csv").write_text(csv_text([order, hint], OrderLine))
+    words = " ".join(rendered(workload, results).text.split())
+    assert "max_k L_k demo_full 5 +0.80 +0.40 to +1.00 0.083" in words
+    assert "accuracy demo_full 5 none ≠ hint only" in words
+
+
 def test_hostile_text_stays_text(page) -> None:
     assert HOSTILE in page.text
     assert not [a for _, a in page.tags if "onerror" in a]
@@ -184,8 +205,8 @@ def test_figures_tables_and_what_is_missing(page) -> None:
 def test_numbers_stand_side_by_side_with_verdict_words(page) -> None:
     text = " ".join(page.text.split())
     assert "max_k L_k" in text and "nats, lower is better" in text
-    assert "ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees +0.0 joint spreads" in text
-    assert "paper 9.00 ± 0.10 ✗ differs -55.9 joint spreads" in text
+    assert "ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees +0, limit 0.613" in text
+    assert "paper 9.00 ± 0.10 ✗ differs -7.9, limit 0.613" in text
     assert "not reported" in text
     assert {"good", "bad", "none"} <= {word for a in page.values("class") for word in a.split()}
 

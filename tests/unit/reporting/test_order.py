@@ -1,0 +1,71 @@
+"""Is the order of the variants the paper's? Kendall's tau by hand, its range over seeds, what is left out."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairfl.reporting.order import order_lines, taus
+
+
+def line(algorithm, ours, reported, **changes):
+    known = {"artifact": "a", "setting": "s", "metric": "m", "seeds": "5", "reported_seeds": "5", "seed_std": ""}
+    return known | {"algorithm": algorithm, "ours": ours, "reported": reported, "verdict": "differs"} | changes
+
+
+def column(ours, reported, **changes):
+    return [line(f"x{n}", str(a), str(b), **changes) for n, (a, b) in enumerate(zip(ours, reported, strict=True))]
+
+
+@pytest.mark.parametrize(
+    ("ours", "reported", "tau"),
+    [
+        ([1, 2, 3, 4], [10, 20, 30, 40], 1),
+        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
+        ([1, 2, 3, 4], [10, 20, 40, 30], 4 / 6),  # five of six pairs
+        ([1, 1, 2], [1, 2, 3], 2 / 6**0.5),  # P = 2, one tie of ours: 2 / sqrt(2 x 3)
+    ],
+)
+def test_tau_by_hand(ours, reported, tau):
+    (order,) = order_lines(column(ours, reported))
+    assert float(order.tau) == pytest.approx(tau)
+    assert (order.artifact, order.setting, order.metric, order.variants) == ("a", "s", "m", len(ours))
+    assert (order.low, order.high) == (order.tau, order.tau)  # nothing is known of the seeds
+    assert order.judged
+
+
+def test_its_probability_by_chance():
+    """One of 24 orders of four is the same, one the opposite."""
+    (order,) = order_lines(column([1, 2, 3, 4], [1, 2, 3, 4]))
+    assert float(order.p) == pytest.approx(2 / 24)
+
+
+def test_the_range_over_seeds():
+    far, near = ([0, 100, 200, 300], [0, 0.1, 0.2, 0.3])
+    (sure,) = order_lines(column(far, far, seed_std="1"))
+    assert (sure.tau, sure.low, sure.high) == ("1", "1", "1")
+    (unsure,) = order_lines(column(near, near, seed_std="1"))
+    assert unsure.tau == "1" and float(unsure.low) < 0 < float(unsure.high) <= 1
+    (more,) = order_lines(column(near, near, seed_std="1", seeds="5000", reported_seeds="5000"))
+    assert float(more.low) > float(unsure.low)
+
+
+def test_taus_are_scipys():
+    left, right = np.random.default_rng(0).standard_normal((2, 20, 6))
+    expected = [stats.kendalltau(a, b).statistic for a, b in zip(left, right, strict=True)]
+    np.testing.assert_allclose(taus(left, right), expected)
+
+
+def test_what_has_no_order():
+    whole = column([1, 2, 3], [1, 2, 3])
+    assert order_lines(whole[:2]) == []
+    for missing in ({"ours": ""}, {"reported": ""}, {"reported": "inf"}, {"algorithm": ""}):
+        assert order_lines([*whole[:2], whole[2] | missing]) == []
+    (constant,) = order_lines(column([1, 1, 1], [1, 2, 3]))
+    assert (constant.tau, constant.p) == ("", "")
+    (hint,) = order_lines([*whole[:2], whole[2] | {"verdict": "not comparable: scale"}])
+    assert not hint.judged
+
+
+def test_columns_are_apart():
+    lines = column([1, 2, 3], [1, 2, 3]) + column([1, 2, 3], [3, 2, 1], metric="n")
+    assert [(order.metric, order.tau) for order in order_lines(lines)] == [("m", "1"), ("n", "-1")]
