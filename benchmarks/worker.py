@@ -156,6 +156,7 @@ def _arithmetic(precision: str) -> None:
     arithmetic = "tf32" if precision == "tf32" else "ieee"
     torch.backends.cuda.matmul.fp32_precision = arithmetic
     torch.backends.cudnn.conv.fp32_precision = arithmetic  # type: ignore[attr-defined]
+    torch.backends.cudnn.rnn.fp32_precision = arithmetic  # type: ignore[attr-defined]
 
 
 def serve(competitor: str, job: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Artifact, Paper, Scale
+from fairfl.experiments.paper import Artifact, Paper, Row, Scale
 from fairfl.experiments.reading import load_paper, load_scale, nested, patched
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.strict import merged
@@ -112,12 +112,15 @@ class Workload:
                 for row in artifact.variants_in(setting):
                     if not self.wants(row.variant) and row != artifact.baseline:
                         continue
-                    tuned = self.config.tuned and self.tunes(setting, row.algorithm)
-                    variant = Variant(row.algorithm, row.hyperparameters, tuned)
+                    variant = self._running(setting, row)
                     table.setdefault(setting, {}).setdefault(variant, variant)
                     if before := self._before(setting, variant):
                         table[setting].setdefault(before, before)
         return table
+
+    def _running(self, setting: str, row: Row) -> Variant:
+        """The variant that runs for a row, tuned if config.yaml asks for that."""
+        return Variant(row.algorithm, row.hyperparameters, self.config.tuned and self.tunes(setting, row.algorithm))
 
     def _before(self, setting: str, variant: Variant) -> Variant | None:
         """The variant that must have run first, `depends_on` in the algorithm's file."""
@@ -175,10 +178,10 @@ class Workload:
             for seed in self.settings[setting].seeds
         ]
 
-    def baseline(self, setting: str) -> str | None:
-        """Algorithm that the runs of a setting are held against, if an artifact asks for that."""
-        named = {a.baseline.algorithm for _, _, a in self.artifacts.values() if a.baseline and setting in a.settings}
-        return next(iter(named), None)
+    def baseline(self, setting: str) -> Variant | None:
+        """The variant that the runs of a setting are held against, if an artifact asks for that."""
+        rows = [a.baseline for _, _, a in self.artifacts.values() if a.baseline and setting in a.settings]
+        return self._running(setting, rows[0]) if rows else None
 
     def runs_of(self, setting: str) -> list[Run]:
         return [run for run in self.runs if run.setting == setting]

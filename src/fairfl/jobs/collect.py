@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """Names of the runs and what their losses are held against."""
-    declared = workload.settings[setting]
+    declared, runs = workload.settings[setting], workload.runs_of(setting)
+    baseline = workload.baseline(setting)
     return {
         "setting": setting,
         "data": declared.data.label,
         "rounds": declared.rounds,
         "reported_part": declared.reported_part,
-        "baseline": workload.baseline(setting),
         "gap_part": declared.gap_part or declared.reported_part,
         "runs": [
             {
@@ -26,8 +26,9 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
                 "hyperparameters": run.variant.csv,
                 "seed": run.seed,
             }
-            for run in workload.runs_of(setting)
+            for run in runs
         ],
+        "baseline": [run.id for run in runs if run.variant == baseline],
         "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),
         "seeds": declared.seeds,
         "optima_seeds": declared.seeds if declared.local_optimum else [],

@@ -43,8 +43,8 @@ class Spec(JobSpec):
     rounds: Count
     reported_part: PartName = Field(description="of the metrics")
     gap_part: PartName = Field(description="of the differences from local optima and surrogates")
-    baseline: str | None = Field(None, description="algorithm that the others are held against; null: none")
     runs: list[Run]
+    baseline: list[str] = Field(description="ids of the runs that all of the same seed are held against")
     local_only: bool = Field(description="local optima are an algorithm's results too")
     seeds: list[Seed]
     optima_seeds: list[Seed] = Field(description="seeds with local optima")
@@ -128,12 +128,6 @@ def final_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> Vect
     return Vectors(clients=len(last), loss=reported["loss"], **vectors)
 
 
-def baseline_runs(spec: Spec) -> dict[int, str]:
-    """seed -> id of the run that the others are held against; none unless the baseline has exactly one variant."""
-    runs = [run for run in spec.runs if run.algorithm == spec.baseline]
-    return {run.seed: run.id for run in runs} if len({run.hyperparameters for run in runs}) == 1 else {}
-
-
 def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Final metrics (one row per run and metric) and curves (one row per run, round and client)."""
     finals: list[dict[str, Any]] = []
@@ -142,7 +136,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
     vectors = {run.id: final_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
-    baseline = baseline_runs(spec)
+    baseline = {run.seed: run.id for run in spec.runs if run.id in spec.baseline}
     for run in spec.runs:
         table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
@@ -151,7 +145,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         rows += evaluate_summary(summary.measures)
         if summary.memberships is not None:
             rows += evaluate_assignment(summary.memberships, summary.clusters)
-        if run.seed in baseline and run.algorithm != spec.baseline:
+        if run.seed in baseline:
             rows += evaluate_against(vectors[run.id].accuracy, vectors[baseline[run.seed]].accuracy)
         for metric, unit, value in rows:
             unit = unit.replace("nats", spec.loss_unit)

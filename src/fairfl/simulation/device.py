@@ -23,10 +23,11 @@ def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # The same switch as use_deterministic_algorithms(True, warn_only=True), which imports inductor: a second.
     torch.set_deterministic_debug_mode("warn")
-    # torch lets convolutions use TF32 unless told otherwise.
+    # torch lets convolutions and LSTMs use TF32 unless told otherwise.
     arithmetic = "tf32" if precision == "tf32" else "ieee"
     torch.backends.cuda.matmul.fp32_precision = arithmetic
     torch.backends.cudnn.conv.fp32_precision = arithmetic  # type: ignore[attr-defined]
+    torch.backends.cudnn.rnn.fp32_precision = arithmetic  # type: ignore[attr-defined]
     # Filling memory costs time, and none is read unwritten.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

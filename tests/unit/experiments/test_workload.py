@@ -37,7 +37,8 @@ def test_every_paper_has_all_its_artifacts(root):
     panels = ("3a", "3b", "5a", "5b", *map(str, (1, 2, 4, *range(6, 15))))
     keys |= {f"fedeba_table{n}" for n in range(1, 25)} | {f"fedeba_figure{panel}" for panel in panels}
     keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
-    assert set(workload(root).artifacts) == keys
+    readings = {"fedeba_readings"}  # our own: what a paper leaves open, one row or file for each reading
+    assert set(workload(root).artifacts) == keys | readings
     assert len(keys) == 100
 
 
@@ -311,8 +312,15 @@ def test_algorithms_may_have_rates_of_their_own(root):
 def test_a_table_of_gains_runs_what_it_is_held_against(root):
     load = workload(root, artifacts=["vred_table1"], algorithms=["vred"])
     assert {run.algorithm for run in load.runs} == {"vred", "fedavg"}
-    assert collect.spec(load, "vred_cifar100")["baseline"] == "fedavg"
-    assert collect.spec(workload(root), "fedfv_fmnist")["baseline"] is None
+    runs = [f"vred_cifar100/fedavg/default/seed{seed}" for seed in load.settings["vred_cifar100"].seeds]
+    assert collect.spec(load, "vred_cifar100")["baseline"] == runs
+    assert collect.spec(workload(root), "fedfv_fmnist")["baseline"] == []
+
+
+def test_plain_fedavg_is_the_baseline_among_other_variants_of_it(root):
+    spec = collect.spec(workload(root), "fedeba_fashion_mnist_mlp")
+    assert len({run["hyperparameters"] for run in spec["runs"] if run["algorithm"] == "fedavg"}) > 1
+    assert spec["baseline"] == ["fedeba_fashion_mnist_mlp/fedavg/default/seed0"]
 
 
 def test_rows_of_one_setting_do_not_run_in_the_others(root):

@@ -8,12 +8,16 @@ import torch
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation import device
 
+# Everything that multiplies: layers, convolutions, LSTMs.
+PRODUCTS = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+
 
 @pytest.fixture
 def gpu(monkeypatch):
     """Say whether there is a GPU; torch's global switches are put back afterwards."""
     threads, mode = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     fill = torch.utils.deterministic.fill_uninitialized_memory
+    products = [(switch, switch.fp32_precision) for switch in PRODUCTS]
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
     # The machine's own GPUs, if it has some, are for its jobs.
@@ -22,6 +26,8 @@ def gpu(monkeypatch):
     torch.set_num_threads(threads)
     torch.set_deterministic_debug_mode(mode)
     torch.utils.deterministic.fill_uninitialized_memory = fill
+    for switch, precision in products:
+        switch.fp32_precision = precision
 
 
 @pytest.mark.parametrize(
@@ -62,6 +68,15 @@ def test_threads_and_deterministic_arithmetic_are_set(gpu):
     assert torch.get_num_threads() == 3
     assert torch.are_deterministic_algorithms_enabled()
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+@pytest.mark.parametrize(("precision", "arithmetic"), [("fp32", "ieee"), ("tf32", "tf32"), ("bf16", "ieee")])
+def test_products_are_those_of_the_precision(gpu, precision, arithmetic):
+    gpu(False)
+    for switch in PRODUCTS:
+        switch.fp32_precision = "ieee" if arithmetic == "tf32" else "tf32"
+    device.choose("cpu", 1, precision)
+    assert [switch.fp32_precision for switch in PRODUCTS] == [arithmetic] * 3
 
 
 def test_a_workspace_that_the_user_chose_stays(gpu, monkeypatch):
