@@ -23,6 +23,9 @@ Algorithm = Annotated[str, AfterValidator(known("algorithms"))]
 # More than any federation has, and few enough to be listed, counted and multiplied.
 Count = Annotated[int, Field(gt=0, le=10**9)]
 
+# Rounds spaced evenly in their logarithm, first and last among them.
+Spaced = Annotated[int, Field(ge=2, le=10**4)]
+
 
 class Choice(Strict):
     """A plug-in by name with its parameters: `{name: cnn, channels: [32, 64]}`."""

@@ -21,6 +21,7 @@ from fairfl.experiments.parts import (
     Optimizer,
     PartName,
     Seed,
+    Spaced,
     Split,
     Surrogate,
     Target,
@@ -175,6 +176,7 @@ class Setting(Strict):
     weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
     loss: Loss = "cross_entropy"
     evaluate_every: Count = Field(description="rounds between two evaluations")
+    evaluate_log: Spaced | None = Field(None, description="evaluations at further rounds, spaced evenly in log(round)")
     evaluated_parts: list[PartName] = Field(
         ["train", "validation", "test"], min_length=1, description="what is evaluated along training"
     )

@@ -24,7 +24,7 @@ from fairfl.metrics.clusters import adjusted_rand, assigned
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
-Vector = Literal["loss", "accuracy", "recall", "gap", "excess", "excess_last"]
+Vector = Literal["loss", "accuracy", "recall", "gap", "gap_validation", "excess", "excess_last"]
 
 
 def _nobody() -> pd.Series:
@@ -44,6 +44,7 @@ class Vectors:
     accuracy: pd.Series = field(default_factory=_nobody)
     recall: pd.Series = field(default_factory=_nobody)
     gap: pd.Series = field(default_factory=_nobody)  # above the local optimum
+    gap_validation: pd.Series = field(default_factory=_nobody)  # likewise on validation data, where gap is on others
     excess: pd.Series = field(default_factory=_nobody)  # above the surrogate at its best epoch
     excess_last: pd.Series = field(default_factory=_nobody)  # above the surrogate at its last epoch
 
@@ -53,6 +54,9 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
     "gap_max": ("nats", "gap", fairness.gap_max),
     "gap_min": ("nats", "gap", fairness.gap_min),
     "gap_var": ("nats^2", "gap", fairness.gap_var),
+    "gap_max_validation": ("nats", "gap_validation", fairness.gap_max),
+    "gap_min_validation": ("nats", "gap_validation", fairness.gap_min),
+    "gap_var_validation": ("nats^2", "gap_validation", fairness.gap_var),
     "accuracy_balanced": ("fraction", "accuracy", fairness.accuracy_mean),
     "accuracy_balanced_recall": ("fraction", "recall", fairness.accuracy_mean),
     "loss_mean": ("nats", "loss", fairness.loss_mean),
@@ -77,6 +81,7 @@ METRICS: dict[str, tuple[str, Vector, Callable[[np.ndarray], float]]] = {
 PER_CLIENT: dict[str, tuple[str, Vector]] = {
     "loss_client": ("nats", "loss"),
     "gap_client": ("nats", "gap"),
+    "gap_validation_client": ("nats", "gap_validation"),
     "excess_client": ("nats", "excess"),
     "accuracy_client": ("fraction", "accuracy"),
 }
@@ -179,3 +184,8 @@ def evaluate_local(best: np.ndarray) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of the local optima L*_k, [K] nats."""
     rows = [(name, unit, function(best)) for name, (unit, function) in LOCAL.items()]
     return rows + [(f"loss_client_{k}", "nats", float(value)) for k, value in enumerate(best)]
+
+
+def evaluate_local_validation(best: np.ndarray) -> list[tuple[str, str, float]]:
+    """(metric, unit, value) of the same on validation data, where `evaluate_local` has other data."""
+    return [(f"{name}_validation", unit, function(best)) for name, (unit, function) in LOCAL.items()]

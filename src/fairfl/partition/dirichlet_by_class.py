@@ -3,8 +3,9 @@
 For each class c: q ~ Dir(alpha, ..., alpha) over the clients, and the samples of the class are cut into pieces, client
 after client. EAGLE: the samples are shuffled and cut at floor(cumsum(q) n_c). VRed, by FairFL, the public code of the
 same group: stored order, pieces of floor(q_k n_c) but one client drawn at random, which gets what the others leave;
-drawn from numpy's legacy generator with seed 0, so that `rounding: per_share, shuffle: false, legacy_seed: 0` deals
-the very samples (39,445 + 10,555 of CIFAR-100, table 2).
+drawn from numpy's legacy generator with seed 0: `rounding: per_share, shuffle: false, legacy_seed: 0`. That deals the
+39,445 + 10,555 of CIFAR-100 in table 2, as one seed in a hundred does, and 24,957 + 25,043 of CIFAR-10, where the table
+has 24,959 + 25,041: the rule is right, the seed likely, and the very samples are not known.
 
 A client that ends up below `min_samples` would have no L*_k, so the whole draw is repeated up to `max_draws` times;
 after that the poorest clients are topped up from the richest, and the partition says so. Where a paper has no minimum

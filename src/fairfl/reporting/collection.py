@@ -17,6 +17,7 @@ from fairfl.metrics.registry import (
     evaluate_along,
     evaluate_assignment,
     evaluate_local,
+    evaluate_local_validation,
     evaluate_summary,
     measured,
 )
@@ -121,8 +122,14 @@ def final_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> Vect
     """Values of the last evaluated round (the papers report the final model) by client id."""
     last = curves[curves["round"] == curves["round"].max()].sort_values("client").set_index("client")
     reported = measured(last, spec.reported_part)
-    finite = measured(last, spec.gap_part)["loss"].notna()
-    vectors = {name: last.loc[finite.index, f"{name}_{spec.gap_part}"].where(finite) for name in against}
+
+    def above(name: str, part: str) -> pd.Series:
+        finite = measured(last, part)["loss"].notna()
+        return last.loc[finite.index, f"{name}_{part}"].where(finite)
+
+    vectors = {name: above(name, spec.gap_part) for name in against}
+    if spec.gap_part != "validation" and "gap_validation" in last:
+        vectors["gap_validation"] = above("gap", "validation")
     if classified(last, spec.reported_part):
         vectors |= {"accuracy": reported["accuracy"], "recall": reported["recall"]}
     return Vectors(clients=len(last), loss=reported["loss"], **vectors)
@@ -167,8 +174,11 @@ def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References
     for seed in spec.optima_seeds:
         folder = f"{spec.setting}/seed{seed}"
         keys = {"algorithm": "local_only", "hyperparameters": "", "seed": seed}
-        best = against[seed]["gap"][spec.gap_part]
-        for metric, unit, value in evaluate_local(best):
+        best = against[seed]["gap"]
+        values = evaluate_local(best[spec.gap_part])
+        if spec.gap_part != "validation":
+            values += evaluate_local_validation(best["validation"])
+        for metric, unit, value in values:
             row = {**common, **keys, "metric": metric, "value": value, "unit": unit}
             rows.append({**row, "run": f"optima/{folder}", "fingerprint": ""})
     return rows

@@ -49,6 +49,11 @@ class TrainedModels:
     loss_at_start: Tensor | None  # [m] or [models, m] float64, nats, if F_k comes from the first step
 
 
+def log_spaced(rounds: int, count: int) -> frozenset[int]:
+    """So many rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
+    return frozenset(round(rounds ** (i / (count - 1))) for i in range(count))
+
+
 class Simulation:
     """One run of an algorithm on a federation.
 
@@ -134,6 +139,7 @@ class Simulation:
     def run(self, checkpoint: Checkpoint | None = None) -> Result:
         """All rounds, from where the checkpoint was saved. Equal to the bit to a run that was not interrupted."""
         rounds, every = self.spec.rounds, self.spec.evaluate_every
+        spaced = log_spaced(rounds, self.spec.evaluate_log) if self.spec.evaluate_log else ()
         if checkpoint and (saved := checkpoint.restore()) is not None:
             self.load_state_dict(saved)
             print(f"resuming from round {self.round}", flush=True)
@@ -143,7 +149,7 @@ class Simulation:
         progress = Progress(rounds, latest, self.round)
         while self.round < rounds:
             self.run_round()
-            if self.round % every == 0 or self.round == rounds:
+            if self.round % every == 0 or self.round == rounds or self.round in spaced:
                 self.record_evaluation()
             progress.step(self.round, force=self.round == rounds)
             if checkpoint and self.round < rounds and checkpoint.due():

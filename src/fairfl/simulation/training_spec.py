@@ -42,6 +42,9 @@ class TrainingSpec(LearningSpec):
     local_epochs: parts.Count = Field(description="epochs of each client in a round")
     lr_decay: parts.Decay | None = Field(description="null: a constant learning rate")
     evaluate_every: parts.Count = Field(description="rounds between two evaluations")
+    evaluate_log: parts.Spaced | None = Field(
+        None, description="evaluations at further rounds, spaced evenly in log(round)"
+    )
     evaluated_parts: list[parts.PartName]
     keep: parts.Keep = Field(description="what the run leaves: nothing, its last model, its path over evaluated rounds")
 

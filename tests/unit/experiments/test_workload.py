@@ -37,7 +37,9 @@ def test_every_paper_has_all_its_artifacts(root):
     panels = ("3a", "3b", "5a", "5b", *map(str, (1, 2, 4, *range(6, 15))))
     keys |= {f"fedeba_table{n}" for n in range(1, 25)} | {f"fedeba_figure{panel}" for panel in panels}
     keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
-    readings = {"fedeba_readings"}  # our own: what a paper leaves open, one row or file for each reading
+    # Our own: what a paper leaves open, with a row or a file for each reading.
+    readings = {"fedeba_readings", "eagle_lambda_scale"}
+    readings |= {f"eagle_{name}_validation" for name in ("table2", "figure2", "figure4")}
     assert set(workload(root).artifacts) == keys | readings
     assert len(keys) == 100
 
@@ -54,7 +56,7 @@ def test_paper_scale_changes_nothing(root):
     load = workload(root, scale="paper")
     assert all(changed_by_scale(load, name) == [] for name in load.settings)
     eagle = [run for run in load.runs if run.setting.startswith("eagle")]
-    assert len(eagle) == 4 * (8 * 10 + 12 + 4) + 2
+    assert len(eagle) == 4 * (8 * 10 + 5 + 12 + 4) + 2  # 5 with the other unit of lambda
     # Table 4's first column is FedFV as in table 3; figures draw variants of the tables, but for MNIST.
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)

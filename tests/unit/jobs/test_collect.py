@@ -109,6 +109,15 @@ def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(result
     assert [found["accuracy_client_0"], found["accuracy_client_1"]] == [0.5 + number / 8, 0.25]
 
 
+def test_gaps_on_validation_data_stand_beside_those_on_others(results):
+    found = values(tidy(Spec(**SPEC), results)[0])
+    assert (found["gap_max"], found["gap_max_validation"], found["gap_min_validation"]) == (0.5, 0.25, 0.125)
+    assert found["gap_var_validation"] == pytest.approx(np.var([0.125, 0.25], ddof=1))
+    assert [found["gap_validation_client_0"], found["gap_validation_client_1"]] == [0.125, 0.25]
+    once = values(tidy(Spec(**SPEC | {"gap_part": "validation"}), results)[0])
+    assert once["gap_max"] == 0.25 and "gap_max_validation" not in once, "there the gaps are on validation data"
+
+
 def test_every_final_row_says_where_it_comes_from(results):
     final, _ = tidy(Spec(**SPEC), results)
     row = final.iloc[0]
@@ -128,6 +137,12 @@ def test_every_seed_is_compared_with_its_own_optima(results):
     final, curves = tidy(Spec(**both), results)
     assert final[final["metric"] == "gap_max"]["value"].tolist() == [0.5, 0.75]
     assert len(curves) == 8
+
+
+def test_local_only_has_the_range_on_validation_data_beside_that_on_others(results):
+    found = values(tidy(Spec(**SPEC | {"local_only": True}), results)[0], "local_only")
+    assert (found["local_loss_min"], found["local_loss_max"]) == (0.25, 0.375)
+    assert (found["local_loss_min_validation"], found["local_loss_max_validation"]) == (0.125, 0.5)
 
 
 def test_local_only_has_its_losses_on_the_gap_part(results):

@@ -1,5 +1,6 @@
 """The simulator: reference loop, evaluation, resume, divergence, seeds."""
 
+import copy
 import math
 
 import pytest
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.evaluation import count, recall
 from fairfl.simulation.seeds import generator, seed_of
-from fairfl.simulation.simulation import Simulation
+from fairfl.simulation.simulation import Simulation, log_spaced
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 BEST = torch.tensor([0.9, 1.0, 1.1], dtype=torch.float64)
@@ -110,6 +111,49 @@ def test_a_model_that_nobody_can_train_has_diverged():
     first, *others = simulation(clients, evaluate_every=1).run().history
     assert torch.isfinite(first["loss_test"]).all()
     assert len(others) == 6 and all(row["loss_test"].isnan().all() for row in others)
+
+
+def test_log_spaced_rounds():
+    assert sorted(log_spaced(1000, 4)) == [1, 10, 100, 1000]
+    assert sorted(log_spaced(10, 8)) == [1, 2, 3, 4, 5, 7, 10], "rounds 1.4 and 1 are one"
+    assert sorted(log_spaced(1, 2)) == [1]
+
+
+def test_evaluations_at_log_spaced_rounds_come_on_top_and_change_nothing():
+    plain, spaced = (simulation(rounds=20, evaluate_every=8, keep="path", **more) for more in ({}, {"evaluate_log": 4}))
+    results = [run.run() for run in (plain, spaced)]
+    rounds = [[int(row["round"]) for row in result.history] for result in results]
+    assert rounds == [[0, 8, 16, 20], [0, 1, 3, 7, 8, 16, 20]]
+    assert len(results[1].path) == 7
+    kept = [row for row, number in zip(results[1].history, rounds[1], strict=True) if number in rounds[0]]
+    for row, other in zip(results[0].history, kept, strict=True):
+        assert all(torch.equal(row[name], other[name]) for name in row)
+
+
+def test_log_spaced_evaluations_of_a_resumed_run_are_those_of_a_whole_one():
+    def made():
+        return simulation(rounds=20, evaluate_every=8, evaluate_log=4, keep="path")
+
+    whole, half = made().run(), made()
+    saved = []
+
+    class Killed:
+        def restore(self):
+            return saved[0] if saved else None
+
+        def due(self):
+            return half.round == 3 and not saved
+
+        def save(self, state):
+            saved.append(copy.deepcopy(state))
+
+    half.run(Killed())
+    assert saved[0]["round"] == 3
+    rest = made().run(Killed())
+    assert [int(row["round"]) for row in rest.history] == [int(row["round"]) for row in whole.history]
+    for row, other in zip(rest.history, whole.history, strict=True):
+        assert all(torch.equal(row[name], other[name]) for name in row)
+    assert all(torch.equal(x, y) for x, y in zip(rest.path, whole.path, strict=True))
 
 
 def test_one_good_report_is_enough_to_go_on():
