@@ -368,6 +368,13 @@ class Limits(Strict):
     timing: Limit = Limit()
 
 
+class OnRequest(Strict):
+    """Artifacts that are built only if config.yaml names them, or says `tuned: true`."""
+
+    artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
+    why: str
+
+
 class Scale(Strict):
     """scales/<scale>.yaml. Patches are applied in order; later ones win."""
 
@@ -376,6 +383,7 @@ class Scale(Strict):
     # Not part of what results are made from.
     limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
     patches: list[Patch] = Field(default_factory=list)
+    on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
 
     @field_validator("scale")
     @classmethod

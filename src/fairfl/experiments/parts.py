@@ -56,10 +56,11 @@ class Split(Strict):
     train: float = Field(gt=0, le=1)
     validation: float = Field(ge=0, lt=1)
     test: float = Field(ge=0, lt=1)
-    order: Literal["shuffled", "stored", "stored_by_class", "official"] = Field(
+    order: Literal["shuffled", "stored", "stored_one_more", "stored_by_class", "official"] = Field(
         "shuffled",
-        description="samples shuffled first; or in stored order, train first, each client as a whole or class by "
-        "class; or the data set's own test part, where the fractions are of its training part",
+        description="samples shuffled first; or in stored order, train first, each client as a whole, likewise with "
+        "the share rounded up and one sample more in front of the test part, or class by class; or the data set's own "
+        "test part, where the fractions are of its training part",
     )
 
     @model_validator(mode="after")

@@ -70,8 +70,15 @@ class Workload:
             for key, artifact in self.papers[name].artifacts.items()
             if (kept := self._restricted(artifact)) is not None
         }
+        request = self.scale.on_request
+        for name in request.artifacts if request else ():
+            paper = name.partition("_")[0]
+            if paper in self.papers and name.partition("_")[2] not in self.papers[paper].artifacts:
+                file = f"scales/{self.scale.scale}.yaml"
+                raise SpecError(f"{file}: on_request.artifacts: no artifact {shown(name)}{nearest(name, every)}")
         if self.config.artifacts is None:
-            return every
+            left_out = request.artifacts if request and not self.config.tuned else ()
+            return {key: value for key, value in every.items() if key not in left_out}
         for wanted in self.config.artifacts:
             if wanted not in every:
                 raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{nearest(wanted, every)}")

@@ -3,8 +3,8 @@
 The default is ResNet-18.
 
 VRed: ResNet-18 with GroupNorm on 32 x 32 images. The stem of ImageNet even there, two groups and the initial
-values are those of FairFL, the public code of the same group. Group normalisation has no running statistics, so the
-parameters are all of the model.
+values are those of FairFL, the public code of the same group, and so is a start from ImageNet's weights, which were
+trained with batch normalisation. Group normalisation has no running statistics, so the parameters are all of the model.
 
 FOCUS: ResNet-18 on CIFAR-10. The paper says no more than that; the original has batch normalisation.
 
@@ -46,8 +46,9 @@ class Config(Strict):
     )
     pretrained: str | None = Field(
         None,
-        description="imagenet: the weights that torchvision publishes for ResNet-18 (norm batch, stem imagenet); a "
-        "file of weights under the same names; null: random weights. The head is drawn anew for other classes",
+        description="imagenet: the weights that torchvision publishes for ResNet-18 (stem imagenet), with norm group "
+        "without the running statistics, as FairFL loads them; a file of weights under the same names; null: random "
+        "weights. The head is drawn anew for other classes",
     )
 
     @field_validator("blocks")
@@ -68,7 +69,7 @@ class Config(Strict):
 
     @model_validator(mode="after")
     def _published(self) -> "Config":
-        resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "norm": "batch", "stem": "imagenet"}
+        resnet_18 = {"widths": [64, 128, 256, 512], "blocks": [2, 2, 2, 2], "stem": "imagenet"}
         for key, value in resnet_18.items():
             if self.pretrained == "imagenet" and (given := getattr(self, key)) != value:
                 raise ValueError(f"{key} is {given!r}, the weights of pretrained: imagenet are of {value!r}")

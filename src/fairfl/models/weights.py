@@ -11,6 +11,8 @@ from fairfl.runtime.errors import FairflError
 
 # Files of before 2018 lack it, and none of our models uses it.
 _OPTIONAL = "num_batches_tracked"
+# Of batch normalisation; what else a normalisation has, scale and shift, group normalisation has too.
+_STATISTICS = ("running_mean", "running_var")
 
 
 def start(model: Any, title: str, choice: str | None, published: str, head: str) -> nn.Module:
@@ -31,7 +33,8 @@ def start(model: Any, title: str, choice: str | None, published: str, head: str)
         model.origin = f"{title} from random weights"
         return model
     path = pretrained.weights_file(choice, published)
-    initial, stored = model.state_dict(), _read(path)
+    initial = model.state_dict()
+    stored = {key: value for key, value in _read(path).items() if key in initial or not key.endswith(_STATISTICS)}
     last = {key: value for key, value in initial.items() if key.startswith(f"{head}.")}
     anew = _differences(last, {key: stored[key] for key in last if key in stored})
     if anew:

@@ -1,5 +1,6 @@
 """Cut of one client's samples into training, validation and test parts, by the setting's `split`."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ from fairfl.partition.partition_file import PARTS
 def cut(rows: np.ndarray, table: Table, split: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
     """Part (0 train, 1 validation, 2 test) of each row, [n] int8; `rows` ascend.
 
-    split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), stored_by_class, or
-    official: the test part is the data set's own, the other samples are shuffled and cut.
+    split.order: shuffled (drawn from `rng`), stored (the client's samples as they are stored), stored_one_more,
+    stored_by_class, or official: the test part is the data set's own, the other samples are shuffled and cut.
     Raises PartitionError if samples cannot be told by class, or the data have no test part of their own.
     """
+    if split["order"] in ("stored_one_more", "stored_by_class") and len(np.unique(table.groups[rows])) < len(rows):
+        raise PartitionError(f"split.order: {split['order']} cuts row by row, and some images of the data have several")
+    if split["order"] == "stored_one_more":
+        return _one_more(len(rows), split)
     if split["order"] == "stored_by_class":
         return _class_by_class(rows, table, split)
     if split["order"] == "official":
@@ -57,8 +62,6 @@ def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np
     and validation, the rest is for the test; of these m, the first floor(train / (train + validation) m) are for
     training. A part may get nothing.
     """
-    if len(np.unique(table.groups[rows])) < len(rows):
-        raise PartitionError("split.order: stored_by_class cuts row by row, and some images of the data have several")
     labels = table.classes[rows]
     kept = split["train"] + split["validation"]
     parts = np.empty(len(rows), dtype=np.int8)
@@ -70,6 +73,18 @@ def _class_by_class(rows: np.ndarray, table: Table, split: dict[str, Any]) -> np
     return parts
 
 
+def _one_more(n: int, split: dict[str, Any]) -> np.ndarray:
+    """Part of each of n rows. The rule of VRed's texts, by FairFL, the public code of the same group.
+
+    The first ceil((train + validation) n) + 1 are for training and validation, the rest is for the test; of these m,
+    the first floor(train / (train + validation) m) are for training.
+    """
+    kept = split["train"] + split["validation"]
+    seen = min(n, -_floor(-kept * n) + 1)
+    train = _floor(split["train"] / kept * seen)
+    return np.repeat(np.array([0, 1, 2], dtype=np.int8), [train, seen - train, n - seen])
+
+
 def _floor(value: float) -> int:
     """1e-9: 0.29 x 100 is 28.999999999999996 in floating point."""
-    return int(value + 1e-9)
+    return math.floor(value + 1e-9)

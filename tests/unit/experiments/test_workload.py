@@ -10,6 +10,7 @@ import yaml
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.paper import OnRequest
 from fairfl.experiments.plugins import names
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
@@ -60,7 +61,7 @@ def test_paper_scale_changes_nothing(root):
     # Table 4's first column is FedFV as in table 3; figures draw variants of the tables, but for MNIST.
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
-    assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 8
+    assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 9  # GiFair twice
     # Tables 1, 3, 5, 8, 10, 13, 14 and two figures share the runs of rotated MNIST with ten clients.
     per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
     per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
@@ -309,6 +310,23 @@ def test_algorithms_may_have_rates_of_their_own(root):
         "fedavg": 0.01, "qffl": 0.005, "afl": 0.01, "term": 0.01, "propfair": 0.02, "gifair": 0.02, "vred": 0.005,
         "semi_vred": 0.005,
     }  # fmt: skip
+
+
+def test_tables_of_a_large_search_are_built_on_request(root):
+    asked = ["vred_table4", "vred_table5"]
+    quick, paper = workload(root), workload(root, scale="paper")
+    assert set(quick.artifacts) - set(paper.artifacts) == set(asked)
+    assert list(workload(root, scale="paper", artifacts=asked).artifacts) == asked
+    assert set(workload(root, scale="paper", tuned=True).artifacts) == set(quick.artifacts)
+
+
+def test_what_is_built_on_request_must_exist(root):
+    load = workload(root, papers=["vred"])
+    load.scale = load.scale.model_copy(update={"on_request": OnRequest(artifacts=["vred_tabel4"], why="w")})
+    says = "scales/quick.yaml: on_request.artifacts: no artifact 'vred_tabel4'.*vred_table4"
+    with pytest.raises(SpecError, match=says):
+        del load.artifacts
+        load.artifacts  # noqa: B018
 
 
 def test_a_table_of_gains_runs_what_it_is_held_against(root):

@@ -144,10 +144,18 @@ def test_files_that_are_no_weights(tmp_path):
             built(choice, 3)
 
 
+def test_group_normalisation_starts_from_weights_of_batch_normalisation_without_their_statistics(tmp_path):
+    published = built(SMALL, 3, seed=1)
+    choice = put(tmp_path / "mine.pth", published, **{"bn1.weight": torch.tensor([2.0, 3.0])}) | {"norm": "group"}
+    ours = built(choice, 3, seed=2).state_dict()
+    assert not any("running" in key for key in ours) and ours["bn1.weight"].tolist() == [2, 3]
+    given = published.state_dict()
+    assert all(torch.equal(ours[key], given[key]) for key in ours.keys() - {"bn1.weight"})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"norm": "group"}, "norm is 'group', the weights of pretrained: imagenet are of 'batch'"),
         ({"stem": "cifar"}, "stem is 'cifar', the weights of pretrained: imagenet are of 'imagenet'"),
         ({"blocks": [1, 1, 1, 1]}, r"blocks is \[1, 1, 1, 1\], the weights of pretrained: imagenet"),
     ],

@@ -49,7 +49,24 @@ def test_the_shuffled_cut_is_drawn():
     assert (np.diff(a) < 0).any()
 
 
-@pytest.mark.parametrize("order", ["stored", "stored_by_class"])
+@pytest.mark.parametrize(("samples", "sizes"), [(10, (6, 4)), (11, (7, 4)), (2, (2, 0)), (1, (1, 0))])
+def test_one_more_than_half_rounded_up(samples, sizes):
+    half = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_one_more"}
+    assert parts_of(unlabelled(samples), half).tolist() == [0] * sizes[0] + [2] * sizes[1]
+
+
+def test_ten_odd_and_ten_even_users_give_the_50_of_vreds_table_2():
+    half = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored_one_more"}
+    cuts = [np.bincount(parts_of(unlabelled(100 + k), half), minlength=3) for k in range(20)]
+    assert sum(cut[0] - cut[2] for cut in cuts) == 50
+
+
+def test_what_tuning_holds_out_comes_from_the_training_samples_of_the_same_cut():
+    tuned = {"train": 0.4, "validation": 0.1, "test": 0.5, "order": "stored_one_more"}
+    assert np.bincount(parts_of(unlabelled(11), tuned)).tolist() == [5, 2, 4]
+
+
+@pytest.mark.parametrize("order", ["stored", "stored_one_more", "stored_by_class"])
 def test_the_stored_cut_needs_no_draw(order):
     generator = rng()
     before = generator.bit_generator.state
@@ -107,8 +124,9 @@ def test_by_class_a_validation_part_comes_out_of_training_and_the_test_stays(lab
 
 
 def test_by_class_copies_of_an_image_are_refused():
-    with pytest.raises(PartitionError, match="stored_by_class cuts row by row"):
-        parts_of(table([0, 1, 1], [0, 0, 1]), order="stored_by_class")
+    for order in ("stored_by_class", "stored_one_more"):
+        with pytest.raises(PartitionError, match=f"{order} cuts row by row"):
+            parts_of(table([0, 1, 1], [0, 0, 1]), order=order)
 
 
 def test_by_class_texts_are_refused():
