@@ -26,6 +26,7 @@ rule all:
     default_target: True
     input:
         artifact_outputs(*workload.artifacts),
+        beside_tables(),
         "<results>/comparison.csv",
         "<results>/claims.csv",
         "<results>/index.html",

@@ -75,6 +75,8 @@ localrules:
     table,
     figure,
     comparison,
+    order,
+    beside,
     claims,
     page,
 

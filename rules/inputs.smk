@@ -161,6 +161,17 @@ def artifact_outputs(*names):
     ]
 
 
+# beside, page
+def beside_tables():
+    """Files of the tables that have the paper's numbers in their cells."""
+    return [
+        f"<results>/{paper}/{key}.beside.{suffix}"
+        for paper, key, artifact in workload.artifacts.values()
+        if artifact.kind == "table"
+        for suffix in ("md", "tex")
+    ]
+
+
 # comparison, claims, page
 def compared(wc):
     """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""

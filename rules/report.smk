@@ -1,4 +1,4 @@
-# comparison -> order; comparison, claims, order -> page; plan says what would run and why
+# comparison -> order, beside; comparison, claims, order -> page; plan says what would run and why
 from fairfl.jobs.summary import config as config_of_summary
 from fairfl.runtime.fingerprint import canonical
 
@@ -58,10 +58,34 @@ rule order:
         summary("order")
 
 
+if beside_tables():
+
+    rule beside:
+        """Every table with the paper's number and the verdict in each cell."""
+        input:
+            comparison="<results>/comparison.csv",
+        output:
+            beside_tables(),
+        log:
+            "<logs>/beside.log",
+        conda:
+            "../envs/fairfl.yaml"
+        params:
+            job=job_options,
+            config=CONFIG,
+            results=RESULTS,
+        shell:
+            job(
+                "beside",
+                "--config {params.config:q} --root . --results {params.results:q} --out {output:q}",
+            )
+
+
 rule page:
     """One static page with all artifacts, verdicts and claims."""
     input:
         artifacts=artifact_outputs(*workload.artifacts),
+        beside=beside_tables(),
         comparison="<results>/comparison.csv",
         claims="<results>/claims.csv",
         order="<results>/order.csv",

@@ -58,9 +58,32 @@ class Algorithm(Strict):
         return self
 
 
-Layout = Literal[
-    "variants", "settings_by_variant", "variants_by_setting", "metrics_by_variant", "metrics_by_setting"
-]  # fmt: skip
+Axis = Literal["setting", "row", "metric"]
+
+
+class Layout(Strict):
+    """What runs down a table and what across it, the outermost first: {down: [row], across: [setting, metric]}.
+
+    An axis on neither side is told by the other two: one metric for each row, say. Settings and metrics of which there
+    is one only have no place in the headers.
+    """
+
+    down: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["setting", "row"]
+    across: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["metric"]
+    blocks: list[list[str]] = Field(
+        default_factory=list, description="settings of each part, if parts with headers of their own stand in a column"
+    )
+    brackets: dict[str, str] = Field(
+        default_factory=dict, description="metric -> the metric that stands in brackets behind it, in the same cell"
+    )
+
+    @model_validator(mode="after")
+    def _one_side(self) -> "Layout":
+        if both := set(self.down) & set(self.across):
+            raise ValueError(f"{both.pop()!r} cannot run both down and across")
+        return self
+
+
 Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
 
 
@@ -152,13 +175,7 @@ class SelectedArtifact(Strict):
         None,
         description="what runs are held against, client by client (accuracy_gain); runs even if it has no row",
     )
-    layout: Layout = Field(
-        "variants",
-        description="table, lines by columns. variants: rows, setting by setting, by metrics; settings_by_variant: "
-        "settings by rows, one metric per cell; variants_by_setting: rows, metric by metric if a row has several, by "
-        "settings; metrics_by_variant: metrics, setting by setting, by rows, where rows of different settings that are "
-        "titled alike share a column; metrics_by_setting: metrics by settings, at most one row for each",
-    )
+    layout: Layout = Field(default_factory=Layout, description="table, lines by columns")
     rules: list[int] = Field(default_factory=list, description="rows before which the paper draws a rule")
     plot: str | None = Field(None, description="how a figure is drawn: fairfl.reporting.plots.<plot>")
     options: dict[str, Any] = Field(default_factory=dict, description="parameters of the plot or table")
@@ -251,17 +268,35 @@ class Artifact(SelectedArtifact):
                 for metric in columns:
                     if metric not in self.columns:
                         raise ValueError(f"{key}.{name}: {metric!r} is no column{nearest(metric, self.columns)}")
-        if self.layout not in ("variants", "metrics_by_setting") and not self.rows:
-            raise ValueError(f"layout {self.layout} needs rows")
+        return self
+
+    @model_validator(mode="after")
+    def _placed(self) -> "Artifact":
+        layout = self.layout
+        for name in (name for names in layout.blocks for name in names):
+            if name not in self.settings:
+                raise ValueError(f"layout.blocks: {name!r} is no setting{nearest(name, self.settings)}")
+        for metric in (*layout.brackets, *layout.brackets.values()):
+            if metric not in self.columns:
+                raise ValueError(f"layout.brackets: {metric!r} is no column{nearest(metric, self.columns)}")
+        if not self.rows and ["row"] in (layout.down, layout.across):
+            raise ValueError("layout: there are no rows to stand alone on a side")
+        if missing := [name for name in self.settings if layout.blocks and name not in sum(layout.blocks, [])]:
+            raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
+        cells = set()
         for setting in self.settings:
-            rows = self.rows_in(setting)
-            if self.layout == "metrics_by_setting" and len(rows) > 1:
-                raise ValueError(f"layout {self.layout} has one row per setting, {setting} has {len(rows)}")
-            for row in rows:
-                if self.layout == "settings_by_variant" and len(self.columns_for(row.algorithm, setting)) != 1:
-                    raise ValueError(
-                        f"layout {self.layout} has one metric per cell; name that of {row.algorithm} in columns_of"
-                    )
+            for row in self.rows_in(setting) if self.kind == "table" else ():
+                for metric in self.columns_for(row.algorithm, setting):
+                    if metric in layout.brackets.values():
+                        continue
+                    place = {"setting": setting, "row": row.title or row.variant, "metric": metric}
+                    cell = tuple(place[axis] for axis in (*layout.down, *layout.across))
+                    if cell in cells and (lost := set(place) - {*layout.down, *layout.across}):
+                        where = f"{setting}, {row.algorithm}, {metric}"
+                        raise ValueError(
+                            f"layout: two numbers in the cell of {where}; {min(lost)!r} must run down or across"
+                        )
+                    cells.add(cell)
         return self
 
 

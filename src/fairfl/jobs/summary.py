@@ -1,4 +1,4 @@
-"""What comparison, claims and page have in common: they read config.yaml and papers/*.yaml themselves."""
+"""What comparison, claims, order, beside and page have in common: they read config.yaml and papers/*.yaml."""
 
 import argparse
 from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Spec(JobSpec):
-    """What the three depend on beside the results that they read."""
+    """What they depend on beside the results that they read."""
 
     papers: dict[str, str] = Field(description="fingerprint of each paper")
     scale: str = Field(description="fingerprint of the scale")
@@ -41,14 +41,19 @@ def spec(workload: "Workload") -> dict[str, Any]:
     ).model_dump(mode="json")
 
 
-def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str]) -> None:
-    """Run the job: write what `text` makes of the workload and the options --root, --results and --out to --out."""
+def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str | list[str]]) -> None:
+    """Run the job: write what `text` makes of the workload and the options --root, --results and --out to --out.
+
+    It makes one text, or one for each file.
+    """
     parser = job.parser(rule, spec=False)
     parser.add_argument("--config", required=True, help="config.yaml after overrides, as JSON")
     parser.add_argument("--root", type=Path, default=Path("."), help="folder with papers/ and scales/")
     parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    parser.add_argument("--out", type=Path, required=True, nargs="+", help="files to write")
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config")
-    with job.run_context(args, args.out):
-        atomic.write_text(args.out, text(load_workload(args.root, config), args))
+    with job.run_context(args, *args.out):
+        made = text(load_workload(args.root, config), args)
+        for path, content in zip(args.out, [made] if isinstance(made, str) else made, strict=True):
+            atomic.write_text(path, content)

@@ -31,9 +31,9 @@ class SettingFacts(Strict):
 
 
 class ArtifactSpec(JobSpec):
-    """Spec of a table or figure: its YAML without caption and claims, titles of algorithms and metrics.
+    """Spec of a table or figure: its YAML without claims, titles of algorithms and metrics.
 
-    Captions and claims stand on the page, so that another wording draws nothing again.
+    Claims and the captions of figures stand on the page, so that another wording draws nothing again.
     """
 
     paper: str
@@ -78,7 +78,9 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
     return ArtifactSpec(
         paper=paper,
         id=key,
-        artifact=artifact.model_copy(update={"caption": "", "claims": [], "assumed": {}, "notes": []}),
+        artifact=artifact.model_copy(
+            update={"claims": [], "assumed": {}, "notes": []} | ({"caption": ""} if artifact.plot else {})
+        ),
         metrics={metric: source.metrics[metric] for metric in artifact.columns},
         algorithms={algorithm: source.algorithms[algorithm].title for algorithm in algorithms},
         reconstructed=list(filter(reconstructed, algorithms)),

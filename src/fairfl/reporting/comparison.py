@@ -52,6 +52,21 @@ Verdict = Literal[
 ]
 
 
+# Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
+VERDICTS: dict[str, tuple[str, str, str]] = {
+    "agrees": ("good", "✓", "agrees"),
+    "close": ("near", "≈", "close"),
+    "differs": ("bad", "✗", "differs"),
+    "not comparable: scale": ("apart", "≠", "other scale"),
+    "not comparable: stand-in": ("apart", "≠", "stand-in data"),
+    "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
+    "not comparable: hardware": ("apart", "≠", "other hardware"),
+    "not reported": ("none", "–", "not reported"),
+    "not run": ("none", "○", "not run"),
+    "diverged": ("bad", "!", "diverged"),
+}
+
+
 @dataclass(frozen=True)
 class ComparisonLine:
     """One row of comparison.csv; the fields are its columns. Numbers are in `unit`, '' where there is none."""

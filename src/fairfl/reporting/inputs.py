@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairfl.data import prepared
+from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
@@ -39,6 +40,7 @@ class Row:
     title: str
     setting: str | None = None  # the only one that has it; None: all
     printed: str | None = None  # what the paper prints in place of title and values
+    ruled: bool = False  # the paper draws a rule above it
 
     @property
     def algorithm(self) -> str:
@@ -64,6 +66,14 @@ class Row:
         spellings = [text for text in names.unique() if Variant.from_csv(self.algorithm, text) == self.variant]
         rows = (frame["algorithm"] == self.algorithm) & names.isin(spellings)
         return frame[rows if self.setting is None else rows & (frame["setting"] == self.setting)]
+
+
+def rows_of(artifact: SelectedArtifact, titles: Mapping[str, str]) -> list[Row]:
+    """The rows of an artifact; `titles` of the algorithms."""
+    return [
+        Row(row.variant, titles[row.algorithm], row.setting, row.title, number in artifact.rules)
+        for number, row in enumerate(artifact.rows)
+    ]
 
 
 @dataclass(frozen=True)
@@ -96,8 +106,7 @@ class Inputs:
 
     @cached_property
     def rows(self) -> list[Row]:
-        titles = self.spec.algorithms
-        return [Row(row.variant, titles[row.algorithm], row.setting, row.title) for row in self.spec.artifact.rows]
+        return rows_of(self.spec.artifact, self.spec.algorithms)
 
     def rows_in(self, setting: str) -> list[Row]:
         """The rows that one of the settings has."""

@@ -7,15 +7,30 @@ from fairfl.metrics.origin import origins
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.changes import summary
 
+# How papers write the data sets that have stand-ins; others are called by their ids.
+_DATA = {
+    "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cinic10": "CINIC-10", "dirty_mnist": "DirtyMNIST",
+    "emnist": "EMNIST", "fashion_mnist": "Fashion-MNIST", "femnist": "FEMNIST", "mnist": "MNIST", "reddit": "Reddit",
+    "stackoverflow": "StackOverflow", "tiny_imagenet": "Tiny-ImageNet", "yelp_imdb": "Yelp and IMDb",
+}  # fmt: skip
 
-def stand_ins(spec: ArtifactSpec) -> str:
-    """'digits for emnist' for every replaced data set of the artifact, '' if there is none."""
-    pairs = []
-    for setting in spec.settings.values():
-        match = re.fullmatch(r"(.*) \(stand-in for (.*)\)", setting.data)
-        if match and (pair := f"{match[1]} for {match[2]}") not in pairs:
-            pairs.append(pair)
-    return ", ".join(pairs)
+
+def data_name(label: str) -> str:
+    """'digits (stand-in for EMNIST)' from the label 'digits (stand-in for emnist)' of data."""
+    return re.sub(
+        r"\w+(?=$| \(stand-in)|(?<=stand-in for )\w+", lambda m: _DATA.get(m[0], m[0].replace("_", " ")), label
+    )
+
+
+def stand_in(label: str) -> str:
+    """'digits for EMNIST' from the label 'digits (stand-in for emnist)'; '' if the data are the paper's."""
+    match = re.fullmatch(r"(.*) \(stand-in for (.*)\)", data_name(label))
+    return f"{match[1]} for {match[2]}" if match else ""
+
+
+def stand_ins(data: Iterable[str]) -> str:
+    """Those of the labels of several settings, each once: 'digits for EMNIST, digits for MNIST'."""
+    return ", ".join(dict.fromkeys(filter(None, map(stand_in, data))))
 
 
 def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str:
@@ -24,7 +39,7 @@ def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str
     timed = origins(spec.artifact.columns) == ("timed",)  # not along a whole run
     for key, setting in spec.settings.items():
         length = f"; {plural(setting.rounds, 'round')}; {plural(setting.seeds, 'seed')}"
-        text = f"Data: {setting.data}" + ("" if timed else length)
+        text = f"Data: {data_name(setting.data)}" + ("" if timed else length)
         if setting.tuned:
             too = " and hyper-parameters" if setting.tuned == "all" else ""
             text += f". Learning rates, batch sizes{too}: what tuning chose here"
@@ -32,7 +47,7 @@ def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str
             text += f". Changed by the scale: {'; '.join(summary(setting.changed))}"
         facts.append((names.get(key, key), text))
     sentences = [f"Scale: {spec.scale}."]
-    if replaced := stand_ins(spec):
+    if replaced := stand_ins(setting.data for setting in spec.settings.values()):
         sentences.append(f"Made from a stand-in: {replaced}.")
     return " ".join(sentences + grouped(facts))
 

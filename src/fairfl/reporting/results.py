@@ -97,7 +97,7 @@ class Results:
     def sources(self) -> list[str]:
         """Where the data of our runs came from, as far as they say so, each once."""
         rows = (row for rows in self._tidy.values() for _, row in rows)
-        return list(dict.fromkeys(row["source"] for row in rows if "source" in row))
+        return list(dict.fromkeys(row["source"] for row in rows if row.get("source")))
 
     @cached_property
     def _tidy(self) -> dict[str, list[tuple[str, dict[str, str]]]]:

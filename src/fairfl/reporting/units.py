@@ -47,8 +47,19 @@ def fixed(value: float, digits: int) -> str:
 
 
 def printed(value: float, unit: str, digits: int) -> str:
-    """A finite number as printed in tables: `digits` after the point; significant ones of seconds and pure numbers."""
-    return f"{value:.{digits}g}" if unit in _SIGNIFICANT else fixed(value, digits)
+    """A finite number as printed in tables: `digits` after the point; significant ones of seconds and pure numbers.
+
+    Changes, in points, have their sign: '+0.64'.
+    """
+    if unit in _SIGNIFICANT:
+        return f"{value:.{digits}g}"
+    text = fixed(value, digits)
+    return f"+{text}" if unit == "percent_points" and float(text) > 0 else text
+
+
+def printed_spread(value: float, unit: str, digits: int) -> str:
+    """A standard deviation, to stand behind ±."""
+    return printed(value, unit, digits).removeprefix("+")
 
 
 def half_unit(value: float, unit: str, digits: int) -> float:

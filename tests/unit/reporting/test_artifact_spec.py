@@ -72,7 +72,11 @@ def test_what_settings_say_and_the_cost_of_metrics_need_no_rows() -> None:
 
 
 def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
-    assert table(layout="variants_by_setting").layout == "variants_by_setting"
+    assert table(layout={"down": ["metric", "row"], "across": ["setting"]}).layout.down == ["metric", "row"]
+
+
+def test_a_side_may_be_told_by_the_other_two() -> None:
+    assert table(rows=[], columns=["num_clients"], layout={"down": ["metric"], "across": ["setting"]}).rows == []
 
 
 @pytest.mark.parametrize(
@@ -83,17 +87,23 @@ def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
         ({"settings": ["a"]}, "row 1: setting 'b' is not one of the artifact's settings"),
         ({"columns_of": {"qfl": ["hp_q"]}}, "columns_of: no row has algorithm 'qfl'; did you mean 'qffl'"),
         ({"columns_of": {"qffl": ["hp_p"]}}, "columns_of.qffl: 'hp_p' is no column; did you mean 'hp_q'"),
-        ({"layout": "settings_by_variant"}, "layout settings_by_variant has one metric per cell; name that of fedavg"),
         (
-            {"layout": "variants_by_setting", "rows": [], "columns": ["num_clients"]},
-            "layout variants_by_setting needs rows",
+            {"layout": {"down": ["setting"], "across": ["row"]}},
+            "layout: two numbers in the cell of a, fedavg, .*; 'metric' must run down or across",
         ),
+        ({"layout": {"down": ["row"], "across": ["row"]}}, "'row' cannot run both down and across"),
+        ({"layout": {"blocks": [["a"], ["c"]]}}, "layout.blocks: 'c' is no setting; known: a, b"),
+        ({"layout": {"blocks": [["a"]]}}, "layout.blocks: 'b' is in none of them"),
+        ({"layout": {"brackets": {"hp_q": "hp_p"}}}, "layout.brackets: 'hp_p' is no column; did you mean 'hp_q'"),
         ({"layout": "variants_by_settings"}, "layout"),
         (
-            {"layout": "metrics_by_variant", "rows": [], "columns": ["num_clients"]},
-            "layout metrics_by_variant needs rows",
+            {"layout": {"down": ["setting", "metric"], "across": ["row"]}, "rows": [], "columns": ["num_clients"]},
+            "layout: there are no rows to stand alone on a side",
         ),
-        ({"layout": "metrics_by_setting"}, "layout metrics_by_setting has one row per setting, b has 2"),
+        (
+            {"layout": {"down": ["metric"], "across": ["setting"]}},
+            "layout: two numbers in the cell of b, qffl, .*; 'row' must run down or across",
+        ),
         ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
         ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),
         (

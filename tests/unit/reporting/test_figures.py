@@ -76,8 +76,8 @@ def test_footer_says_what_it_was_made_from(spec):
     inputs = Inputs(demo.parsed(spec))
     inputs.measured()
     assert figures.footer_text(inputs, {}) == (
-        "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for emnist. "
-        "Data: blobs (stand-in for emnist); 1 round; 2 seeds. Not run: AFL."
+        "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for EMNIST. "
+        "Data: blobs (stand-in for EMNIST); 1 round; 2 seeds. Not run: AFL."
     )
 
 

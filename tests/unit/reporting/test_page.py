@@ -307,12 +307,20 @@ SECOND = {
             (
                 "table4",
                 "T4",
-                {"columns": ["loss"], "layout": "settings_by_variant", "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}]},
+                {
+                    "columns": ["loss"],
+                    "layout": {"down": ["setting"], "across": ["row"]},
+                    "rows": [*ROWS[:1], ROWS[1] | {"title": "Q"}],
+                },
             ),
             (
                 "table5",
                 "T5",
-                {"columns": ["learning_rate"], "layout": "variants_by_setting", "rows": [{"algorithm": "qffl"}]},
+                {
+                    "columns": ["learning_rate"],
+                    "layout": {"down": ["metric", "row"], "across": ["setting"]},
+                    "rows": [{"algorithm": "qffl"}],
+                },
             ),
         )
     },
@@ -365,7 +373,7 @@ def test_links_lead_somewhere_with_two_papers(two) -> None:
 
 def test_lines_may_be_settings(two) -> None:
     shown = part(two, "mean loss: ours, mean", "Provenance")
-    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Setting", "FedAvg", "Q", "q=1.0", "x_cifar"]
+    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Setting", "FedAvg", "Q", "x_cifar"]
     assert "x_cifar ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees" in shown
     assert "x_text ours diverged paper diverged ✓ agrees" in shown
 
@@ -395,7 +403,7 @@ RECALLED = {
             "rows": [ROWS[0], {**ROWS[1], "provenance": "assumed", "note": "the default"}],
         },
         "table2": {
-            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": "variants_by_setting",
+            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": {"down": ["metric", "row"], "across": ["setting"]},
             "columns": ["loss"],
         },
         "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
@@ -418,8 +426,8 @@ def recalled(tmp_path, monkeypatch) -> Elements:
 
 
 def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
-    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
-    assert "q-FFL ᵃ q=1.0 ours 1.10 ± 0.10 paper none [2] – not reported" in shown and "FedAvg ours" in shown
+    shown = part(recalled, "Table 1: ours, mean", "Provenance")
+    assert "q-FFL q = 1.0 ᵃ ours 1.10 ± 0.10 paper none [2] – not reported" in shown and "FedAvg ours" in shown
     assert "paper 1.10 ± 0.10 [1] ✓ agrees" in shown and "paper 50.0 [1] " in shown
     assert "paper diverged ○ not run" in shown  # the cell itself says it
     assert shown.count("ᵃ hyper-parameters not known, assumed.") == 1 and "ʳ" not in shown
@@ -428,7 +436,7 @@ def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
 
 
 def test_contradictions_stand_in_the_cell_and_in_a_list(recalled) -> None:
-    shown = part(recalled, "demo_full: ours, mean", "demo_short_with_a_rather_long_name_for_a_setting_a0.1: ours")
+    shown = part(recalled, "Table 1: ours, mean", "Provenance")
     assert "⚡ contradiction: table2: 1.40 ± 0.10" in shown
     assert "⚡ contradiction: 2.2 expected: twice <the> loss" in shown
     listed = part(recalled, "Where the numbers of demo contradict each other", "Settings of demo")
@@ -466,10 +474,22 @@ FOCUS = {
     "artifacts": {
         key: {"kind": "table", "title": title, "caption": "c", "settings": ["z_toy", "z_image"], **more}
         for key, title, more in (
-            ("table1", "F1", {"columns": ["loss", "reach"], "layout": "metrics_by_variant"}),
-            ("table8", "F8", {"columns": ["loss", "reach"], "layout": "variants_by_setting"}),
+            (
+                "table1",
+                "F1",
+                {"columns": ["loss", "reach"], "layout": {"down": ["setting", "metric"], "across": ["row"]}},
+            ),
+            (
+                "table8",
+                "F8",
+                {"columns": ["loss", "reach"], "layout": {"down": ["metric", "row"], "across": ["setting"]}},
+            ),
             ("table12", "F12", {"settings": ["z_image"], "columns": ["inference_seconds"]}),
-            ("table2", "F2", {"columns": ["config_batch_size"], "layout": "metrics_by_setting", "rows": []}),
+            (
+                "table2",
+                "F2",
+                {"columns": ["config_batch_size"], "layout": {"down": ["metric"], "across": ["setting"]}, "rows": []},
+            ),
         )
     },
 }
@@ -512,12 +532,10 @@ def focus(tmp_path) -> Elements:
 
 def test_lines_may_be_metrics(focus) -> None:
     shown = part(focus, "F1 c", "F8")
-    toy, image = (shown[shown.index(f"{name}: ours, mean") :] for name in ("z_toy", "z_image"))
-    assert toy.split("paper's", 1)[1].split("ours")[0].split() == [
-        "Metric", "Focus", "M=2", "FedAvg", "Avg", "Loss", "nats", "or", "mse,", "lower", "is", "better",
-    ]  # fmt: skip
-    assert "Avg Loss nats or mse, lower is better ours 0.250 paper none – not reported ours 0.500" in toy
-    assert "Metric Focus M=3 FedAvg" in image
+    head, *lines = shown[shown.index("F1: ours, mean") :].split("paper's", 1)[1].split("Avg Loss nats or mse")
+    assert head.split() == ["Setting", "Metric", "Focus", "FedAvg", "z_toy"]
+    assert lines[0].startswith(", lower is better ours 0.250 paper none – not reported ours 0.500")
+    assert lines[0].rstrip().endswith("z_image")
 
 
 def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> None:
@@ -527,10 +545,10 @@ def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> N
 
 def test_lines_of_several_metrics_are_tables_where_rows_share_their_title(focus) -> None:
     shown = part(focus, "F8 c", "F12")
-    assert "Avg Loss: ours, mean" in shown and "70%: ours, mean" in shown
-    reach = shown[shown.index("70%: ours, mean") :]
-    assert "Algorithm z_toy z_image Focus ours 9 paper none – not reported ours 9 paper none" in reach
-    assert "M=" not in reach.split("Provenance")[0]
+    assert "Metric Algorithm z_toy z_image Avg Loss nats or mse, lower is better Focus ours 0.250" in shown
+    reach = shown[shown.index("70% rounds") :]
+    assert reach.startswith("70% rounds, lower is better Focus ours 9 paper none – not reported ours 9 paper none")
+    assert "M =" not in reach.split("Provenance")[0]
 
 
 def test_seconds_are_over_repetitions_on_other_hardware(focus) -> None:

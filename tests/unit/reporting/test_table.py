@@ -66,7 +66,7 @@ eagle_table1,emnist_a0.1,eagle,lambda=0.1,gap_max,nats,-0.4,,1,digits (stand-in 
 eagle_table1,emnist_a0.1,eagle,lambda=0.1,accuracy_mean,fraction,0.25,,1,digits (stand-in for emnist),R/eagle/lambda=0.1/seed0,paper,
 """.replace("R/", "emnist_a0.1/")  # noqa: E501
 
-MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.**
+MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.** Stand-in: digits for EMNIST.
 
 | Algorithm | $\max_k r_k(\theta)$ ↓ | accuracy ↑ |
 | :--- | ---: | ---: |
@@ -76,12 +76,12 @@ MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.**
 | q-FFL q = 3.0 | – | – |
 | EAGLE λ = 0.1 | **-0.400** | 0.25 |
 
-Scale: quick. Made from a stand-in: digits for emnist. Data: digits (stand-in for emnist); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. – Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
+Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. – Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
 """  # noqa: E501
 
 TEX = r"""\begin{table}[htbp]
 \centering\small
-\caption{Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all (eagle)}
+\caption{Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all (eagle; stand-in: digits for EMNIST)}
 \label{tab:eagle-table1}
 \begin{tabular}{lrr}
 \toprule
@@ -95,7 +95,7 @@ q-FFL $q = 3.0$ & -- & -- \\
 EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
 \bottomrule
 \end{tabular}
-\par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for emnist. Data: digits (stand-in for emnist); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. -- Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
+\par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. -- Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
 \end{table}
 """  # noqa: E501
 
@@ -119,10 +119,12 @@ def assert_compiles(tex):
     outside_math = re.sub(r"\\label\{[^}]*\}", "", outside_math)
     assert not set(outside_math) & set("_^#%")
     assert tex.isascii()
-    columns = len(re.search(r"\\begin\{tabular\}\{([lrc]+|[lrc]*p\{[^}]*\}+)\}", tex)[1].split("p")[0])
-    columns += "p{" in tex
-    for line in re.findall(r"^(.*) \\\\$", tex, re.M):
-        assert len(re.findall(r"(?<!\\)&", line)) == columns - 1
+    for table in re.findall(r"\\begin\{tabular\}.*?\\end\{tabular\}", tex, re.S):
+        columns = len(re.search(r"\\begin\{tabular\}\{([lrc]+|[lrc]*p\{[^}]*\}+)\}", table)[1].split("p")[0])
+        columns += "p{" in table
+        for line in re.findall(r"^(.*) \\\\$", table, re.M):
+            wider = sum(int(width) - 1 for width in re.findall(r"\\multicolumn\{(\d+)\}", line))
+            assert len(re.findall(r"(?<!\\)&", line)) + wider == columns - 1
 
 
 def build(spec):
@@ -174,8 +176,8 @@ def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
     csv, md, tex = build(spec)
     assert "| iid | FedAvg | **0.800** | **0.20** |" in md
     assert "| $\\alpha = 0.1$ | FedAvg | **0.000** (± 0.000) | **0.62** (± 0.00) |" in md
-    assert "$\\alpha = 0.1$: Data: digits (stand-in for emnist); 40 rounds; 2 seeds." in md
-    assert "iid: Data: emnist; 7 rounds; 1 seed." in md
+    assert "$\\alpha = 0.1$: Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds." in md
+    assert "iid: Data: EMNIST; 7 rounds; 1 seed." in md
     assert csv.count("\neagle_table1,iid,") == 4
     assert "\\midrule\niid & AFL" in tex
 
@@ -216,7 +218,7 @@ def orders(tmp_path):
     }
     return demo.spec(
         "eagle_table1", {"tidy": files}, {"rounds": 7}, METRICS, kind="table", settings=list(files),
-        columns=["gap_max"], layout="settings_by_variant",
+        columns=["gap_max"], layout={"down": ["setting"], "across": ["row"]},
         rows=[{"algorithm": a, "hyperparameters": h, "title": h["order"]} for a, h in ORDERS],
         options={"labels": {"cifar": "CIFAR-10", "fmnist": "Fashion-MNIST"}},
     )  # fmt: skip
@@ -233,17 +235,17 @@ def test_lines_may_be_settings_and_columns_variants(orders):
 
 
 def test_lines_may_be_variants_and_columns_settings(orders):
-    orders["artifact"] |= {"layout": "variants_by_setting", "rules": [1]}
+    orders["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [1]}
     csv, md, tex = build(orders)
     assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
     assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
     assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
-    orders["artifact"]["layout"] = "settings_by_variant"
+    orders["artifact"]["layout"] = {"down": ["setting"], "across": ["row"]}
     assert build(orders)[0] == csv  # numbers do not depend on the layout
 
 
 def test_rows_of_one_setting_stand_only_there(orders):
-    orders["artifact"] |= {"layout": "variants", "rules": []}
+    orders["artifact"] |= {"layout": {}, "rules": []}
     orders["artifact"]["rows"][0]["setting"] = "cifar"
     orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
     csv, md, tex = build(orders)
@@ -280,7 +282,8 @@ def chosen(tmp_path):
     return demo.spec(
         "eagle_table1", files, {"rounds": 7, "seeds": 3}, CHOSEN, kind="table", settings=["cifar", "cifar100"],
         columns=["hp_q", "hp_beta"], rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
-        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]}, layout="variants_by_setting",
+        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]},
+        layout={"down": ["row"], "across": ["setting"]},
     )  # fmt: skip
 
 
@@ -323,7 +326,7 @@ def test_counts_belong_to_settings_and_words_stand_between_them(counted):
     csv, md, tex = build(counted)
     assert md.splitlines()[2:6] == [
         "| Setting | num_clients | Model | samples_test |",
-        "| :--- | ---: | ---: | ---: |",
+        "| :--- | ---: | :--- | ---: |",
         "| CIFAR-10 | 2 | ResNet_18 | 14 (paper: 10555) |",
         "| b | 1 | LSTM | 25041 |",
     ]
@@ -339,7 +342,9 @@ def test_words_need_a_column_before_them(counted):
 
 def test_words_have_no_place_in_other_layouts(orders):
     orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
-    with pytest.raises(FairflError, match="layout settings_by_variant has no place for words; use layout variants"):
+    with pytest.raises(
+        FairflError, match="options.words: no place for words unless lines are settings, columns metrics"
+    ):
         build(orders)
 
 
@@ -366,7 +371,7 @@ def test_static_table(spec):
 
 
 def test_bracket_at_the_start_of_a_line_is_no_argument():
-    assert "\n{}[0, 1] & x \\\\\n" in latex_table(["a", "b"], [["[0, 1]", "x"]], set(), "ll")
+    assert "\n{}[0, 1] & x \\\\\n" in latex_table([], [[("a", 1), ("b", 1)]], [["[0, 1]", "x"]], set(), "ll")
 
 
 @pytest.mark.parametrize(
@@ -454,7 +459,7 @@ def grouped(tmp_path):
     ]
     return demo.spec(
         "eagle_table1", {"tidy": files}, {"rounds": 40, "seeds": 1}, LAYOUTS, kind="table", settings=list(files),
-        rows=rows, columns=list(LAYOUTS), layout="metrics_by_variant",
+        rows=rows, columns=list(LAYOUTS), layout={"down": ["setting", "metric"], "across": ["row"]},
         columns_in={"toy": ["loss_mean", "loss_parity"], "mnist": ["accuracy_mean", "loss_mean"]},
         options={"labels": {"toy": "Synthetic", "mnist": "MNIST"}},
     )  # fmt: skip
@@ -491,7 +496,7 @@ def test_rows_of_one_setting_may_not_be_called_alike(grouped):
 
 
 def test_variants_may_be_grouped_by_metric(grouped):
-    grouped["artifact"] |= {"layout": "variants_by_setting", "rules": [3]}
+    grouped["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [3]}
     csv, md, tex = build(grouped)
     assert md.splitlines()[2:13] == [
         "| Metric | Algorithm | Synthetic | MNIST |",
@@ -510,8 +515,85 @@ def test_variants_may_be_grouped_by_metric(grouped):
         tex.count("\\midrule") == 1 + 2 + 2
     )  # below the head, above two of three metrics, above AFL where it has cells
     assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
-    grouped["artifact"]["layout"] = "metrics_by_variant"
+    grouped["artifact"]["layout"] = {"down": ["setting", "metric"], "across": ["row"]}
     assert build(grouped)[0] == csv  # numbers do not depend on the layout
+
+
+def test_settings_may_stand_side_by_side_with_metrics_of_their_own(grouped):
+    grouped["artifact"] |= {"layout": {"down": ["row"], "across": ["setting", "metric"]}, "rules": [3]}
+    csv, md, tex = build(grouped)
+    assert md.splitlines()[2:8] == [
+        "| Algorithm | Synthetic |  | MNIST |  |",
+        "| :--- | ---: | ---: | ---: | ---: |",
+        "|  | **Avg Loss ↓** | **Parity ↓** | **Avg Acc ↑** | **Avg Loss ↓** |",
+        "| FOCUS | **0.25** | **0.50** | **0.75** | 0.50 |",
+        "| FedAvg | 0.50 | **0.50** | 0.50 | **0.25** |",
+        "| AFL |  |  | – | diverged |",
+    ]
+    assert (
+        "\\toprule\n & \\multicolumn{2}{c}{Synthetic} & \\multicolumn{2}{c}{MNIST} \\\\\n\\cmidrule(lr){2-3}\n" in tex
+    )
+    assert "\\cmidrule(lr){4-5}\nAlgorithm & Avg Loss $\\downarrow$ & Parity" in tex and "\\midrule\nAFL &" in tex
+    grouped["artifact"]["layout"] = {"down": ["row"], "across": ["metric", "setting"]}
+    assert "| Algorithm | Avg Acc ↑ | Avg Loss ↓ |  | Parity ↓ |\n" in build(grouped)[1]
+    assert build(grouped)[0] == csv  # numbers do not depend on the layout
+
+
+def test_blocks_have_headers_of_their_own(grouped):
+    grouped["artifact"]["layout"] = {
+        "down": ["row"], "across": ["setting", "metric"], "blocks": [["mnist"], ["toy"]],
+    }  # fmt: skip
+    _, md, tex = build(grouped)
+    first, second = (block.splitlines() for block in md.split("\n\n")[1:3])
+    assert first[0] == "| Algorithm | MNIST |  |" and second[0] == "| Algorithm | Synthetic |  |"
+    assert len(second) == 3 + 2  # AFL has no number there
+    assert tex.count("\\begin{tabular}") == 2 and "\\par\\medskip" in tex
+
+
+def test_a_bar_divides_the_name_of_a_setting_in_a_header(grouped):
+    grouped["artifact"] |= {"columns_in": {}, "columns": ["loss_mean"], "rows": grouped["artifact"]["rows"][2:3]}
+    grouped["artifact"]["layout"] = {"down": ["row"], "across": ["setting"]}
+    grouped["artifact"]["options"]["labels"] = {"toy": "Rotated | k = 1", "mnist": "Rotated | k = 3"}
+    _, md, _ = build(grouped)
+    assert "| Algorithm | Rotated |  |\n" in md and "|  | **k = 1** | **k = 3** |\n" in md
+    assert "Rotated k = 1, Rotated k = 3: Data" in md or "Rotated k = 1: Data" in md
+
+
+def test_rows_of_one_algorithm_share_their_head(spec):
+    spec["artifact"]["layout"] = {"down": ["metric"], "across": ["row"]}
+    _, md, tex = build(spec)
+    assert "| Metric | AFL | FedAvg | q-FFL |  | EAGLE |\n" in md
+    assert "|  |  |  | **q = 1.0** | **q = 3.0** | **λ = 0.1** |\n" in md
+    assert "& \\multicolumn{2}{c}{q-FFL} & EAGLE \\\\\n\\cmidrule(lr){4-5}\nMetric &  &  & $q = 1.0$ & $q = 3.0$" in tex
+
+
+def test_gains_stand_in_brackets_in_the_same_cell(spec):
+    spec["metrics"] = METRICS | {"gap_max": METRICS["gap_max"] | {"unit": "percent_points", "direction": "up"}}
+    text = Path(spec["files"]["tidy"]["emnist_a0.1"]).read_text().replace(",nats,", ",percent_points,")
+    Path(spec["files"]["tidy"]["emnist_a0.1"]).write_text(text)
+    spec["artifact"]["layout"] = {"brackets": {"accuracy_mean": "gap_max"}}
+    csv, md, tex = build(spec)
+    assert "| Algorithm | accuracy ↑ |\n" in md
+    assert "| AFL | **0.62** ± 0.12 (**+0.300**) |\n" in md and "| EAGLE λ = 0.1 | 0.25 (-0.400) |\n" in md
+    assert "AFL & \\textbf{0.62} $\\pm$ 0.12 (\\textbf{+0.300}) \\\\" in tex
+    assert csv.count(",gap_max,") == 5  # both are numbers of the table
+
+
+def test_no_source_is_no_sentence(spec):
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},source", *(f"{line}," for line in lines)]) + "\n")
+    assert "Source" not in build(spec)[1]
+
+
+def test_the_title_line_has_the_caption_and_the_stand_in(spec):
+    spec["artifact"] |= {"title": "Table 1", "caption": "Gaps under 50% skew."}
+    _, md, tex = build(spec)
+    assert md.startswith("**Table 1: Gaps under 50% skew.** Stand-in: digits for EMNIST.\n")
+    assert (
+        "\\caption{Table 1: Gaps under 50\\% skew (eagle; stand-in: digits for EMNIST)}\n\\label{tab:eagle-table1}"
+        in tex
+    )
 
 
 def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
@@ -561,7 +643,9 @@ def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_the
     assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
 
 
-@pytest.mark.parametrize("layout", ["metrics_by_variant", "variants_by_setting"])
+@pytest.mark.parametrize(
+    "layout", [{"down": ["setting", "metric"], "across": ["row"]}, {"down": ["metric", "row"], "across": ["setting"]}]
+)
 def test_rows_that_share_a_place_share_its_marks(grouped, layout):
     grouped["artifact"]["layout"] = layout
     grouped["artifact"]["rows"][0]["provenance"] = "inferred"
@@ -573,7 +657,7 @@ def test_rows_that_share_a_place_share_its_marks(grouped, layout):
 
 
 def test_rows_of_two_settings_keep_their_own_marks(grouped):
-    grouped["artifact"] |= {"layout": "variants"}
+    grouped["artifact"] |= {"layout": {}}
     grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
     _, md, _ = build(grouped)
     assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
@@ -581,7 +665,7 @@ def test_rows_of_two_settings_keep_their_own_marks(grouped):
 
 def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
     row = clocked["artifact"]["rows"][0] | {"provenance": "assumed"}
-    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": [row]}
+    clocked["artifact"] |= {"layout": {"down": ["metric"], "across": ["setting"]}, "rows": [row]}
     _, md, tex = build(clocked)
     assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
     assert "ᵃ hyper-parameters not known, assumed. Scale:" in md
@@ -736,7 +820,7 @@ def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clo
         "| AFL | – | – |",
     ]
     assert md.splitlines()[-1] == (
-        "Scale: quick. Data: mnist. Changed by the scale: timing. – Not timed: AFL. "
+        "Scale: quick. Data: MNIST. Changed by the scale: timing. – Not timed: AFL. "
         "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
     )
     assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv
@@ -744,8 +828,8 @@ def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clo
 
 def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
     clocked["artifact"] |= {
-        "layout": "metrics_by_setting", "settings": ["mnist", "more"], "columns": ["metric_seconds_faa"],
-        "rows": [clocked["artifact"]["rows"][0]],
+        "layout": {"down": ["metric"], "across": ["setting"]}, "settings": ["mnist", "more"],
+        "columns": ["metric_seconds_faa"], "rows": [clocked["artifact"]["rows"][0]],
     }  # fmt: skip
     clocked["settings"]["more"] = clocked["settings"]["mnist"]
     clocked["files"]["timed"] = {
@@ -761,7 +845,10 @@ def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
 
 
 def test_a_row_that_stands_at_no_line_is_named_below(clocked):
-    clocked["artifact"] |= {"layout": "metrics_by_setting", "rows": clocked["artifact"]["rows"][:1]}
+    clocked["artifact"] |= {
+        "layout": {"down": ["metric"], "across": ["setting"]},
+        "rows": clocked["artifact"]["rows"][:1],
+    }
     _, md, tex = build(clocked)
     assert "| Metric | mnist |\n| :--- | ---: |\n| training ↓ | 6.5 (± 0.5) |\n| inference ↓ | 0.00028 (± 0) |\n" in md
     assert "Numbers of: FOCUS M = 3." in md

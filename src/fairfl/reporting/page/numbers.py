@@ -1,17 +1,18 @@
 """The numbers of an artifact on the page: tables in the paper's layout, and the runs behind every number."""
 
-import math
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
 from fairfl.experiments.variant import GREEK
 from fairfl.reporting.cells import DIVERGED, Record, digits_of, metric_of
+from fairfl.reporting.compared import Compared, cell_view
+from fairfl.reporting.grid import Head, numbers_of, spans
 from fairfl.reporting.marks import legend, marks
-from fairfl.reporting.units import endless, printed
+from fairfl.reporting.units import endless
 
 _SYMBOLS = GREEK | {
     "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
@@ -43,41 +44,6 @@ class Files:
         return quote(Path(os.path.relpath(target, self.folder)).as_posix())
 
 
-# Table, line and column in which a number stands.
-Place = tuple[str, str, str]
-
-
-def place_of(line: Record, artifact: Artifact) -> Place:
-    """Where a line of comparison.csv stands in the artifact's layout.
-
-    A table is named by its setting or metric, '' if it is the only one; numbers that the layout has no place for get
-    tables by setting.
-    """
-    row, setting, metric = _row(line["algorithm"], line["hyperparameters"], artifact), line["setting"], line["metric"]
-    if metric in artifact.columns and artifact.kind == "table":
-        match artifact.layout:
-            case "settings_by_variant":
-                return "", setting, row
-            case "variants_by_setting":
-                return metric if _several(artifact) else "", row, setting
-            case "metrics_by_variant":
-                return setting, metric, row
-            case "metrics_by_setting":
-                return "", metric, setting
-        if not artifact.rows:
-            return "", setting, metric
-    return setting, row, metric
-
-
-def _several(artifact: Artifact) -> bool:
-    """True if a row has several metrics."""
-    return any(
-        len(artifact.columns_for(row.algorithm, setting)) > 1
-        for setting in artifact.settings
-        for row in artifact.rows_in(setting)
-    )
-
-
 def table_views(
     lines: list[Record],
     paper: Paper,
@@ -86,78 +52,55 @@ def table_views(
     rounds: dict[str, tuple[int, int]],
 ) -> list[dict[str, Any]]:
     """The numbers in the paper's layout; `rounds` of each setting, here and in the paper."""
-    digits = digits_of(paper.metrics)
-    heads = _heads(lines, paper, artifact)
-    ruled = [artifact.rows[number] for number in artifact.rules] if artifact.kind == "table" else []
-    above = {(row.setting, _row(row.algorithm, row.variant.csv, artifact)) for row in ruled}
-    tables: dict[str, dict[Place, dict[str, Any]]] = {}
-    notes: dict[str, dict[str, int]] = {}  # of the paper's numbers in each table, numbered
-    for line in lines:
-        place = place_of(line, artifact)
-        cells = tables.setdefault(place[0], {})
+    digits, numbers = digits_of(paper.metrics), Compared(lines, artifact, paper)
+    cells = {}
+    for place, line in numbers.placed.items():
         limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
         cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
-        if line["reported_note"] not in ("", DIVERGED):  # the cell itself says that
-            numbered = notes.setdefault(place[0], {})
-            cells[place]["reported_mark"] = numbered.setdefault(line["reported_note"], len(numbered) + 1)
     views = []
-    for title, cells in tables.items():
-        across, down = (list(dict.fromkeys(place[n] for place in cells)) for n in (2, 1))
-        named = [title] if title in artifact.columns else [] if title else artifact.columns
-        corners = {"Setting": artifact.settings, "Metric": artifact.columns}
-        known = _known_by_key([line for line in lines if place_of(line, artifact)[0] == title], artifact)
+    for grid in numbers.grids():
+        notes: dict[str, int] = {}  # on the paper's numbers, numbered
+        filled = grid.numbers
+        for place in filled:
+            note = numbers.placed[place]["reported_note"]
+            if note not in ("", DIVERGED):  # the cell itself says that
+                cells[place]["reported_mark"] = notes.setdefault(note, len(notes) + 1)
+        axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
+        bears = "row" if "row" in axes else "setting"
+        metrics = list(dict.fromkeys(metric for _, _, metric in filled))
+        columns = [tuple(_head(head, numbers, paper, bears) for head in column) for column in grid.columns]
         views.append({
-            "title": ", ".join(plain(paper.metrics[metric].name) for metric in named) or title,
-            "corner": next((word for word, names in corners.items() if set(down) <= set(names)), "Algorithm"),
-            "columns": [{**heads[name], "marks": marks(known.get(name, ()))} for name in across],
-            "legend": legend({word for words in known.values() for word in words}),
-            "notes": list(notes.get(title, ())),
+            "title": column_view(metrics[0], metric_of(paper.metrics, metrics[0]))["name"] if len(metrics) == 1 else "",
+            "corner": grid.corner,
+            "header": spans(columns),
+            "legend": legend({word for _, row, _ in filled for word in numbers.known.get(row, ())}),
+            "notes": list(notes),
             "rows": [
                 {
-                    **heads[name],
-                    "marks": marks(known.get(name, ())),
-                    "rule": bool(above & {(None, name), (title, name)}),
-                    "cells": [cells.get((title, name, column)) for column in across],
+                    "heads": [_head(head, numbers, paper, bears) for head in heads],
+                    "rule": number in grid.rules,
+                    "cells": [[cells[place] for place in numbers_of(cell)] for cell in places],
                 }
-                for name in down
+                for number, (heads, places) in enumerate(zip(grid.lines, grid.places, strict=True))
             ],
         })  # fmt: skip
     return views
 
 
-def _known_by_key(lines: list[Record], artifact: Artifact) -> dict[str, set[str]]:
-    """How the hyper-parameters are known of which a line or column holds the numbers, by its key in a table."""
-    known: dict[str, set[str]] = {}
-    for line in lines:
-        row = _row(line["algorithm"], line["hyperparameters"], artifact)
-        _, *keys = place_of(line, artifact)
-        key = row if row in keys else line["setting"]  # a setting stands for its only row
-        known.setdefault(key, set()).update(line["provenance"].split(", "))
-    return known
+class HeadView(NamedTuple):
+    """What stands above a column or in front of a line."""
+
+    name: str
+    small: str = ""
+    meaning: str = ""
+    marks: str = ""
 
 
-def _row(algorithm: str, hyperparameters: str, artifact: Artifact) -> str:
-    """Key of a row. Where settings are columns, rows that the paper titles alike are one: its key is their title."""
-    titles = [row.title for row in artifact.rows]
-    for row in artifact.rows if artifact.layout == "variants_by_setting" else ():
-        same = (row.algorithm, row.variant.csv) == (algorithm, hyperparameters)
-        if same and row.title and titles.count(row.title) > 1:
-            return row.title
-    return f"{algorithm}({hyperparameters})"
-
-
-def _heads(lines: list[Record], paper: Paper, artifact: Artifact) -> dict[str, dict[str, str]]:
-    """What stands at the head of a line or column: settings, rows, metrics."""
-    titles = {_row(row.algorithm, row.variant.csv, artifact): row.title for row in artifact.rows}
-    heads: dict[str, dict[str, str]] = {}
-    for line in lines:
-        algorithm, hyperparameters = line["algorithm"], line["hyperparameters"]
-        title = paper.algorithms[algorithm].title if algorithm in paper.algorithms else algorithm
-        row, small = _row(algorithm, hyperparameters, artifact), hyperparameters.replace(",", ", ")
-        heads[row] = {"name": titles.get(row) or title, "small": "" if row == titles.get(row) else small, "meaning": ""}
-        heads[line["setting"]] = {"name": line["setting"], "small": "", "meaning": ""}
-        heads[line["metric"]] = column_view(line["metric"], metric_of(paper.metrics, line["metric"]))
-    return heads
+def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:
+    words = {word for row in head.rows for word in numbers.known.get(row, ())} if head.axis == bears else ()
+    if head.axis == "metric":
+        return HeadView(**column_view(head.key, metric_of(paper.metrics, head.key)), marks=marks(words))
+    return HeadView(numbers.names.get(head.key, head.key) if head.axis == "setting" else head.key, marks=marks(words))
 
 
 def column_view(name: str, metric: Metric | None) -> dict[str, str]:
@@ -168,25 +111,6 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     family = re.search(r"_(\d+)$", name) and "_k" in metric.name
     small = ", ".join(filter(None, (" or ".join([metric.unit, *metric.other_units]), better)))
     return {"name": name if family else metric.name, "small": small, "meaning": metric.meaning}
-
-
-def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
-    """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
-    apart, unit = line["difference"], line["unit"]
-    ran = line["seeds"] != "0"
-    theirs_diverged = line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
-    return {
-        "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
-        "ours_std": _shown(line["ours_std"], unit, digits) if line["seeds"] not in ("0", "1") else "",
-        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
-        "reported_std": _shown(line["reported_spread"], unit, digits),
-        "verdict": line["verdict"],
-        "distance": f"{float(apart):+.3g}, limit {float(line['limit']):.3g}" if apart else "",
-        "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
-        "reported_mark": None,
-        "contradiction": line["contradiction"],
-        "anchor": anchor,
-    }
 
 
 def _group(line: Record) -> tuple[str, ...]:
@@ -232,9 +156,3 @@ def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list
                 "contradiction": line["contradiction"],
             })  # fmt: skip
     return views
-
-
-def _shown(value: str, unit: str, digits: int, endless: str = "") -> str:
-    if not value:
-        return ""
-    return printed(number, unit, digits) if math.isfinite(number := float(value)) else endless

@@ -17,25 +17,13 @@ from fairfl.experiments.workload import Workload
 from fairfl.reporting.cells import Record, metric_of, records
 from fairfl.reporting.changes import changed_by_scale, original
 from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import ComparisonLine
+from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, used_lines
+from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
 from fairfl.reporting.sources import used_values
 
-# Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
-VERDICTS: dict[str, tuple[str, ...]] = {
-    "agrees": ("good", "✓", "agrees"),
-    "close": ("near", "≈", "close"),
-    "differs": ("bad", "✗", "differs"),
-    "not comparable: scale": ("apart", "≠", "other scale"),
-    "not comparable: stand-in": ("apart", "≠", "stand-in data"),
-    "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
-    "not comparable: hardware": ("apart", "≠", "other hardware"),
-    "not reported": ("none", "–", "not reported"),
-    "not run": ("none", "○", "not run"),
-    "diverged": ("bad", "!", "diverged"),
-}
 _PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
 STATUS: dict[str, tuple[str, ...]] = {
     "holds": ("good", "✓"),
@@ -86,7 +74,8 @@ def artifact_view(
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact."""
     paper, key, artifact = workload.artifacts[name]
-    endings = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
+    endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
+    endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
     links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in endings}
     groups = provenance(name, lines, files)
     source = workload.papers[paper]
@@ -98,6 +87,7 @@ def artifact_view(
         "name": name,
         "spec": artifact,
         "path": f"{paper}/{key}",
+        "stand_in": stand_ins(workload.settings[setting].data.label for setting in artifact.settings),
         "links": links,
         "missing": [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url],
         "settings": [

@@ -8,7 +8,7 @@ from fairfl.metrics.origin import origin
 from fairfl.reporting.cells import NO_VARIANT, Cell
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import grouped, plural
-from fairfl.reporting.units import endless, printed
+from fairfl.reporting.units import endless, printed, printed_spread
 
 MISSING, DIVERGED = "–", "diverged"
 
@@ -46,7 +46,7 @@ class Entry:
             return f"(paper: {printed(self.reported.mean, self.ours.unit, digits)}{mark})"
         if self.ours.mean is not None and 0 < self.ours.censored < self.ours.seeds:
             return f"({self.ours.censored} of {self.ours.seeds} seeds)"
-        return "" if self.std is None else f"(± {printed(self.std, self.ours.unit, digits)})"
+        return "" if self.std is None else f"(± {printed_spread(self.std, self.ours.unit, digits)})"
 
     def rank(self, digits: int) -> float | None:
         """What it is compared by, as printed; None if there is no number."""
@@ -57,12 +57,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class TableLine:
-    """One row in one setting; `rule` says that the paper draws a rule above it."""
+    """One row in one setting."""
 
     setting: str
     row: Row
     entries: dict[str, Entry]
-    rule: bool
 
 
 def entry(inputs: Inputs, setting: str, row: Row, metric: str) -> Entry:
@@ -80,13 +79,10 @@ def lines_of(inputs: Inputs) -> list[TableLine]:
     artifact = inputs.spec.artifact
     lines: list[TableLine] = []
     for setting in inputs.settings:
-        for number, row in enumerate(inputs.rows or [Row(NO_VARIANT, "")]):
-            if row.setting not in (None, setting):
-                continue
+        for row in inputs.rows_in(setting) or [Row(NO_VARIANT, "")] * (not inputs.rows):
             columns = artifact.columns_for(row.algorithm, setting)
-            first_of_next = bool(inputs.rows and lines and lines[-1].setting != setting)
             if entries := {metric: entry(inputs, setting, row, metric) for metric in columns}:
-                lines.append(TableLine(setting, row, entries, first_of_next or number in artifact.rules))
+                lines.append(TableLine(setting, row, entries))
     return lines
 
 

@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
+from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import GREEK, latex_symbol
-from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import MARKS
 from fairfl.runtime.errors import FairflError
@@ -29,15 +30,26 @@ def markdown(text: str) -> str:
     )
 
 
-def markdown_table(header: list[str], body: list[list[str]], numbers_from: int) -> str:
-    """A pipe table; columns from `numbers_from` on are right-aligned."""
-    marks = [":---" if n < numbers_from else "---:" for n in range(len(header))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [header, marks, *body])
+Header = list[list[tuple[str, int]]]  # lines; what stands above the columns, and above how many
 
 
-def markdown_page(spec: ArtifactSpec, table: str, note_text: str) -> str:
-    head = f"**{markdown(spec.artifact.title)}.**"
-    return "\n\n".join(part for part in (head, table, markdown(note_text)) if part) + "\n"
+def markdown_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
+    """A pipe table. Such have one line of header: more stand below it, in bold; rules are not drawn."""
+    lines = [[text for text, width in line for text in [text, *[""] * (width - 1)]] for line in header]
+    more = [["", *[""] * (len(corner) - 1), *(f"**{text}**" if text else "" for text in line)] for line in lines[1:]]
+    marks = ["---:" if letter == "r" else ":---" for letter in align]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [[*corner, *lines[0]], marks, *more, *body])
+
+
+def markdown_page(artifact: SelectedArtifact, stand_in: str, tables: list[str], note_text: str) -> str:
+    """The title line, with what stood in for the paper's data; the tables; the note."""
+    head = f"**{markdown(titled(artifact))}.**" + f" {markdown(f'Stand-in: {stand_in}.')}" * bool(stand_in)
+    return "\n\n".join(part for part in (head, *tables, markdown(note_text)) if part) + "\n"
+
+
+def titled(artifact: SelectedArtifact) -> str:
+    """'Table 1: main comparison', without a stop at its end."""
+    return ": ".join(filter(None, (artifact.title, artifact.caption.rstrip("."))))
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
@@ -51,7 +63,7 @@ _LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
     "↑": r"\uparrow", "↓": r"\downarrow", "∞": r"\infty", "·": r"\cdot", "−": "-", "∈": r"\in", "∑": r"\sum",
     "ϵ": r"\epsilon", "κ": r"\kappa", "π": r"\pi", "φ": r"\phi", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
     "µ": r"\mu", "ζ": r"\zeta", "Δ": r"\Delta", "Σ": r"\Sigma", "Λ": r"\Lambda", "Θ": r"\Theta", "Ω": r"\Omega",
-    "°": r"^{\circ}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
+    "✗": r"\times", "○": r"\circ", "°": r"^{\circ}", "∗": r"\ast", "‖": r"\Vert", "∇": r"\nabla", "√": r"\surd",
     "✓": r"\surd",  # \checkmark needs amssymb
 }  # fmt: skip
 _LATEX_MATH |= {character: f"^{{{digit}}}" for digit, character in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}
@@ -91,9 +103,14 @@ def latex_key(key: str) -> str:
     return latex_symbol(key, latex)
 
 
-def latex_table(header: list[str], body: list[list[str]], rules: set[int], columns: str) -> str:
-    """A tabular with booktabs rules; `rules` are the row numbers that get a \\midrule above."""
-    text = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", " & ".join(header) + r" \\", "\\midrule"]
+def latex_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
+    """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above."""
+    text = [f"\\begin{{tabular}}{{{align}}}", "\\toprule"]
+    for line in header[:-1]:
+        above = [f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name for name, width in line]
+        text.append(" & ".join([*[""] * len(corner), *above]) + r" \\")
+        text += [f"\\cmidrule(lr){{{first}-{last}}}" for first, last in _spanned(line, len(corner) + 1)]
+    text += [" & ".join([*corner, *(name for name, _ in header[-1])]) + r" \\", "\\midrule"]
     for number, cells in enumerate(body):
         if number in rules and number > 0:
             text.append("\\midrule")
@@ -103,16 +120,46 @@ def latex_table(header: list[str], body: list[list[str]], rules: set[int], colum
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
 
 
-def latex_page(spec: ArtifactSpec, tabular: str, note_text: str) -> str:
+def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int]]:
+    """First and last column of each text above several columns."""
+    for _, width in line:
+        if width > 1:
+            yield first, first + width - 1
+        first += width
+
+
+def latex_page(
+    paper: str, key: str, artifact: SelectedArtifact, stand_in: str, tabulars: list[str], note_text: str
+) -> str:
     """A float to \\input; needs \\usepackage{booktabs} and nothing else."""
-    label = f"tab:{spec.paper}-{spec.id}".replace("_", "-")
+    label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     text = [
         "\\begin{table}[htbp]",
         "\\centering\\small",
-        f"\\caption{{{latex(spec.artifact.title)} ({latex(spec.paper)})}}",
+        f"\\caption{{{latex(titled(artifact))} ({latex(paper)}{latex(f'; stand-in: {stand_in}') * bool(stand_in)})}}",
         f"\\label{{{label}}}",
-        tabular,
+        "\n\\par\\medskip\n".join(tabulars),
     ]
     if note_text:
         text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
     return "\n".join([*text, "\\end{table}"]) + "\n"
+
+
+@dataclass(frozen=True)
+class Markup:
+    """How a table is written in a language."""
+
+    text: Callable[[str], str]
+    number: Callable[[str], str]
+    bold: str
+    row: Callable[[Row], str]
+    table: Callable[[list[str], Header, list[list[str]], set[int], str], str]
+
+
+def _number(text: str) -> str:
+    """A printed number for LaTeX: a hyphen would be a dash too short."""
+    return latex(text.replace("-", "−"))
+
+
+MARKDOWN = Markup(markdown, markdown, "**%s**", lambda row: markdown(row.label), markdown_table)
+LATEX = Markup(latex, _number, r"\textbf{%s}", latex_row, latex_table)

@@ -8,31 +8,31 @@ rows of a setting, ties at the printed precision included, is bold. Rows whose h
 words carry a mark, explained below the table (fairfl.reporting.marks).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
-from pydantic import Field
 
-from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
+from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.cells import number_text
+from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
-from fairfl.reporting.marks import USED_HEADER, Known, legend, marks, used_lines
-from fairfl.reporting.notes import grouped, note
-from fairfl.reporting.tables.layouts import Head, Words, grid_of, title
+from fairfl.reporting.marks import USED_HEADER, Known, legend, used_lines
+from fairfl.reporting.notes import grouped, note, stand_ins
 from fairfl.reporting.tables.lines import TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
+    LATEX,
+    MARKDOWN,
+    Markup,
     latex,
     latex_key,
     latex_page,
-    latex_row,
-    latex_table,
     markdown,
     markdown_page,
-    markdown_table,
 )
+from fairfl.reporting.tables.writing import BAR, Config, Names, tabular, with_words
 from fairfl.runtime.validation import check
 
 CSV_COLUMNS = (
@@ -43,32 +43,6 @@ USED_COLUMNS = ("artifact", "algorithm", "hyperparameter", "value", "provenance"
 
 
 Cells = list[list[str]]
-
-
-class Config(Strict):
-    """Options of a table."""
-
-    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> how the paper calls it")
-    words: list[Words] = Field(default_factory=list, description="more columns, in layout variants")
-
-
-# -- how it is known --------------------------------------------------------------------------------
-def merged(known: dict[Row, Known], layout: str) -> dict[Row, set[str]]:
-    """The words of each row; rows that are called alike have one place together, but in layout variants."""
-    return {
-        row: {
-            word
-            for other, provenance in known.items()
-            if other == row or (layout != "variants" and other.label == row.label)
-            for word in provenance.words
-        }
-        for row in known
-    }
-
-
-def marked(name: str, words: Iterable[str]) -> str:
-    """'q-FFL q = 0.5 ᵃ'."""
-    return f"{name} {marks(words)}".rstrip()
 
 
 # -- CSV --------------------------------------------------------------------------------------------
@@ -95,7 +69,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     inputs.require(spec.artifact.needs)
     artifact, metrics = spec.artifact, spec.metrics
     config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
-    names = labels(inputs.settings, config.labels)
+    names = {setting: name.replace(BAR, " ") for setting, name in labels(inputs.settings, config.labels).items()}
     lines = lines_of(inputs)
     remarks(inputs, lines, names)
     if "timed" in artifact.origins:
@@ -105,58 +79,50 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
         row: Known(entry.provenance, row.algorithm in spec.reconstructed, entry.note)
         for row, entry in zip(inputs.rows, artifact.rows, strict=True)
     }
-    words = merged(known, artifact.layout)
-    stand_for = {line.setting: line.row for line in lines} if artifact.layout == "metrics_by_setting" else {}
-    titled = {
-        setting: marked(name, words.get(stand_for[setting], ()) if setting in stand_for else ())
-        for setting, name in names.items()
-    }
-    grid = grid_of(inputs, lines, titled, config.words)
-    reported = [entry.reported for line in lines for entry in line.entries.values()]
+    entries = {(line.setting, line.row, metric): entry for line in lines for metric, entry in line.entries.items()}
+    rows = list(dict.fromkeys([*inputs.rows, *(line.row for line in lines)]))
+    grids = [
+        with_words(grid, config.words, inputs.settings, inputs.name) for grid in grids_of(artifact, rows, [*entries])
+    ]
+    axes = {head.axis for heads in (*grids[0].lines, *grids[0].columns) for head in heads} if grids else set()
+    if "metric" not in axes and len({metric for _, _, metric in entries}) == 1:
+        inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
+    if "row" not in axes and any(owner(metric) != "setting" for metric in artifact.columns):  # no other place names it
+        inputs.remark("Numbers of", list(dict.fromkeys(line.row.label for line in lines)))
+    reported = [entry.reported for entry in entries.values()]
     texts = dict.fromkeys(cell.note for cell in reported if cell and cell.note)
     notes = {text: number for number, text in enumerate(texts, 1)}
-    if artifact.layout in ("settings_by_variant", "variants_by_setting") and len(artifact.columns) == 1:
-        inputs.say(f"Cells: {title(metrics[artifact.columns[0]])}.")
 
-    def printed(
-        place: tuple[TableLine, str] | str, bold: str, text: Callable[[str], str], number: Callable[[str], str]
-    ) -> str:
-        if isinstance(place, str):
-            return text(place)
-        line, metric = place
-        digits, entry = metrics[metric].digits, line.entries[metric]
+    def printed(markup: Markup, place: Place, behind: Place | None) -> str:
+        setting, row, metric = place
+        digits, entry = metrics[metric].digits, entries[place]
         mark = f" [{notes[entry.reported.note]}]" if entry.reported and entry.reported.note else ""
-        mean, beside = (number(part) for part in (entry.number(digits), entry.beside(digits, mark)))
-        mean = bold % mean if (line.setting, line.row) in winners[metric] else mean
-        return f"{mean} {beside}".rstrip()
+        mean, beside = (markup.number(part) for part in (entry.number(digits), entry.beside(digits, mark)))
+        mean = markup.bold % mean if (setting, row) in winners[metric] else mean
+        if behind is None:
+            return f"{mean} {beside}".rstrip()
+        gain = markup.number(entries[behind].number(metrics[behind[2]].digits))
+        gain = markup.bold % gain if (setting, row) in winners[behind[2]] else gain
+        return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
 
-    def body(head: Callable[[Head], str], *style: Any) -> list[list[str]]:
-        return [
-            [*map(head, heads), *(printed(place, *style) for place in places)]
-            for heads, places in zip(grid.heads, grid.places, strict=True)
-        ]
-
-    def in_markdown(head: Head) -> str:
-        return markdown(marked(head.label, words[head]) if isinstance(head, Row) else head)
-
-    def in_latex(head: Head) -> str:
-        return f"{latex_row(head)} {latex(marks(words[head]))}".rstrip() if isinstance(head, Row) else latex(head)
-
-    used = {word for line in lines for word in words.get(line.row, ())}
+    heads = Names(config.labels, metrics, {row: entry.words for row, entry in known.items()})
+    md, tex = (
+        [tabular(grid, heads, markup, partial(printed, markup)) for grid in grids] for markup in (MARKDOWN, LATEX)
+    )
+    used = {word for line in lines for word in known.get(line.row, Known("")).words}
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
     note_text = " ".join([*explained, note(spec, names), *unprinted, *inputs.remarks])
-    left = len(grid.corner)
-    titles = [*grid.corner, *grid.columns]
-    md = markdown_table([*map(in_markdown, titles)], body(in_markdown, "**%s**", markdown, markdown), left)
-    tex_body = body(in_latex, r"\textbf{%s}", latex, _number)
-    tex = latex_table([*map(in_latex, titles)], tex_body, grid.rules, "l" * left + grid.align)
-    return csv(inputs, lines, known), markdown_page(spec, md, note_text), latex_page(spec, tex, note_text)
+    return csv(inputs, lines, known), *_pages(spec, md, tex, note_text)
 
 
-def _number(text: str) -> str:
-    """A printed number for LaTeX: a hyphen would be a dash too short."""
-    return latex(text.replace("-", "−"))
+def _pages(spec: ArtifactSpec, md: list[str], tex: list[str], note_text: str) -> tuple[str, str]:
+    """(Markdown, LaTeX) of tables with their title, caption and note."""
+    artifact, stand_in = spec.artifact, stand_ins(setting.data for setting in spec.settings.values())
+    return (
+        markdown_page(artifact, stand_in, md, note_text),
+        latex_page(spec.paper, spec.id, artifact, stand_in, tex, note_text),
+    )
 
 
 def table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -172,18 +138,19 @@ def static_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     text = pd.DataFrame(content, columns=header).to_csv(index=False, lineterminator="\n")
     md, tex = ([[escape(cell) for cell in row] for row in content] for escape in (markdown, latex))
     prose = max(len(row[-1]) for row in content) > 50
-    return text, *_pages(spec, header, md, tex, set(spec.artifact.rules), prose)
+    return text, *_words(spec, header, md, tex, set(spec.artifact.rules), prose)
 
 
-def _pages(
+def _words(
     spec: ArtifactSpec, header: Sequence[str], md: Cells, tex: Cells, rules: set[int], prose: bool, note_text: str = ""
 ) -> tuple[str, str]:
     """(Markdown, LaTeX) of a table of words; the last column has a width if it holds `prose`, or it leaves the page."""
     columns = "l" * (len(header) - 1) + ("p{0.6\\linewidth}" if prose else "l")
-    return (
-        markdown_page(spec, markdown_table([*map(markdown, header)], md, len(header)), note_text),
-        latex_page(spec, latex_table([*map(latex, header)], tex, rules, columns), note_text),
+    tables = (
+        MARKDOWN.table([], [[(markdown(name), 1) for name in header]], md, rules, "l" * len(header)),
+        LATEX.table([], [[(latex(name), 1) for name in header]], tex, rules, columns),
     )
+    return _pages(spec, [tables[0]], [tables[1]], note_text)
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
@@ -195,6 +162,6 @@ def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     md = [[markdown(title), markdown(symbol(key)), markdown(", ".join(shown))] for title, key, shown in lines]
     tex = [[latex(title), latex_key(key), latex(", ".join(shown))] for title, key, shown in lines]
     rules = {n for n in range(1, len(lines)) if lines[n][0] != lines[n - 1][0]}
-    return text, *_pages(
+    return text, *_words(
         spec, USED_HEADER, md, tex, rules, True, " ".join(legend((u.provenance for u in values), "value"))
     )

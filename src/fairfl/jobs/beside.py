@@ -1,0 +1,16 @@
+"""python -m fairfl.jobs.beside: every table with the paper's number and the verdict in each cell."""
+
+from fairfl.jobs import summary
+from fairfl.runtime import cli
+
+spec = summary.spec
+
+
+def main(argv: list[str] | None = None) -> None:
+    from fairfl.reporting.tables.beside import pages  # here: the planner must not import pandas
+
+    summary.write("beside", argv, lambda workload, args: pages(workload, args.results))
+
+
+if __name__ == "__main__":
+    cli.run(main)

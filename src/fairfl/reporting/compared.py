@@ -1,0 +1,75 @@
+"""The lines of comparison.csv where the paper's layout has them: what the page and the tables beside the paper show."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fairfl.experiments.paper import Artifact, Layout, Paper
+from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import DIVERGED, Record
+from fairfl.reporting.grid import Grid, Place, grids_of
+from fairfl.reporting.inputs import Row, rows_of
+from fairfl.reporting.units import printed, printed_spread
+
+
+class Compared:
+    """Those of an artifact, by their places."""
+
+    def __init__(self, lines: Iterable[Record], artifact: Artifact, paper: Paper) -> None:
+        titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
+        self.artifact = artifact
+        self.own = rows_of(artifact, titles)
+        self.names: dict[str, str] = artifact.options.get("labels", {})
+        self.placed: dict[Place, Record] = {}
+        self.known: dict[Row, set[str]] = {}  # how the hyper-parameters of a row are known
+        for line in lines:
+            variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
+            own = (row for row in self.own if row.variant == variant and row.setting in (None, line["setting"]))
+            # Numbers that the paper prints for other variants have rows of their own.
+            row = next(own, None) or Row(variant, titles.get(line["algorithm"], line["algorithm"]))
+            self.placed[line["setting"], row, line["metric"]] = line
+            self.known.setdefault(row, set()).update(line["provenance"].split(", "))
+
+    def grids(self) -> list[Grid]:
+        """The artifact's, then one for the numbers of a table that it has no place for."""
+        table, rows = (
+            self.artifact.kind == "table",
+            list(dict.fromkeys([*self.own, *(row for _, row, _ in self.placed)])),
+        )
+        more = [
+            place
+            for place in self.placed
+            if table and (place[2] not in self.artifact.columns or (self.own and place[1] not in self.own))
+        ]
+        grids = grids_of(self.artifact, rows, [place for place in self.placed if place not in more])
+        plain = self.artifact.model_copy(update={"layout": Layout()})
+        return grids + (grids_of(plain, rows, more) if more else [])
+
+
+def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
+    """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
+    apart, unit = line["difference"], line["unit"]
+    ran = line["seeds"] != "0"
+    theirs_diverged = line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
+    return {
+        "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
+        "ours_std": _shown(line["ours_std"], unit, digits, write=printed_spread)
+        if line["seeds"] not in ("0", "1")
+        else "",
+        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
+        "reported_std": _shown(line["reported_spread"], unit, digits, write=printed_spread),
+        "verdict": line["verdict"],
+        "distance": f"{float(apart):+.3g}, limit {float(line['limit']):.3g}" if apart else "",
+        "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
+        "reported_mark": None,
+        "contradiction": line["contradiction"],
+        "anchor": anchor,
+    }
+
+
+def _shown(
+    value: str, unit: str, digits: int, endless: str = "", write: Callable[[float, str, int], str] = printed
+) -> str:
+    if not value:
+        return ""
+    return write(number, unit, digits) if math.isfinite(number := float(value)) else endless

@@ -1,0 +1,78 @@
+"""Tables beside the paper's: 'ours / the paper's' in each cell of the paper's own layout, with the verdict's sign."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from fairfl.experiments.paper import Artifact
+from fairfl.experiments.workload import Workload
+from fairfl.reporting.cells import Record, digits_of, records
+from fairfl.reporting.compared import Compared, cell_view
+from fairfl.reporting.comparison import VERDICTS, ComparisonLine
+from fairfl.reporting.grid import Place
+from fairfl.reporting.marks import legend
+from fairfl.reporting.notes import stand_ins
+from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, latex_page, markdown_page
+from fairfl.reporting.tables.writing import Names, tabular
+from fairfl.reporting.units import endless
+
+_LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
+
+
+def tables_of(workload: Workload) -> dict[str, tuple[str, str, Artifact]]:
+    """The tables of numbers among the selected artifacts."""
+    return {name: entry for name, entry in workload.artifacts.items() if entry[2].kind == "table"}
+
+
+def pages(workload: Workload, results: Path) -> list[str]:
+    """Markdown and LaTeX of each of `tables_of`, in turn."""
+    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
+    texts: list[str] = []
+    for name, (paper, key, artifact) in tables_of(workload).items():
+        texts += page(workload, paper, key, artifact, [line for line in lines if line["artifact"] == name])
+    return texts
+
+
+def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[Record]) -> tuple[str, str]:
+    """(Markdown, LaTeX) of one table."""
+    source, settings = workload.papers[paper], workload.settings
+    numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
+
+    def written(markup: Markup) -> Callable[[Place, Place | None], str]:
+        def number(place: Place) -> tuple[str, str, str]:
+            """Ours and the paper's number, and the verdict's sign."""
+            line = numbers.placed[place]
+            ran = endless(line["metric"], settings[line["setting"]].rounds)
+            view = cell_view(line, digits(line["metric"]), "", ran, "∞")
+            ours, theirs = (
+                " ± ".join(filter(None, (view[side] or "–", view[side] and view[f"{side}_std"])))
+                for side in ("ours", "reported")
+            )
+            return ours, theirs, VERDICTS[line["verdict"]][1] if line["verdict"] != "not reported" else ""
+
+        def cell(place: Place, behind: Place | None) -> str:
+            ours, theirs, sign = number(place)
+            if behind:
+                more = number(behind)
+                ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
+            return markup.number(f"{ours} / {theirs} {sign}".rstrip())
+
+        return cell
+
+    names = Names(numbers.names, source.metrics, numbers.known)
+    md, tex = (
+        [tabular(grid, names, markup, written(markup)) for grid in numbers.grids()] for markup in (MARKDOWN, LATEX)
+    )
+    verdicts = {line["verdict"] for line in lines}
+    note = " ".join([_LEGEND, *signs(verdicts), *legend({word for words in numbers.known.values() for word in words})])
+    stand_in = stand_ins(settings[name].data.label for name in artifact.settings)
+    beside = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
+    return markdown_page(beside, stand_in, md, note), latex_page(paper, f"{key}-beside", beside, stand_in, tex, note)
+
+
+def signs(verdicts: Iterable[str]) -> list[str]:
+    """'✓ agrees.', '≠ not judged: other scale, stand-in data.' for each sign in use."""
+    meanings: dict[str, list[str]] = {}
+    for verdict, (style, sign, words) in VERDICTS.items():
+        if verdict in verdicts and verdict != "not reported":
+            meanings.setdefault(sign, []).append(f"not judged, {words}" if style == "apart" else words)
+    return [f"{sign} {', or '.join(words)}." for sign, words in meanings.items()]

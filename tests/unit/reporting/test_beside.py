@@ -1,0 +1,77 @@
+"""Tables beside the paper's: ours and theirs in each cell, with the verdict's sign, in the layout of the table."""
+
+import json
+
+import pytest
+
+from fairfl.experiments.paper import Artifact
+from fairfl.jobs.beside import main
+from fairfl.reporting.comparison import VERDICTS
+from fairfl.reporting.tables.beside import page, pages, signs, tables_of
+from tests.unit.reporting import test_page
+from tests.unit.reporting.test_table import assert_compiles
+
+
+@pytest.fixture
+def built(tmp_path):
+    return test_page.build(tmp_path)
+
+
+def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
+    workload, results = built
+    (name,) = tables_of(workload)
+    md, tex = pages(workload, results)
+    assert_compiles(tex)
+    assert name == "demo_table1" and "| Setting | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
+    assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md
+    assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
+    assert "Each cell: ours / the paper's" in md and "✓ agrees. ✗ differs." in md and "≠" not in md
+    assert "1.10 $\\pm$ 0.10 / 1.10 $\\pm$ 0.10 $\\surd$" in tex and "\\label{tab:demo-table1-beside}" in tex
+
+
+def test_numbers_in_brackets_have_their_own_sign(built) -> None:
+    workload, _ = built
+    columns, layout = ["loss", "acc"], {"brackets": {"loss": "acc"}}
+    table = Artifact(
+        kind="table",
+        title="T",
+        caption="c",
+        settings=["demo_full"],
+        rows=test_page.ROWS,
+        columns=columns,
+        layout=layout,
+    )
+    empty = dict.fromkeys(
+        ("reported_spread", "reported_note", "note", "contradiction", "difference", "runs", "fingerprints", "ours_std"),
+        "",
+    )
+    base = {
+        "setting": "demo_full",
+        "algorithm": "fedavg",
+        "hyperparameters": "",
+        "seeds": "1",
+        "provenance": "paper",
+    } | empty
+    lines = [
+        base | {"metric": "loss", "unit": "nats", "ours": "1.5", "reported": "1.25", "verdict": "close"},
+        base | {"metric": "acc", "unit": "percent", "ours": "50", "reported": "60", "verdict": "not comparable: scale"},
+    ]
+    md, tex = page(workload, "demo", "table9", table, lines)
+    assert_compiles(tex)
+    assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md
+    assert "≈ close. ≠ not judged, other scale." in md
+
+
+def test_every_verdict_has_a_sign_with_a_meaning() -> None:
+    text = " ".join(signs(VERDICTS))
+    assert "≠ not judged, other scale, or not judged, stand-in data" in text and "! diverged." in text
+    assert "not reported" not in text  # a dash says so
+
+
+def test_the_job_writes_the_files_in_turn(built, tmp_path) -> None:
+    _, results = built
+    files = [results / f"demo/table1.beside.{ending}" for ending in ("md", "tex")]
+    config = json.dumps({"scale": "tiny", "papers": ["demo"]})
+    main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", *map(str, files)])
+    assert files[0].read_text().startswith("**Table 1, beside the paper's: ")
+    assert files[1].read_text().startswith("\\begin{table}")
