@@ -58,27 +58,25 @@ rule order:
         summary("order")
 
 
-if beside_tables():
-
-    rule beside:
-        """Every table with the paper's number and the verdict in each cell."""
-        input:
-            comparison="<results>/comparison.csv",
-        output:
-            beside_tables(),
-        log:
-            "<logs>/beside.log",
-        conda:
-            "../envs/fairfl.yaml"
-        params:
-            job=job_options,
-            config=CONFIG,
-            results=RESULTS,
-        shell:
-            job(
-                "beside",
-                "--config {params.config:q} --root . --results {params.results:q} --out {output:q}",
-            )
+rule beside:
+    """Every table with the paper's number and the verdict in each cell."""
+    input:
+        comparison="<results>/comparison.csv",
+    output:
+        beside_tables(),
+    log:
+        "<logs>/beside.log",
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        job=job_options,
+        config=CONFIG,
+        results=RESULTS,
+    shell:
+        job(
+            "beside",
+            "--config {params.config:q} --root . --results {params.results:q} --out {output:q}",
+        )
 
 
 rule page:

@@ -80,7 +80,7 @@ SETTINGS = {
     **dict.fromkeys(POINTS, ("label_shards", "logistic_regression")),
 }
 PLOTS = {"figure/eagle/figure2": "optima_range", "figure/eagle/figure3": "client_curves"}
-SUMMARY = {"comparison", "claims", "page"}
+SUMMARY = {"comparison", "claims", "order", "beside", "page"}
 SEMANTIC = "\n_EDIT = 1\n"
 
 
@@ -231,6 +231,8 @@ def entries(name: str) -> list[str]:
         "tune": lambda: ["fairfl.jobs.tune"],
         "comparison": lambda: ["fairfl.jobs.comparison"],
         "claims": lambda: ["fairfl.jobs.claims"],
+        "order": lambda: ["fairfl.jobs.order"],
+        "beside": lambda: ["fairfl.jobs.beside"],
         "page": lambda: ["fairfl.jobs.page"],
     }.get(kind, lambda: ["fairfl.jobs.table"])()  # fmt: skip
 

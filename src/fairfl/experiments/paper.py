@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.layout import Layout
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
@@ -55,32 +56,6 @@ class Algorithm(Strict):
         for key, text in self.sources.items():
             if not text.startswith(SOURCE_KINDS):
                 raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
-        return self
-
-
-Axis = Literal["setting", "row", "metric"]
-
-
-class Layout(Strict):
-    """What runs down a table and what across it, the outermost first: {down: [row], across: [setting, metric]}.
-
-    An axis on neither side is told by the other two: one metric for each row, say. Settings and metrics of which there
-    is one only have no place in the headers.
-    """
-
-    down: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["setting", "row"]
-    across: Annotated[list[Axis], DISTINCT, Field(min_length=1)] = ["metric"]
-    blocks: list[list[str]] = Field(
-        default_factory=list, description="settings of each part, if parts with headers of their own stand in a column"
-    )
-    brackets: dict[str, str] = Field(
-        default_factory=dict, description="metric -> the metric that stands in brackets behind it, in the same cell"
-    )
-
-    @model_validator(mode="after")
-    def _one_side(self) -> "Layout":
-        if both := set(self.down) & set(self.across):
-            raise ValueError(f"{both.pop()!r} cannot run both down and across")
         return self
 
 
@@ -272,31 +247,15 @@ class Artifact(SelectedArtifact):
 
     @model_validator(mode="after")
     def _placed(self) -> "Artifact":
-        layout = self.layout
-        for name in (name for names in layout.blocks for name in names):
-            if name not in self.settings:
-                raise ValueError(f"layout.blocks: {name!r} is no setting{nearest(name, self.settings)}")
-        for metric in (*layout.brackets, *layout.brackets.values()):
-            if metric not in self.columns:
-                raise ValueError(f"layout.brackets: {metric!r} is no column{nearest(metric, self.columns)}")
-        if not self.rows and ["row"] in (layout.down, layout.across):
+        self.layout.check_names(self.settings, self.columns)
+        if not self.rows and ["row"] in (self.layout.down, self.layout.across):
             raise ValueError("layout: there are no rows to stand alone on a side")
-        if missing := [name for name in self.settings if layout.blocks and name not in sum(layout.blocks, [])]:
-            raise ValueError(f"layout.blocks: {missing[0]!r} is in none of them")
-        cells = set()
-        for setting in self.settings:
-            for row in self.rows_in(setting) if self.kind == "table" else ():
-                for metric in self.columns_for(row.algorithm, setting):
-                    if metric in layout.brackets.values():
-                        continue
-                    place = {"setting": setting, "row": row.title or row.variant, "metric": metric}
-                    cell = tuple(place[axis] for axis in (*layout.down, *layout.across))
-                    if cell in cells and (lost := set(place) - {*layout.down, *layout.across}):
-                        where = f"{setting}, {row.algorithm}, {metric}"
-                        raise ValueError(
-                            f"layout: two numbers in the cell of {where}; {min(lost)!r} must run down or across"
-                        )
-                    cells.add(cell)
+        self.layout.check_cells(
+            {"setting": setting, "row": str(row.title or row.variant), "metric": metric}
+            for setting in self.settings
+            for row in (self.rows_in(setting) if self.kind == "table" else ())
+            for metric in self.columns_for(row.algorithm, setting)
+        )
         return self
 
 

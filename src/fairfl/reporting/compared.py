@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fairfl.experiments.paper import Artifact, Layout, Paper
+from fairfl.experiments.layout import Layout
+from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.reporting.cells import DIVERGED, Record
 from fairfl.reporting.grid import Grid, Place, grids_of

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fairfl.experiments.paper import Axis, Metric, SelectedArtifact
+from fairfl.experiments.layout import Axis
+from fairfl.experiments.paper import Metric, SelectedArtifact
 from fairfl.reporting.inputs import Row
 from fairfl.runtime.errors import FairflError
 

@@ -89,7 +89,7 @@ def test_a_side_may_be_told_by_the_other_two() -> None:
         ({"columns_of": {"qffl": ["hp_p"]}}, "columns_of.qffl: 'hp_p' is no column; did you mean 'hp_q'"),
         (
             {"layout": {"down": ["setting"], "across": ["row"]}},
-            "layout: two numbers in the cell of a, fedavg, .*; 'metric' must run down or across",
+            "layout: two numbers in the cell of a, .*; 'metric' must run down or across",
         ),
         ({"layout": {"down": ["row"], "across": ["row"]}}, "'row' cannot run both down and across"),
         ({"layout": {"blocks": [["a"], ["c"]]}}, "layout.blocks: 'c' is no setting; known: a, b"),
@@ -102,7 +102,7 @@ def test_a_side_may_be_told_by_the_other_two() -> None:
         ),
         (
             {"layout": {"down": ["metric"], "across": ["setting"]}},
-            "layout: two numbers in the cell of b, qffl, .*; 'row' must run down or across",
+            "layout: two numbers in the cell of b, .*; 'row' must run down or across",
         ),
         ({"columns_in": {"c": ["hp_q"]}}, "columns_in: no setting of the artifact is 'c'; known: a, b"),
         ({"columns_in": {"a": ["hp_p"]}}, "columns_in.a: 'hp_p' is no column; did you mean 'hp_q'"),

@@ -403,8 +403,8 @@ RECALLED = {
             "rows": [ROWS[0], {**ROWS[1], "provenance": "assumed", "note": "the default"}],
         },
         "table2": {
-            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "layout": {"down": ["metric", "row"], "across": ["setting"]},
-            "columns": ["loss"],
+            **ARTIFACTS["table1"], "claims": [], "rules": [], "rows": [ROWS[0]], "columns": ["loss"],
+            "layout": {"down": ["row"], "across": ["setting"]},
         },
         "table6": {"kind": "static_table", "title": "Table 6", "caption": "Grids", "content": "used"},
     },

@@ -56,8 +56,8 @@ class Names:
             if row is None:
                 parts = [markup.text(part) for part in self._plain(head).split(BAR)]
             elif split:
-                whole = row.printed is not None
-                parts = [markup.text(row.printed or row.title), "" if whole else markup.row(replace(row, title="")).strip()]
+                values = "" if row.printed is not None else markup.row(replace(row, title="")).strip()
+                parts = [markup.text(row.printed or row.title), values]
             else:
                 parts = [markup.row(row)]
             last = max(n for n, part in enumerate(parts) if part)
