@@ -69,17 +69,17 @@ def _checked_seeds(value: list[int]) -> list[int]:
 Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_checked_seeds)]
 
 
-def _known_hyperparameters(value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorithms") -> dict[str, dict[str, Any]]:
     """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
-    for algorithm, given in value.items():
+    for plugin, given in value.items():
         try:
-            fields = declaration("algorithms", algorithm).Config.model_fields
+            fields = declaration(kind, plugin).Config.model_fields
         except SpecError as error:
             raise ValueError(str(error)) from None
         names = [field.alias or name for name, field in fields.items()]
         for key in given:
             if key not in names:
-                raise ValueError(f"{algorithm}: unknown hyper-parameter {key!r}{nearest(key, names)}")
+                raise ValueError(f"{plugin}: unknown hyper-parameter {key!r}{nearest(key, names)}")
     return value
 
 
@@ -171,6 +171,10 @@ class Setting(Strict):
         default_factory=dict,
         description="values of its own: algorithm -> hyper-parameter -> value, under those of a row",
     )
+    modifiers: dict[str, dict[str, Value | None]] = Field(
+        default_factory=dict,
+        description="values of its own: modifier -> parameter -> value, under those of a row",
+    )
     lr_decay: Decay | None = Field(None, description="null: a constant learning rate")
     optimizer: Optimizer = Field("sgd", description="of the local steps; starts anew in each round")
     weight_decay: float = Field(0.0, ge=0, description="decoupled: y shrinks by learning_rate x weight_decay per step")
@@ -211,6 +215,11 @@ class Setting(Strict):
     @classmethod
     def _known(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         return _known_hyperparameters(value)
+
+    @field_validator("modifiers")
+    @classmethod
+    def _known_modifiers(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return _known_hyperparameters(value, "modifiers")
 
     @field_validator("learning_rates")
     @classmethod
@@ -272,7 +281,7 @@ class Setting(Strict):
     def training_of(self, algorithm: str) -> dict[str, Any]:
         """What a training of one algorithm depends on, with its learning rate here; but not its hyper-parameters."""
         training = self.training()
-        del training["hyperparameters"]
+        del training["hyperparameters"], training["modifiers"]
         rates = training.pop("learning_rates")
         return {**training, "learning_rate": rates.get(algorithm, training["learning_rate"])}
 

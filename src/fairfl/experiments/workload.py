@@ -213,8 +213,8 @@ class Workload:
         return dict(self._checked[key])
 
     def modifiers(self, run: Run) -> dict[str, dict[str, Any]]:
-        """The modifiers of the variant, each with all its parameters: row values over the paper's defaults over the
-        file's.
+        """The modifiers of the variant, each with all its parameters: row values over the setting's over the paper's
+        defaults over the file's.
 
         Raises SpecError for one that does not exist, or that the algorithm or the loss of the setting does not allow.
         """
@@ -222,7 +222,7 @@ class Workload:
         file, where = f"papers/{paper}.yaml", f"{run.setting}: {run.variant}"
         found = {}
         for name, given in split_modifiers(dict(run.variant.values))[1].items():
-            values = {**self.papers[paper].modifiers.get(name, {}), **given}
+            values = {**self.papers[paper].modifiers.get(name, {}), **setting.modifiers.get(name, {}), **given}
             found[name] = parameters("modifiers", name, values, file, f"{where}: {name}")
             losses = declaration("modifiers", name).losses
             if name in self.declared(run.algorithm).incompatible_modifiers:

@@ -17,6 +17,15 @@ from fairfl.experiments.base import Strict
 Outputs = Callable[[Tensor], Tensor]  # inputs [n, ...] -> logits [n, C]
 
 
+@dataclass(frozen=True)
+class Samples:
+    """What the samples are like. Images in [0, 1] have become (x - mean) / std."""
+
+    shape: tuple[int, ...]  # of one
+    mean: Tensor  # [1 or C, 1, 1], as std
+    std: Tensor
+
+
 class Objective(Protocol):
     """What clients minimise in place of the loss."""
 
@@ -74,8 +83,8 @@ class Modifier(Generic[Parameters]):
         """
         return self
 
-    def objective(self, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> Objective | None:
-        """What local steps minimise in place of the setting's loss; `shape` is that of one sample."""
+    def objective(self, loss: str, samples: Samples, rounds: int) -> Objective | None:
+        """What local steps minimise in place of the setting's loss."""
         return None
 
     def privacy(self) -> Privacy | None:

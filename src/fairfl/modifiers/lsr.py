@@ -15,8 +15,13 @@ FedEBA+ (table 13) defines the first two terms only. `official_code` has the thr
 takes ps for logits, a second softmax that bounds it; Lreg is the mean over classes too, 1/C of the above; Lent is the
 entropy of softmax(q_1), of the first view alone. It uses all terms: `terms: ce+reg+ent`.
 
-Table 13 says nothing of the augmentation. It is drawn for each image: mirrored with probability 1/2, shifted by a crop
-of the padded image, brightness and contrast changed.
+Table 13 says nothing of the augmentation. Those of FedLSR's code, drawn for each image, on pixels in [0, 1]:
+
+    rotation    (Fashion-)MNIST: by an angle of -30 to 30 degrees; black comes in from beyond the edge
+    colour      CIFAR: mirrored with probability 1/2; with probability 0.8 brightness, contrast and saturation scaled by
+                0.2 to 1.8 and the hue moved by -0.2 to 0.2, in random order; grey with probability 0.2
+
+The draws come from the client's generator of the round.
 """
 
 from dataclasses import dataclass
@@ -26,12 +31,29 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 from torch import Generator, Tensor
+from torchvision.transforms.v2.functional import (
+    adjust_brightness,
+    adjust_contrast,
+    adjust_hue,
+    adjust_saturation,
+    horizontal_flip,
+    rgb_to_grayscale,
+    rotate,
+)
 
 from fairfl.experiments.base import Strict
 from fairfl.models.layers import image_shape
-from fairfl.modifiers.interface import Modifier, Outputs
+from fairfl.modifiers.interface import Modifier, Outputs, Samples
 
 LEAST = 1e-6
+MOST_DEGREES = 30.0
+# Changes of colour by an amount in [-1, 1): torchvision's ColorJitter(0.8, 0.8, 0.8, 0.2).
+JITTER = (
+    lambda image, amount: adjust_brightness(image, 1 + 0.8 * amount),
+    lambda image, amount: adjust_contrast(image, 1 + 0.8 * amount),
+    lambda image, amount: adjust_saturation(image, 1 + 0.8 * amount),
+    lambda image, amount: adjust_hue(image, 0.2 * amount),
+)
 
 
 class Config(Strict):
@@ -42,19 +64,8 @@ class Config(Strict):
     warmup: float = Field(0.2, ge=0, le=1, description="share of the rounds in which the weight of Lreg rises from 0")
     terms: Literal["ce+reg", "ce+reg+ent"] = Field("ce+reg", description="as FedEBA+ defines it, or as FedLSR")
     official_code: bool = Field(False, description="with the deviations of FedLSR's code")
-    flip: bool = Field(True, description="mirror every second image, at random")
-    shift: float = Field(
-        0.125,
-        ge=0,
-        lt=1,
-        description="share of the side by which an image moves at most, rounded down to whole pixels: 4 of 32, 1 of 8; "
-        "0 comes in from beyond the edge, the mean of normalised images",
-    )
-    jitter: float = Field(
-        0.1,
-        ge=0,
-        le=1,
-        description="a: brightness moves by up to a, in the unit of the inputs; contrast is scaled by 1 - a to 1 + a",
+    augmentation: Literal["rotation", "colour", "none"] = Field(
+        "rotation", description="of the second view: as FedLSR for (Fashion-)MNIST, for CIFAR, or none"
     )
 
 
@@ -63,6 +74,7 @@ class SelfRegularised:
     """See `fairfl.modifiers.interface.Objective`."""
 
     config: Config
+    samples: Samples
     rounds: int  # T
 
     def gamma(self, round: int) -> float:
@@ -72,10 +84,18 @@ class SelfRegularised:
 
     def losses(self, outputs: Outputs, inputs: Tensor, labels: Tensor, round: int, generator: Generator) -> Tensor:
         c = torch.rand((), generator=generator, dtype=torch.float64).to(inputs.device)  # Beta(1, 1) is uniform
-        z1, z2 = outputs(inputs), outputs(augmented(inputs, self.config, generator))
+        z1, z2 = outputs(inputs), outputs(self.second_view(inputs, generator))
         Lcls, Lreg, Lent = terms(z1, z2, labels, c, self.config)
         total = Lcls + self.gamma(round) * Lreg
         return total + self.config.lam_e * Lent if self.config.terms == "ce+reg+ent" else total
+
+    def second_view(self, inputs: Tensor, generator: Generator) -> Tensor:
+        """Images [n, C, H, W] augmented; the transforms see pixels in [0, 1]."""
+        if self.config.augmentation == "none":
+            return inputs
+        mean, std = self.samples.mean.to(inputs), self.samples.std.to(inputs)
+        augmented = rotated if self.config.augmentation == "rotation" else coloured
+        return (augmented((inputs * std + mean).clamp(0, 1), generator) - mean) / std
 
 
 def terms(z1: Tensor, z2: Tensor, labels: Tensor, c: Tensor, config: Config) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,43 +123,36 @@ def entropy(p: Tensor) -> Tensor:
     return -(p * p.log()).sum(1)
 
 
-def augmented(images: Tensor, config: Config, generator: Generator) -> Tensor:
-    """The second view of images [n, C, H, W], each changed by its own draws. Draws are made on the CPU."""
-    n, device = len(images), images.device
-
-    def uniform() -> Tensor:
-        """[n, 1, 1, 1] in [0, 1)."""
-        return torch.rand(n, 1, 1, 1, generator=generator).to(device)
-
-    if config.flip:
-        images = torch.where(uniform() < 0.5, images.flip(3), images)
-    for axis in (2, 3):
-        most = int(config.shift * images.shape[axis])
-        if most:
-            moves = torch.randint(-most, most + 1, (n,), generator=generator).to(device)
-            images = moved(images, moves, axis)
-    if config.jitter:
-        a = config.jitter
-        mean = images.mean((1, 2, 3), keepdim=True)
-        contrast, brightness = 1 + a * (2 * uniform() - 1), a * (2 * uniform() - 1)
-        images = ((images - mean) * contrast + mean + brightness).to(images.dtype)
-    return images
+def rotated(images: Tensor, generator: Generator) -> Tensor:
+    """Images [n, C, H, W] in [0, 1], each by its own angle."""
+    turns = 2 * torch.rand(len(images), generator=generator, dtype=torch.float64) - 1
+    return torch.stack([rotate(x, MOST_DEGREES * turn) for x, turn in zip(images, turns.tolist(), strict=True)])
 
 
-def moved(images: Tensor, moves: Tensor, axis: int) -> Tensor:
-    """Images [n, C, H, W] moved along an axis by so many pixels, [n] int64; what comes in from beyond the edge is 0."""
-    shape = [1, 1, 1, 1]
-    shape[axis] = images.shape[axis]
-    source = torch.arange(images.shape[axis], device=images.device).view(shape) - moves.view(-1, 1, 1, 1)
-    inside = (source >= 0) & (source < images.shape[axis])
-    source = source.clamp(0, images.shape[axis] - 1).expand(images.shape)
-    return torch.where(inside, images.gather(axis, source), 0)
+def coloured(images: Tensor, generator: Generator) -> Tensor:
+    """Images [n, 3, H, W] in [0, 1], each changed by its own draws."""
+    draws = torch.rand(len(images), 11, generator=generator, dtype=torch.float64)
+    return torch.stack([_coloured(x, draw) for x, draw in zip(images, draws, strict=True)])
+
+
+def _coloured(image: Tensor, draw: Tensor) -> Tensor:
+    """One image [3, H, W]; draws [11] in [0, 1): mirrored, jittered, grey, amounts of four changes, their order."""
+    mirrored, jittered, grey = (draw[:3] < torch.tensor([0.5, 0.8, 0.2])).tolist()
+    amounts = (2 * draw[3:7] - 1).tolist()
+    image = horizontal_flip(image) if mirrored else image
+    for change in draw[7:].argsort().tolist() if jittered else ():
+        image = JITTER[change](image, amounts[change])
+    return rgb_to_grayscale(image, num_output_channels=3) if grey else image
 
 
 class LSR(Modifier[Config]):
     losses = ("cross_entropy",)
 
-    def objective(self, loss: str, classes: int, shape: tuple[int, ...], rounds: int) -> "SelfRegularised":
-        """Raises ValueError if a sample is no image [channels, height, width]."""
-        image_shape(shape, "modifier lsr")
-        return SelfRegularised(self.config, rounds)
+    def objective(self, loss: str, samples: Samples, rounds: int) -> "SelfRegularised":
+        """Raises ValueError if a sample is no image [channels, height, width], or has no colours to be changed."""
+        channels = image_shape(samples.shape, "modifier lsr")[0]
+        if self.config.augmentation == "colour" and channels != 3:
+            raise ValueError(
+                f"lsr.augmentation: 'colour' needs images of 3 channels, these have {channels}; use 'rotation'"
+            )
+        return SelfRegularised(self.config, samples, rounds)

@@ -65,6 +65,8 @@ class Clients:
     shape: tuple[int, ...]  # of one sample
     source: str = ""  # where the data came from, a sentence
     clusters: list[int] | None = None  # true cluster of each client, [K], from 0; None: not known
+    # Mean and deviation by which images in [0, 1] were scaled, [1 or C, 1, 1] each, on the CPU.
+    scale: tuple[Tensor, Tensor] = (torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
 
     @property
     def count(self) -> int:
@@ -141,7 +143,8 @@ def load_clients(
             x = _turned(x, torch.from_numpy(turn[order]))
         counts = torch.from_numpy(np.bincount(client[order], minlength=assigned.clients))
         parts[name] = Part(x.to(device), y.to(device), counts)
-    return Clients(parts, classes, tuple(inputs.shape[1:]), metadata.get("source", ""), assigned.clusters)
+    source = metadata.get("source", "")
+    return Clients(parts, classes, tuple(inputs.shape[1:]), source, assigned.clusters, (mean, std))
 
 
 def _turned(images: Tensor, turns: Tensor) -> Tensor:

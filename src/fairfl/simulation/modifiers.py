@@ -5,14 +5,14 @@ from torch import Tensor
 
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
-from fairfl.modifiers.interface import Modifier, Objective, Privacy, Schedule
+from fairfl.modifiers.interface import Modifier, Objective, Privacy, Samples, Schedule
 from fairfl.simulation.training_spec import TrainingSpec
 
 
 class Modifiers:
     """See fairfl.modifiers.interface for what each of them may do. `measurements` are those of the algorithm."""
 
-    def __init__(self, spec: TrainingSpec, measurements: tuple[str, ...], classes: int, shape: tuple[int, ...]) -> None:
+    def __init__(self, spec: TrainingSpec, measurements: tuple[str, ...], samples: Samples) -> None:
         self.used: dict[str, Modifier] = {}
         for name in modifiers.ORDER:
             if name in spec.modifiers:
@@ -23,7 +23,7 @@ class Modifiers:
         self.privacy: Privacy | None = None
         self.changes_local_steps = ""  # the modifier that does, in words
         for name, modifier in self.used.items():
-            objective = modifier.objective(spec.loss, classes, shape, spec.rounds)
+            objective = modifier.objective(spec.loss, samples, spec.rounds)
             privacy = modifier.privacy()
             if objective is not None or privacy is not None:
                 self.changes_local_steps = f"modifier {name}"

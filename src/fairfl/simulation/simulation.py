@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports
-from fairfl.modifiers.interface import Schedule
+from fairfl.modifiers.interface import Samples, Schedule
 from fairfl.runtime.progress import Progress
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import drop_diverged, server_step
@@ -82,7 +82,7 @@ class Simulation:
         self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
         self.needs = self.algorithm.required_measurements()
         self.best = best.to(device) if best is not None else None
-        self.modifiers = Modifiers(spec, self.needs, clients.classes, clients.shape)
+        self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
         model = Model(**self.algorithm.architecture(spec.model.model_dump(), clients.count))
         sequential = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
         self.backend, self.x = make_backend(

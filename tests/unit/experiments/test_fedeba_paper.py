@@ -29,7 +29,7 @@ def printed(root, key):
 @pytest.mark.parametrize("scale", SCALES)
 def test_nothing_is_left_out_at_any_scale(root, scale):
     workload, full = load(root, scale), load(root)
-    assert (len(workload.settings), len(workload.artifacts)) == (17, 44)
+    assert (len(workload.settings), len(workload.artifacts)) == (17, 45)
     assert set(workload.artifacts) == set(full.artifacts)
     assert workload.variants == full.variants
 
@@ -124,6 +124,7 @@ def test_noisy_labels_are_all_that_is_different_in_table_13(root, scale, base):
     settings = load(root, scale).settings
     clean, noisy = (settings[name].training() for name in (base, f"{base}_noisy"))
     assert noisy.pop("label_noise") == {"ratio": 0.5} and clean.pop("label_noise") is None
+    assert set(noisy.pop("modifiers")) == {"lsr"} and clean.pop("modifiers") == {}
     assert clean.pop("surrogate")["clusters"] == 1 and noisy.pop("surrogate") is None
     assert noisy == clean
 

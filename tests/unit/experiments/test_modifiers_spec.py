@@ -74,6 +74,26 @@ def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(
     assert "fairfl.modifiers.server_momentum" in spec["code"] and "fairfl.modifiers.lsr" not in spec["code"]
 
 
+def test_values_of_the_row_come_before_those_of_the_setting_and_the_papers(tmp_path):
+    row = {"algorithm": "fedavg", "modifiers": {"lsr": {"gamma": 0.1}}}
+    paper = {"modifiers": {"lsr": {"gamma": 0.3, "augmentation": "none", "Td": 0.5}}}
+    spec = train_spec(load(tmp_path, row, {"modifiers": {"lsr": {"gamma": 0.2, "augmentation": "colour"}}}, **paper))
+    given = spec["modifiers"]["lsr"]
+    assert (given["gamma"], given["augmentation"], given["Td"], given["warmup"]) == (0.1, "colour", 0.5, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"lrs": {"gamma": 0.2}}, "settings.s.modifiers: .*'lrs'.*did you mean 'lsr'"),
+        ({"lsr": {"augmentatoin": "none"}}, "modifiers: .*lsr: unknown hyper-parameter 'augmentatoin'.*'augmentation'"),
+    ],
+)
+def test_what_a_setting_gives_no_modifier_is_refused(tmp_path, given, says):
+    with pytest.raises(SpecError, match=says):
+        load(tmp_path, {"algorithm": "fedavg"}, {"modifiers": given})
+
+
 def test_a_run_without_modifiers_depends_on_none(tmp_path):
     spec = train_spec(load(tmp_path, {"algorithm": "fedavg"}))
     assert spec["modifiers"] == {}

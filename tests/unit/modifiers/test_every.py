@@ -11,6 +11,7 @@ from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.plugins import names
+from fairfl.modifiers.interface import Samples
 from fairfl.runtime.validation import SpecError
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.toy import close
@@ -18,7 +19,7 @@ from tests.unit.modifiers.updates import D, federation, reports, tensor
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 REQUIRED = {"dp": {"sigma": 1.0}}
-STILL = {"gamma": 0.0, "sharpening": 1.0, "flip": False, "shift": 0.0, "jitter": 0.0}
+STILL = {"gamma": 0.0, "sharpening": 1.0, "augmentation": "none"}
 # Values that change nothing, and others; with all clients, so that FedVARP has nothing to correct, or with some.
 NEUTRAL = [
     ("dp", {"sigma": 0.0, "clip": None}, ["fedavg"]),
@@ -66,6 +67,9 @@ def test_reading_declarations_does_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+SAMPLES = Samples((1, 4, 4), torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
+
+
 @pytest.mark.parametrize("name", modifiers.ORDER)
 def test_missing_hooks_change_nothing(name):
     modifier = modifiers.create(name, REQUIRED.get(name, {}))
@@ -76,7 +80,7 @@ def test_missing_hooks_change_nothing(name):
     unchanged = {
         "resolve": (modifier.resolve((), None), modifier),
         "init_state": (modifier.init_state(federation()), {}),
-        "objective": (modifier.objective("cross_entropy", 3, (1, 4, 4), 10), None),
+        "objective": (modifier.objective("cross_entropy", SAMPLES, 10), None),
         "privacy": (modifier.privacy(), None),
     }
     if "init_state" not in own:

@@ -7,13 +7,18 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torchvision.transforms import v2
+from torchvision.transforms.v2 import functional as F_v2
+from torchvision.transforms.v2.functional import rotate
 
 from fairfl.modifiers import lsr
+from fairfl.modifiers.interface import Samples
 from tests.unit.algorithms.toy import close
 from tests.unit.modifiers.updates import tensor
 
-SHAPE = (2, 8, 8)
-STILL = {"flip": False, "shift": 0.0, "jitter": 0.0}
+SHAPE = (3, 8, 8)
+STILL = {"augmentation": "none"}
+MEAN, STD = (torch.tensor(values).view(3, 1, 1) for values in ([0.5, 0.4, 0.3], [0.25, 0.2, 0.5]))
 LOGITS = st.lists(st.floats(-30, 30), min_size=3, max_size=3)
 
 
@@ -31,7 +36,7 @@ def flat(scale=1.0):
 
 
 def objective(rounds=10, **given):
-    return lsr.LSR(lsr.Config(**given)).objective("cross_entropy", 3, SHAPE, rounds)
+    return lsr.LSR(lsr.Config(**given)).objective("cross_entropy", Samples(SHAPE, MEAN, STD), rounds)
 
 
 def terms(z1=(2.0, 1.0, 0.0), z2=(1.0, 1.5, 0.0), c=0.5, **given):
@@ -135,63 +140,80 @@ def test_draws_follow_the_generator():
 @pytest.mark.parametrize("shape", [(5,), (8, 8)])
 def test_text_and_features_are_refused(shape):
     with pytest.raises(ValueError, match="modifier lsr needs images"):
-        lsr.LSR(lsr.Config()).objective("cross_entropy", 3, shape, 10)
+        lsr.LSR(lsr.Config()).objective("cross_entropy", Samples(shape, MEAN, STD), 10)
+
+
+def test_colours_of_one_channel_are_refused():
+    with pytest.raises(
+        ValueError, match="lsr.augmentation: 'colour' needs images of 3 channels, these have 1; use 'rota"
+    ):
+        lsr.LSR(lsr.Config(augmentation="colour")).objective("cross_entropy", Samples((1, 8, 8), MEAN, STD), 10)
 
 
 # -- the second view ------------------------------------------------------------------------------
-def augmented(x, **given):
-    return lsr.augmented(x, lsr.Config(**{**STILL, **given}), generator())
+def pixels(n=400):
+    return torch.rand(n, *SHAPE, generator=generator(1), dtype=torch.float64)
+
+
+def second_view(raw, augmentation, seed=0):
+    """Pixels in [0, 1] of the second view of pixels in [0, 1], which the objective sees scaled."""
+    x = (raw - MEAN) / STD
+    return objective(augmentation=augmentation).second_view(x, generator(seed)) * STD + MEAN
 
 
 def test_no_augmentation():
-    assert torch.equal(augmented(images()), images())
-
-
-def test_the_default_changes_images_mildly():
     x = images()
-    y = lsr.augmented(x, lsr.Config(), generator())
-    assert y.shape == x.shape and y.dtype == x.dtype
-    assert all(not torch.equal(a, b) for a, b in zip(x, y, strict=True))
-    assert lsr.augmented(x.float(), lsr.Config(), generator()).dtype is torch.float32
+    assert objective(**STILL).second_view(x, generator()) is x
 
 
-def test_flips_mirror_about_half_of_the_images():
-    x = images()
-    y = augmented(x, flip=True)
-    mirrored = [torch.equal(b, a.flip(2)) for a, b in zip(x, y, strict=True)]
-    assert 10 <= sum(mirrored) <= 30
-    assert all(turned or torch.equal(a, b) for turned, a, b in zip(mirrored, x, y, strict=True))
+@pytest.mark.parametrize("augmentation", ["rotation", "colour"])
+def test_pixels_stay_pixels_and_draws_are_each_images_own(augmentation):
+    raw = pixels(1).expand(200, *SHAPE)
+    views = second_view(raw, augmentation)
+    assert views.shape == raw.shape and views.dtype == raw.dtype
+    assert views.min() > -1e-6 and views.max() < 1 + 1e-6
+    different = {tuple(view.flatten().tolist()) for view in views.round(decimals=6)}
+    assert len(different) > (150 if augmentation == "colour" else 30), "rotations take the nearest of few pixels"
+    assert objective(augmentation=augmentation).second_view(raw.float(), generator()).dtype is torch.float32
+    assert torch.equal(second_view(raw, augmentation), views)
+    assert not torch.equal(second_view(raw, augmentation, 1), views)
 
 
-@pytest.mark.parametrize(("shape", "most"), [((1, 8, 8), 1), ((1, 28, 28), 3), ((3, 32, 32), 4), ((1, 7, 7), 0)])
-def test_shifts_are_crops_of_the_padded_image(shape, most):
-    x = images(60, shape)
-    y = augmented(x, shift=0.125)
-    padded, found = F.pad(x, [most] * 4), set()
-    for number, image in enumerate(y):
-        moves = {
-            (i, j)
-            for i in range(2 * most + 1)
-            for j in range(2 * most + 1)
-            if torch.equal(image, padded[number, :, i : i + shape[1], j : j + shape[2]])
-        }
-        assert len(moves) == 1
-        found |= moves
-    assert {i for i, _ in found} == {j for _, j in found} == set(range(2 * most + 1))
+def test_rotations_are_by_30_degrees_at_most_and_black_comes_in(monkeypatch):
+    angles = []
+    monkeypatch.setattr(lsr, "rotate", lambda x, angle: angles.append(angle) or rotate(x, angle))
+    views = second_view(torch.ones(400, *SHAPE, dtype=torch.float64), "rotation")
+    assert -30 <= min(angles) < -29 and 29 < max(angles) <= 30 and abs(sum(angles) / 400) < 3
+    turned = views[max(range(400), key=angles.__getitem__)]
+    assert turned[:, 0, 0].abs().max() < 1e-6, "the corner of a white image, whatever the scaling"
+    close(turned[:, 4, 4], [1.0, 1.0, 1.0], 1e-6)
 
 
-def test_moves_of_each_image_and_axis():
-    x = torch.arange(1.0, 7.0).view(1, 1, 2, 3).repeat(2, 1, 1, 1)
-    right_left = lsr.moved(x, torch.tensor([1, -2]), 3)
-    assert right_left[:, 0].tolist() == [[[0, 1, 2], [0, 4, 5]], [[3, 0, 0], [6, 0, 0]]]
-    assert lsr.moved(x, torch.tensor([1, 0]), 2)[:, 0].tolist() == [[[0, 0, 0], [1, 2, 3]], x[1, 0].tolist()]
+def test_shares_of_the_images_that_are_mirrored_jittered_and_grey(monkeypatch):
+    raw = pixels()
+    monkeypatch.setattr(lsr, "JITTER", (lambda x, amount: x,) * 4)
+    views = second_view(raw, "colour")
+    grey = (views - views.mean(1, keepdim=True)).abs().amax((1, 2, 3)) < 1e-6
+    assert 50 < grey.sum() < 110
+    mirrored = (views - raw.flip(3)).abs().amax((1, 2, 3)) < 1e-6
+    same = (views - raw).abs().amax((1, 2, 3)) < 1e-6
+    assert torch.equal(mirrored | same, ~grey) and 120 < mirrored.sum() < 200
+    calls = []
+    monkeypatch.setattr(lsr, "JITTER", tuple(lambda x, amount, n=n: calls.append((n, amount)) or x for n in range(4)))
+    second_view(raw, "colour")
+    jittered = len(calls) // 4
+    assert 290 < jittered < 350
+    orders = {tuple(n for n, _ in calls[4 * i : 4 * i + 4]) for i in range(jittered)}
+    assert len(orders) == 24, "in random order"
+    amounts = [amount for _, amount in calls]
+    assert -1 <= min(amounts) < -0.99 and 0.99 < max(amounts) <= 1
 
 
-def test_jitter_changes_contrast_and_brightness_within_bounds():
-    x = images(200)
-    y = augmented(x, jitter=0.3)
-    means, others = x.mean((1, 2, 3)), y.mean((1, 2, 3))
-    contrast = (y - others.view(-1, 1, 1, 1)) / (x - means.view(-1, 1, 1, 1))
-    close(contrast.amax((1, 2, 3)), contrast.amin((1, 2, 3)), 1e-6)  # one factor for each image
-    for value, middle in ((contrast[:, 0, 0, 0], 1.0), (others - means, 0.0)):
-        assert (value - middle).abs().max() <= 0.3 and (value - middle).min() < -0.25 and (value - middle).max() > 0.25
+def test_jitter_is_torchvisions_of_fedlsr():
+    """ColorJitter(0.8, 0.8, 0.8, 0.2) draws between the changes that amounts of -1 and 1 stand for."""
+    theirs, image = v2.ColorJitter(0.8, 0.8, 0.8, 0.2), pixels(1)[0]
+    ranges = (theirs.brightness, theirs.contrast, theirs.saturation, theirs.hue)
+    changes = (F_v2.adjust_brightness, F_v2.adjust_contrast, F_v2.adjust_saturation, F_v2.adjust_hue)
+    for mine, change, (low, high) in zip(lsr.JITTER, changes, ranges, strict=True):
+        close(mine(image, -1.0), change(image, low), 1e-9)
+        close(mine(image, 1.0), change(image, high), 1e-9)

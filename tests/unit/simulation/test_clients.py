@@ -86,6 +86,7 @@ def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     inputs = clients.parts["train"].inputs
     assert inputs.dtype == torch.float32 and clients.shape == (1, 2, 3)
     np.testing.assert_allclose(inputs.numpy(), (images[[4, 2]] / 255 - 0.25) / 0.5, rtol=1e-6, atol=1e-6)
+    assert [value.item() for value in clients.scale] == [0.25, 0.5], "for what wants pixels in [0, 1] again"
 
 
 def test_features_are_not_scaled_and_the_dtype_can_be_chosen(features):
