@@ -15,7 +15,7 @@ from fairfl.experiments.plugins import names
 from fairfl.reporting import style
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import Inputs, NothingRun, labels
-from fairfl.reporting.notes import note
+from fairfl.reporting.notes import note, stand_ins
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check, nearest
 
@@ -39,7 +39,11 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
             figure, frame = module.draw(inputs, config)
         except NothingRun as error:
             figure, frame = _empty(str(error))
-        style.footer(figure, footer_text(inputs, getattr(config, "labels", {})))
+        titles = " ".join(axes.get_title("left") for axes in figure.axes)
+        replaced = stand_ins(facts.data for facts in spec.settings.values())
+        shown = all(pair in titles for pair in replaced.split(", "))
+        head = "" if shown else f"Stand-in: {replaced}"
+        style.footer(figure, footer_text(inputs, getattr(config, "labels", {})), head)
         # Lay out once, so that both files have the same layout (and half the time is spent).
         figure.draw_without_rendering()
         figure.set_layout_engine("none")

@@ -18,6 +18,7 @@ from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.cells import Cell, Cells, Curve, pooled
 from fairfl.reporting.changes import changed_keys
+from fairfl.reporting.notes import stand_in
 from fairfl.reporting.results import Results
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
@@ -247,6 +248,14 @@ class Inputs:
         """Add a sentence to the remarks, once."""
         if sentence not in self.remarks:
             self.remarks.append(sentence)
+
+    def panel_titles(self, titles: dict[str, str]) -> dict[str, str]:
+        """What stands above the panels of settings: `titles` by the options, and what stood in for the data."""
+        panels = {}
+        for setting, name in labels(self.settings, titles).items():
+            here = stand_in(self.spec.settings[setting].data)
+            panels[setting] = here if here.endswith(f" for {name}") else f"{name} ({here})" if here else name
+        return panels
 
     def axis(self, metric: str) -> str:
         """Title of the axis of one of the artifact's columns: name and unit. Raises FairflError if it is none."""

@@ -124,6 +124,15 @@ def algorithm_colors(algorithms: Iterable[str]) -> dict[str, str]:
     return _BASELINE | {name: _ALGORITHMS[n % len(_ALGORITHMS)] for n, name in enumerate(others)}
 
 
+def is_baseline(algorithm: str) -> bool:
+    return algorithm in _BASELINE
+
+
+def distinct(count: int) -> list[str]:
+    """Colours of rows that are to be told apart by colour alone; beyond ten they come again."""
+    return [_ALGORITHMS[n % len(_ALGORITHMS)] for n in range(count)]
+
+
 def graded(count: int) -> list[str]:
     """Colours of rows that are steps of one thing, from dark to bright."""
     return [to_hex(color) for color in matplotlib.colormaps["viridis"](np.linspace(0, 0.82, count))]
@@ -176,12 +185,15 @@ def log_axis(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def footer(figure: Figure, text: str) -> None:
-    """Small grey lines below the panels."""
+def footer(figure: Figure, text: str, head: str = "") -> None:
+    """Small grey lines below the panels, and a line above them for which the figure grows."""
+    room = 0.18 * bool(head)  # inches
+    figure.set_figheight(figure.get_figheight() + room)
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, width=int(width * 27), break_on_hyphens=False)
     share = (0.085 * len(lines) + 0.06) / height
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
-    engine.set(rect=(0, share, 1, 1 - share))
+    engine.set(rect=(0, share, 1, 1 - share - room / height))
+    figure.text(0.01, 1 - 0.04 / height, head, fontsize=7, fontweight="bold", va="top")
     figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=4.8, color=GREY, va="bottom", linespacing=1.15)

@@ -87,6 +87,15 @@ def test_units_follow_the_paper(spec):
         _ = Inputs(demo.parsed(spec)).ours
 
 
+def test_a_figure_without_titles_of_settings_names_the_stand_in_above_its_panels(spec, monkeypatch):
+    heads = []
+    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head))
+    figures.build(demo.parsed(spec))
+    spec["settings"]["toy"]["data"] = "emnist"
+    figures.build(demo.parsed(spec))
+    assert heads == ["Stand-in: blobs for EMNIST", ""]
+
+
 def test_state_of_matplotlib_is_left_alone(spec):
     before = dict(matplotlib.rcParams)
     figures.build(demo.parsed(spec))

@@ -21,6 +21,7 @@ from fairfl.reporting.plots.weight_paths import mean_loss
 from fairfl.reporting.results import drawn_values
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
+from tests.unit.reporting import drawing as in_memory
 
 SETTING = "toy"
 ROWS = [
@@ -463,6 +464,27 @@ def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies)
     assert set(losses["kind"]) == {"ours"} and losses["mean"].tolist() == [1.0] * 6
 
 
+def test_metric_curves_may_have_a_line_of_panels_for_each_setting_and_a_colour_for_each_row(accuracies):
+    more = QFFL | {"hyperparameters": {"q": 1.0}}
+    frame = pd.read_parquet(accuracies / "rounds.parquet")
+    others = frame[frame["algorithm"] == "qffl"].assign(hyperparameters="q=1.0")
+    pd.concat([frame, others, frame.assign(setting="other")]).to_parquet(accuracies / "rounds.parquet")
+    (accuracies / "other.csv").write_text(demo.TIDY)
+    options = {"down": "setting", "color_by": "row", "labels": {SETTING: "CIFAR-10", "other": "MNIST"}}
+    rows = ({"algorithm": "fedavg"}, QFFL, more)
+    columns = ["accuracy_mean", "loss_mean"]
+    spec = metric_spec("metric_curves", accuracies, (SETTING, "other"), rows, columns=columns, **options)
+    spec["settings"][SETTING]["data"] = "digits (stand-in for cifar10)"
+    spec["settings"]["other"]["data"] = "blobs (stand-in for noisy_mnist)"
+    drawing, *_ = in_memory.drawn(spec)
+    titles = [axes.get_title("left") for axes in drawing.axes]
+    assert titles == ["digits for CIFAR-10"] * 2 + ["MNIST (blobs for noisy mnist)"] * 2
+    assert [axes.get_ylabel() for axes in drawing.axes[:2]] == [axes.get_ylabel() for axes in drawing.axes[2:]]
+    (legend,) = drawing.legends
+    colors = [line.get_color() for line in legend.get_lines()[:3]]
+    assert len(set(colors)) == 3 and colors[0] == style.algorithm_colors([])["fedavg"]
+
+
 def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
     with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
         figures.build(demo.parsed(metric_spec("metric_curves", accuracies, log=["accuracy_men"])))
@@ -524,6 +546,14 @@ def test_projected_gradients_are_those_of_algorithm_2():
     plain, projected = (vectors.loc[(way, "average")].to_numpy() for way in ("plain", "projected"))
     assert plain == pytest.approx(np.mean(list(g.values()), axis=0))
     assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
+
+
+def test_the_optimum_is_marked_in_both_panels():
+    drawing, *_ = in_memory.drawn(gradients_spec())
+    for axes in drawing.axes:
+        (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
+        assert "$\\theta^*$" in [text.get_text() for text in axes.texts]
+        assert axes.get_xlim()[0] < star.get_xdata()[0] < axes.get_xlim()[1]
 
 
 def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.inputs import Inputs, Row
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy",)
@@ -33,7 +33,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     }
     if all(frame.empty for frame in points.values()):
         raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
-    names = labels(inputs.settings, config.labels)
+    names = inputs.panel_titles(config.labels)
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))
     panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]

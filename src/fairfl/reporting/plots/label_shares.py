@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, labels
+from fairfl.reporting.inputs import Inputs
 
 NEEDS = ("statistics",)
 COLUMNS = ("setting", "client", "class", "samples", "share")
@@ -25,7 +25,7 @@ class Config(Strict):
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
-    names = labels(inputs.settings, config.labels)
+    names = inputs.panel_titles(config.labels)
     figure = style.canvas(style.PAGE if len(names) > 1 else style.COLUMN, 2.4)
     panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
     frames = []

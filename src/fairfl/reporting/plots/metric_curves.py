@@ -1,11 +1,11 @@
 """Metrics over the clients along training, such as the mean of their accuracies: a line per row of the artifact.
 
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints: side by side in one
-setting; with several settings they are the lines of a grid whose columns are the settings. A line is the mean over
-seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the line instead of leaving
-the mean. Colour is the algorithm, or the value of a hyper-parameter, the dashes tell rows of one colour apart. Thin
-lines with circles are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers
-are at hand.
+setting; with several settings they are the lines of a grid whose columns are the settings, or the other way round. A
+line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the
+line instead of leaving the mean. Colour is the algorithm, or the value of a hyper-parameter, the dashes tell rows of
+one colour apart. Thin lines with circles are the paper's own curves, drawn if nothing but the seeds differs from its
+setting and its numbers are at hand.
 """
 
 from collections import Counter
@@ -21,7 +21,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
 from fairfl.reporting.units import factor
 from fairfl.runtime.errors import FairflError
@@ -47,8 +47,9 @@ class Config(Strict):
     )
     log: list[str] = Field(default_factory=list, description="columns with a logarithmic vertical axis")
     color_by: str | None = Field(
-        None, description="hyper-parameter whose values have their own colours; null: algorithms have"
+        None, description="hyper-parameter whose values have their own colours; row: rows have; null: algorithms have"
     )
+    down: Literal["metric", "setting"] = Field("metric", description="what the lines of the grid are")
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
 
 
@@ -71,15 +72,33 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 def _panels(inputs: Inputs, config: Config, many: bool) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """(setting, metric) -> panel with its titles; the figure is wide for `many` rows."""
-    metrics, names = inputs.spec.artifact.columns, labels(inputs.settings, config.labels)
-    down, across = (1, len(metrics)) if len(names) == 1 else (len(metrics), len(names))
+    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
+    turned = len(names) == 1 or config.down == "setting"
+    down, across = (len(names), len(metrics)) if turned else (len(metrics), len(names))
     figure = style.canvas(style.PAGE if many or across > 1 else style.COLUMN, 1.0 + 1.9 * down)
     grid = figure.subplots(down, across, squeeze=False)
-    panels = titled(grid, inputs, names, "round", config.y_labels)
+    if turned and len(names) > 1:
+        panels = _turned(grid, inputs, names, config.y_labels)
+    else:
+        panels = titled(grid, inputs, names, "round", config.y_labels)
     for (_, metric), axes in panels.items():
         if metric in config.log:
             style.log_axis(axes)
     return figure, panels
+
+
+def _turned(
+    grid: np.ndarray, inputs: Inputs, lines: dict[str, str], y_labels: Mapping[str, str]
+) -> dict[tuple[str, str], Axes]:
+    """(setting, metric) -> panel: a line of the grid for each setting, titled at every panel."""
+    panels = {}
+    for along, (setting, title) in zip(grid, lines.items(), strict=True):
+        for axes, metric in zip(along, inputs.spec.artifact.columns, strict=True):
+            axes.set(title=title, ylabel=y_labels.get(metric) or inputs.axis(metric))
+            panels[setting, metric] = axes
+    for axes in grid[-1]:
+        axes.set_xlabel("round")
+    return panels
 
 
 def titled(
@@ -147,13 +166,16 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
 
 
 def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
-    """Colour by algorithm or by the value of a hyper-parameter, dashes by place among the rows of a colour.
+    """Colour by algorithm, row or value of a hyper-parameter; dashes by place among an algorithm's, a value's rows.
 
     Raises FairflError if no row has the hyper-parameter.
     """
     kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
     colors: dict[Any, str] = style.algorithm_colors(inputs.spec.algorithms)
-    if color_by is not None:
+    if color_by == "row":
+        others = iter(style.distinct(len(rows)))
+        own = {row: colors[row.algorithm] if style.is_baseline(row.algorithm) else next(others) for row in rows}
+    elif color_by is not None:
         known = {key for row in inputs.rows for key, _ in row.variant.values}
         if color_by not in known:
             raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
@@ -163,7 +185,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     seen: Counter[Hashable] = Counter()
     look_of = {}
     for row, kind in kinds.items():
-        look_of[row] = {"color": colors[kind], "linestyle": style.dash(seen[kind])}
+        look_of[row] = {"color": own[row] if color_by == "row" else colors[kind], "linestyle": style.dash(seen[kind])}
         seen[kind] += 1
     return look_of
 

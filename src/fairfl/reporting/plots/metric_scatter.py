@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 
 NEEDS = ("tidy", "reported")
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
@@ -35,7 +35,7 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     x, y = (inputs.axis(metric) for metric in (config.x, config.y))
     looks = _looks(inputs, config)
-    names = labels(inputs.settings, config.labels)
+    names = inputs.panel_titles(config.labels)
     across = min(2, len(names))
     wide = across > 1 or len(looks) > 6
     figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * -(-len(names) // across))

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
+from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.reporting.plots.metric_curves import titled
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -133,7 +133,7 @@ def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
 
 def _panels(inputs: Inputs, config: Config) -> tuple[Figure, dict[tuple[tuple[str, ...], str], Axes]]:
     """(settings that it shows, metric) -> panel with its titles."""
-    metrics, names = inputs.spec.artifact.columns, labels(inputs.settings, config.labels)
+    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
     if config.places:
         down, across, columns = 1, len(metrics), {tuple(names): ""}
     else:

@@ -3,6 +3,7 @@
 Left: each client's update and the plain average. Right: the updates after their conflicts were projected out, and
 FedFV's average at the length of the plain one, by fairfl.algorithms.fedfv with alpha = 0 and tau = 0. Both averages are
 drawn at the length of a sum. The dashed direction gives every client the same say: the mean of the updates at length 1.
+The paper's optimum theta*, from which the plain average leads away, is drawn in that direction.
 
 The CSV holds the cosine of each average (algorithm plain, projected, equal_say) with each client's update, metric
 cosine_<client>: below 0 the step takes that client uphill.
@@ -57,20 +58,22 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     averages = {"plain": g.mean(0), "projected": G, "equal_say": unit(g).mean(0)}
     figure = style.canvas(style.COLUMN, 1.75)
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    ends = unit(averages["equal_say"]) * np.linalg.norm(g, axis=1).min() * 1.6
     drawn = {"plain": ("as they are", g), "projected": ("after projection", h)}
     for axes, (way, (title, vectors)) in zip(panels, drawn.items(), strict=True):
         axes.set_title(title)
-        ends = unit(averages["equal_say"]) * np.linalg.norm(g, axis=1).min() * 1.6
         axes.plot([0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9)
+        axes.plot(*ends, marker="*", markersize=7, color=style.RED, linestyle="none")
+        axes.annotate(r"$\theta^*$", ends, xytext=(4, 2), textcoords="offset points", color=style.RED)
         for k, vector in enumerate(vectors):
             style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
         style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)
         axes.set_aspect("equal")
         axes.set_axis_off()
-    _frame(panels[0], np.concatenate([g, h, [len(g) * averages["projected"]]]))
+    _frame(panels[0], np.concatenate([g, h, [len(g) * averages["projected"], ends]]))
     handles = [style.key(style.client_color(k, len(g)), f"client {name}") for k, name in enumerate(names)]
     handles.append(style.key(_AVERAGE, f"{len(g)} × average", linewidth=2.2))
-    handles.append(style.key(style.GREY, "equal say", linestyle=style.dash(1), linewidth=0.9))
+    handles.append(style.key(style.GREY, "equal say, to the optimum", linestyle=style.dash(1), linewidth=0.9))
     style.legend_above(figure, handles, 3)
     return figure, _numbers(dict(zip(names, g, strict=True)), dict(zip(names, h, strict=True)), averages)
 
