@@ -1,5 +1,5 @@
 # make            set up, then every table and figure at the scale of config.yaml (quick)
-# make test       set up, then all tests
+# make test       set up, then the tests
 # make help       the other targets
 
 PYTHON ?= python3
@@ -9,7 +9,7 @@ READY  := $(VENV)/ready
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all setup test test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
+.PHONY: all setup test test-long test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -25,8 +25,11 @@ $(READY): envs/requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r envs/requirements.lock
 	@touch $@
 
-test: $(READY)  ## all tests; three processes for two cores, since those that kill and submit jobs mostly wait
-	$(BIN)/python -m pytest -n 3 --dist loadgroup
+test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not long"
+
+test-long: $(READY)  ## those that kill, damage and repair whole workflows, or submit them to a cluster: minutes
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m long
 
 test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: a minute
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit

@@ -74,7 +74,7 @@ PAPER = [
     (f"{LINEAR}/learning_rate", 10**400, "learning_rate: a whole number of 1329 bits"),
     (f"{LINEAR}/learning_rate", "1e-3", "unless it has a point: 1.0e-3"),
     (f"{LINEAR}/seeds", [0, 0], "seeds: 0 is given twice"),
-    (f"{LINEAR}/seeds", [-1], "a seed is a whole number from 0"),
+    (f"{LINEAR}/seeds", [-1], "seeds.0: -1: expected 0 or more"),
     (f"{LINEAR}/seeds", {"a": 1}, "seeds: {'a': 1}"),
     (f"{LINEAR}/data", {"name": "../mnist"}, "data: '../mnist' is not one of the data sets; did you mean 'mnist'"),
     (f"{LINEAR}/data", {"split": "byclass", "name": None}, "data.name: None"),

@@ -30,6 +30,7 @@ from tests.workflow.small_project import Project
 from tests.workflow.soaking import Soak
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.workflow,
     pytest.mark.xdist_group("faults"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc"),

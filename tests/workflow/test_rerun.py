@@ -24,7 +24,12 @@ from tests.workflow import small_project
 from tests.workflow.small_project import TINY, Forks, Job, Project, jobs_in, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("rerun")]
-running = pytest.mark.xdist_group("running")  # a group apart: these take minutes, in a process that does not plan
+
+
+def running(test):
+    """Marks tests of minutes: a group apart, in a process that does not plan."""
+    return pytest.mark.long(pytest.mark.xdist_group("running")(test))
+
 
 SCALE = f"""{TINY}
   - match: ["fedeba_fashion_mnist_mlp"]

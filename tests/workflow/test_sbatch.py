@@ -11,7 +11,7 @@ from fairfl.experiments.paper import Limits
 from fairfl.experiments.workload import load_workload
 from tests.workflow.small_project import Project
 
-pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
+pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 pytest.importorskip("snakemake_executor_plugin_slurm", reason="the Slurm plugin is not installed")
 
 SETTING = "eagle_synthetic_gaussian"

@@ -17,6 +17,7 @@ from tests.workflow import slurm, watchful
 from tests.workflow.small_project import Project
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.workflow,
     pytest.mark.xdist_group("slurm"),
     pytest.mark.skipif(bool(slurm.missing()), reason=slurm.missing()),

@@ -108,6 +108,7 @@ def test_a_server_is_started_only_if_jobs_will_use_it(project):
         "        if sys.platform",
         f"        print({said!r})\n        if sys.platform",
     )
-    few = project.snakemake("--force", "results/tiny/eagle/table3.csv").stdout
-    assert "table3" in few and said not in few
+    for arguments in (["--dry-run", "--forceall"], ["--force", "results/tiny/eagle/table3.csv"]):
+        done = project.snakemake(*arguments)
+        assert "table3" in done.stdout and said not in done.stdout
     assert said in project.snakemake("--forceall", "--until", "partition").stdout

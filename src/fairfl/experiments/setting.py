@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
-from fairfl.experiments.base import Strict
+from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import (
     PARTS,
@@ -59,14 +59,7 @@ class Timing(Strict):
     metrics: Count = Field(100, description="evaluations of each metric")
 
 
-def _checked_seeds(value: list[int]) -> list[int]:
-    plain.different(value)
-    if any(not 0 <= seed < 2**32 for seed in value):
-        raise ValueError(f"{value}: a seed is a whole number from 0 to 4294967295")
-    return value
-
-
-Seeds = Annotated[list[int], Field(min_length=1), AfterValidator(_checked_seeds)]
+Seeds = Annotated[list[Seed], Field(min_length=1), DISTINCT]
 
 
 def _known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorithms") -> dict[str, dict[str, Any]]:

@@ -10,7 +10,8 @@ from fairfl.experiments.paper import Metric, SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.reporting.changes import changed_by_scale
-from fairfl.reporting.sources import UsedValue, reconstructed, unprinted, used_values
+from fairfl.reporting.marks import UsedValue
+from fairfl.reporting.sources import reconstructed, unprinted, used_values
 
 # Keys of a setting that matter to numbers of these origins only.
 _ALSO = {"tuned": "tuning", "timed": "timing"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fairfl.reporting.sources import UsedValue
+from fairfl.experiments.base import Strict
+from fairfl.experiments.paper import Provenance
+from fairfl.experiments.variant import Value
 
 # How a value is known, from the surest on.
 SURE = ("paper", "confirmed", "inferred", "recalled", "assumed")
@@ -34,6 +34,18 @@ class Known:
         return (self.provenance, "reconstructed") if self.reconstructed else (self.provenance,)
 
 
+class UsedValue(Strict):
+    """A value that a hyper-parameter has in the runs of a paper's artifacts."""
+
+    algorithm: str
+    title: str
+    hyperparameter: str
+    value: Value | None
+    provenance: Provenance
+    note: str
+    artifacts: list[str]
+
+
 def marks(words: Iterable[str]) -> str:
     """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
     known = set(words)
@@ -49,7 +61,7 @@ def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
 USED_HEADER = ("Algorithm", "Hyper-parameter", "Values in use")
 
 
-def used_lines(values: "Iterable[UsedValue]") -> list[tuple[str, str, list[str]]]:
+def used_lines(values: Iterable[UsedValue]) -> list[tuple[str, str, list[str]]]:
     """(title of the algorithm, hyper-parameter, values with marks), one for each hyper-parameter."""
     lines: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
     for used in values:

@@ -3,27 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Provenance, Row
+from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
-from fairfl.experiments.variant import Value, Variant, split_modifiers
+from fairfl.experiments.variant import Variant, split_modifiers
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.marks import SURE, Known
+from fairfl.reporting.marks import SURE, Known, UsedValue
 
 _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
-
-
-class UsedValue(Strict):
-    """A value that a hyper-parameter has in the runs of a paper's artifacts."""
-
-    algorithm: str
-    title: str
-    hyperparameter: str
-    value: Value | None
-    provenance: Provenance
-    note: str
-    artifacts: list[str]
 
 
 def known(row: Row) -> Known:

@@ -47,7 +47,7 @@ CONFIG_CASES = [
     ({"papers": []}, ["config.yaml", "papers"]),
     ({"sede": [1]}, ["config.yaml", "sede", "unknown key", "did you mean 'seeds'"]),
     ({"seeds": [1, 1]}, ["config.yaml", "seeds", "twice"]),
-    ({"seeds": [-1]}, ["config.yaml", "seeds", "[-1]"]),
+    ({"seeds": [-1]}, ["config.yaml", "seeds", "seeds.0: -1: expected 0 or more"]),
     ({"seeds": [10**400]}, ["config.yaml", "seeds"]),
     ({"seeds": []}, ["config.yaml", "seeds"]),
     ({"seeds": "abc"}, ["config.yaml", "seeds", "'abc'"]),
