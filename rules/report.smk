@@ -71,11 +71,10 @@ rule beside:
     params:
         job=job_options,
         config=CONFIG,
-        results=RESULTS,
     shell:
         job(
             "beside",
-            "--config {params.config:q} --root . --results {params.results:q} --out {output:q}",
+            "--config {params.config:q} --root . --results $(dirname {input.comparison:q}) --out {output:q}",
         )
 
 
