@@ -9,12 +9,16 @@ READY  := $(VENV)/ready
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all setup test test-long test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
+.PHONY: all calibrated setup test test-long test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
 	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS)
 	@echo "open results/*/index.html in a browser: every table and figure beside the paper's numbers"
+
+calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
+	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
+	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config $(CONFIG) calibrated=true
 
 setup: $(READY)  ## the pinned environment in .venv
 
@@ -78,7 +82,7 @@ $(SITE): envs/docs.lock | $(READY)
 	@touch $@
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
-	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper -- page calibrate | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
+	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper -- page calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
 clean:  ## remove results and Snakemake's records; data and .venv stay
 	rm -rf results .snakemake

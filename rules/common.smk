@@ -3,12 +3,13 @@ import atexit
 import gc
 import os
 
+from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
 from fairfl.reporting.claims import preflight
 from fairfl.runtime import ownership
 from fairfl.runtime.warm_start.launch import WORTH, Server
-from fairfl.workflow import downloads, environment
+from fairfl.workflow import calibrations, downloads, environment
 from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
 from fairfl.workflow.rerun import Rerun
 
@@ -16,6 +17,8 @@ try:
     workload = load_workload(ROOT, config)
     if hooks.is_main_process(workflow):
         preflight.check(workload)
+        if workload.calibrated:
+            calibrations.check(workload, ROOT)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(str(error)) from None
@@ -26,7 +29,7 @@ environment.prepare(ROOT, workload.config)
 gc.disable()
 atexit.register(gc.freeze)
 
-RESULTS = f"results/{workload.scale.scale}"
+RESULTS = str(folder(workload.scale.scale, workload.config.calibrated))
 if not hooks.is_main_process(workflow):  # a job on a cluster's node
     try:
         ownership.still_wanted(Path(RESULTS, ".lock"))
@@ -71,7 +74,7 @@ localrules:
     partition,
     collect,
     tune,
-    calibration,
+    calibrate,
     table,
     figure,
     comparison,

@@ -25,6 +25,18 @@ def grid(settings):
     return [f"<results>/tidy/{setting}.csv" for setting in settings]
 
 
+# calibrate
+def calibration_points(wc):
+    """Final metrics of FedAvg at each point, by setting."""
+    return {name: f"<results>/tidy/{name}.csv" for name in workload.calibration_grid(wc.setting)}
+
+
+def reported_by_paper(wc):
+    """The numbers of the setting's paper, by table."""
+    folder = Path("papers/reported", workload.paper_of[wc.setting])
+    return {path.stem: str(path) for path in sorted(folder.glob("*.csv"))}
+
+
 # fetch, prepare
 def raw_files(wc):
     """Marker of the raw files, for data sets that have any."""

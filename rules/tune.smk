@@ -1,5 +1,5 @@
 # tune(setting, algorithm): a grid of runs on held-out training data -> the values that VRed's tables 4 and 5 report.
-# calibration(paper, name): facts that a paper leaves open, on FedAvg only, against its numbers for FedAvg.
+# calibrate(setting): facts that a paper leaves open, by a grid of FedAvg runs and the paper's numbers for FedAvg.
 
 
 rule tune:
@@ -28,27 +28,26 @@ rule tuned:
         ],
 
 
-rule calibration:
+rule calibrate:
+    """The best point of a grid of facts that the paper leaves open, by FedAvg's reported row, and the fit of each."""
     input:
-        tidy=lambda wc: grid(workload.calibration_grid(wc.paper, wc.name)),
+        tidy=calibration_points,
+        reported=reported_by_paper,
     output:
-        csv="<results>/{paper}/calibration_{name}.csv",
-        md="<results>/{paper}/calibration_{name}.md",
+        json="<results>/calibrated/{setting}.json",
+        csv="<results>/calibrated/{setting}.csv",
+        md="<results>/calibrated/{setting}.md",
     log:
-        "<logs>/calibration/{paper}/{name}.log",
+        "<logs>/calibrate/{setting}.log",
     conda:
         "../envs/fairfl.yaml"
     params:
         job=job_options,
     shell:
-        job("calibration", "--tidy {input.tidy:q} --csv {output.csv:q} --md {output.md:q}")
+        job("calibrate", "--out {output.json:q} --csv {output.csv:q} --md {output.md:q}")
 
 
-rule calibrate:
-    """Every calibration. Not part of `all`."""
+rule calibrated:
+    """Every selected setting that has `unstated` facts. Not part of `all`; `--config calibrated=true` runs the choices."""
     input:
-        [
-            f"<results>/{paper}/calibration_{name}.md"
-            for paper, spec in workload.papers.items()
-            for name in spec.calibrations
-        ],
+        [f"<results>/calibrated/{setting}.json" for setting in workload.open],

@@ -10,7 +10,7 @@ import pytest
 from fairfl.data.interface import assemble
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.jobs import (
-    calibration,
+    calibrate,
     claims,
     collect,
     comparison,
@@ -105,12 +105,14 @@ JOBS = {
         {"--tidy": "tidy", "--out": "out.json"},
     ),
     "calibrate": (
-        calibration.main,
+        calibrate.main,
         {
-            "name": "c", "why": "w", "data": "d", "algorithm": "fedavg", "points": {"toy": {"samples": 1}},
-            "targets": [{"metric": "loss", "value": 1.0, "tolerance": 0.1, "source": "s"}],
+            "setting": "toy", "data": "d", "changed": [], "algorithm": "fedavg", "facts": {}, "targets": {"loss": 0.1},
+            "metrics": {"loss": {"name": "l", "meaning": "m", "unit": "nats"}},
+            "points": [{"setting": "toy", "options": {}, "changes": {}, "departures": []}],
+            "reported_seeds": 1, "level": 0.05, "files": {"tidy": {"toy": "tidy"}, "reported": {"table1": "printed"}},
         },
-        {"--tidy": "tidy", "--csv": "out.csv", "--md": "out.md"},
+        {"--out": "out.json", "--csv": "out.csv", "--md": "out.md"},
     ),
     "tidy": (
         collect.main,
@@ -136,8 +138,12 @@ def here(tmp_path, monkeypatch):
     prepare.write(tmp_path / "data", assemble("toy", 3, "made", images, np.arange(36) // 3 % 3))
     deal = {"row": range(36), "client": [row % 3 for row in range(36)], "part": [row // 3 % 3 for row in range(36)]}
     pq.write_table(pa.table(deal), tmp_path / "deal")
+    (tmp_path / "printed").write_text(
+        "artifact,setting,algorithm,hyperparameters,metric,value,spread,spread_kind,unit,note\n"
+        "table1,toy,fedavg,,loss,1.0,,unknown,nats,\n"
+    )
     (tmp_path / "tidy").write_text(
-        "setting,algorithm,hyperparameters,seed,metric,value,unit\ntoy,fedavg,,0,loss,1.0,nats\n"
+        "setting,algorithm,hyperparameters,seed,metric,value,unit,run,fingerprint\ntoy,fedavg,,0,loss,1.0,nats,r,f\n"
     )
     run = tmp_path / "results" / "runs" / "toy" / "fedavg" / "default" / "seed1"
     run.mkdir(parents=True)
@@ -234,7 +240,9 @@ SPECS = [
     ("tune", "points/0/learning_rate", "x", "points.0.learning_rate: 'x'"),
     ("tune", "metric", "los", "'los'; did you mean 'loss'"),
     ("tune", "seeds", [5], "no run of some seed"),
-    ("calibrate", "targets/0/value", "x", "targets.0.value: 'x'"),
+    ("calibrate", "targets/loss", "x", "targets.loss: 'x'"),
+    ("calibrate", "algorithm", "eagle", "algorithm: 'eagle' is not valid; known: fedavg"),
+    ("calibrate", "files/reported", {}, "no number for loss of fedavg is reported"),
     ("tidy", "runs/0/id", 3, "runs.0.id: 3: expected a text"),
     ("tidy", "runs/0/id", "toy/other/default/seed1", "No such file"),
     ("tidy", "reported_part", "trian", "reported_part: 'trian'"),

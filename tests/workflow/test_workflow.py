@@ -72,15 +72,3 @@ def test_missing_raw_data_is_one_clear_sentence(project):
 def test_a_single_artifact_is_a_target(finished):
     text = finished.snakemake("--dry-run", "--forceall", "eagle_table3").stdout
     assert "rule table" in text and "rule train" not in text
-
-
-def test_calibration_compares_a_grid_of_fedavg_runs_only(project):
-    project.edit("papers/eagle.yaml", "samples: [10000, 20000, 50000]", "samples: [60, 90]")
-    project.edit("papers/eagle.yaml", "learning_rate: [0.1, 0.3, 1.0]", "learning_rate: [0.1]")
-    text = project.snakemake("calibrate").stdout
-    assert "algorithm=eagle," not in text and "algorithm=qffl" not in text
-    table = (project.folder / "results/tiny/eagle/calibration_emnist_size.csv").read_text().splitlines()
-    assert len(table) == 3 and table[0].startswith("learning_rate,samples,accuracy_balanced,")
-    assert "digits (stand-in for emnist)" in table[1]
-    report = (project.folder / "results/tiny/eagle/calibration_emnist_size.md").read_text()
-    assert "on fedavg" in report and "nearest to the reported numbers: learning_rate = 0.1, samples = " in report

@@ -39,6 +39,7 @@ class Config(Strict):
         0.1, ge=0, description="sigma; FOCUS prints a mean loss of 0.010, which sigma^2 has to be about"
     )
     train_per_client: int = Field(100, ge=1, lt=2**32, description="samples of each agent")
+    outlier_train: int | None = Field(None, ge=1, lt=2**32, description="samples of each outlier; null: as the others")
     test_per_client: int = Field(
         1000, ge=0, lt=2**32, description="1000: the sampling error of a loss is below the FAA of 0.001 that is printed"
     )
@@ -65,16 +66,17 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Metadata: ``clusters``, 0 for a normal agent and 1 for an outlier; ``bayes_loss``, the squared error
     (without a factor 1/2) that no model falls below in expectation, sigma^2.
     """
-    clients, size = options.clients, options.train_per_client + options.test_per_client
+    clients = options.clients
     drawn = [_draw(options, k, seed) for k in range(clients)]
+    sizes = [len(y) for _, y in drawn]
     prepared = assemble(
         _NAME,
         CLASSES,
         f"drawn as in FOCUS, section 5.2 (synthetic data), seed {seed}",
         np.concatenate([x for x, _ in drawn]),
         np.concatenate([y for _, y in drawn]),
-        client=np.repeat(np.arange(clients), size),
-        official_test=np.tile(np.arange(size) >= options.train_per_client, clients),
+        client=np.repeat(np.arange(clients), sizes),
+        official_test=np.concatenate([np.arange(size) >= size - options.test_per_client for size in sizes]),
         clusters=[int(_is_outlier(options, k)) for k in range(clients)],
     )
     return replace(prepared, metadata=prepared.metadata | {"bayes_loss": str(options.noise_std**2)})
@@ -87,7 +89,8 @@ def _draw(options: Config, client: int, seed: int) -> tuple[np.ndarray, np.ndarr
     distance = options.inter_cluster_distance if outlier else options.intra_cluster_distance
     center = options.center_norm * _direction(np.random.default_rng([seed, 0]), d)
     mu = center + distance * _direction(rng, d)
-    size = options.train_per_client + options.test_per_client
+    train = options.outlier_train if outlier and options.outlier_train else options.train_per_client
+    size = train + options.test_per_client
     x = options.input_std * rng.standard_normal((size, d))
     y = x @ mu + options.noise_std * rng.standard_normal(size)
     return x.astype(np.float32), y.astype(np.float32)

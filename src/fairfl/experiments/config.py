@@ -64,6 +64,7 @@ class Config(Strict):
     checkpoint_seconds: float = Field(60.0, gt=0)
     other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
+    calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     verdict: Verdict = Verdict()
 
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")

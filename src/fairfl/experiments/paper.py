@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.layout import Layout
-from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Calibration, Setting
+from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import plain
@@ -17,7 +17,7 @@ from fairfl.runtime.validation import nearest
 Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
-FOLDERS = ("logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
+FOLDERS = ("calibrated", "logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
 SHARED = ("data",)
 
 
@@ -271,9 +271,8 @@ class Paper(Strict):
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
     )
-    settings: dict[Name, Setting]
+    settings: dict[Name, Setting] = Field(min_length=1)
     artifacts: dict[Name, Artifact]
-    calibrations: dict[Name, Calibration] = Field(default_factory=dict)
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
@@ -286,7 +285,7 @@ class Paper(Strict):
             raise ValueError(f"{plain.shown(value)}: expected small letters and digits, but not {', '.join(FOLDERS)}")
         return value
 
-    @field_validator("artifacts", "calibrations")
+    @field_validator("artifacts")
     @classmethod
     def _without_dots(cls, value: dict[str, Any]) -> dict[str, Any]:
         for name in value:
@@ -328,12 +327,12 @@ class Paper(Strict):
             if relation.setting is not None and relation.setting not in self.settings:
                 hint = nearest(relation.setting, self.settings)
                 raise ValueError(f"consistency.{relation.id}: unknown setting {relation.setting!r}{hint}")
-        for name, calibration in self.calibrations.items():
-            if calibration.setting not in self.settings:
-                raise ValueError(
-                    f"calibrations.{name}: unknown setting {calibration.setting!r}"
-                    f"{nearest(calibration.setting, self.settings)}"
-                )
+        for name, setting in self.settings.items():
+            for metric in setting.unstated.targets if setting.unstated else ():
+                if metric not in self.metrics:
+                    raise ValueError(
+                        f"settings.{name}.unstated.targets: unknown metric {metric!r}{nearest(metric, self.metrics)}"
+                    )
         return self
 
 

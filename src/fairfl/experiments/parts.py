@@ -114,12 +114,3 @@ class Surrogate(Strict):
         "setting",
         description="the setting's; or times the cluster's clients: as many steps in an epoch as one of them takes",
     )
-
-
-class Target(Strict):
-    """A reported number that a calibration steers by."""
-
-    metric: str
-    value: float
-    tolerance: float = Field(gt=0, description="a miss of this size counts 1")
-    source: str

@@ -19,6 +19,13 @@ def nested(key: str, value: Any) -> dict[str, Any]:
     return {head: nested(rest, value)} if rest else {head: value}
 
 
+def laid(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """A setting as data with key `a.b` set. A plug-in that is named anew starts from its own defaults, not from the old
+    one's options."""
+    tree = nested(key, value)
+    return data | tree if isinstance(value, dict) and "name" in value else merged(data, tree)
+
+
 def _mapping(raw: dict[str, Any], key: str, file: str) -> dict[str, Any]:
     """Entries by name; {} if the key is not there."""
     value = raw.get(key) or {}
@@ -85,14 +92,11 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
             continue
         touched = True
         for key, value in patch.set.items():
-            tree = nested(key, value)
-            head = next(iter(tree))
+            head = key.partition(".")[0]
             if head not in Setting.model_fields:
                 hint = nearest(head, Setting.model_fields)
                 raise SpecError(f"{file}: patches.{number}.set.{key}: unknown key (value {shown(value)}){hint}")
-            # A plug-in that is named anew starts from its own defaults, not from the old one's options.
-            fresh = isinstance(value, dict) and "name" in value
-            data = {**data, head: value} if fresh else merged(data, tree)
+            data = laid(data, key, value)
     if not touched:
         return setting
     source = data["data"]

@@ -1,12 +1,10 @@
 """A setting: data set + model + partition + federation schedule."""
 
-import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.parts import (
     PARTS,
@@ -24,14 +22,10 @@ from fairfl.experiments.parts import (
     Spaced,
     Split,
     Surrogate,
-    Target,
 )
-from fairfl.experiments.variant import Value, format_value
-from fairfl.runtime import plain
-from fairfl.runtime.validation import SpecError, explain, nearest
-
-MOST_POINTS = 10_000
-"""Points of a grid."""
+from fairfl.experiments.searches import Seeds, Tuning, Unstated, known_hyperparameters
+from fairfl.experiments.variant import Value
+from fairfl.runtime.validation import SpecError, explain
 
 # Where a hyper-parameter comes from. Every source in papers/*.yaml begins with one of these words.
 SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
@@ -57,86 +51,6 @@ class Timing(Strict):
     rounds: Count = Field(20, description="training rounds of each variant")
     inferences: Count = Field(100, description="passes over the clients' test data with each variant's models")
     metrics: Count = Field(100, description="evaluations of each metric")
-
-
-Seeds = Annotated[list[Seed], Field(min_length=1), DISTINCT]
-
-
-def _known_hyperparameters(value: dict[str, dict[str, Any]], kind: str = "algorithms") -> dict[str, dict[str, Any]]:
-    """algorithm -> hyper-parameter -> anything. Raises ValueError with the nearest name for one that does not exist."""
-    for plugin, given in value.items():
-        try:
-            fields = declaration(kind, plugin).Config.model_fields
-        except SpecError as error:
-            raise ValueError(str(error)) from None
-        names = [field.alias or name for name, field in fields.items()]
-        for key in given:
-            if key not in names:
-                raise ValueError(f"{plugin}: unknown hyper-parameter {key!r}{nearest(key, names)}")
-    return value
-
-
-Levels = Annotated[list[Value], Field(min_length=1)]
-Rates = Annotated[list[float | int | None], Field(min_length=1)]
-
-
-def _check_grid(*axes: Mapping[Any, list]) -> None:
-    """Raises ValueError if there are too many points, or two whose results would lie in the same folder."""
-    points = math.prod(len(values) for axis in axes for values in axis.values())
-    if points > MOST_POINTS:
-        raise ValueError(f"a grid of {points} points, expected {MOST_POINTS} at most")
-    for axis in axes:
-        for key, values in axis.items():
-            try:
-                plain.different(format_value(value) for value in values)
-            except ValueError as error:
-                raise ValueError(f"{key}: {error}") from None
-
-
-class Tuning(Strict):
-    """Grid search of learning rate, batch size and hyper-parameters, per algorithm, on validation data only."""
-
-    grid: dict[Literal["learning_rate", "batch_size"], Rates] = Field(min_length=1, description="setting key -> values")
-    algorithms: dict[str, dict[str, Levels]] = Field(
-        min_length=1, description="algorithm -> hyper-parameter -> values; {} tunes only what `grid` names"
-    )
-    metric: str = Field("accuracy_mean", description="what is selected by, over the clients' validation parts")
-    direction: Literal["up", "down"] = "up"
-    seeds: Seeds = Field([0], description="selected by the mean over these")
-    hold_out: float = Field(
-        0.2, gt=0, lt=1, description="share of the training part to validate on, where the split has no validation part"
-    )
-    rounds: Count | None = Field(None, description="null: as many as the setting's runs")
-    applies: Literal["rates", "all"] = Field(
-        "all", description="with `tuned: true` runs take learning_rate and batch_size only, or hyper-parameters too"
-    )
-
-    @field_validator("algorithms")
-    @classmethod
-    def _known(cls, value: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
-        return _known_hyperparameters(value)
-
-    @model_validator(mode="after")
-    def _points(self) -> "Tuning":
-        for axes in self.algorithms.values():
-            _check_grid(self.grid, axes)
-        return self
-
-
-class Calibration(Strict):
-    """Tunes unstated facts on one algorithm only, against the paper's numbers for that algorithm."""
-
-    setting: str
-    algorithm: Literal["fedavg"] = Field(description="never the paper's own method")
-    grid: dict[str, Levels] = Field(min_length=1, description="setting key -> values")
-    targets: list[Target] = Field(min_length=1)
-    why: str
-
-    @field_validator("grid")
-    @classmethod
-    def _filed(cls, value: dict[str, list[Value]]) -> dict[str, list[Value]]:
-        _check_grid(value)
-        return value
 
 
 class Setting(Strict):
@@ -182,6 +96,7 @@ class Setting(Strict):
     local_optimum: LocalOptimum | None = None
     surrogate: Surrogate | None = None
     tuning: Tuning | None = None
+    unstated: Unstated | None = Field(None, description="facts that calibration searches for; null: none")
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Keep = "nothing"
     seeds: Seeds
@@ -207,12 +122,12 @@ class Setting(Strict):
     @field_validator("hyperparameters")
     @classmethod
     def _known(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return _known_hyperparameters(value)
+        return known_hyperparameters(value)
 
     @field_validator("modifiers")
     @classmethod
     def _known_modifiers(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        return _known_hyperparameters(value, "modifiers")
+        return known_hyperparameters(value, "modifiers")
 
     @field_validator("learning_rates")
     @classmethod
@@ -269,7 +184,7 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "timing"})
+        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "unstated", "timing"})
 
     def training_of(self, algorithm: str) -> dict[str, Any]:
         """What a training of one algorithm depends on, with its learning rate here; but not its hyper-parameters."""
@@ -279,7 +194,10 @@ class Setting(Strict):
         return {**training, "learning_rate": rates.get(algorithm, training["learning_rate"])}
 
     def tuned_at(self, point: dict[str, Any]) -> dict[str, Any]:
-        """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data."""
+        """The setting of one point of the tuning grid, as data: no rates per algorithm, scored on validation data.
+
+        The local optima stay: some algorithms need them to train.
+        """
         tuning = self.tuning
         if tuning is None:
             raise ValueError("the setting has no tuning")
@@ -294,10 +212,10 @@ class Setting(Strict):
             "reported_part": "validation",
             "gap_part": None,
             "evaluated_parts": sorted({*self.evaluated_parts, "validation"}, key=PARTS.index),
-            "local_optimum": None,
             "surrogate": None,
             "learning_rates": {} if "learning_rate" in point else self.learning_rates,
             "tuning": None,
+            "unstated": None,
             "keep": "nothing",
             **point,
         }

@@ -2,23 +2,24 @@
 
 import fnmatch
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairfl.experiments.calibration import Point, applied, chosen, points
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row, Scale
-from fairfl.experiments.reading import load_paper, load_scale, nested, patched
+from fairfl.experiments.reading import load_paper, load_scale, patched
+from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
-from fairfl.experiments.strict import merged
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain import shown
+from fairfl.runtime.result_files import CalibratedChoice
 from fairfl.runtime.validation import SpecError, check, nearest
 
 
@@ -34,6 +35,9 @@ class Workload:
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
     _users: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
+    # What calibration chose, by setting; empty unless config.yaml says `calibrated`.
+    calibrated: dict[str, CalibratedChoice] = field(default_factory=dict)
+    _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
 
@@ -85,8 +89,14 @@ class Workload:
         return {key: value for key, value in every.items() if key in self.config.artifacts}
 
     def selected(self, setting: str) -> bool:
-        wanted = self.config.settings
+        wanted = self.config.settings if setting in self.calibrated or not self.calibrated else ()
         return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
+
+    @property
+    def open(self) -> list[str]:
+        """Settings of the selected artifacts that have facts to calibrate."""
+        used = dict.fromkeys(name for _, _, artifact in self.artifacts.values() for name in artifact.settings)
+        return [name for name in used if self.settings[name].unstated]
 
     @cached_property
     def _selectors(self) -> set[str | Variant]:
@@ -106,7 +116,11 @@ class Workload:
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
-        return artifact.model_copy(update={"settings": kept}) if kept or not artifact.settings else None
+        return (
+            artifact.model_copy(update={"settings": kept})
+            if kept or not (artifact.settings or self.calibrated)
+            else None
+        )
 
     @cached_property
     def variants(self) -> dict[str, dict[Variant, Variant]]:
@@ -232,19 +246,22 @@ class Workload:
         return found
 
     # -- grids --------------------------------------------------------------------------------
-    def calibration_grid(self, paper: str, name: str) -> list[str]:
-        """Setting ids of a calibration grid; each is added to `settings` and `variants` on first use."""
-        calibration = self.papers[paper].calibrations[name]
-        base = self.settings[calibration.setting].model_dump(mode="json")
-        ids = []
-        for point in _grid(calibration.grid):
-            data = base
-            for key, value in point.items():
-                data = merged(data, nested(key, value))
-            setting = f"{calibration.setting}~{format_hyperparameters(point)}"
-            self._add(setting, data, paper, f"calibrations.{name}", [Variant(calibration.algorithm, {})])
-            ids.append(setting)
-        return ids
+    def calibration_grid(self, setting: str) -> dict[str, Point]:
+        """Setting id of each point of the grid over a setting's unstated facts; the named choices come first.
+
+        Each is added to `settings` on first use, with FedAvg alone.
+        """
+        if setting not in self._calibrations:
+            base, paper = self.settings[setting], self.paper_of[setting]
+            if base.unstated is None:
+                raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `unstated`")
+            where = f"papers/{paper}.yaml", f"settings.{setting}.unstated"
+            found = {f"{setting}~calibration~{point.name}": point for point in points(base, base.unstated, *where)}
+            for name, point in found.items():
+                variants = [Variant(base.unstated.algorithm, {})]
+                self._add(name, point.setting.model_dump(mode="json"), paper, where[1], variants)
+            self._calibrations[setting] = found
+        return self._calibrations[setting]
 
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
@@ -258,10 +275,10 @@ class Workload:
             Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
             if self.wants_some(algorithm)
-            for row in _grid(grid)
+            for row in product(grid)
         ]
         points = {}
-        for point in _grid(base.tuning.grid):
+        for point in product(base.tuning.grid):
             name = f"{setting}~tuning~{format_hyperparameters(point)}"
             self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", variants)
             points[name] = point
@@ -299,11 +316,6 @@ class Workload:
             self.__dict__.pop("runs", None)
 
 
-def _grid(axes: Mapping[Any, list]) -> list[dict[str, Any]]:
-    """Every point of a grid: {a: [1, 2], b: [3]} -> {a: 1, b: 3}, {a: 2, b: 3}."""
-    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-
-
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
@@ -334,6 +346,10 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
             settings[key] = resolved
             paper_of[key] = name
     workload = Workload(config, papers, scale, settings, paper_of)
+    if config.calibrated:
+        choices = chosen(scale.scale, workload.open)
+        papers, settings = applied(choices, papers, settings, paper_of)
+        workload = Workload(config, papers, scale, settings, paper_of, choices)
     _check_references(workload)
     return workload
 

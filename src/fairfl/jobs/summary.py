@@ -23,12 +23,13 @@ class Spec(JobSpec):
     papers: dict[str, str] = Field(description="fingerprint of each paper")
     scale: str = Field(description="fingerprint of the scale")
     config: dict[str, Any] = Field(description="what to run, not how (device, threads, folders)")
+    calibrated: dict[str, str] = Field(default_factory=dict, description="fingerprint of each setting's chosen facts")
     reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
 
 
 def config(workload: "Workload") -> dict[str, Any]:
     """What to run, not how (device, threads, folders)."""
-    what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
+    what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "calibrated", "verdict"}
     return workload.config.model_dump(mode="json", include=what)
 
 
@@ -38,6 +39,7 @@ def spec(workload: "Workload") -> dict[str, Any]:
         papers={key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
+        calibrated={key: fingerprint(choice.model_dump(mode="json")) for key, choice in workload.calibrated.items()},
     ).model_dump(mode="json")
 
 

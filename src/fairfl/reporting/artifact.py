@@ -25,6 +25,7 @@ class SettingFacts(Strict):
     seeds: int = Field(gt=0, description="number of seeds")
     changed: list[str] = Field(description="what the scale changed: 'rounds: 100 -> 10'")
     tuned: Literal["rates", "all"] | None = Field(None, description="what runs take from the tuning here")
+    calibrated: str | None = Field(None, description="the facts that calibration chose: 'd = 100'; null: none searched")
     configured: dict[str, float | None] = Field(
         default_factory=dict, description="what the setting says about itself, by metric id; null: without limit"
     )
@@ -73,6 +74,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
             seeds=len(here.seeds),
             changed=changed_by_scale(workload, setting, *also),
             tuned=tuning.applies if workload.config.tuned and tuning else None,
+            calibrated=choice.shown if (choice := workload.calibrated.get(setting)) else None,
             configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
         )

@@ -4,6 +4,9 @@ Two numbers are only judged if nothing but the seeds differs between the paper's
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
 rounds) likewise. Seconds are never judged: they tell of the machine.
 
+Under `calibrated` facts FedAvg's own targets are `fitted`: they prove nothing. The other rows are judged as ever, their
+facts were not chosen by them.
+
 How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
 """
@@ -42,6 +45,7 @@ Verdict = Literal[
     "agrees",
     "close",
     "differs",
+    "fitted",
     "not comparable: scale",
     "not comparable: stand-in",
     "not comparable: stand-in and scale",
@@ -57,6 +61,7 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
     "agrees": ("good", "✓", "agrees"),
     "close": ("near", "≈", "close"),
     "differs": ("bad", "✗", "differs"),
+    "fitted": ("apart", "=", "fitted"),
     "not comparable: scale": ("apart", "≠", "other scale"),
     "not comparable: stand-in": ("apart", "≠", "stand-in data"),
     "not comparable: stand-in and scale": ("apart", "≠", "stand-in, other scale"),
@@ -65,6 +70,10 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
     "not run": ("none", "○", "not run"),
     "diverged": ("bad", "!", "diverged"),
 }
+
+# Notes on numbers of a setting whose unstated facts were calibrated.
+FITTED = "fitted: the setting's unstated facts were chosen by this number"
+UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targets alone"
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,8 @@ class _Table:
         noise = noise_of(key_of(setting, variant, metric), here, self.pooled)
         limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
         hindrance = obstacle(self.workload, setting, metric)
+        judged, fit = verdict(paper, here, hindrance, distance, limits), self.fit(setting, variant, metric)
+        fitted = fit == FITTED and judged in ("agrees", "close", "differs")
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
@@ -199,9 +210,9 @@ class _Table:
             seed_std=number_text(noise.std),
             limit=number_text(limits[0]),
             limit_source=noise.source,
-            verdict=verdict(paper, here, hindrance, distance, limits),
+            verdict="fitted" if fitted else judged,
             provenance=", ".join(provenance.words),
-            note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant))))),
+            note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
             reported_note=paper_or_none.note,
             contradiction="; ".join(self.contradictions.get((self.name, key_of(setting, variant, metric)), ())),
             data=self.workload.settings[setting].data.label,
@@ -209,6 +220,13 @@ class _Table:
             runs=";".join(here_or_none.runs),
             fingerprints=";".join(here_or_none.fingerprints),
         )
+
+    def fit(self, setting: str, variant: Variant, metric: str) -> str:
+        """Whether calibrated facts were chosen by this number; empty where none were calibrated."""
+        choice = self.workload.calibrated.get(setting)
+        if choice is None or not variant.algorithm:
+            return ""
+        return FITTED if variant == Variant("fedavg", {}) and metric in choice.targets else UNSEEN
 
     def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""

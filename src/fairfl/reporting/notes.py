@@ -43,6 +43,8 @@ def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str
         if setting.tuned:
             too = " and hyper-parameters" if setting.tuned == "all" else ""
             text += f". Learning rates, batch sizes{too}: what tuning chose here"
+        if setting.calibrated:
+            text += f". Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
         if changes and setting.changed:
             text += f". Changed by the scale: {'; '.join(summary(setting.changed))}"
         facts.append((names.get(key, key), text))

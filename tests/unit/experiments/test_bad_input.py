@@ -123,7 +123,8 @@ PAPER_CASES = [
     ("artifacts/table1/kind", "tabel", ["'tabel'", "did you mean 'table'"]),
     ("artifacts/figure1/plot", DELETE, ["a figure needs `plot`"]),
     ("artifacts/table3/content/0", ["x"], ["content row 0 has 1 cells"]),
-    ("calibrations/emnist_size/algorithm", "eagle", ["calibrations.emnist_size.algorithm", "'eagle'"]),
+    ("templates/emnist/unstated/algorithm", "eagle", ["unstated.algorithm", "'eagle'", "fedavg"]),
+    ("templates/emnist/unstated/targets", {"gap_mx": 0.1}, ["unstated.targets", "'gap_mx'", "did you mean 'gap_max'"]),
     ("paper", "eagel", ["'eagel' must equal the file's name 'eagle'"]),
 ]
 

@@ -1,5 +1,6 @@
 """Expansion into the run table; scales; specs of jobs; generated schemas; environments that agree."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import yaml
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
+from fairfl.experiments.calibration import folder
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import OnRequest
 from fairfl.experiments.plugins import names
@@ -16,6 +18,7 @@ from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, train, tune
+from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
@@ -226,12 +229,72 @@ def test_local_optima_are_inputs_of_eagle_only(root):
     assert graph.job(f"train/{setting}/fedavg/default/seed0").reads["optima"] == []
 
 
-def test_calibration_points_are_settings_of_their_own(root):
-    load = workload(root)
-    grid = load.calibration_grid("eagle", "emnist_size")
-    assert len(grid) == 9
-    assert load.settings[grid[-1]].samples == 50000 and load.settings[grid[-1]].learning_rate == 1.0
+# -- calibration -------------------------------------------------------------------------------------
+def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
+    load = workload(root, scale="paper")
+    grid = load.calibration_grid("eagle_emnist_linear_a2000")
+    assert len(grid) == 5 * 4  # with the named choices, samples 20000 at rate 0.1, which are a point of the grid
+    first, *_, last = grid
+    assert first == "eagle_emnist_linear_a2000~calibration~default" and grid[first].departures == []
+    assert last == "eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=None"
+    assert (load.settings[last].samples, load.settings[last].learning_rate) == (None, 1.0)
+    assert grid[last].departures == ["samples", "learning_rate"]
+    assert grid["eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=20000"].departures == ["learning_rate"]
     assert {run.algorithm for name in grid for run in load.runs_of(name)} == {"fedavg"}
+    assert "~calibration~" not in "".join(graph_of(load).everything())
+
+
+def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
+    for scale in ("quick", "small", "paper"):
+        load = workload(root, scale=scale)
+        assert {load.paper_of[name] for name in load.open} == {"eagle", "fedeba", "fedfv", "focus"}
+        assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
+
+
+def test_every_target_is_reported_for_fedavg(root):
+    load = workload(root, scale="paper")
+    for name in load.open:
+        job = graph_of(load).job(f"calibrate/{name}").parsed
+        reported = set()
+        for path in job["files"]["reported"].values():
+            for line in csv.DictReader((root / path).open()):
+                if (line["setting"], line["algorithm"], line["hyperparameters"]) == (name, "fedavg", "") and line[
+                    "value"
+                ]:
+                    reported.add(line["metric"])
+        assert set(job["targets"]) <= reported, name
+
+
+def calibrated(root, tmp_path, monkeypatch, chosen, changes):
+    """The workload with a choice for FOCUS's synthetic data."""
+    path = tmp_path / "results/paper/calibrated/focus_synthetic_10.json"
+    path.parent.mkdir(parents=True)
+    point = {"options": chosen, "departures": list(chosen), "ours": {"faa": 0.9}, "misfit": 0.1, "worse": 0.0}
+    target = {"reported": 0.958, "tolerance": 0.05, "noise": 0.01}
+    choice = {"setting": "focus_synthetic_10", "chosen": chosen, "changes": changes, "told_apart": True}
+    path.write_text(json.dumps(choice | {"explanation": "e", "targets": {"faa": target}, "points": [point]}))
+    monkeypatch.chdir(tmp_path)
+    return workload(root, scale="paper", papers=["focus"], calibrated=True)
+
+
+def test_chosen_facts_are_those_of_the_setting_and_of_the_paper_in_a_folder_of_their_own(root, tmp_path, monkeypatch):
+    load = calibrated(root, tmp_path, monkeypatch, {"outlier": 20}, {"data.outlier_train": 20})
+    assert folder("paper", load.config.calibrated) == Path("results/paper+calibrated")
+    assert {run.setting for run in load.runs} == {"focus_synthetic_10"} and len({r.algorithm for r in load.runs}) > 5
+    assert load.settings["focus_synthetic_10"].data.options["outlier_train"] == 20
+    assert changed_by_scale(load, "focus_synthetic_10") == []  # so that the other rows are judged
+    assert load.open == [] and all(artifact.settings for _, _, artifact in load.artifacts.values())
+    assert artifact_spec(load, "focus_table1", {}).settings["focus_synthetic_10"].calibrated == "outlier = 20"
+
+
+def test_calibrated_needs_a_choice(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        SpecError, match="focus_synthetic_10 has not been calibrated at scale paper: run `snakemake cal"
+    ):
+        workload(root, scale="paper", papers=["focus"], calibrated=True)
+    with pytest.raises(SpecError, match="no selected artifact has a setting with `unstated` facts"):
+        workload(root, scale="paper", papers=["vred"], calibrated=True)
 
 
 # -- tuning -----------------------------------------------------------------------------------------

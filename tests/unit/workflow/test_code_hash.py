@@ -92,9 +92,7 @@ def test_docstrings_count_where_some_module_reads_them(monkeypatch):
     assert after.keys() == before.keys() and after["fairfl.simulation.seeds"] != before["fairfl.simulation.seeds"]
 
 
-@pytest.mark.parametrize(
-    "job", ["fetch", "prepare", "partition", "local_optimum", "surrogate", "train", "tune", "calibration"]
-)
+@pytest.mark.parametrize("job", ["fetch", "prepare", "partition", "local_optimum", "surrogate", "train", "tune"])
 def test_what_stands_in_papers_and_how_results_are_shown_trains_nothing(job):
     above = {name.split(".")[1] for name in closure(f"fairfl.jobs.{job}") if "." in name}
     assert above & {"reporting", "metrics", "workflow"} == set()

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
+from fairfl.reporting import calibration
 from fairfl.reporting.cells import Record, metric_of, records
 from fairfl.reporting.changes import changed_by_scale, original
 from fairfl.reporting.claims.judging import ClaimLine
@@ -23,6 +24,7 @@ from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
 from fairfl.reporting.sources import used_values
+from fairfl.runtime.result_files import CalibratedChoice
 
 _PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
 STATUS: dict[str, tuple[str, ...]] = {
@@ -191,6 +193,12 @@ def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]
     }
 
 
+def calibration_view(choice: CalibratedChoice) -> dict[str, Any]:
+    """What was chosen for the unstated facts of a setting, and how well each point fits FedAvg."""
+    header, lines = calibration.table(choice.model_dump(mode="json"))
+    return {"name": choice.setting, "choice": choice, "header": header, "lines": lines}
+
+
 # -- the page ---------------------------------------------------------------------------------
 def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record]) -> list[dict[str, Any]]:
     """Summary: (title, big number, parts)."""
@@ -241,6 +249,9 @@ def render(workload: Workload, results: Path, out: Path) -> str:
             "artifacts": list(artifacts.values()),
             "tiles": tiles(list(artifacts.values()), numbers, [claim for claim in claims if claim["paper"] == key]),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
+            "calibrations": [
+                calibration_view(choice) for n, choice in workload.calibrated.items() if workload.paper_of[n] == key
+            ],
             "contradictions": contradictions_view(numbers, paper.metrics),
             "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
         })  # fmt: skip

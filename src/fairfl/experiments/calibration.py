@@ -1,0 +1,102 @@
+"""Facts that a paper leaves open: the points of their grid, and settings with the facts that were chosen."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairfl.experiments.paper import Paper
+from fairfl.experiments.reading import laid
+from fairfl.experiments.searches import Unstated
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.variant import Value, format_hyperparameters
+from fairfl.runtime.result_files import CalibratedChoice, read
+from fairfl.runtime.validation import SpecError, check
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the grid."""
+
+    options: dict[str, Value | None]  # fact -> value, or name of the reading; {}: the choices that the YAML names
+    changes: dict[str, Any]  # key of the setting -> value
+    departures: list[str]  # facts that differ from the named choice
+    setting: Setting
+
+    @property
+    def name(self) -> str:
+        """As part of a setting's id: 'd=100~outlier=43', 'default' for the named choices."""
+        return format_hyperparameters(self.options)
+
+
+def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> Setting:
+    """The setting with keys changed. Raises SpecError, which begins with `where`, if there is no such setting."""
+    data = functools.reduce(lambda data, change: laid(data, *change), changes.items(), setting.model_dump(mode="json"))
+    return check(data, Setting, *where)
+
+
+def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
+    """The named choices, then every other point of the grid. Raises SpecError if a point is no setting."""
+    plain = {"tuning": None, "unstated": None, "timing": None, "keep": "nothing"}
+    named = with_changes(setting, plain | {"seeds": unstated.seeds or setting.seeds}, *where)
+
+    def differs(changes: Mapping[str, Any]) -> bool:
+        return with_changes(named, changes, *where).training() != named.training()
+
+    departs = {
+        (fact, shown): differs(keys)
+        for fact, described in unstated.facts.items()
+        for shown, keys in described.options(fact)
+    }
+    found = [Point({}, {}, [], named)]
+    for point in unstated.points():
+        departures = [fact for fact, (shown, _) in point.items() if departs[fact, shown]]
+        if departures:
+            changes = {key: value for _, keys in point.values() for key, value in keys.items()}
+            options = {fact: shown for fact, (shown, _) in point.items()}
+            found.append(Point(options, changes, departures, with_changes(named, changes, *where)))
+    return found
+
+
+def folder(scale: str, calibrated: bool) -> Path:
+    """Of the results."""
+    return Path("results", scale + "+calibrated" * calibrated)
+
+
+def choice_path(scale: str, setting: str) -> Path:
+    """Where the choice for a setting lies, below the folder of the workflow."""
+    return folder(scale, False) / "calibrated" / f"{setting}.json"
+
+
+def chosen(scale: str, settings: list[str]) -> dict[str, CalibratedChoice]:
+    """What the calibration chose for these settings. Raises SpecError if there are none, or no choice for one."""
+    if not settings:
+        raise SpecError("config.yaml: calibrated: true: no selected artifact has a setting with `unstated` facts")
+    found = {}
+    for setting in settings:
+        try:
+            found[setting] = read(choice_path(scale, setting), CalibratedChoice)
+        except OSError:
+            raise SpecError(
+                f"config.yaml: calibrated: true: {setting} has not been calibrated at scale {scale}: run "
+                f"`snakemake calibrated` with the same configuration first (`make calibrated` does both)"
+            ) from None
+    return found
+
+
+def applied(
+    choices: Mapping[str, CalibratedChoice],
+    papers: Mapping[str, Paper],
+    settings: Mapping[str, Setting],
+    paper_of: Mapping[str, str],
+) -> tuple[dict[str, Paper], dict[str, Setting]]:
+    """The settings with the facts that were chosen: as the papers are taken to mean, and as they run at the scale."""
+    papers, settings = dict(papers), dict(settings)
+    for name, choice in choices.items():
+        paper = papers[paper_of[name]]
+        where, changes = f"papers/{paper.paper}.yaml: settings.{name}", choice.changes | {"unstated": None}
+        settings[name] = with_changes(settings[name], changes, where, "calibrated")
+        meant = with_changes(paper.settings[name], changes, where, "calibrated")
+        papers[paper.paper] = paper.model_copy(update={"settings": {**paper.settings, name: meant}})
+    return papers, settings

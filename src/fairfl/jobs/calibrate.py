@@ -1,0 +1,186 @@
+"""python -m fairfl.jobs.calibrate: what the unstated facts of a setting must have been, by FedAvg's reported row.
+
+Only FedAvg is looked at: to choose an unstated fact by a paper's own method, or by any other row, would fit the answer
+to the claims. How the choice is made: fairfl.reporting.calibration.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
+
+from fairfl.experiments.base import JobSpec
+from fairfl.experiments.paper import Metric
+from fairfl.experiments.parts import Count
+from fairfl.experiments.variant import Value, Variant
+from fairfl.runtime import atomic, cli, job
+from fairfl.runtime.errors import FairflError
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+    from fairfl.reporting.cells import Cell
+
+
+class Point(JobSpec):
+    """A point of the grid."""
+
+    setting: str
+    options: dict[str, Value | None] = Field(description="by fact; {}: the named choices")
+    changes: dict[str, Any] = Field(description="key of the setting -> value")
+    departures: list[str] = Field(description="facts that differ from the named choice")
+
+
+class Spec(JobSpec):
+    """The grid of a setting's unstated facts, and the numbers that it is searched by."""
+
+    setting: str
+    data: str = Field(description="name of the data set for tables")
+    changed: list[str] = Field(description="what the scale replaces, which makes it a demonstration only")
+    algorithm: Literal["fedavg"] = Field(description="never another row, never the paper's own method")
+    facts: dict[str, str] = Field(description="fact -> why these values")
+    targets: dict[str, float] = Field(description="metric -> the miss that counts 1, in the unit that is printed")
+    metrics: dict[str, Metric]
+    points: list[Point]
+    reported_seeds: Count
+    level: float = Field(description="share of draws that may speak for the other of two points that are told apart")
+    files: dict[str, dict[str, str]] = Field(description="tidy: setting -> path; reported: artifact -> path")
+    reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
+
+
+def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -> dict[str, Any]:
+    """Grid, targets, and where the numbers lie."""
+    from fairfl.reporting.changes import changed_by_scale, changed_keys, original
+
+    grid = workload.calibration_grid(setting)
+    unstated, paper = workload.settings[setting].unstated, workload.papers[workload.paper_of[setting]]
+    assert unstated is not None  # calibration_grid has looked
+    return Spec(
+        setting=setting,
+        data=workload.settings[setting].data.label,
+        changed=sorted(changed_keys(changed_by_scale(workload, setting))),
+        algorithm=unstated.algorithm,
+        facts={name: fact.why for name, fact in unstated.facts.items()},
+        targets=unstated.targets,
+        metrics={metric: paper.metrics[metric] for metric in unstated.targets},
+        points=[
+            Point(setting=name, options=point.options, changes=point.changes, departures=point.departures)
+            for name, point in grid.items()
+        ],
+        reported_seeds=len(original(workload, setting).seeds),
+        level=workload.config.verdict.level,
+        files=files,
+    ).model_dump(mode="json")
+
+
+def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
+    """FedAvg's numbers at each point, by metric, and its reported ones.
+
+    Raises FairflError if the paper does not report a target, or a point has no run that measured one.
+    """
+    from fairfl.reporting.results import Results
+
+    results = Results(spec.files, lambda _: spec.metrics)
+    fedavg = Variant(spec.algorithm, {})
+    reported: dict[str, float] = {}
+    for cells in results.reported.values():
+        for metric in spec.targets:
+            cell = cells.find(spec.setting, fedavg, metric)
+            if cell is not None and cell.mean is not None:
+                reported.setdefault(metric, cell.mean)
+    ours = []
+    for metric in spec.targets:
+        if metric not in reported:
+            raise FairflError(f"{spec.setting}: unstated.targets: no number for {metric} of {fedavg} is reported")
+    for point in spec.points:
+        found = {metric: results.ours.find(point.setting, fedavg, metric) for metric in spec.targets}
+        for metric, cell in found.items():
+            if cell is None:
+                raise FairflError(f"{point.setting}: {fedavg}: no run measured {metric}")
+        ours.append({metric: cell for metric, cell in found.items() if cell is not None})
+    return ours, reported
+
+
+def choose(spec: Spec) -> dict[str, Any]:
+    """The choice and the fit of every point, the best first, as runtime.result_files.CalibratedChoice has it."""
+    from fairfl.reporting import calibration
+    from fairfl.reporting.cells import digits_of
+    from fairfl.reporting.units import half_unit
+
+    ours, reported = numbers(spec)
+    digits = digits_of(spec.metrics)
+    targets = {
+        metric: calibration.Target(
+            reported[metric], tolerance, half_unit(reported[metric], spec.metrics[metric].unit, digits(metric))
+        )
+        for metric, tolerance in spec.targets.items()
+    }
+    found, noise = calibration.fits(ours, targets, spec.reported_seeds)
+    known = bool(noise) and None not in noise.values()
+    number = calibration.choice(found, [len(point.departures) for point in spec.points], known, spec.level)
+    order = sorted(range(len(found)), key=lambda n: (found[n].misfit is None, found[n].misfit or 0.0))
+    equal = [n for n, fit in enumerate(found) if fit.worse is not None and fit.worse < 1 - spec.level]
+    if not noise:
+        said = "FedAvg diverged at every point, so the named choices stay."
+    elif not known:
+        said = "One seed a point does not say how sure the numbers are, so the named choices stay."
+    elif number == 0:
+        said = f"FedAvg cannot tell the named choices from the best of {len(found)} points, so they stay."
+    else:
+        kept = ", ".join(fact for fact in spec.facts if fact not in spec.points[number].departures)
+        said = (
+            f"FedAvg tells the named choices from the best of {len(found)} points, of which {len(equal)} fit as far as "
+        )
+        said += "seeds can tell. Of these the one that departs least from the named choices is taken."
+        said += f" As named: {kept}." if kept else ""
+    if spec.changed:
+        said += f" A demonstration only: the scale changes {', '.join(spec.changed)}."
+    chosen = spec.points[number]
+    return {
+        "setting": spec.setting,
+        "algorithm": spec.algorithm,
+        "data": spec.data,
+        "chosen": chosen.options,
+        "changes": chosen.changes,
+        "told_apart": known and 0 not in equal,
+        "explanation": said,
+        "targets": {
+            metric: {
+                "reported": target.reported,
+                "tolerance": target.tolerance,
+                "noise": noise.get(metric),
+            }
+            for metric, target in targets.items()
+        },
+        "points": [
+            {
+                "options": spec.points[n].options,
+                "departures": spec.points[n].departures,
+                "ours": {metric: ours[n][metric].mean for metric in spec.targets},
+                "misfit": found[n].misfit,
+                "worse": found[n].worse,
+            }
+            for n in order
+        ],
+    }
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = job.parser("calibrate")
+    parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
+    parser.add_argument("--csv", required=True, type=Path, help="the fit of every point")
+    parser.add_argument("--md", required=True, type=Path)
+    args = parser.parse_args(argv)
+    spec = job.spec_of(args, Spec)
+    with job.run_context(args, args.out, args.csv, args.md):
+        from fairfl.reporting import calibration
+
+        made = choose(spec)
+        header, lines = calibration.table(made)
+        atomic.write_text(args.out, json.dumps(made, indent=1) + "\n")
+        atomic.write_text(args.csv, calibration.csv_text(header, lines))
+        atomic.write_text(args.md, calibration.markdown(made, spec.facts, header, lines))
+
+
+if __name__ == "__main__":
+    cli.run(main)
