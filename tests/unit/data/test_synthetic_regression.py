@@ -45,6 +45,16 @@ def test_form():
     assert files(Config()) == ()
 
 
+def test_an_outlier_may_have_fewer_samples_to_train_on():
+    fewer, alike = drawn(outlier_train=20), drawn()
+    test = fewer.tensors["official_test"] == 1
+    assert np.bincount(fewer.tensors["client"]).tolist() == [1100] * 9 + [1020]
+    assert np.bincount(fewer.tensors["client"][test]).tolist() == [1000] * 10
+    assert not test[-1020:-1000].any()
+    for client in range(9):
+        np.testing.assert_array_equal(of(fewer, client)[0], of(alike, client)[0])
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 12), st.floats(0, 2), st.floats(0, 3), st.integers(0, 1000))
 def test_distances_are_exactly_r_and_R(dimensions, r, R, seed):
