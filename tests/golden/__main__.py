@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 import torch
 
+from fairfl.experiments.paper import FOLDERS
+
 HERE = Path(__file__).parent
 DIGESTS, NUMBERS = HERE / "quick.json", HERE / "quick.csv"
 KEY = ["artifact", "setting", "algorithm", "hyperparameters", "metric", "unit"]
@@ -41,8 +43,8 @@ def machine() -> dict[str, str]:
 
 def tables(results: Path) -> dict[str, pd.DataFrame]:
     """All CSVs that a reader of the papers sees, by path below `results`, without what differs between equal runs."""
-    paths = [*sorted(results.glob("*/table*.csv")), *sorted(results.glob("*/figure*.csv"))]
-    paths += [*sorted(results.glob("*/algorithm*.csv")), results / "comparison.csv", results / "claims.csv"]
+    paths = [path for path in sorted(results.glob("*/*.csv")) if path.parent.name not in FOLDERS]
+    paths += [results / f"{name}.csv" for name in ("comparison", "claims", "order")]
     frames = {str(path.relative_to(results)): read(path) for path in paths}
     timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
     return {
