@@ -161,6 +161,9 @@ class SelectedArtifact(Strict):
     )
     claims: list[Claim] = Field(default_factory=list)
     spread: str = ""
+    ours: bool = Field(
+        False, description="not in the paper, another reading of it: its numbers are judged and in no headline"
+    )
     assumed: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 

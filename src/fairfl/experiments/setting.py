@@ -93,6 +93,9 @@ class Setting(Strict):
     )
     reported_part: PartName = "test"
     gap_part: PartName | None = Field(None, description="null: reported_part")
+    late_evaluations: Count | None = Field(
+        None, description="metrics named *_late are means over so many last evaluations; null: there are none"
+    )
     local_optimum: LocalOptimum | None = None
     surrogate: Surrogate | None = None
     tuning: Tuning | None = None

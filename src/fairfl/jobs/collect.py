@@ -19,6 +19,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "rounds": declared.rounds,
         "reported_part": declared.reported_part,
         "gap_part": declared.gap_part or declared.reported_part,
+        "late_evaluations": declared.late_evaluations,
         "runs": [
             {
                 "id": run.id,

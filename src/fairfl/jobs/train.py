@@ -37,7 +37,7 @@ def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
     """Likewise, for any run, also one that is timed only."""
     training = workload.settings[run.setting].training_of(run.algorithm)
     # The first comes in as files, the others matter after training only.
-    for key in ("local_optimum", "surrogate", "reported_part", "gap_part"):
+    for key in ("local_optimum", "surrogate", "reported_part", "gap_part", "late_evaluations"):
         training.pop(key)
     return {
         "setting": run.setting,

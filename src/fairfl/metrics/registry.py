@@ -145,6 +145,16 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
     return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
 
 
+def evaluate_late(rounds: list[Vectors]) -> list[tuple[str, str, float]]:
+    """(`<metric>_late`, unit, mean over `rounds`) of METRICS at one run's last evaluations."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for vectors in rounds:
+        for name, unit, value in evaluate(vectors):
+            if name in METRICS:
+                values.setdefault((f"{name}_late", unit), []).append(value)
+    return [(name, unit, float(np.mean(each))) for (name, unit), each in values.items()]
+
+
 def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, float]]:
     """(metric, unit, value) of all evaluated rounds of a run, by their mean accuracy over the clients with samples."""
     if not classified(rounds, part):

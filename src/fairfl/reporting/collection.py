@@ -16,6 +16,7 @@ from fairfl.metrics.registry import (
     evaluate_against,
     evaluate_along,
     evaluate_assignment,
+    evaluate_late,
     evaluate_local,
     evaluate_local_validation,
     evaluate_summary,
@@ -44,6 +45,7 @@ class Spec(JobSpec):
     rounds: Count
     reported_part: PartName = Field(description="of the metrics")
     gap_part: PartName = Field(description="of the differences from local optima and surrogates")
+    late_evaluations: Count | None = Field(description="over which the metrics named *_late are means")
     runs: list[Run]
     baseline: list[str] = Field(description="ids of the runs that all of the same seed are held against")
     local_only: bool = Field(description="local optima are an algorithm's results too")
@@ -118,9 +120,17 @@ def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[
     return curves, summary
 
 
-def final_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> Vectors:
-    """Values of the last evaluated round (the papers report the final model) by client id."""
-    last = curves[curves["round"] == curves["round"].max()].sort_values("client").set_index("client")
+def late_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> list[Vectors]:
+    """Values of the last evaluations of trained models, the final model's last; that one alone if none are late."""
+    rounds = sorted(curves["round"].unique())
+    trained = [number for number in rounds if number > 0] or rounds
+    last = trained[-(spec.late_evaluations or 1) :]
+    return [vectors_of(spec, curves[curves["round"] == number], against) for number in last]
+
+
+def vectors_of(spec: Spec, rows: pd.DataFrame, against: References) -> Vectors:
+    """Values of one evaluated round by client id."""
+    last = rows.sort_values("client").set_index("client")
     reported = measured(last, spec.reported_part)
 
     def above(name: str, part: str) -> pd.Series:
@@ -142,7 +152,8 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    vectors = {run.id: final_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
+    late = {run.id: late_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
+    vectors = {id: each[-1] for id, each in late.items()}  # the papers report the final model
     baseline = {run.seed: run.id for run in spec.runs if run.id in spec.baseline}
     for run in spec.runs:
         table, summary = read[run.id]
@@ -150,6 +161,8 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         source = {"run": run.id, "fingerprint": summary.fingerprint, "source": summary.data_source}
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
+        if spec.late_evaluations:
+            rows += evaluate_late(late[run.id])
         if summary.memberships is not None:
             rows += evaluate_assignment(summary.memberships, summary.clusters)
         if run.seed in baseline:

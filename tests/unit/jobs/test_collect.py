@@ -24,6 +24,7 @@ SPEC = {
     "rounds": 4,
     "reported_part": "test",
     "gap_part": "test",
+    "late_evaluations": None,
     "baseline": [],
     "runs": [{"id": "s/eagle/lambda=1.0/seed7", "algorithm": "eagle", "hyperparameters": "lambda=1.0", "seed": 7}],
     "local_only": False,
@@ -107,6 +108,28 @@ def test_final_metrics_are_those_of_the_last_round_on_the_parts_asked_for(result
     assert [found["loss_client_0"], found["loss_client_1"]] == loss
     assert [found["gap_client_0"], found["gap_client_1"]] == gaps
     assert [found["accuracy_client_0"], found["accuracy_client_1"]] == [0.5 + number / 8, 0.25]
+
+
+@pytest.mark.parametrize("evaluations", [1, 2, 5])
+def test_late_metrics_are_means_over_the_last_evaluations_of_trained_models(tmp_path, evaluations):
+    """Not over the untrained model, however many evaluations are asked for, and beside the last round's own."""
+    folder = write_run(tmp_path, SPEC["runs"][0])
+    write_optima(tmp_path, 7)
+    table = pd.read_parquet(folder / "metrics.parquet")
+    middle = table[table["round"] == 4].assign(round=2, accuracy_test=[0.125, 0.625])
+    pd.concat([table, middle]).to_parquet(folder / "metrics.parquet", index=False)
+    found = values(tidy(Spec(**SPEC | {"late_evaluations": evaluations}), tmp_path)[0])
+    last, before = [0.75, 0.25], [0.125, 0.625]
+    late = [last] if evaluations == 1 else [before, last]
+    assert found["accuracy_var"] == pytest.approx(np.var(last))
+    assert found["accuracy_var_late"] == pytest.approx(np.mean([np.var(each) for each in late]))
+    assert found["accuracy_global_late"] == pytest.approx(np.mean(late))
+    assert found["gap_max_late"] == found["gap_max"] == 0.5
+    assert not [name for name in found if name.startswith("accuracy_client") and name.endswith("_late")]
+
+
+def test_without_late_evaluations_there_are_no_late_metrics(results):
+    assert not [name for name in values(tidy(Spec(**SPEC), results)[0]) if name.endswith("_late")]
 
 
 def test_gaps_on_validation_data_stand_beside_those_on_others(results):

@@ -243,11 +243,16 @@ def render(workload: Workload, results: Path, out: Path) -> str:
     for key, paper in workload.papers.items():
         artifacts = {name: view for name, view in views.items() if workload.artifacts[name][0] == key}
         numbers = [line for line in lines if line["artifact"] in artifacts]
+        printed = {name for name, view in artifacts.items() if not view["spec"].ours}  # our readings repeat its numbers
         papers.append({
             "id": key,
             "spec": paper,
             "artifacts": list(artifacts.values()),
-            "tiles": tiles(list(artifacts.values()), numbers, [claim for claim in claims if claim["paper"] == key]),
+            "tiles": tiles(
+                list(artifacts.values()),
+                [line for line in numbers if line["artifact"] in printed],
+                [claim for claim in claims if claim["artifact"] in printed],
+            ),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
             "calibrations": [
                 calibration_view(choice) for n, choice in workload.calibrated.items() if workload.paper_of[n] == key
