@@ -32,7 +32,7 @@ rule all:
         "<results>/index.html",
 
 
-# One target per paper (`eagle`) and one per artifact (`eagle_table8`).
+# One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`on_request`) too.
 for _paper in workload.papers:
 
     rule:
@@ -42,7 +42,7 @@ for _paper in workload.papers:
             artifact_outputs(*(name for name, (paper, _, _) in workload.artifacts.items() if paper == _paper)),
 
 
-for _artifact in workload.artifacts:
+for _artifact in workload.known:
 
     rule:
         name:

@@ -109,12 +109,12 @@ def first_partition(wc):
 
 # table, figure
 def ids(*kinds):
-    """Regular expression of the ids of the selected artifacts of these kinds."""
-    return "|".join(key for _, key, spec in workload.artifacts.values() if spec.kind in kinds) or "none"
+    """Regular expression of the ids of the known artifacts of these kinds."""
+    return "|".join(key for _, key, spec in workload.known.values() if spec.kind in kinds) or "none"
 
 
 def artifact_of(wc):
-    return workload.artifacts[f"{wc.paper}_{wc.artifact}"][2]
+    return workload.known[f"{wc.paper}_{wc.artifact}"][2]
 
 
 def of_settings(pattern, *needs, only=lambda setting: True):
@@ -168,7 +168,7 @@ def artifact_outputs(*names):
     """Files of these artifacts."""
     return [
         f"<results>/{paper}/{key}.{suffix}"
-        for paper, key, spec in map(workload.artifacts.__getitem__, names)
+        for paper, key, spec in map(workload.known.__getitem__, names)
         for suffix in (("csv", "pdf", "png") if spec.plot else ("csv", "md", "tex"))
     ]
 

@@ -11,6 +11,7 @@ from fairfl.experiments.reading import laid
 from fairfl.experiments.searches import Unstated
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, format_hyperparameters
+from fairfl.metrics.origin import reference
 from fairfl.runtime.result_files import CalibratedChoice, read
 from fairfl.runtime.validation import SpecError, check
 
@@ -37,8 +38,12 @@ def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> S
 
 
 def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
-    """The named choices, then every other point of the grid. Raises SpecError if a point is no setting."""
-    plain = {"tuning": None, "unstated": None, "timing": None, "keep": "nothing"}
+    """The named choices, then every other point of the grid. Raises SpecError if a point is no setting.
+
+    Points have local optima and surrogates only if a target is measured against them.
+    """
+    without = {"local_optimum", "surrogate"} - {reference(metric) for metric in unstated.targets}
+    plain = dict.fromkeys(["tuning", "unstated", "timing", *sorted(without)]) | {"keep": "nothing"}
     named = with_changes(setting, plain | {"seeds": unstated.seeds or setting.seeds}, *where)
 
     def differs(changes: Mapping[str, Any]) -> bool:

@@ -365,7 +365,7 @@ class Limits(Strict):
 
 
 class OnRequest(Strict):
-    """Artifacts that are built only if config.yaml names them, or says `tuned: true`."""
+    """Artifacts that are built only as targets, or if config.yaml names them or says `tuned: true`."""
 
     artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
     why: str

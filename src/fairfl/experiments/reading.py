@@ -1,6 +1,7 @@
 """papers/*.yaml and scales/*.yaml read: templates resolved, patches of a scale applied."""
 
 import fnmatch
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,16 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
     if isinstance(source, dict) and source.get("name") != asked_for:
         data["data"] = {**source, "stands_in_for": asked_for}
     return check(data, Setting, file, f"{name} at scale {scale.scale}")
+
+
+def on_request(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
+    """Artifacts that are built only if they are asked for. Raises SpecError if one does not exist, or needs runs."""
+    names = scale.on_request.artifacts if scale.on_request else []
+    every = {f"{paper}_{key}": artifact for paper, given in papers.items() for key, artifact in given.artifacts.items()}
+    where = f"scales/{scale.scale}.yaml: on_request.artifacts"
+    for name in names:
+        if name in every and "tidy" in every[name].origins:
+            raise SpecError(f"{where}: {name} prints results of runs, expected one that prints what tuning chose")
+        if name not in every and name.partition("_")[0] in papers:
+            raise SpecError(f"{where}: no artifact {shown(name)}{nearest(name, every)}")
+    return names

@@ -11,7 +11,7 @@ from fairfl.experiments.calibration import Point, applied, chosen, points
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row, Scale
-from fairfl.experiments.reading import load_paper, load_scale, patched
+from fairfl.experiments.reading import load_paper, load_scale, on_request, patched
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, split_modifiers
@@ -66,27 +66,27 @@ class Workload:
 
     # -- runs ---------------------------------------------------------------------------------
     @cached_property
-    def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
-        """Selected artifacts: 'eagle_table8' -> (paper, id, artifact), each with the selected ones of its settings."""
+    def known(self) -> dict[str, tuple[str, str, Artifact]]:
+        """Artifacts that may be targets: 'eagle_table8' -> (paper, id, artifact), each with its selected settings."""
         every = {
             f"{name}_{key}": (name, key, kept)
             for name in self.config.papers
             for key, artifact in self.papers[name].artifacts.items()
             if (kept := self._restricted(artifact)) is not None
         }
-        request = self.scale.on_request
-        for name in request.artifacts if request else ():
-            paper = name.partition("_")[0]
-            if paper in self.papers and name.partition("_")[2] not in self.papers[paper].artifacts:
-                file = f"scales/{self.scale.scale}.yaml"
-                raise SpecError(f"{file}: on_request.artifacts: no artifact {shown(name)}{nearest(name, every)}")
         if self.config.artifacts is None:
-            left_out = request.artifacts if request and not self.config.tuned else ()
-            return {key: value for key, value in every.items() if key not in left_out}
+            return every
         for wanted in self.config.artifacts:
             if wanted not in every:
                 raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{nearest(wanted, every)}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
+
+    @cached_property
+    def artifacts(self) -> dict[str, tuple[str, str, Artifact]]:
+        """Selected artifacts: the known ones, without those on request unless config.yaml asks for these."""
+        asked_for = self.config.artifacts is not None or self.config.tuned
+        left_out = [name for name in on_request(self.scale, self.papers) if not asked_for]
+        return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:
         wanted = self.config.settings if setting in self.calibrated or not self.calibrated else ()

@@ -8,6 +8,7 @@ from fairfl.metrics.statistics import STATISTICS
 
 Origin = Literal["tidy", "tuned", "statistics", "timed", "setting"]
 Owner = Literal["variant", "algorithm", "setting"]
+Reference = Literal["local_optimum", "surrogate"]
 
 # What fairfl.jobs.timing measures, by what it is repeated on (FOCUS tables 9 and 12).
 TRAINING = ("train_seconds_per_round", "train_seconds_per_model")
@@ -34,6 +35,13 @@ def origin(metric: str) -> Origin:
 def origins(metrics: Iterable[str]) -> tuple[Origin, ...]:
     """Where the values of several metrics come from, each kind once."""
     return tuple(dict.fromkeys(map(origin, metrics)))
+
+
+def reference(metric: str) -> Reference | None:
+    """What the losses behind a metric are held against, as a setting names it; None: nothing."""
+    if metric.startswith("gap_"):
+        return "local_optimum"
+    return "surrogate" if metric.startswith(("faa", "excess_")) else None
 
 
 def owner(metric: str) -> Owner:

@@ -59,8 +59,8 @@ class ArtifactSpec(JobSpec):
 
 
 def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]]) -> ArtifactSpec:
-    """The spec of a selected artifact."""
-    paper, key, artifact = workload.artifacts[name]
+    """The spec of a known artifact."""
+    paper, key, artifact = workload.known[name]
     source = workload.papers[paper]
     algorithms = sorted({row.algorithm for row in artifact.rows})
     also = [_ALSO[kind] for kind in artifact.origins if kind in _ALSO]

@@ -252,6 +252,21 @@ def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
         assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
 
 
+@pytest.mark.parametrize(
+    ("setting", "kinds"),
+    [
+        ("fedeba_fashion_mnist_mlp", set()),
+        ("focus_synthetic_10", {"surrogate"}),  # a target is FAA
+        ("eagle_emnist_linear_a0.1", {"local_optimum"}),  # targets are gaps
+    ],
+)
+def test_points_are_held_against_only_what_a_target_needs(root, setting, kinds):
+    graph = graph_of(workload(root, scale="paper"))
+    below = {job.name.partition("/")[0] for job in graph.below([f"calibrate/{setting}"])}
+    assert below & {"local_optimum", "surrogate"} == kinds
+    assert {"train", "collect", "partition"} <= below
+
+
 def test_every_target_is_reported_for_fedavg(root):
     load = workload(root, scale="paper")
     for name in load.open:
@@ -382,6 +397,23 @@ def test_tables_of_a_large_search_are_built_on_request(root):
     assert set(quick.artifacts) - set(paper.artifacts) == set(asked)
     assert list(workload(root, scale="paper", artifacts=asked).artifacts) == asked
     assert set(workload(root, scale="paper", tuned=True).artifacts) == set(quick.artifacts)
+
+
+def test_a_table_on_request_is_a_target_that_brings_its_search(root):
+    graph = graph_of(workload(root, scale="paper", papers=["vred"]))
+    assert graph.wanted("vred_table4") == ["table/vred/table4"]
+    assert "tune/vred_cifar100/vred" in graph.job("table/vred/table4").inputs
+    rest = {job.name for job in graph.below(graph.everything())}
+    assert "table/vred/table6" in rest and "table/vred/table4" not in rest
+    assert not [name for name in rest if name.startswith("tune/")]
+
+
+def test_what_is_on_request_needs_no_runs_of_its_own(root):
+    load = workload(root, papers=["vred"])
+    load.scale = load.scale.model_copy(update={"on_request": OnRequest(artifacts=["vred_table6"], why="w")})
+    with pytest.raises(SpecError, match="scales/quick.yaml: on_request.artifacts: vred_table6 prints results of runs"):
+        del load.artifacts
+        load.artifacts  # noqa: B018
 
 
 def test_what_is_built_on_request_must_exist(root):

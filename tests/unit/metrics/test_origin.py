@@ -2,7 +2,8 @@
 
 import pytest
 
-from fairfl.metrics.origin import EVALUATING, TIMED, origin, origins, owner
+from fairfl.metrics.origin import EVALUATING, TIMED, origin, origins, owner, reference
+from fairfl.metrics.registry import METRICS, PER_CLIENT
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,10 @@ def test_the_cost_of_a_metric_is_timed() -> None:
 def test_origins_name_each_kind_once() -> None:
     assert origins([*TIMED, "config_rounds"]) == ("timed", "setting")
     assert origins(["hp_q", "accuracy_mean", "hp_beta"]) == ("tuned", "tidy")
+
+
+def test_what_a_metric_is_held_against_is_what_its_values_are_above() -> None:
+    values = {metric: vector for metric, (_, vector, *_) in (METRICS | PER_CLIENT).items()}
+    for metric, vector in values.items():
+        above = {"gap": "local_optimum", "excess": "surrogate"}.get(vector.partition("_")[0])
+        assert reference(metric) == above, metric
