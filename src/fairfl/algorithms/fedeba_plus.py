@@ -73,7 +73,7 @@ class Config(Strict):
 
 
 class FedEBAPlus(Algorithm[Config]):
-    measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full")
+    measurements = ("loss_received", "loss_after", "gradient_batch", "gradient_full", "gradient_local_epoch")
     measures_objective = True
 
     def __init__(self, config: Config) -> None:
@@ -91,7 +91,7 @@ class FedEBAPlus(Algorithm[Config]):
             losses.add("loss_received")  # of the angle
             if config.fair_weights == "after":
                 losses.add("loss_after")
-        gradients = (f"gradient_{config.gradient}",) if config.alpha > 0 and not self.two_passes else ()
+        gradients = (f"gradient_{config.gradient}",) if config.alpha > 0 else ()
         return (*sorted(losses), *gradients)
 
     def init_state(self, federation: Federation) -> State:

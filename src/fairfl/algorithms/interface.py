@@ -181,7 +181,8 @@ class Algorithm(Generic[Hyperparameters]):
     class attributes are literals: the planner reads them, here and in the algorithm's file, without importing torch.
     """
 
-    # The numbers of `Received` and `Reports` that the engine measures for it; no other is there.
+    # The numbers of `Received` and `Reports` that the engine measures for it; no other is there. gradient_local_epoch
+    # is none of them: it says that the updates of a round's first exchange serve as gradients.
     measurements: ClassVar[tuple[str, ...]] = ()
     # (algorithm, names of hyper-parameters): its run of this setting and seed, with the same values of these, comes
     # first, and `Federation.memberships` is the mixture that it ended with.

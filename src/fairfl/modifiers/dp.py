@@ -6,10 +6,11 @@ FedEBA+ (table 14) adds this noise to "the intermediate regularization variable"
 is:
 
     gradient     of every batch in every local step
-    auxiliary    g_k, the gradients that clients send for alignment; local steps stay clean
+    auxiliary    g_k, the gradients that clients send for alignment; local steps stay clean. Where a plain local pass
+                 stands for a gradient, g_k = D_k / (eta J_k) of the round's first exchange
     update       D_k
 
-`auto` is auxiliary where the algorithm asks for gradients at x, as fedeba_plus does, and gradient for all others. That
+`auto` is auxiliary where the algorithm asks for gradients, as fedeba_plus does, and gradient for all others. That
 includes prac_fedeba_plus, whose auxiliary vector is no message of its own: it is made of the D_k of an earlier round.
 
 Clipping the mean gradient of a batch bounds no single sample's part in it. With `per_sample` each sample's gradient is
@@ -34,7 +35,7 @@ from fairfl.runtime.errors import OptionError
 # Numbers in the per-sample gradients that are held at once: 256 MiB of float32.
 HELD = 2**26
 # What an algorithm measures if clients send gradients.
-GRADIENTS = ("gradient_batch", "gradient_full")
+GRADIENTS = ("gradient_batch", "gradient_full", "gradient_local_epoch")
 
 
 class Config(Strict):
@@ -157,6 +158,11 @@ def noisy(vectors: Tensor, received: Received, config: Config) -> Tensor:
 
 
 class DP(Modifier[Config]):
+    def __init__(self, config: Config, passes: bool = False) -> None:
+        """With `passes` the updates of a round's first exchange stand for gradients."""
+        super().__init__(config)
+        self.passes = passes
+
     def resolve(self, measurements: tuple[str, ...], batch_size: int | None) -> "DP":
         """`auto` decided and B filled in. Raises OptionError if the algorithm has no vectors of the requested kind."""
         asks = any(name in measurements for name in GRADIENTS)
@@ -168,7 +174,8 @@ class DP(Modifier[Config]):
         if target == "auxiliary" and self.config.per_sample:
             raise OptionError("dp.per_sample: with this algorithm target auto is auxiliary; set dp.target to gradient")
         batch = None if self.config.per_sample else self.config.batch or batch_size
-        return DP(self.config.model_copy(update={"target": target, "batch": batch}))
+        config = self.config.model_copy(update={"target": target, "batch": batch})
+        return DP(config, passes="gradient_local_epoch" in measurements)
 
     def privacy(self) -> NoisyGradients | None:
         return NoisyGradients(self.config) if self.config.target == "gradient" else None
@@ -179,6 +186,9 @@ class DP(Modifier[Config]):
         return replace(received, gradient=noisy(received.gradient, received, self.config))
 
     def modify_reports(self, state: State, reports: Reports) -> Reports:
+        if self.config.target == "auxiliary" and self.passes and reports.exchange == 0:
+            scale = (reports.learning_rate * reports.steps)[:, None].to(reports.delta.dtype)
+            return replace(reports, delta=scale * noisy(reports.delta / scale, reports, self.config))
         if self.config.target != "update":
             return reports
         return replace(reports, delta=noisy(reports.delta, reports, self.config))

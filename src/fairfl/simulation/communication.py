@@ -1,6 +1,8 @@
 """How many numbers clients and server exchange (FedEBA+ tables 3 and 8)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from torch import Tensor
 
 from fairfl.algorithms.interface import Plan, Reports
 from fairfl.simulation.aggregation import NUMBERS
@@ -19,11 +21,16 @@ class Communication:
     traffic: tuple[int, int] | None
     parameters: int  # P
     sent: int = 0
+    model: Tensor | None = field(default=None, repr=False)  # that the clients of the round have
 
     def add(self, reports: Reports, plan: Plan) -> None:
         """One exchange with the clients of a round, who are sent x and answer with `reports`."""
         clients = len(reports.clients)
-        down, up = reports.x.numel(), reports.start.numel() // clients
+        if reports.exchange and plan.epochs == 0 and plan.start is None:
+            return  # the round has ended: nobody trains or measures another model
+        has_it = reports.exchange > 0 and reports.x is self.model
+        self.model = reports.x
+        down, up = 0 if has_it else reports.x.numel(), reports.start.numel() // clients
         if self.traffic is not None:
             down, up = self.traffic if reports.exchange == 0 else (0, 0)
         down += 0 if plan.direction is None else self.parameters

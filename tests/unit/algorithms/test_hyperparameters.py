@@ -53,9 +53,9 @@ MEASURED = [
     (
         "fedeba_plus",
         {"gradient": "local_epoch", "fair_weights": "after", "weight_loss": "before"},
-        {"loss_received", "loss_after"},
+        {"loss_received", "loss_after", "gradient_local_epoch"},
     ),
-    ("fedeba_plus", {"gradient": "local_epoch", "weight_loss": "before"}, {"loss_received"}),
+    ("fedeba_plus", {"gradient": "local_epoch", "weight_loss": "before"}, {"loss_received", "gradient_local_epoch"}),
     ("fedeba_plus", {"gradient": "local_epoch", "alpha": 0.0}, {"loss_after"}),
     ("fedeba_plus", {"aggregation": "uniform"}, {"loss_received", "gradient_batch"}),
     ("fedeba_plus", {"alpha": 0.0}, {"loss_after"}),

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -100,6 +101,7 @@ def test_the_b_of_the_noise(given, batch_size, expected):
         ("auto", ("loss_received", "loss_after"), "gradient"),  # prac_fedeba_plus
         ("auto", ("loss_after", "gradient_batch"), "auxiliary"),
         ("auto", ("gradient_full",), "auxiliary"),
+        ("auto", ("loss_after", "gradient_local_epoch"), "auxiliary"),
         ("gradient", ("gradient_batch",), "gradient"),
         ("update", ("gradient_batch",), "update"),
     ],
@@ -125,6 +127,17 @@ def test_vectors_that_clients_send_are_clipped_one_by_one():
     heard = dp.DP(config(target="auxiliary")).modify_received(told)
     close(heard.gradient, 30 * D / (30 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
     assert heard.delta is told.delta
+
+
+def test_a_plain_pass_that_stands_for_gradients_is_clipped_as_such():
+    """D_k / (eta J_k) of the first exchange is; the update itself, in the second, is not."""
+    steps = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
+    told = reports([0, 1, 2], 10 * D, steps=steps)
+    passes = dp.DP(config(target="auxiliary")).resolve(("gradient_local_epoch",), 50)
+    g = 10 * D / (told.learning_rate * steps)[:, None]
+    close(passes.modify_reports({}, told).delta, 10 * D / g.norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
+    second = replace(told, exchange=1)
+    assert passes.modify_reports({}, second) is second
 
 
 @pytest.mark.parametrize("target", ["gradient", "auxiliary", "update"])
@@ -325,8 +338,10 @@ def test_runs_with_noise_repeat_and_follow_its_level(target):
     assert 0 < (low - clean).norm() < (high - clean).norm()
 
 
-def test_auto_leaves_the_local_steps_of_fedeba_plus_clean():
-    plus = {"algorithm": "fedeba_plus", "hyperparameters": {"alpha": 0.5, "theta": 0.0}, "clients_per_round": 2}
+@pytest.mark.parametrize("reading", [{}, {"gradient": "local_epoch", "fair_weights": "after"}])
+def test_auto_leaves_the_local_steps_of_fedeba_plus_clean(reading):
+    hyperparameters = {"alpha": 0.5, "theta": 0.0, **reading}
+    plus = {"algorithm": "fedeba_plus", "hyperparameters": hyperparameters, "clients_per_round": 2}
     auto, auxiliary, gradient = (run({"sigma": 2.0, "target": t}, **plus) for t in ("auto", "auxiliary", "gradient"))
     assert torch.equal(auto, auxiliary) and (auto - gradient).norm() > 1e-3 and (auto - run(None, **plus)).norm() > 1e-3
     no_alignment = plus | {"hyperparameters": {"alpha": 0.0}}

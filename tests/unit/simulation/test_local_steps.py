@@ -270,3 +270,12 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     run = simulation("toy")
     run.run()
     assert run.communication.sent == 6 * 3 * 5
+
+
+@pytest.mark.parametrize(("theta", "sent"), [(0.0, (15 + 15 + 2) + (15 + 15 + 2)), (90.0, 15 + 15 + 2)])
+def test_a_second_exchange_sends_no_model_again_and_nothing_if_nobody_trains(theta, sent):
+    """FedEBA+ with two passes: model down, update up, direction down, update up; two losses up each time."""
+    reading = {"alpha": 0.5, "theta": theta, "gradient": "local_epoch", "fair_weights": "after"}
+    run = simulation("fedeba_plus", hyperparameters=reading)
+    run.run()
+    assert run.communication.sent == run.spec.rounds * 3 * sent
