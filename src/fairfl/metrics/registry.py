@@ -89,7 +89,7 @@ PER_CLIENT: dict[str, tuple[str, Vector]] = {
 ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
     **{
         f"rounds_to_accuracy{percent}": ("rounds", partial(rounds_to_accuracy, target=percent / 100))
-        for percent in (55, 60, 65, 70, 80, 85, 90)
+        for percent in (45, 55, 60, 65, 70, 80, 85, 90)
     },
     "accuracy_area": ("fraction", accuracy_area),
 }

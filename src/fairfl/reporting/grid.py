@@ -13,7 +13,7 @@ from fairfl.reporting.inputs import Row
 from fairfl.runtime.errors import FairflError
 
 ARROWS = {"up": " ↑", "down": " ↓", None: ""}
-CORNERS: dict[Axis, str] = {"setting": "Setting", "row": "Algorithm", "metric": "Metric"}
+CORNERS: dict[Axis, str] = {"setting": "Dataset", "row": "Algorithm", "metric": "Metric"}
 Place = tuple[str, Row, str]  # setting, row, metric
 Content = tuple[Place, Place | None] | str | None  # of a cell
 Level = TypeVar("Level", bound=Hashable)

@@ -22,7 +22,7 @@ def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     (name,) = tables_of(workload)
     md, tex = pages(workload, results)
     assert_compiles(tex)
-    assert name == "demo_table1" and "| Setting | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
+    assert name == "demo_table1" and "| Dataset | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
     assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md
     assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
     assert "Each cell: ours / the paper's" in md and "✓ agrees. ✗ differs." in md and "≠" not in md

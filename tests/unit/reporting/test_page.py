@@ -373,7 +373,7 @@ def test_links_lead_somewhere_with_two_papers(two) -> None:
 
 def test_lines_may_be_settings(two) -> None:
     shown = part(two, "mean loss: ours, mean", "Provenance")
-    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Setting", "FedAvg", "Q", "x_cifar"]
+    assert shown.split("paper's", 1)[1].split("ours")[0].split() == ["Dataset", "FedAvg", "Q", "x_cifar"]
     assert "x_cifar ours 1.10 ± 0.10 paper 1.10 ± 0.10 ✓ agrees" in shown
     assert "x_text ours diverged paper diverged ✓ agrees" in shown
 
@@ -386,7 +386,7 @@ def test_lines_may_be_variants_and_columns_settings(two) -> None:
 
 def test_counts_have_settings_as_lines(two) -> None:
     shown = part(two, "clients: ours, mean", "Provenance")
-    assert "Setting clients count x_cifar ours none" in shown
+    assert "Dataset clients count x_cifar ours none" in shown
 
 
 RECALLED = {
@@ -533,7 +533,7 @@ def focus(tmp_path) -> Elements:
 def test_lines_may_be_metrics(focus) -> None:
     shown = part(focus, "F1 c", "F8")
     head, *lines = shown[shown.index("F1: ours, mean") :].split("paper's", 1)[1].split("Avg Loss nats or mse")
-    assert head.split() == ["Setting", "Metric", "Focus", "FedAvg", "z_toy"]
+    assert head.split() == ["Dataset", "Metric", "Focus", "FedAvg", "z_toy"]
     assert lines[0].startswith(", lower is better ours 0.250 paper none – not reported ours 0.500")
     assert lines[0].rstrip().endswith("z_image")
 

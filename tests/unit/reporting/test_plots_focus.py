@@ -205,7 +205,7 @@ def test_only_what_a_plot_needs_is_made_first(root, plot, kinds):
     workload = load_workload(root, {"scale": "quick", "papers": ["eagle"], "artifacts": ["eagle_table1"]})
     paper, _, table = workload.artifacts["eagle_table1"]
     settings = table.settings[:1] if kinds else []
-    workload.artifacts["eagle_x"] = (
+    workload.known["eagle_x"] = (
         paper,
         "x",
         Artifact(kind="figure", title="", caption="", plot=plot, settings=settings),

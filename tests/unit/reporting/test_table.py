@@ -83,7 +83,7 @@ TEX = r"""\begin{table}[htbp]
 \centering\small
 \caption{Table 1: Dir($\alpha = 0.1$), L*\_k \& 50\% of all (eagle; stand-in: digits for EMNIST)}
 \label{tab:eagle-table1}
-\begin{tabular}{lrr}
+\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}{lrr}
 \toprule
 Algorithm & $\max_k r_k(\theta)$ $\downarrow$ & accuracy $\uparrow$ \\
 \midrule
@@ -94,7 +94,7 @@ q-FFL $q = 3.0$ & -- & -- \\
 \midrule
 EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
 \bottomrule
-\end{tabular}
+\end{tabular}}
 \par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. -- Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
 \end{table}
 """  # noqa: E501
@@ -226,11 +226,11 @@ def orders(tmp_path):
 
 def test_lines_may_be_settings_and_columns_variants(orders):
     csv, md, tex = build(orders)
-    assert "| Setting | loss | random |\n| :--- | ---: | ---: |\n" in md
+    assert "| Dataset | loss | random |\n| :--- | ---: | ---: |\n" in md
     assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
     assert "| Fashion-MNIST | 0.150 (± 0.050) | – |\n" in md
     assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "– Not run: random (Fashion-MNIST)." in md
-    assert "Setting & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
+    assert "Dataset & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
     assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
 
 
@@ -325,7 +325,7 @@ def counted(tmp_path):
 def test_counts_belong_to_settings_and_words_stand_between_them(counted):
     csv, md, tex = build(counted)
     assert md.splitlines()[2:6] == [
-        "| Setting | num_clients | Model | samples_test |",
+        "| Dataset | num_clients | Model | samples_test |",
         "| :--- | ---: | :--- | ---: |",
         "| CIFAR-10 | 2 | ResNet_18 | 14 (paper: 10555) |",
         "| b | 1 | LSTM | 25041 |",
@@ -468,7 +468,7 @@ def grouped(tmp_path):
 def test_lines_may_be_metrics_and_columns_variants(grouped):
     csv, md, tex = build(grouped)
     assert md.splitlines()[2:8] == [
-        "| Setting | Metric | FOCUS | FedAvg | AFL |",
+        "| Dataset | Metric | FOCUS | FedAvg | AFL |",
         "| :--- | :--- | ---: | ---: | ---: |",
         "| Synthetic | Avg Loss ↓ | **0.25** | 0.50 |  |",
         "| Synthetic | Parity ↓ | **0.50** | **0.50** |  |",

@@ -128,17 +128,22 @@ def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int
         first += width
 
 
+def _fitted(tabular: str) -> str:
+    """As wide as the text if it would be wider."""
+    return f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{{tabular}}}"
+
+
 def latex_page(
     paper: str, key: str, artifact: SelectedArtifact, stand_in: str, tabulars: list[str], note_text: str
 ) -> str:
-    """A float to \\input; needs \\usepackage{booktabs} and nothing else."""
+    """A float to \\input; needs \\usepackage{booktabs, graphicx} and nothing else."""
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     text = [
         "\\begin{table}[htbp]",
         "\\centering\\small",
         f"\\caption{{{latex(titled(artifact))} ({latex(paper)}{latex(f'; stand-in: {stand_in}') * bool(stand_in)})}}",
         f"\\label{{{label}}}",
-        "\n\\par\\medskip\n".join(tabulars),
+        "\n\\par\\medskip\n".join(map(_fitted, tabulars)),
     ]
     if note_text:
         text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
