@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.layout import Layout
+from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
@@ -157,7 +158,8 @@ class SelectedArtifact(Strict):
     header: list[str] = Field(default_factory=list, description="static table: column titles")
     content: list[list[str]] | Literal["used"] = Field(
         default_factory=list,
-        description="static table: its rows; or used: algorithms, hyper-parameters and their values in the artifacts",
+        description="static table: its rows; or used: the hyper-parameters that `options.printed` names, "
+        "such as qffl.q (without: all), and their values in the artifacts",
     )
     claims: list[Claim] = Field(default_factory=list)
     spread: str = ""
@@ -225,6 +227,8 @@ class Artifact(SelectedArtifact):
         if self.content == "used":
             if self.kind != "static_table" or self.header:
                 raise ValueError("content: used is a static table that makes its own header")
+            for algorithm, _, name in (str(entry).partition(".") for entry in self.options.get("printed", [])):
+                known_hyperparameters({algorithm: {name: None}})
             return self
         if self.kind == "static_table" and not (self.header and self.content):
             raise ValueError("a static table needs header and content")

@@ -58,15 +58,23 @@ def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:
     return [f"{mark} {_MEANINGS[word].format(what=what)}." for word, mark in MARKS.items() if word in known]
 
 
-USED_HEADER = ("Algorithm", "Hyper-parameter", "Values in use")
+USED_HEADER = ("Algorithm", "Hyper-parameters")
 
 
-def used_lines(values: Iterable[UsedValue]) -> list[tuple[str, str, list[str]]]:
-    """(title of the algorithm, hyper-parameter, values with marks), one for each hyper-parameter."""
-    lines: dict[tuple[str, str], tuple[str, str, list[str]]] = {}
+def printed_values(values: Iterable[UsedValue], printed: list[str]) -> list[UsedValue]:
+    """Those of the hyper-parameters that the paper's table has, 'qffl.q' and so on, in its order; []: all."""
+    places = {name: number for number, name in enumerate(printed)}
+    named = [(f"{used.algorithm}.{used.hyperparameter}", used) for used in values]
+    kept = [(name, used) for name, used in named if name in places or not places]
+    return [used for name, used in sorted(kept, key=lambda pair: places.get(pair[0], 0))]
+
+
+def used_lines(values: Iterable[UsedValue]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """(title of the algorithm, [(hyper-parameter, its values with marks)]), one for each algorithm."""
+    lines: dict[str, tuple[str, dict[str, list[str]]]] = {}
     for used in values:
-        key, value = (used.algorithm, used.hyperparameter), used.value
+        value = used.value
         shown = str(value).lower() if value is None or isinstance(value, bool) else str(value)
-        line = lines.setdefault(key, (used.title, used.hyperparameter, []))
-        line[2].append(shown + marks([used.provenance]))
-    return list(lines.values())
+        line = lines.setdefault(used.algorithm, (used.title, {}))
+        line[1].setdefault(used.hyperparameter, []).append(shown + marks([used.provenance]))
+    return [(title, [(key, ", ".join(shown)) for key, shown in keys.items()]) for title, keys in lines.values()]

@@ -78,6 +78,7 @@ def test_config(root, changes, words):
 
 S = "settings/eagle_emnist_linear_a0.1"
 TEMPLATE = "templates/emnist"
+USED = {"kind": "static_table", "title": "T", "caption": "c", "content": "used"}
 PAPER_CASES = [
     ("templates/base/learning_rat", 0.1, ["learning_rat", "unknown key", "did you mean 'learning_rate'"]),
     ("templates/base/learning_rate", 0, ["learning_rate", "0"]),
@@ -123,6 +124,11 @@ PAPER_CASES = [
     ("artifacts/table1/kind", "tabel", ["'tabel'", "did you mean 'table'"]),
     ("artifacts/figure1/plot", DELETE, ["a figure needs `plot`"]),
     ("artifacts/table3/content/0", ["x"], ["content row 0 has 1 cells"]),
+    (
+        "artifacts/table3",
+        USED | {"options": {"printed": ["afl.eta_lamda"]}},
+        ["artifacts.table3", "afl: unknown hyper-parameter 'eta_lamda'", "did you mean 'eta_lambda'"],
+    ),
     ("templates/emnist/unstated/algorithm", "eagle", ["unstated.algorithm", "'eagle'", "fedavg"]),
     ("templates/emnist/unstated/targets", {"gap_mx": 0.1}, ["unstated.targets", "'gap_mx'", "did you mean 'gap_max'"]),
     ("paper", "eagel", ["'eagel' must equal the file's name 'eagle'"]),

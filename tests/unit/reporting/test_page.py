@@ -450,7 +450,7 @@ def test_contradictions_stand_in_the_cell_and_in_a_list(recalled) -> None:
 
 def test_hyper_parameters_in_use_are_a_table(recalled) -> None:
     shown = part(recalled, "Grids", "Where the numbers of demo")
-    assert "Algorithm Hyper-parameter Values in use q-FFL L 2.0ʳ q-FFL q 1.0ᵃ" in shown
+    assert "Algorithm Hyper-parameters q-FFL L: 2.0ʳ; q: 1.0ᵃ" in shown
     assert "ʳ value lost in the paper, recalled from an earlier version, not checked. ᵃ value not known" in shown
 
 

@@ -9,7 +9,7 @@ from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import sources
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.marks import MARKS, SURE, Known, legend, marks, used_lines
+from fairfl.reporting.marks import MARKS, SURE, Known, legend, marks, printed_values, used_lines
 from tests.unit.reporting import demo
 
 
@@ -142,7 +142,9 @@ def test_lines_of_the_table() -> None:
     base = {"title": "X", "hyperparameter": "q", "note": "", "artifacts": []}
     given = (("x", 1, "paper"), ("x", True, "recalled"), ("x", None, "assumed"), ("y", 1, "paper"))
     values = [sources.UsedValue(algorithm=a, value=v, provenance=p, **base) for a, v, p in given]
-    assert used_lines(values) == [("X", "q", ["1", "trueʳ", "noneᵃ"]), ("X", "q", ["1"])]
+    assert used_lines(values) == [("X", [("q", "1, trueʳ, noneᵃ")]), ("X", [("q", "1")])]
+    assert printed_values(values, []) == values
+    assert printed_values(values, ["y.q", "x.lambda"]) == values[3:]
 
 
 def test_a_job_knows_what_it_must_say(workload) -> None:

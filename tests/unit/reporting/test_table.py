@@ -732,16 +732,22 @@ def test_hyper_parameters_in_use():
     ]
     assert len(csv.splitlines()) == 5
     assert md.splitlines()[2:] == [
-        "| Algorithm | Hyper-parameter | Values in use |",
-        "| :--- | :--- | :--- |",
-        "| q-FFL | q | 0.1ᶜ, 10.0 |",
-        "| AFL | η_λ | 0.5ᵃ |",
-        "| AFL | order | loss_firstᵃ |",
+        "| Algorithm | Hyper-parameters |",
+        "| :--- | :--- |",
+        "| q-FFL | q: 0.1ᶜ, 10.0 |",
+        "| AFL | η_λ: 0.5ᵃ; order: loss_firstᵃ |",
         "",
         "ᶜ value lost in the paper, confirmed by equal numbers elsewhere. ᵃ value not known, assumed.",
     ]
-    assert "q-FFL & $q$ & 0.1\\textsuperscript{c}, 10.0 \\\\\n\\midrule\nAFL & $\\eta_{\\lambda}$ & 0.5" in tex
-    assert tex.count("\\midrule") == 2
+    assert "q-FFL & $q$: 0.1\\textsuperscript{c}, 10.0 \\\\\nAFL & $\\eta_{\\lambda}$: 0.5" in tex
+
+
+def test_only_the_hyper_parameters_of_the_papers_table_are_printed_in_its_order():
+    artifact = USED["artifact"] | {"options": {"printed": ["afl.eta_lambda", "qffl.q"]}}
+    csv, md, tex = build(USED | {"artifact": artifact})
+    assert len(csv.splitlines()) == 5 and "order" in csv
+    assert md.splitlines()[4:6] == ["| AFL | η_λ: 0.5ᵃ |", "| q-FFL | q: 0.1ᶜ, 10.0 |"]
+    assert "order" not in tex
 
 
 # -- targets that were not reached --------------------------------------------------------------

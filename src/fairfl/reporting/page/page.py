@@ -19,7 +19,7 @@ from fairfl.reporting.cells import Record, metric_of, records
 from fairfl.reporting.changes import changed_by_scale, original
 from fairfl.reporting.claims.judging import ClaimLine
 from fairfl.reporting.comparison import VERDICTS, ComparisonLine
-from fairfl.reporting.marks import USED_HEADER, legend, used_lines
+from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
@@ -130,8 +130,8 @@ def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, 
     """Header, lines and legend of a static table."""
     if artifact.content != "used":
         return {"header": artifact.header, "lines": artifact.content, "legend": []}
-    values = used_values(workload, paper)
-    lines = [(title, key, ", ".join(shown)) for title, key, shown in used_lines(values)]
+    values = printed_values(used_values(workload, paper), artifact.options.get("printed", []))
+    lines = [(title, "; ".join(f"{key}: {shown}" for key, shown in of)) for title, of in used_lines(values)]
     return {"header": USED_HEADER, "lines": lines, "legend": legend((used.provenance for used in values), "value")}
 
 

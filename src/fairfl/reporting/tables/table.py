@@ -19,7 +19,7 @@ from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.cells import number_text
 from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
-from fairfl.reporting.marks import USED_HEADER, Known, legend, used_lines
+from fairfl.reporting.marks import USED_HEADER, Known, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, note, stand_ins
 from fairfl.reporting.tables.lines import TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
@@ -154,14 +154,12 @@ def _words(
 
 
 def used_table(spec: ArtifactSpec) -> tuple[str, str, str]:
-    """(CSV, Markdown, LaTeX) of the hyper-parameters in use: a line of the CSV for each value."""
-    values = spec.used
-    records = [{**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)} for used in values]
+    """(CSV, Markdown, LaTeX) of the hyper-parameters in use: a line of the CSV for each value, even if not printed."""
+    values = printed_values(spec.used, spec.artifact.options.get("printed", []))
+    records = [{**dict(used), "artifact": spec.name, "artifacts": " ".join(used.artifacts)} for used in spec.used]
     text = pd.DataFrame(records, columns=list(USED_COLUMNS)).to_csv(index=False, lineterminator="\n")
     lines = used_lines(values)
-    md = [[markdown(title), markdown(symbol(key)), markdown(", ".join(shown))] for title, key, shown in lines]
-    tex = [[latex(title), latex_key(key), latex(", ".join(shown))] for title, key, shown in lines]
-    rules = {n for n in range(1, len(lines)) if lines[n][0] != lines[n - 1][0]}
-    return text, *_words(
-        spec, USED_HEADER, md, tex, rules, True, " ".join(legend((u.provenance for u in values), "value"))
-    )
+    md = [[markdown(title), markdown("; ".join(f"{symbol(key)}: {shown}" for key, shown in of))] for title, of in lines]
+    tex = [[latex(title), "; ".join(f"{latex_key(key)}: {latex(shown)}" for key, shown in of)] for title, of in lines]
+    note_text = " ".join(legend((used.provenance for used in values), "value"))
+    return text, *_words(spec, USED_HEADER, md, tex, set(), True, note_text)
