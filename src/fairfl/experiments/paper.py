@@ -384,6 +384,11 @@ class Scale(Strict):
     limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
     patches: list[Patch] = Field(default_factory=list)
     on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
+    tells_nothing: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
+        default_factory=dict,
+        description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
+        "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",
+    )
 
     @field_validator("scale")
     @classmethod

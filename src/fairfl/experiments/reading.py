@@ -1,7 +1,7 @@
 """papers/*.yaml and scales/*.yaml read: templates resolved, patches of a scale applied."""
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,17 @@ def load_scale(path: Path) -> Scale:
     return _named(check(load(path), Scale, str(path)), "scale", path)
 
 
+def check_artifacts(scale: Scale, papers: dict[str, Paper], available: Collection[str], file: str) -> None:
+    """Raises SpecError if a scale names an artifact that does not exist; of papers that are not selected, any may."""
+    every = [f"{name}_{key}" for name, paper in papers.items() for key in paper.artifacts]
+    request = scale.on_request.artifacts if scale.on_request else []
+    for key, names in (("on_request.artifacts", request), ("tells_nothing", list(scale.tells_nothing))):
+        for name in names:
+            paper = name.partition("_")[0]
+            if name not in every and (paper in papers or paper not in available):
+                raise SpecError(f"{file}: {key}: no artifact {shown(name)}{nearest(name, every)}")
+
+
 def _named(spec: Model, key: str, path: Path) -> Model:
     """The spec, if it is called like its file: results lie under this name."""
     if getattr(spec, key) != path.stem:
@@ -107,13 +118,11 @@ def patched(name: str, setting: Setting, scale: Scale, file: str) -> Setting:
 
 
 def on_request(scale: Scale, papers: Mapping[str, Paper]) -> list[str]:
-    """Artifacts that are built only if they are asked for. Raises SpecError if one does not exist, or needs runs."""
+    """Artifacts that are built only if they are asked for. Raises SpecError if one needs runs."""
     names = scale.on_request.artifacts if scale.on_request else []
     every = {f"{paper}_{key}": artifact for paper, given in papers.items() for key, artifact in given.artifacts.items()}
     where = f"scales/{scale.scale}.yaml: on_request.artifacts"
     for name in names:
         if name in every and "tidy" in every[name].origins:
             raise SpecError(f"{where}: {name} prints results of runs, expected one that prints what tuning chose")
-        if name not in every and name.partition("_")[0] in papers:
-            raise SpecError(f"{where}: no artifact {shown(name)}{nearest(name, every)}")
     return names

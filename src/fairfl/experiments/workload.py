@@ -11,7 +11,7 @@ from fairfl.experiments.calibration import Point, applied, chosen, points
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row, Scale
-from fairfl.experiments.reading import load_paper, load_scale, on_request, patched
+from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, split_modifiers
@@ -333,6 +333,7 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     scale = load_scale(scales[config.scale])
 
     papers = {name: load_paper(available[name]) for name in config.papers}
+    check_artifacts(scale, papers, available, scale_file)
     settings: dict[str, Setting] = {}
     paper_of: dict[str, str] = {}
     for name, paper in papers.items():

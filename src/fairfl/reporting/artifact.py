@@ -10,7 +10,7 @@ from fairfl.experiments.paper import Metric, SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.configuration import configured
 from fairfl.reporting.changes import changed_by_scale
-from fairfl.reporting.marks import UsedValue
+from fairfl.reporting.marks import UsedValue, telling
 from fairfl.reporting.sources import reconstructed, unprinted, used_values
 
 # Keys of a setting that matter to numbers of these origins only.
@@ -46,6 +46,7 @@ class ArtifactSpec(JobSpec):
     reconstructed: list[str] = Field(default_factory=list, description="algorithms without formulas in the paper")
     used: list[UsedValue] = Field(default_factory=list, description="hyper-parameters, for a table of them")
     scale: str
+    telling: str = Field("", description="mark in the title line of what tells nothing at this scale")
     settings: dict[str, SettingFacts]
     files: dict[str, dict[str, str]] = Field(
         description="kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed"
@@ -89,6 +90,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
         reconstructed=list(filter(reconstructed, algorithms)),
         used=used_values(workload, paper) if artifact.content == "used" else [],
         scale=workload.scale.scale,
+        telling=telling(workload.scale, name),
         settings=settings,
         files=files,
     )

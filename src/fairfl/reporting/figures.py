@@ -42,7 +42,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         titles = " ".join(axes.get_title("left") for axes in figure.axes)
         replaced = stand_ins(facts.data for facts in spec.settings.values())
         shown = all(pair in titles for pair in replaced.split(", "))
-        head = "" if shown else f"Stand-in: {replaced}"
+        head = " ".join(filter(None, (spec.telling, "" if shown else f"Stand-in: {replaced}")))
         style.footer(figure, footer_text(inputs, getattr(config, "labels", {})), head)
         # Lay out once, so that both files have the same layout (and half the time is spent).
         figure.draw_without_rendering()

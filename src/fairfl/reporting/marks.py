@@ -1,10 +1,12 @@
-"""Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms."""
+"""Marks of what does not stand in a paper: hyper-parameters recovered or assumed, reconstructed algorithms; and of
+artifacts that tell nothing at a scale.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.paper import Provenance
+from fairfl.experiments.paper import Provenance, Scale
 from fairfl.experiments.variant import Value
 
 # How a value is known, from the surest on.
@@ -50,6 +52,12 @@ def marks(words: Iterable[str]) -> str:
     """'ᵃ*' for assumed hyper-parameters of a reconstructed algorithm, '' for what stands in the paper."""
     known = set(words)
     return "".join(mark for word, mark in MARKS.items() if word in known)
+
+
+def telling(scale: Scale, artifact: str) -> str:
+    """'[quick: tells nothing of ...]' for the title line; '' if the scale has nothing to say of the artifact."""
+    reason = scale.tells_nothing.get(artifact)
+    return f"[{scale.scale}: tells nothing {reason}]" if reason else ""
 
 
 def legend(words: Iterable[str], what: str = "hyper-parameters") -> list[str]:

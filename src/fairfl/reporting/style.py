@@ -186,8 +186,9 @@ def log_axis(axes: Axes) -> None:
 
 
 def footer(figure: Figure, text: str, head: str = "") -> None:
-    """Small grey lines below the panels, and a line above them for which the figure grows."""
-    room = 0.18 * bool(head)  # inches
+    """Small grey lines below the panels, and bold ones above them for which the figure grows."""
+    above = textwrap.wrap(head, width=int(figure.get_figwidth() * 17), break_on_hyphens=False)
+    room = 0.12 * len(above) + 0.06 * bool(above)  # inches
     figure.set_figheight(figure.get_figheight() + room)
     width, height = figure.get_size_inches()
     lines = textwrap.wrap(text, width=int(width * 27), break_on_hyphens=False)
@@ -195,5 +196,7 @@ def footer(figure: Figure, text: str, head: str = "") -> None:
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
     engine.set(rect=(0, share, 1, 1 - share - room / height))
-    figure.text(0.01, 1 - 0.04 / height, head, fontsize=7, fontweight="bold", va="top")
+    for legend in figure.legends:  # the engine leaves room for those at the edge, but not where they are drawn
+        legend.set_bbox_to_anchor((0, share, 1, 1 - share - room / height))
+    figure.text(0.01, 1 - 0.04 / height, "\n".join(above), fontsize=7, fontweight="bold", va="top", linespacing=1.1)
     figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=4.8, color=GREY, va="bottom", linespacing=1.15)

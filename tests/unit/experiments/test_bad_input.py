@@ -183,6 +183,15 @@ SCALE_CASES = [
     ("patches/0/mach", ["x"], ["mach", "did you mean 'match'"]),
     ("patches/0/why", DELETE, ["patches.0.why", "missing"]),
     ("patches/0/set/partition.alfa", 1, ["alfa", "did you mean 'alpha'"]),
+    ("tells_nothing", {"focus_tabel3": "of all"}, ["tells_nothing", "'focus_tabel3'", "did you mean 'focus_table3'"]),
+    ("tells_nothing", {"fokus_table3": "of all"}, ["tells_nothing", "'fokus_table3'", "did you mean 'focus_table3'"]),
+    ("tells_nothing", {"focus_table3": "too small"}, ["tells_nothing.focus_table3", "'too small'"]),
+    ("tells_nothing", {"focus_table3": "of all."}, ["tells_nothing.focus_table3", "'of all.'"]),
+    (
+        "on_request",
+        {"artifacts": ["vred_tabel4"], "why": "w"},
+        ["on_request.artifacts", "'vred_tabel4'", "vred_table4"],
+    ),
 ]
 
 
@@ -195,6 +204,11 @@ def test_scale(project, root, keys, value, words):
     assert "scales/quick.yaml" in message
     for word in words:
         assert word in message
+
+
+def test_a_scale_may_name_artifacts_of_papers_that_are_not_selected(project, root):
+    edit(project / "scales" / "quick.yaml", "tells_nothing", {"vred_table1": "of all"})
+    assert load_workload(project, config(root, papers=["focus"])).scale.tells_nothing == {"vred_table1": "of all"}
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_noisy_labels_are_all_that_is_different_in_table_13(root, scale, base):
 def test_narrower_and_wider_networks_have_half_and_twice_the_widths(root, scale):
     settings = load(root, scale).settings
     widths = {
-        name: [*model["channels"], *model["hidden"]]
+        name: [*model.get("channels", []), *model["hidden"]]
         for name in ("", "_narrow", "_wide")
         if (model := settings[f"fedeba_cifar10_cnn{name}"].model.options)
     }

@@ -29,6 +29,15 @@ def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     assert "1.10 $\\pm$ 0.10 / 1.10 $\\pm$ 0.10 $\\surd$" in tex and "\\label{tab:demo-table1-beside}" in tex
 
 
+def test_what_tells_nothing_says_so_here_too(built) -> None:
+    workload, results = built
+    workload.scale.tells_nothing["demo_table1"] = "of all"
+    md, tex = pages(workload, results)
+    assert_compiles(tex)
+    assert md.splitlines()[0].endswith("** [tiny: tells nothing of all] Stand-in: digits for synthetic gaussian.")
+    assert "[tiny: tells nothing of all] (demo; stand-in" in tex
+
+
 def test_numbers_in_brackets_have_their_own_sign(built) -> None:
     workload, _ = built
     columns, layout = ["loss", "acc"], {"brackets": {"loss": "acc"}}

@@ -96,6 +96,38 @@ def test_a_figure_without_titles_of_settings_names_the_stand_in_above_its_panels
     assert heads == ["Stand-in: blobs for EMNIST", ""]
 
 
+def test_a_figure_that_tells_nothing_says_so_above_its_panels(spec, monkeypatch):
+    heads = []
+    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head))
+    spec["telling"] = "[quick: tells nothing of all]"
+    figures.build(demo.parsed(spec))
+    spec["settings"]["toy"]["data"] = "emnist"
+    figures.build(demo.parsed(spec))
+    assert heads == [
+        "[quick: tells nothing of all] Stand-in: blobs for EMNIST",
+        "[quick: tells nothing of all]",
+    ]
+
+
+def test_lines_above_the_panels_are_broken_and_the_figure_grows_with_them():
+    plain, tall = figures.style.canvas(3, 2), figures.style.canvas(3, 2)
+    figures.style.footer(plain, "")
+    figures.style.footer(tall, "", "tells nothing of all, " * 6)
+    head = tall.texts[0].get_text().splitlines()
+    assert len(head) > 2 and max(map(len, head)) <= 51
+    assert tall.get_figheight() == pytest.approx(plain.get_figheight() + 0.12 * len(head) + 0.06)
+
+
+def test_a_legend_at_the_edge_lies_between_the_lines_above_and_below():
+    figure = figures.style.canvas(3, 2)
+    figure.subplots().plot([0, 1], label="FedAvg")
+    legend = figure.legend(loc="outside upper center")
+    figures.style.footer(figure, "Scale: quick.", "tells nothing of all, " * 4)
+    figure.draw_without_rendering()
+    head, foot = (text.get_window_extent() for text in figure.texts)
+    assert foot.y1 < legend.get_window_extent().y0 and legend.get_window_extent().y1 < head.y0
+
+
 def test_state_of_matplotlib_is_left_alone(spec):
     before = dict(matplotlib.rcParams)
     figures.build(demo.parsed(spec))

@@ -185,6 +185,14 @@ def test_the_order_of_variants_is_shown_where_there_is_one(tmp_path) -> None:
     assert "accuracy demo_full 5 none ≠ hint only" in words
 
 
+def test_what_tells_nothing_says_so_in_its_heading(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    workload.scale.tells_nothing["demo_figure1"] = f"of all, {HOSTILE}"
+    page = rendered(workload, results).text
+    assert page.count("[tiny: tells nothing of all") == 1
+    assert page.index("Curves") > page.index("[tiny: tells nothing of all")
+
+
 def test_hostile_text_stays_text(page) -> None:
     assert HOSTILE in page.text
     assert not [a for _, a in page.tags if "onerror" in a]

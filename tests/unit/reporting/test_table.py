@@ -596,6 +596,16 @@ def test_the_title_line_has_the_caption_and_the_stand_in(spec):
     )
 
 
+def test_the_title_line_says_what_tells_nothing(spec):
+    spec["artifact"] |= {"title": "Table 1", "caption": "Gaps under 50% skew."}
+    spec["telling"] = "[quick: tells nothing of the best 5 %]"
+    _, md, tex = build(spec)
+    assert_compiles(tex)
+    head = "**Table 1: Gaps under 50% skew.** [quick: tells nothing of the best 5 %] Stand-in: digits for EMNIST.\n"
+    assert md.startswith(head)
+    assert "\\caption{Table 1: Gaps under 50\\% skew [quick: tells nothing of the best 5 \\%] (eagle; stand-in: " in tex
+
+
 def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
     grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
     csv, md, _ = build(grouped)

@@ -19,7 +19,7 @@ from fairfl.reporting.cells import Record, metric_of, records
 from fairfl.reporting.changes import changed_by_scale, original
 from fairfl.reporting.claims.judging import ClaimLine
 from fairfl.reporting.comparison import VERDICTS, ComparisonLine
-from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
+from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
@@ -89,6 +89,7 @@ def artifact_view(
         "name": name,
         "spec": artifact,
         "path": f"{paper}/{key}",
+        "telling": telling(workload.scale, name),
         "stand_in": stand_ins(workload.settings[setting].data.label for setting in artifact.settings),
         "links": links,
         "missing": [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url],

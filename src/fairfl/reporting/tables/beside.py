@@ -9,7 +9,7 @@ from fairfl.reporting.cells import Record, digits_of, records
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.grid import Place
-from fairfl.reporting.marks import legend
+from fairfl.reporting.marks import legend, telling
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, latex_page, markdown_page
 from fairfl.reporting.tables.writing import Names, tabular
@@ -66,7 +66,8 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     note = " ".join([_LEGEND, *signs(verdicts), *legend({word for words in numbers.known.values() for word in words})])
     stand_in = stand_ins(settings[name].data.label for name in artifact.settings)
     beside = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
-    return markdown_page(beside, stand_in, md, note), latex_page(paper, f"{key}-beside", beside, stand_in, tex, note)
+    said = telling(workload.scale, f"{paper}_{key}"), stand_in
+    return markdown_page(beside, *said, md, note), latex_page(paper, f"{key}-beside", beside, *said, tex, note)
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

@@ -41,9 +41,10 @@ def markdown_table(corner: list[str], header: Header, body: list[list[str]], rul
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [[*corner, *lines[0]], marks, *more, *body])
 
 
-def markdown_page(artifact: SelectedArtifact, stand_in: str, tables: list[str], note_text: str) -> str:
-    """The title line, with what stood in for the paper's data; the tables; the note."""
-    head = f"**{markdown(titled(artifact))}.**" + f" {markdown(f'Stand-in: {stand_in}.')}" * bool(stand_in)
+def markdown_page(artifact: SelectedArtifact, telling: str, stand_in: str, tables: list[str], note_text: str) -> str:
+    """The title line, with the mark of what tells nothing and what stood in for the paper's data; tables; note."""
+    said = (telling, f"Stand-in: {stand_in}." if stand_in else "")
+    head = " ".join([f"**{markdown(titled(artifact))}.**", *map(markdown, filter(None, said))])
     return "\n\n".join(part for part in (head, *tables, markdown(note_text)) if part) + "\n"
 
 
@@ -134,14 +135,15 @@ def _fitted(tabular: str) -> str:
 
 
 def latex_page(
-    paper: str, key: str, artifact: SelectedArtifact, stand_in: str, tabulars: list[str], note_text: str
+    paper: str, key: str, artifact: SelectedArtifact, telling: str, stand_in: str, tabulars: list[str], note_text: str
 ) -> str:
     """A float to \\input; needs \\usepackage{booktabs, graphicx} and nothing else."""
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
+    title = " ".join(latex(part) for part in (titled(artifact), telling) if part)
     text = [
         "\\begin{table}[htbp]",
         "\\centering\\small",
-        f"\\caption{{{latex(titled(artifact))} ({latex(paper)}{latex(f'; stand-in: {stand_in}') * bool(stand_in)})}}",
+        f"\\caption{{{title} ({latex(paper)}{latex(f'; stand-in: {stand_in}') * bool(stand_in)})}}",
         f"\\label{{{label}}}",
         "\n\\par\\medskip\n".join(map(_fitted, tabulars)),
     ]

@@ -120,8 +120,8 @@ def _pages(spec: ArtifactSpec, md: list[str], tex: list[str], note_text: str) ->
     """(Markdown, LaTeX) of tables with their title, caption and note."""
     artifact, stand_in = spec.artifact, stand_ins(setting.data for setting in spec.settings.values())
     return (
-        markdown_page(artifact, stand_in, md, note_text),
-        latex_page(spec.paper, spec.id, artifact, stand_in, tex, note_text),
+        markdown_page(artifact, spec.telling, stand_in, md, note_text),
+        latex_page(spec.paper, spec.id, artifact, spec.telling, stand_in, tex, note_text),
     )
 
 
