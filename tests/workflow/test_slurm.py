@@ -70,6 +70,7 @@ class Submitted:
     def __init__(self, cluster: slurm.Cluster, project: Project, *arguments: str) -> None:
         self.cluster, self.project = cluster, project
         self.output = project.folder / f"{uuid.uuid4()}.txt"
+        self.before = {algorithm: self.checkpoint(algorithm) for algorithm in ALGORITHMS}
         command = [sys.executable, watchful.__file__, "--workflow-profile", "profiles/slurm"]
         command += ["--nocolor", "--latency-wait", "5", *arguments]
         with self.output.open("wb") as output:
@@ -143,12 +144,11 @@ class Submitted:
         return None
 
     def paused(self, algorithm: str) -> int:
-        """The process that trains an algorithm, stopped as soon as it has written a checkpoint."""
-        before = self.checkpoint(algorithm)
+        """The process that trains an algorithm, stopped as soon as it has written a checkpoint in this call."""
 
         def found() -> list[int]:
             assert self.process.poll() is None, self.said()
-            return self.trainings(algorithm) if self.checkpoint(algorithm) not in (None, before) else []
+            return self.trainings(algorithm) if self.checkpoint(algorithm) not in (None, self.before[algorithm]) else []
 
         process = slurm.wait(found, what=f"a checkpoint of {algorithm}")[0]
         os.kill(process, signal.SIGSTOP)
@@ -239,7 +239,7 @@ def test_cancelled_jobs_and_a_killed_snakemake(cluster, local, untrained):
             run.paused(algorithm)
         cluster.run("scancel", "--user=root")
         run.says("SLURM status is: 'CANCELLED'")
-        assert {job["JobState"] for job in run.jobs()} == {"CANCELLED"}
+        slurm.wait(lambda: {job["JobState"] for job in run.jobs()} == {"CANCELLED"})
 
     # One job stands still, one is back in the queue; Snakemake dies.
     with Submitted(cluster, untrained, TIDY) as orphans:
