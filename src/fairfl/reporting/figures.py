@@ -43,10 +43,8 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         replaced = stand_ins(facts.data for facts in spec.settings.values())
         shown = all(pair in titles for pair in replaced.split(", "))
         head = " ".join(filter(None, (spec.telling, "" if shown else f"Stand-in: {replaced}")))
-        style.footer(figure, footer_text(inputs, getattr(config, "labels", {})), head)
-        # Lay out once, so that both files have the same layout (and half the time is spent).
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        top = style.footer(figure, footer_text(inputs, getattr(config, "labels", {})), head)
+        style.lay_out(figure, top)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame)
 

@@ -89,7 +89,7 @@ def test_units_follow_the_paper(spec):
 
 def test_a_figure_without_titles_of_settings_names_the_stand_in_above_its_panels(spec, monkeypatch):
     heads = []
-    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head))
+    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head) or 1.0)
     figures.build(demo.parsed(spec))
     spec["settings"]["toy"]["data"] = "emnist"
     figures.build(demo.parsed(spec))
@@ -98,7 +98,7 @@ def test_a_figure_without_titles_of_settings_names_the_stand_in_above_its_panels
 
 def test_a_figure_that_tells_nothing_says_so_above_its_panels(spec, monkeypatch):
     heads = []
-    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head))
+    monkeypatch.setattr(figures.style, "footer", lambda figure, text, head="": heads.append(head) or 1.0)
     spec["telling"] = "[quick: tells nothing of all]"
     figures.build(demo.parsed(spec))
     spec["settings"]["toy"]["data"] = "emnist"
@@ -118,14 +118,15 @@ def test_lines_above_the_panels_are_broken_and_the_figure_grows_with_them():
     assert tall.get_figheight() == pytest.approx(plain.get_figheight() + 0.12 * len(head) + 0.06)
 
 
-def test_a_legend_at_the_edge_lies_between_the_lines_above_and_below():
+def test_a_legend_above_the_panels_lies_between_them_and_the_lines_above():
     figure = figures.style.canvas(3, 2)
-    figure.subplots().plot([0, 1], label="FedAvg")
-    legend = figure.legend(loc="outside upper center")
-    figures.style.footer(figure, "Scale: quick.", "tells nothing of all, " * 4)
-    figure.draw_without_rendering()
+    axes = figure.subplots()
+    axes.set_title("digits for MNIST", loc="left")
+    figures.style.legend_above(figure, axes.plot([0, 1], label="FedAvg"))
+    figures.style.lay_out(figure, figures.style.footer(figure, "Scale: quick.", "tells nothing of all, " * 4))
     head, foot = (text.get_window_extent() for text in figure.texts)
-    assert foot.y1 < legend.get_window_extent().y0 and legend.get_window_extent().y1 < head.y0
+    legend, panel = figure.legends[0].get_window_extent(), axes.get_tightbbox()
+    assert foot.y1 < panel.y0 < panel.y1 < legend.y0 < legend.y1 < head.y0
 
 
 def test_state_of_matplotlib_is_left_alone(spec):
