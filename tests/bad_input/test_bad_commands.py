@@ -117,7 +117,8 @@ JOBS = {
     "tidy": (
         collect.main,
         {
-            "setting": "toy", "data": "d", "rounds": 2, "reported_part": "test", "gap_part": "test", "baseline": [],
+            "setting": "toy", "data": "d", "rounds": 2, "reported_part": "test", "gap_part": "test",
+            "late_evaluations": None, "baseline": [],
             "runs": [{"id": "toy/fedavg/default/seed1", "algorithm": "fedavg", "hyperparameters": "", "seed": 1}],
             "local_only": False, "seeds": [1], "optima_seeds": [], "surrogates": 0, "loss_unit": "nats", "clients": 3,
         },

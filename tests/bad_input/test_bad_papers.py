@@ -250,8 +250,8 @@ LAST = [
 @pytest.mark.parametrize("case", LAST, ids=[case[2][:40] for case in LAST])
 def test_what_the_last_jobs_would_refuse(root, tmp_path, case):
     keys, value, *words = case
-    for folder in ("papers", "scales"):
-        (tmp_path / folder).mkdir()
+    (tmp_path / "scales").mkdir()
+    shutil.copytree(root / "papers", tmp_path / "papers")
     written(tmp_path / "papers" / "eagle.yaml", changed(read(root / "papers" / "eagle.yaml"), keys, value))
     shutil.copy(root / "scales" / "paper.yaml", tmp_path / "scales")
     workload = load_workload(tmp_path, {"scale": "paper", "papers": ["eagle"]})
