@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -127,6 +128,16 @@ def test_a_legend_above_the_panels_lies_between_them_and_the_lines_above():
     head, foot = (text.get_window_extent() for text in figure.texts)
     legend, panel = figure.legends[0].get_window_extent(), axes.get_tightbbox()
     assert foot.y1 < panel.y0 < panel.y1 < legend.y0 < legend.y1 < head.y0
+
+
+def test_panels_lie_on_a_grid_so_that_last_bits_of_the_layout_do_not_show():
+    """Those of the layout engine depend on addresses in memory: one drawing in twenty had other bytes."""
+    figure = figures.style.canvas(3, 2)
+    panels = figure.subplots(2, 2).ravel()
+    figures.style.lay_out(figure, figures.style.footer(figure, "Scale: quick."))
+    for axes in panels:
+        place = axes.get_position().get_points()
+        assert np.array_equal(place, np.round(place, 6)) and 0 < place.min() < place.max() <= 1
 
 
 def test_state_of_matplotlib_is_left_alone(spec):
