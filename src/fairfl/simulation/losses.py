@@ -53,9 +53,9 @@ class Loss:
 class ClosedForm(Loss):
     """A loss that needs no autograd.
 
-    `targets(labels [m, n], C, dtype)` [m, C, n] prepares labels once, so that `gradient(outputs, targets)` in the hot
-    loop is a few kernels; it overwrites the outputs [m, C, n] with d value / d outputs and returns them.
-    `of_targets(outputs [m, C, n], targets)` is the value again, [m, n].
+    `targets(labels [..., n], C, dtype)` [..., C, n] prepares labels once, so that `gradient(outputs, targets)` in the
+    hot loop is a few kernels; it overwrites the outputs [..., C, n] with d value / d outputs and returns them.
+    `of_targets(outputs [..., C, n], targets)` is the value again, [..., n].
     """
 
     targets: Callable[[Tensor, int, torch.dtype], Tensor]
@@ -78,11 +78,11 @@ def _one_hot(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
 
 def _cross_entropy_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
     """softmax(outputs) - one_hot(label)."""
-    return torch.softmax(outputs, 1, out=outputs).sub_(targets)
+    return torch.softmax(outputs, -2, out=outputs).sub_(targets)
 
 
 def _cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
-    return -(outputs.log_softmax(1) * targets).sum(1)
+    return -(outputs.log_softmax(-2) * targets).sum(-2)
 
 
 def _softmax_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -95,13 +95,13 @@ def _softmax_cross_entropy(outputs: Tensor, labels: Tensor) -> Tensor:
 
 def _softmax_cross_entropy_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
     """p (g - sum of g p) for p = softmax(outputs) and g = softmax(p) - one_hot(label)."""
-    p = torch.softmax(outputs, 1, out=outputs)
-    g = torch.softmax(p, 1).sub_(targets)
-    return p.mul_(g.sub_((g * p).sum(1, keepdim=True)))
+    p = torch.softmax(outputs, -2, out=outputs)
+    g = torch.softmax(p, -2).sub_(targets)
+    return p.mul_(g.sub_((g * p).sum(-2, keepdim=True)))
 
 
 def _softmax_cross_entropy_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
-    return _cross_entropy_of_targets(outputs.softmax(1), targets)
+    return _cross_entropy_of_targets(outputs.softmax(-2), targets)
 
 
 def _next_word(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ def _logistic(outputs: Tensor, labels: Tensor) -> Tensor:
 
 def _single(labels: Tensor, outputs: int, dtype: torch.dtype) -> Tensor:
     """The label itself is the target of the one output."""
-    return labels.to(dtype).unsqueeze(1)
+    return labels.to(dtype).unsqueeze(-2)
 
 
 def _logistic_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -129,7 +129,7 @@ def _logistic_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _logistic_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
-    return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").squeeze(1)
+    return F.binary_cross_entropy_with_logits(outputs, targets, reduction="none").squeeze(-2)
 
 
 def _both_probabilities(outputs: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ def _squared_error_gradient(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _squared_error_of_targets(outputs: Tensor, targets: Tensor) -> Tensor:
-    return (outputs - targets).square().squeeze(1)
+    return (outputs - targets).square().squeeze(-2)
 
 
 LOSSES: dict[str, Loss] = {

@@ -27,12 +27,12 @@ def clients_of(samples, classes, validation=None):
     return Clients({"train": train, "validation": held_out, "test": train}, classes, tuple(train.inputs.shape[1:]))
 
 
-def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0):
+def image_clients(counts, shape=(1, 2, 2), classes=3, seed=0, dtype=torch.float64):
     """Random images; client k has counts[k] samples in every part."""
     draw = torch.Generator().manual_seed(seed)
     parts = {}
     for name in ("train", "validation", "test"):
-        inputs = torch.randn(sum(counts), *shape, generator=draw, dtype=torch.float64)
+        inputs = torch.randn(sum(counts), *shape, generator=draw, dtype=dtype)
         labels = torch.randint(classes, (sum(counts),), generator=draw)
         parts[name] = Part(inputs, labels, torch.tensor(counts))
     return Clients(parts, classes, shape)

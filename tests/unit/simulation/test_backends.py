@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from fairfl.simulation import flat_parameters
+from fairfl.simulation.backends import dense_kernels
 from fairfl.simulation.backends import stacked as stacked_module
+from fairfl.simulation.backends.cpu_tuning import Tuning
 from fairfl.simulation.backends.dense_kernels import supports
 from fairfl.simulation.backends.interface import LocalTraining, Work, order
 from fairfl.simulation.backends.select import make_backend
@@ -210,6 +212,7 @@ def test_backends_agree(model, batch_size, local_term):
     models=st.integers(1, 2),
     block=st.sampled_from([1, 2, 100]),
     alone=st.sampled_from([0, 100, 10**9]),
+    alone_from=st.sampled_from([0, 20, math.inf]),
     pulled=st.booleans(),
     momentum=st.sampled_from([0.0, 0.5, 0.9]),
     slope=st.sampled_from([None, propfair]),
@@ -217,7 +220,7 @@ def test_backends_agree(model, batch_size, local_term):
 )
 @pytest.mark.slow
 def test_any_federation_gives_equal_updates_in_both_backends(
-    counts, batch_size, epochs, models, block, alone, pulled, momentum, slope, seed
+    counts, batch_size, epochs, models, block, alone, alone_from, pulled, momentum, slope, seed
 ):
     """Unequal sizes, blocks of any size, several models per client, all that a step can have."""
     clients = image_clients(counts, seed=seed)
@@ -226,11 +229,33 @@ def test_any_federation_gives_equal_updates_in_both_backends(
     start = x + 0.1 * torch.randn(len(ids), len(x), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     chosen = work(x, ids, prox=[0.3] * len(ids) if pulled else None, start=start, momentum=momentum, slope=slope)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stacked_module, "BLOCK_BYTES", block * x.numel() * 8)
+        rules = Tuning(alone_from=alone_from, stack_bytes=block * x.numel() * 8)
+        patch.setattr(stacked_module, "tuning", lambda: rules)
         patch.setattr(stacked_module, "PADDING", 0)
         patch.setattr(stacked_module, "ALONE_BYTES", alone)
         a = stacked.train(chosen, local(epochs, batch_size), 2).delta
     close(a, sequential.train(chosen, local(epochs, batch_size), 2).delta)
+
+
+@pytest.mark.parametrize("model", [{"name": "logistic_regression"}, {"name": "mlp", "hidden": [5, 4]}])
+@pytest.mark.parametrize("batch_size", [None, 4])
+@pytest.mark.parametrize("local_term", [{}, {"momentum": 0.6, "prox": [0.7, 0.0, 2.0]}])
+def test_products_by_onednn_are_the_same_products(model, batch_size, local_term, monkeypatch):
+    """float32, each client alone; oneDNN takes all products, and the evaluation's, or none."""
+    clients = image_clients([3, 9, 14], dtype=torch.float32)
+    results, calls = [], []
+    onednn = dense_kernels._onednn
+    monkeypatch.setattr(dense_kernels, "_onednn", lambda *tensors: calls.append(1) or onednn(*tensors))
+    for rules in (Tuning(alone_from=0), Tuning(alone_from=0, onednn_from=0)):
+        for module in (dense_kernels, stacked_module):
+            monkeypatch.setattr(module, "tuning", lambda rules=rules: rules)
+        backend, x = make_backend(spec_of(model=model), clients, "stacked", CPU)
+        delta = backend.train(work(x, [0, 1, 2], **local_term), local(2, batch_size), 5).delta
+        results.append((delta, backend.forward(x, clients.parts["train"].inputs)))
+        assert bool(calls) == (rules.onednn_from == 0)
+    for one, other in zip(*results, strict=True):
+        assert one.abs().max() > 0
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 100])

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
+from fairfl.simulation.backends.dense_kernels import affine, onednn_from
 from fairfl.simulation.backends.interface import steepness
 from fairfl.simulation.losses import ClosedForm
 
@@ -107,7 +108,7 @@ class Linear:
 
     def forward(self, value: Tensor) -> Tensor:
         self.value = value
-        return torch.addmm(self.bias, value, self.weight.T)
+        return affine(value, self.weight, self.bias)
 
     def outputs(self, value: Tensor) -> Tensor:
         """[C, n], see Loss."""
@@ -115,8 +116,12 @@ class Linear:
         return torch.addmm(self.bias.unsqueeze(1), self.weight, value.T)
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor:
-        below = gradient @ self.weight
-        self.moved[0].addmm_(gradient.T, self.value, alpha=-1)
+        if len(gradient) * self.weight.numel() >= onednn_from(self.weight):
+            below = affine(gradient, self.weight.T, None)
+            self.moved[0].sub_(affine(gradient.T, self.value.T, None))
+        else:
+            below = gradient @ self.weight
+            self.moved[0].addmm_(gradient.T, self.value, alpha=-1)
         self.moved[1].sub_(gradient.sum(0))
         return below
 
@@ -148,13 +153,13 @@ class ManualStep:
         value = inputs
         for layer in self.layers:
             value = layer.forward(value)
-        outputs, targets = self.last.outputs(value).unsqueeze(0), targets.unsqueeze(0)
+        outputs = self.last.outputs(value)
         total = None
         if measured or slope is not None:
             total = self.loss.of_targets(outputs, targets).sum()
         if slope is not None and total is not None:
             weight = weight * steepness(slope, total, len(inputs)).to(weight.dtype)
-        gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight)[0].T, False)
+        gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight).T, False)
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.layers[0])
         return total

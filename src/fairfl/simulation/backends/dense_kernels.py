@@ -1,8 +1,9 @@
-"""Local SGD of a stack of dense models by hand: forward, backward and step are one batched product each.
+"""Local SGD of dense models by hand: forward, backward and step are one product each.
 
 No autograd graph, no optimizer, no allocation after the first batch of a size: buffers are kept and
-written with `out=`. Values are `[m, n, units]` for m models and n samples of a batch, but the outputs are `[m, C, n]`:
-softmax over a short last dimension takes 20 times as long on a CPU. A step is
+written with `out=`. Values are `[*m, n, units]` for n samples of a batch and a stack of m models, or one alone, without
+a dimension for models. The outputs are `[*m, C, n]`: softmax over a short last dimension takes 20 times as long on a
+CPU. A step is
 
     w <- w - (sum of the weighted sample gradients),    weight of a sample = rate / batch size, 0 for padding
 
@@ -10,6 +11,7 @@ so the rate, its scale per client and the padding of unequal batches are all in 
 momentum it is z that takes the step, and w follows z (fairfl.simulation.backends.interface.Work).
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeGuard
@@ -18,7 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
+from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.losses import ClosedForm
+
+# x w^T + b by oneDNN on dense tensors, the operator that torch's compiler uses. Kept apart from the rest of torch's
+# linear algebra: those products go to the BLAS that torch was built with.
+_onednn = torch.ops.mkldnn._linear_pointwise.default
 
 
 def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
@@ -33,9 +40,22 @@ def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
     )
 
 
-def _buffers(like: Tensor, models: int, units: int, outputs: bool = False) -> Callable[[int], Tensor]:
-    """By size n of the batch a tensor [m, n, units], or [m, units, n] for outputs; allocated once."""
-    return cache(lambda n: like.new_empty(models, *((units, n) if outputs else (n, units))))
+def buffers(like: Tensor, models: tuple[int, ...], units: int, outputs: bool = False) -> Callable[[int], Tensor]:
+    """By size n of the batch a tensor [*m, n, units], or [*m, units, n] for outputs; allocated once."""
+    return cache(lambda n: like.new_empty(*models, *((units, n) if outputs else (n, units))))
+
+
+def onednn_from(like: Tensor) -> float:
+    """Multiply-adds of a product of matrices like this one from which oneDNN is quicker here; infinity if never."""
+    fits = like.device.type == "cpu" and like.dtype == torch.float32 and torch.backends.mkldnn.is_available()
+    return tuning().onednn_from if fits else math.inf
+
+
+def affine(value: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """value w^T + b of one model, [n, out] of value [n, in], w [out, in] and b [out]."""
+    if len(value) * weight.numel() >= onednn_from(weight):
+        return _onednn(value, weight, bias, "none", [], "")
+    return torch.nn.functional.linear(value, weight, bias)
 
 
 def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
@@ -46,17 +66,28 @@ def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
 
 
 class Linear:
-    """y = x w^T + b for a stack of w [m, out, in] and b [m, 1, out], if there is b; products in `product` precision."""
+    """y = x w^T + b for w [*m, out, in] and b [*m, 1, out], if there is b; products in `product` precision."""
 
     def __init__(
-        self, models: int, inputs: int, outputs: int, like: Tensor, product: torch.dtype, last: bool, bias: bool
+        self,
+        models: tuple[int, ...],
+        inputs: int,
+        outputs: int,
+        like: Tensor,
+        product: torch.dtype,
+        last: bool,
+        bias: bool,
     ) -> None:
-        weights, biases = (models, outputs, inputs), (models, 1, outputs)
+        weights, biases = (*models, outputs, inputs), (*models, 1, outputs)
         self.shapes = (weights, biases) if bias else (weights,)
         self.last = last
+        self.product: Callable[..., Tensor] = torch.bmm if models else torch.mm
+        self.add_product: Callable[..., Tensor] = torch.baddbmm if models else torch.addmm
         self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
         low = like.to(product)
-        self.outputs, self.below = _buffers(low, models, outputs, outputs=last), _buffers(low, models, inputs)
+        self.outputs, self.below = buffers(low, models, outputs, outputs=last), buffers(low, models, inputs)
+        # What a model alone may use instead of torch's BLAS, from so many samples.
+        self.onednn_from = math.inf if models else onednn_from(low) / (inputs * outputs)
         self.sum = like.new_empty(biases)
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
@@ -73,44 +104,52 @@ class Linear:
         self.parameters, self.into = parameters, into
 
     def forward(self, value: Tensor) -> Tensor:
-        self.value = value
+        self.value, n = value, value.shape[-2]
         weight, *bias = self.parameters
         if self.low is not None:
             weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
-        factors = (weight, value.mT) if self.last else (value, weight.mT)
-        out = self.outputs(value.shape[1])
+        if n >= self.onednn_from:
+            if not self.last:
+                return _onednn(value, weight, bias[0][0] if bias else None, "none", [], "")
+            out = _onednn(weight, value, None, "none", [], "")
+            return out.add_(bias[0].mT) if bias else out
+        factors, out = (weight, value.mT) if self.last else (value, weight.mT), self.outputs(n)
         if not bias:
-            return torch.bmm(*factors, out=out)
-        return torch.baddbmm(bias[0].mT if self.last else bias[0], *factors, out=out)
+            return self.product(*factors, out=out)
+        return self.add_product(bias[0].mT if self.last else bias[0], *factors, out=out)
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor | None:
         """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
         self.gradient = gradient.mT if self.last else gradient
         if first:
             return None
-        weight = self.parameters[0] if self.low is None else self.low
-        return torch.bmm(self.gradient, weight, out=self.below(self.gradient.shape[1]))
+        weight, n = self.parameters[0] if self.low is None else self.low, self.gradient.shape[-2]
+        if n >= self.onednn_from:
+            return _onednn(self.gradient, weight.mT, None, "none", [], "")
+        return self.product(self.gradient, weight, out=self.below(n))
 
     def step(self, prox: Tensor | None, averaging: Tensor | None, direction_rate: Tensor | None) -> None:
         """Step on the gradient of `backward`."""
         gradient = self.gradient.mT
         if len(self.shapes) == 2:
-            torch.sum(self.gradient, 1, keepdim=True, dtype=self.sum.dtype, out=self.sum)
+            torch.sum(self.gradient, -2, keepdim=True, dtype=self.sum.dtype, out=self.sum)
+        by_onednn = self.value.shape[-2] >= self.onednn_from
+        moved = _onednn(gradient, self.value.mT, None, "none", [], "") if by_onednn else None
         if self.into is not None:
-            if self.low is None:
-                torch.bmm(gradient, self.value, out=self.into[0])
+            if moved is not None or self.low is not None:
+                self.into[0].copy_(gradient @ self.value if moved is None else moved)
             else:
-                self.into[0].copy_(torch.bmm(gradient, self.value))
+                self.product(gradient, self.value, out=self.into[0])
             for bias in self.into[1:]:
                 bias.copy_(self.sum)
             return
         if prox is not None:
             self._pull(prox)
         weight, *biases = self.z or self.parameters
-        if self.low is None:
-            weight.baddbmm_(gradient, self.value, alpha=-1)
+        if moved is not None or self.low is not None:
+            weight.sub_(gradient @ self.value if moved is None else moved)
         else:
-            weight.sub_(torch.bmm(gradient, self.value))
+            self.add_product(weight, gradient, self.value, alpha=-1, out=weight)
         for bias in biases:
             bias.sub_(self.sum)
         if direction_rate is not None:
@@ -156,9 +195,10 @@ class Dropout:
 
     def forward(self, value: Tensor) -> Tensor:
         self.mask = torch.zeros_like(value)
-        for mask, (generator, n) in zip(self.mask, self.draws, strict=True):
+        masks = self.mask.view(-1, *value.shape[-2:])
+        for mask, (generator, n) in zip(masks, self.draws, strict=True):
             if n:
-                drawn = torch.empty(n, value.shape[2], dtype=value.dtype).bernoulli_(1 - self.p, generator=generator)
+                drawn = torch.empty(n, value.shape[-1], dtype=value.dtype).bernoulli_(1 - self.p, generator=generator)
                 mask[:n] = drawn.div_(1 - self.p)
         return value.mul_(self.mask)
 
@@ -167,7 +207,7 @@ class Dropout:
 
 
 class ModelStack:
-    """A stack of m models of one shape, as a chain of layers.
+    """A stack of m models of one shape, or one model alone, as a chain of layers.
 
     Either `load` models, let them take steps and ask how far they have `moved`; or, for a single step, `borrow` them:
     the step itself is the update, and no copy of the models is made.
@@ -185,12 +225,13 @@ class ModelStack:
         frozen: int = 0,
     ) -> None:
         """`borrowed`: models are not loaded; `frozen` layers with parameters, the first ones, take no steps."""
-        self.loss, self.product = loss, product
+        self.loss, self.product, self.count = loss, product, models
+        self.models = () if models == 1 else (models,)  # leading dimension of all tensors
         self.layers: list[Any] = []
         for layer in model:
             if isinstance(layer, nn.Linear):
                 last = layer is model[-1]
-                sizes, bias = (models, layer.in_features, layer.out_features), layer.bias is not None
+                sizes, bias = (self.models, layer.in_features, layer.out_features), layer.bias is not None
                 self.layers.append(Linear(*sizes, like, product, last, bias))
             elif isinstance(layer, nn.ReLU):
                 self.layers.append(ReLU())
@@ -199,7 +240,7 @@ class ModelStack:
         self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.lowest = self.dense[frozen]  # gradients go no deeper
-        self.classes = self.dense[-1].shapes[0][1]
+        self.classes = self.dense[-1].shapes[0][-2]
         for dense in self.dense:
             dense.parameters = [] if borrowed else dense.allocate()
             dense.z = dense.allocate() if momentum else []
@@ -209,10 +250,14 @@ class ModelStack:
         self.state = [*self.parameters, *self.z]  # what a step changes
 
     def _places(self, flat: Tensor) -> list[list[Tensor]]:
-        """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`."""
-        sizes = [[shape[1] * shape[2] for shape in layer.shapes] for layer in self.dense]
-        pieces = iter(flat.split([size for layer in sizes for size in layer], dim=1))
-        return [[next(pieces).view(-1, *shape[1:]) for shape in layer.shapes] for layer in self.dense]
+        """Views of `flat` [m, P] in the shapes of each layer's parameters, in the order of `model.parameters()`.
+
+        A flat [1, P] for all models of a stack keeps a first dimension of 1.
+        """
+        rows = (-1,) if self.models else ()
+        sizes = [shape[-2] * shape[-1] for layer in self.dense for shape in layer.shapes]
+        pieces = iter(flat.split(sizes, dim=1))
+        return [[next(pieces).view(*rows, *shape[-2:]) for shape in layer.shapes] for layer in self.dense]
 
     def borrow(self, flat: Tensor, out: Tensor) -> None:
         """Take one step from `flat` [m, P] and write it to `out` [m, P]."""
@@ -245,7 +290,7 @@ class ModelStack:
 
     def bytes(self, batch: int) -> int:
         """Memory of the models and of the values of a batch."""
-        values = sum(sum(layer.shapes[0][1:]) for layer in self.dense) * self.dense[0].shapes[0][0] * batch
+        values = sum(sum(layer.shapes[0][-2:]) for layer in self.dense) * self.count * batch
         return values * self.product.itemsize + sum(tensor.nbytes for tensor in self.state)
 
     def moved(self, out: Tensor) -> None:
@@ -265,12 +310,12 @@ class ModelStack:
         slope: Slope | None = None,
         losses: Tensor | None = None,
     ) -> None:
-        """One step on inputs [m, n, d], targets [m, C, n], weights [m, 1, n].
+        """One step on inputs [*m, n, d], targets [*m, C, n], weights [*m, 1, n].
 
-        prox, averaging and direction_rate [m, 1, 1] are rate x prox, 1 - momentum and rate x mix of each model, 0 for
+        prox, averaging and direction_rate [*m, 1, 1] are rate x prox, 1 - momentum and rate x mix of each model, 0 for
         one whose epoch is over.
 
-        The losses of the samples before the step are written to `losses` [m, n] if it is given.
+        The losses of the samples before the step are written to `losses` [*m, n] if it is given.
         """
         value = inputs
         for layer in self.layers:
@@ -292,10 +337,10 @@ class ModelStack:
 
 
 def sloped(weights: Tensor, losses: Tensor, slope: Slope) -> Tensor:
-    """Weights [m, 1, n] of samples times slope(l), with l the mean of each model's losses [m, n].
+    """Weights [*m, 1, n] of samples times slope(l), with l the mean of each model's losses [*m, n].
 
     A mean by weight, so that padding has no part in it. Where all weights are 0 there is no l, and they stay 0.
     """
-    total = (weights.double() @ losses.double().unsqueeze(2)).flatten()
-    factors = slope(total / weights.sum((1, 2), dtype=torch.float64))
-    return torch.where(weights == 0, 0, weights * factors.to(weights.dtype).view(-1, 1, 1))
+    total = (weights.double() @ losses.double().unsqueeze(-1)).flatten()
+    factors = slope(total / weights.sum((-2, -1), dtype=torch.float64).flatten())
+    return torch.where(weights == 0, 0, weights * factors.to(weights.dtype).view(*weights.shape[:-2], 1, 1))

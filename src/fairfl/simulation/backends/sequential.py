@@ -70,8 +70,7 @@ class Sequential:
         self.targets = self.labels.unsqueeze(1)  # [N, C] if steps are by hand
         if self.manual_step:
             classes = len(self.manual_step.last.bias)
-            targets = self.manual_step.loss.targets(self.labels.unsqueeze(0), classes, self.flat.dtype)
-            self.targets = targets[0].T.contiguous()
+            self.targets = self.manual_step.loss.targets(self.labels, classes, self.flat.dtype).T.contiguous()
         self.slope: Slope | None = None
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None

@@ -9,17 +9,14 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from fairfl.simulation.backends.dense_kernels import ModelStack
+from fairfl.simulation.backends.cpu_tuning import tuning
+from fairfl.simulation.backends.dense_kernels import ModelStack, affine
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
 from fairfl.simulation.backends.stacked_block import Block, Shape
 from fairfl.simulation.clients import Part
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import ClosedForm
 
-# Bytes of parameters that a block may have on a CPU. A few models stay in the caches between forward and backward:
-# an MLP of 199,210 parameters, 10 clients, batches of 10, takes 126 ms a round with all ten at once, 96 ms with five,
-# 132 ms one by one. A GPU is filled by large blocks, and takes all clients at once.
-BLOCK_BYTES = 4 * 2**20
 # Bytes of a client's samples from which it is a block of its own if its batch is full: the samples need not be copied.
 ALONE_BYTES = 2**18
 # A client with less than half of the samples of the first in its block starts a new one, unless the padding is cheaper
@@ -40,12 +37,22 @@ class Stacked:
         bind(model, self.flat)
         self.size = len(self.flat)
         self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
+        layers = [layer for layer in model if isinstance(layer, nn.Linear)]
+        self.largest = max(layer.weight.numel() for layer in layers)  # numbers in a layer's weights
         self.blocks: dict[Shape, Block] = {}
 
     @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
         self.flat.copy_(x)
-        return self.model.eval()(inputs)
+        if self.kind != "cpu":
+            return self.model.eval()(inputs)
+        value = inputs.flatten(1)
+        for layer in self.model:
+            if isinstance(layer, nn.Linear):
+                value = affine(value, layer.weight, layer.bias)
+            elif isinstance(layer, nn.ReLU):
+                value = value.clamp_min_(0)
+        return value
 
     def _frozen_layers(self, tensors: int) -> int:
         """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
@@ -80,16 +87,18 @@ class Stacked:
         return Trained(delta[back], None if loss is None else loss[back])
 
     def _cuts(self, counts: list[int], local: LocalTraining) -> Iterator[tuple[int, int]]:
-        """Where blocks of clients begin and end; counts descend."""
+        """Where blocks of clients begin and end; counts descend. A GPU is filled by large blocks, and takes all."""
         if self.kind != "cpu":
             yield 0, len(counts)
             return
         item = self.part.inputs.element_size()
-        sample, most = item * self.part.inputs[0].numel(), max(1, BLOCK_BYTES // (self.size * item))
+        sample, most = item * self.part.inputs[0].numel(), max(1, tuning().stack_bytes // (self.size * item))
         first = 0
         for place in range(1, len(counts) + 1):
             over = place == len(counts) or place - first == most
-            over = over or (local.batch(counts[first]) >= counts[first] and counts[first] * sample > ALONE_BYTES)
+            batch = local.batch(counts[first])
+            over = over or (batch >= counts[first] and counts[first] * sample > ALONE_BYTES)
+            over = over or batch * self.largest >= tuning().alone_from
             if not over and 2 * counts[place] < counts[first]:
                 over = (counts[first] - counts[place]) * self.size > PADDING
             if over:

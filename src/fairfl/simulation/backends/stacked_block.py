@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
-from fairfl.simulation.backends.dense_kernels import ModelStack
+from fairfl.simulation.backends.dense_kernels import ModelStack, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
 from fairfl.simulation.clients import Part
 
@@ -36,20 +36,25 @@ class Block:
 
     def __init__(self, shape: Shape, stack: ModelStack, part: Part) -> None:
         self.shape, self.stack, self.part = shape, stack, part
-        models, width, like = shape.models, shape.width, part.inputs.new_empty(0)
+        models, width, like = stack.models, shape.width, part.inputs.new_empty(0)
         self.flat = part.inputs.flatten(1)
-        # Samples are used where they are.
-        self.in_place = models == 1 and shape.batch == width and not shape.first_batch_only
-        self.rows = torch.empty(models, width, dtype=torch.int64)
-        self.inputs = like.new_empty(0 if self.in_place else models, width, self.flat.shape[1], dtype=stack.product)
-        self.targets = like.new_empty(models, stack.classes, width)
-        self.weights = like.new_empty(models, 1, width)
+        # A full batch of one client is used where it is. On a CPU other samples come with the step that takes them,
+        # and are in the caches then; a CUDA graph needs those of an epoch.
+        self.in_place = shape.models == 1 and shape.batch == width and not shape.first_batch_only
+        self.at_once = width if like.device.type == "cuda" else min(width, shape.batch)
+        self.rows = torch.empty(shape.models, width, dtype=torch.int64)
+        self.gathered = buffers(like.to(stack.product), models, self.flat.shape[1])
+        self.inputs = like.new_empty(0)
+        self.targets = like.new_empty(*models, stack.classes, width)
+        self.weights = like.new_empty(*models, 1, width)
         steps = -(-width // shape.batch)
-        self.prox = like.new_zeros(steps, models, 1, 1) if shape.proximal else None
-        self.averaging = like.new_zeros(steps, models, 1, 1) if shape.momentum else None
-        self.direction_rate = like.new_zeros(steps, models, 1, 1) if shape.direction else None
-        self.losses = like.new_empty(models, width) if shape.start_losses else None
-        samples = sum(tensor.nbytes for tensor in (self.inputs, self.targets, self.weights))
+        self.prox = like.new_zeros(steps, *models, 1, 1) if shape.proximal else None
+        self.averaging = like.new_zeros(steps, *models, 1, 1) if shape.momentum else None
+        self.direction_rate = like.new_zeros(steps, *models, 1, 1) if shape.direction else None
+        self.losses = like.new_empty(*models, width) if shape.start_losses else None
+        samples = self.targets.nbytes + self.weights.nbytes
+        if not self.in_place:
+            samples += shape.models * self.at_once * self.flat[0].nbytes
         self.bytes = samples + stack.bytes(shape.batch)
         self.counts: list[int] = []
         self.loaded: list[int] | None = None  # the clients whose samples are here, if another epoch may use them again
@@ -64,7 +69,7 @@ class Block:
 
     def _epoch(
         self,
-        inputs: Tensor,
+        inputs: Tensor | None,
         targets: Tensor,
         weights: Tensor,
         prox: Tensor | None,
@@ -77,7 +82,7 @@ class Block:
                 real = [min(max(n - first, 0), self.shape.batch) for n in self.counts]
                 dropout.draws = list(zip(self.generators, real, strict=True))
             self.stack.step(
-                inputs[:, window],
+                self._gathered(self.rows[:, window]) if inputs is None else inputs[..., window, :],
                 targets[..., window],
                 weights[..., window],
                 None if prox is None else prox[step],
@@ -102,9 +107,10 @@ class Block:
             self.stack.load(work.start, work.anchor, work.direction if self.shape.direction else None)
         for epoch in range(local.passes):
             self._gather(work.clients, local, round, epoch)
-            self.epoch(self.inputs, self.targets, self.weights, self.prox, self.averaging, self.direction_rate)
+            inputs = None if self.at_once < self.shape.width else self.inputs
+            self.epoch(inputs, self.targets, self.weights, self.prox, self.averaging, self.direction_rate)
             if epoch == 0 and self.losses is not None:
-                self.start_loss = (self.shares.to(self.losses.device) * self.losses).sum(1)
+                self.start_loss = (self.shares.to(self.losses.device) * self.losses.view(self.rows.shape)).sum(1)
         if not self.shape.borrowed:
             self.stack.moved(out)
         self.stack.release()
@@ -127,12 +133,12 @@ class Block:
         rate = work.rate
         if self.averaging is not None:
             rate = rate / (1 - work.momentum)
-            self.averaging.copy_((self.active * (1 - work.momentum))[:, :, None, None])
-        self.weights.copy_(self.portions * ((1 - work.mix) * rate)[:, None, None])
+            self.averaging.copy_((self.active * (1 - work.momentum)).view_as(self.averaging))
+        self.weights.copy_((self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights))
         if self.direction_rate is not None:
-            self.direction_rate.copy_((self.active * (work.mix * rate))[:, :, None, None])
+            self.direction_rate.copy_((self.active * (work.mix * rate)).view_as(self.direction_rate))
         if self.prox is not None and work.prox is not None:
-            self.prox.copy_((self.active * (rate * work.prox))[:, :, None, None])
+            self.prox.copy_((self.active * (rate * work.prox)).view_as(self.prox))
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""
@@ -145,13 +151,21 @@ class Block:
         for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
             torch.add(order(size, local, round, client, epoch)[:n], offsets[client], out=row[:n])
             row[n:] = min(offsets[client], samples - 1)
-        rows = self.rows.flatten().to(self.part.labels.device)
+        rows = self.rows.to(self.part.labels.device)
         if self.in_place:
             first = min(offsets[clients[0]], samples - self.shape.width)
-            self.inputs = self.flat[first : first + self.shape.width].unsqueeze(0).to(self.stack.product)
-        elif self.inputs.dtype == self.flat.dtype:
-            torch.index_select(self.flat, 0, rows, out=self.inputs.view(-1, self.flat.shape[1]))
-        else:
-            self.inputs.view(-1, self.flat.shape[1]).copy_(self.flat[rows])
-        labels = self.part.labels[rows].view(self.rows.shape)
+            self.inputs = self.flat[first : first + self.shape.width].to(self.stack.product)
+        elif self.at_once == self.shape.width:
+            self.inputs = self._gathered(rows)
+        labels = self.part.labels[rows.flatten()].view(*self.stack.models, -1)
         self.targets.copy_(self.stack.loss.targets(labels, self.stack.classes, self.targets.dtype))
+
+    def _gathered(self, rows: Tensor) -> Tensor:
+        """Samples in these rows [m, n] of the part, [*m, n, d]."""
+        out = self.gathered(rows.shape[1])
+        into = out.view(-1, self.flat.shape[1])
+        if out.dtype == self.flat.dtype:
+            torch.index_select(self.flat, 0, rows.flatten(), out=into)
+        else:
+            into.copy_(self.flat[rows.flatten()])
+        return out
