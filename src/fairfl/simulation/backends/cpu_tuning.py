@@ -1,0 +1,43 @@
+"""How dense models run on this kind of CPU: what was measured there, never a timing during a run.
+
+`make bench ARGS=--tune` measures and writes cpu_tuning.json. Its values decide in which order sums are taken, so they
+move a result by rounding, as another CPU does. On one kind of CPU results are equal to the byte.
+"""
+
+import json
+import math
+import platform
+import re
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import torch
+
+FILE = Path(__file__).with_name("cpu_tuning.json")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Rules by shape. Multiply-adds are those of one product, samples x inputs x outputs; infinity means never."""
+
+    # Multiply-adds of a product from which oneDNN is quicker than torch's BLAS. MKL keeps to AVX2 on an AMD CPU.
+    onednn_from: float = math.inf
+    # Multiply-adds of a model's largest product from which it trains alone, so that its values stay in the caches.
+    alone_from: float = math.inf
+    # Bytes of parameters of the models that train as one stack.
+    stack_bytes: float = 4 * 2**20
+
+
+def kind() -> str:
+    """Vendor and widest vector instructions that torch uses: "AuthenticAMD AVX512"."""
+    info = Path("/proc/cpuinfo")
+    vendor = re.search(r"^vendor_id\s*:\s*(\S+)", info.read_text(), re.M) if info.exists() else None
+    return f"{vendor[1] if vendor else platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+
+
+@cache
+def tuning() -> Tuning:
+    """What was measured on this kind of CPU; the defaults where nothing was."""
+    measured = json.loads(FILE.read_text()).get(kind(), {})
+    return Tuning(**{field.name: float(measured[field.name]) for field in fields(Tuning) if field.name in measured})
