@@ -19,6 +19,7 @@ from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairfl.experiments.base import Strict
@@ -76,6 +77,25 @@ class Config(Strict):
         return self
 
 
+class SameSize(nn.Conv2d):
+    """A convolution padded to keep the size, or the size / stride.
+
+    On an image of one pixel, as the last stage of the ImageNet stem has them from 32 x 32, all of a kernel but its
+    middle meets padding: that is left out, eight of nine products.
+    """
+
+    def __init__(self, inputs: int, channels: int, kernel: int, stride: int) -> None:
+        super().__init__(inputs, channels, kernel, stride, padding=kernel // 2, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-2:] != (1, 1):
+            return super().forward(x)
+        middle = self.kernel_size[0] // 2
+        # Parameters are stored channels last: so the gradient is as well.
+        weight = self.weight.permute(0, 2, 3, 1)[:, middle, middle]
+        return F.linear(x.flatten(1), weight)[..., None, None]
+
+
 class Residual(nn.Module):
     """Two 3x3 convolutions; their result plus x itself, or plus a 1x1 convolution of x where the shape changes."""
 
@@ -117,6 +137,6 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
 
 def _convolution(inputs: int, channels: int, kernel: int, stride: int) -> nn.Module:
     """Same size / stride; no bias, the normalisation after it has one. Initial values: He normal, fan-out."""
-    layer = nn.Conv2d(inputs, channels, kernel, stride, padding=kernel // 2, bias=False)
+    layer = SameSize(inputs, channels, kernel, stride)
     nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     return layer

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
-from fairfl.models.resnet import Config, build
+from fairfl.models.resnet import Config, SameSize, build
 
 SMALL = {"name": "resnet", "widths": [4, 6], "blocks": [1, 2]}
 
@@ -107,6 +107,21 @@ def test_initial_values():
         if isinstance(layer, nn.GroupNorm):
             assert (layer.num_groups, layer.eps) == (2, 1e-5)
             assert (layer.weight == 1).all() and (layer.bias == 0).all()
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_an_image_of_one_pixel_meets_the_middle_of_the_kernel_alone(stride, monkeypatch):
+    """The result and all gradients of the whole convolution, which is not called."""
+    layer = SameSize(5, 7, 3, stride).double()
+    x = torch.randn(4, 5, 1, 1, dtype=torch.float64, requires_grad=True)
+    ways = [nn.functional.conv2d(x, layer.weight, stride=stride, padding=1)]
+    with monkeypatch.context() as patch:
+        patch.setattr(nn.Conv2d, "forward", None)
+        ways.append(layer(x))
+    results = [(way, *torch.autograd.grad(way.square().sum(), [x, layer.weight])) for way in ways]
+    for whole, middle in zip(*results, strict=True):
+        assert whole.shape == middle.shape
+        torch.testing.assert_close(whole, middle)
 
 
 def test_the_stem_of_cifar_keeps_the_size_of_the_image():
