@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
 import torch.nn.functional as F
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from torch import Tensor, nn
 
 from fairfl.experiments.base import Strict
