@@ -16,6 +16,7 @@ rule local_optimum:
     threads: workload.config.threads
     resources:
         device=workload.config.device,
+        cuda_graphs=workload.config.cuda_graphs,
         gpu=GPU,
         runtime=workload.scale.limits.local_optimum.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
@@ -25,7 +26,7 @@ rule local_optimum:
         job(
             "local_optimum",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
-            " --threads {threads}",
+            " --cuda-graphs {resources.cuda_graphs} --threads {threads}",
         )
 
 
@@ -44,6 +45,7 @@ rule surrogate:
     resources:
         device=workload.config.device,
         backend=workload.config.backend,
+        cuda_graphs=workload.config.cuda_graphs,
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
         runtime=workload.scale.limits.surrogate.minutes,
@@ -55,6 +57,7 @@ rule surrogate:
         job(
             "surrogate",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
-            " --backend {resources.backend} --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
+            " --threads {threads} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",
         )

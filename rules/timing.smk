@@ -17,6 +17,7 @@ rule timing:
     resources:
         device=workload.config.device,
         backend=workload.config.backend,
+        cuda_graphs=workload.config.cuda_graphs,
         computing=str(workload.config.threads),
         gpu=GPU,
         runtime=workload.scale.limits.timing.minutes,
@@ -27,5 +28,6 @@ rule timing:
         job(
             "timing",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
-            " --backend {resources.backend} --threads {resources.computing}",
+            " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
+            " --threads {resources.computing}",
         )

@@ -22,6 +22,7 @@ rule train:
     resources:
         device=workload.config.device,
         backend=workload.config.backend,
+        cuda_graphs=workload.config.cuda_graphs,
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
         runtime=workload.scale.limits.train.minutes,
@@ -35,7 +36,8 @@ rule train:
             "train",
             "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
-            " --backend {resources.backend} --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
+            " --threads {threads} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",
         )
 

@@ -55,6 +55,7 @@ class Config(Strict):
     offline: bool = False
     device: Literal["auto", "cpu", "cuda"] = "auto"
     backend: Literal["auto", "stacked", "sequential"] = "auto"
+    cuda_graphs: Literal["auto", "off"] = Field("auto", description="off: each kernel of a local step is launched")
     threads: int = Field(1, gt=0, le=256)
     runs_per_gpu: int | None = Field(
         None, ge=1, description="null: as many as the profile starts, spread evenly; else jobs that may share a GPU"
@@ -82,6 +83,12 @@ class Config(Strict):
         if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
             raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
         return value
+
+    @field_validator("cuda_graphs", mode="before")
+    @classmethod
+    def _off(cls, value: Any) -> Any:
+        """YAML reads `off` as false."""
+        return "off" if value is False else value
 
     @field_validator("mirrors")
     @classmethod

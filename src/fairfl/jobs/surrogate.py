@@ -47,13 +47,21 @@ def main(argv: list[str] | None = None) -> None:
 
     started = time.monotonic()
     parser = job.parser(
-        "surrogate", "data", "partition", "device", "backend", "threads", "checkpoint", "checkpoint-seconds"
+        "surrogate",
+        "data",
+        "partition",
+        "device",
+        "backend",
+        "cuda-graphs",
+        "threads",
+        "checkpoint",
+        "checkpoint-seconds",
     )
     parser.add_argument("--out", required=True, type=Path, help="cluster<c>.json")
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec.precision)
+        chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
         checkpoint = Checkpoint(args.checkpoint, key, args.checkpoint_seconds)
         clients = load_clients(args.data, args.partition, chosen)
         members = surrogate.members(spec, clients)

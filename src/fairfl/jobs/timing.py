@@ -52,12 +52,13 @@ def main(argv: list[str] | None = None) -> None:
     import torch
 
     from fairfl.simulation import device
+    from fairfl.simulation.backends import cuda_graph
     from fairfl.simulation.clients import load_clients
     from fairfl.simulation.simulation import Simulation
     from fairfl.simulation.timing import Stopwatch, measure
 
     started = time.monotonic()
-    parser = job.parser("timing", "device", "backend", "threads")
+    parser = job.parser("timing", "device", "backend", "cuda-graphs", "threads")
     parser.add_argument(
         "--data", nargs="?", type=Path, help="prepared data set (.safetensors); read if the spec has variants"
     )
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, torch=True):
-        chosen = device.choose(args.device, args.threads, spec.precision, alone=True)
+        chosen = device.choose(args.device, args.threads, spec.precision, alone=True, cuda_graphs=args.cuda_graphs)
         simulations = []
         if spec.variants:
             if args.data is None or args.partition is None:
@@ -79,7 +80,13 @@ def main(argv: list[str] | None = None) -> None:
         watch = Stopwatch(wait=torch.cuda.synchronize) if chosen.type == "cuda" else Stopwatch()
         seconds = measure(spec, simulations, watch)
         record = manifest(
-            args.spec, started, device=chosen.type, processor=processor(chosen.type), threads=args.threads, **seconds
+            args.spec,
+            started,
+            device=chosen.type,
+            processor=processor(chosen.type),
+            threads=args.threads,
+            **({} if chosen.type == "cpu" else {"cuda_graphs": cuda_graph.usage()}),
+            **seconds,
         )
         atomic.write_text(args.out, json.dumps(record, indent=1, sort_keys=True) + "\n")
     print(f"done in {record['seconds']} s on {record['processor']}")

@@ -73,7 +73,6 @@ def tuned(spec: Spec, choice: TunedChoice) -> Spec:
 
 def main(argv: list[str] | None = None) -> None:
     import pyarrow.parquet as pq
-    import torch
     from safetensors.torch import save
 
     from fairfl import algorithms
@@ -84,7 +83,7 @@ def main(argv: list[str] | None = None) -> None:
 
     started = time.monotonic()
     parser = job.parser(
-        "train", "data", "partition", "device", "backend", "threads", "checkpoint", "checkpoint-seconds"
+        "train", "data", "partition", "device", "backend", "cuda-graphs", "threads", "checkpoint", "checkpoint-seconds"
     )
     parser.add_argument("--optima", type=Path, help="folder of the local optima; read if the algorithm needs L*_k")
     parser.add_argument("--tuned", nargs="?", type=Path, help="what fairfl.jobs.tune chose; read if the spec says so")
@@ -100,7 +99,7 @@ def main(argv: list[str] | None = None) -> None:
         spec = tuned(requested, choice)
     metrics, described, model = outputs = [args.out / name for name in OUTPUTS]
     with job.run_context(args, *outputs, scratch=[args.checkpoint], torch=True) as key:
-        chosen = device.choose(args.device, args.threads, spec.precision)
+        chosen = device.choose(args.device, args.threads, spec.precision, cuda_graphs=args.cuda_graphs)
         clients = load_clients(args.data, args.partition, chosen)
         needed = "val_best" in algorithms.load(spec.algorithm).measurements
         if needed and args.optima is None:
@@ -123,7 +122,7 @@ def main(argv: list[str] | None = None) -> None:
         summary = manifest(
             args.spec,
             started,
-            device=str(chosen) if chosen.type == "cpu" else torch.cuda.get_device_name(chosen),
+            **device.facts(chosen),
             backend=type(simulation.backend).__name__.lower(),
             parameters=simulation.parameters,
             training_seconds=round(training, 3),

@@ -80,8 +80,13 @@ def deviation(samples: float, config: Config) -> float:
 
 
 def normal(like: Tensor, generator: Generator) -> Tensor:
-    """Standard normal numbers in the shape of a tensor. They are drawn on the CPU, so that devices agree."""
-    return torch.randn(like.shape, generator=generator, dtype=like.dtype).to(like.device)
+    """Standard normal numbers in the shape of a tensor, drawn on its device: other numbers on a GPU than on a CPU.
+
+    There are as many of them as parameters, in each step; to draw them on a CPU would be most of what a step takes.
+    """
+    if generator.device.type != like.device.type:
+        generator = Generator(like.device).manual_seed(generator.initial_seed())
+    return torch.randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)
 
 
 # -- target gradient ------------------------------------------------------------------------------

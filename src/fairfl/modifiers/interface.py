@@ -2,7 +2,7 @@
 
 A file in this folder holds `class Config(Strict)`, its parameters, and one class that extends `Modifier`. Its hooks are
 called in the order in which they stand there; draws come from generators on the CPU, one for each round and client, so
-that they are the same on every device.
+that they are the same on every device. Only the noise of dp is drawn on the device.
 """
 
 from collections.abc import Callable

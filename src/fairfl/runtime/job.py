@@ -43,6 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "partition": {"required": True, "type": Path, "help": "partition (.parquet)"},
     "device": {"default": "auto", "choices": ("auto", "cpu", "cuda")},
     "backend": {"default": "auto", "choices": ("auto", "stacked", "sequential")},
+    "cuda-graphs": {"default": "auto", "choices": ("auto", "off")},
     "threads": {"type": whole, "default": 1},
     "checkpoint": {"required": True, "type": Path, "help": "where to keep what it has so far (.pt)"},
     "checkpoint-seconds": {"type": seconds, "default": 60.0},

@@ -14,6 +14,18 @@ from fairfl.partition.partition_file import PARTS, read
 from fairfl.runtime.errors import FairflError
 
 
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A CPU tensor on the device. A GPU gets it from pinned memory, so that the process need not wait for it."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
+def send(tensor: Tensor, to: Tensor) -> None:
+    """Write a CPU tensor into one on a device, likewise."""
+    to.copy_(tensor if to.device.type == "cpu" else sent(tensor.to(to.dtype), to.device))
+
+
 @dataclass(frozen=True)
 class Part:
     """Training, validation or test samples of all clients; client k owns rows offset[k] : offset[k+1]."""
@@ -35,12 +47,12 @@ class Part:
     @cached_property
     def lengths(self) -> Tensor:
         """`counts` on the device of the samples."""
-        return self.counts.to(self.labels.device)
+        return sent(self.counts, self.labels.device)
 
     @cached_property
     def owners(self) -> Tensor:
         """Client of each sample, [N] int64."""
-        return torch.arange(len(self.sizes)).repeat_interleave(self.counts).to(self.labels.device)
+        return sent(torch.arange(len(self.sizes)).repeat_interleave(self.counts), self.labels.device)
 
     def of(self, client: int) -> tuple[Tensor, Tensor]:
         """Inputs and labels of one client (views)."""
@@ -51,8 +63,10 @@ class Part:
         """The part of some clients, in that order; itself if they are all of them."""
         if len(clients) == len(self.sizes) and clients == list(range(len(clients))):
             return self
+        if len(clients) == 1:  # views
+            return Part(*self.of(clients[0]), self.counts[clients])
         rows = torch.cat([torch.arange(self.offsets[k], self.offsets[k + 1]) for k in clients])
-        rows = rows.to(self.labels.device)
+        rows = sent(rows, self.labels.device)
         return Part(self.inputs[rows], self.labels[rows], self.counts[clients])
 
 

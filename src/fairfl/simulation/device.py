@@ -6,20 +6,27 @@ import torch
 
 from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
+from fairfl.simulation.backends import cuda_graph
 
 
-def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False) -> torch.device:
+def choose(
+    name: str, threads: int, precision: str = "fp32", alone: bool = False, cuda_graphs: str = "auto"
+) -> torch.device:
     """Device for "auto", "cpu" or "cuda"; sets threads, determinism and the GPU's arithmetic for float32 products.
 
     Of several GPUs the process gets one (fairfl.runtime.gpu_slots), with `alone` one that no other job uses; it may
-    have to wait. tf32 makes a difference on a GPU only. Raises FairflError if "cuda" is requested and there is no GPU.
+    have to wait. tf32 and `cuda_graphs`, auto or off, make a difference on a GPU only.
+
+    Raises FairflError if "cuda" is requested and there is no GPU.
     """
     if name != "cpu":
         gpu_slots.take(alone)  # first: the driver looks once which GPUs it may use
     if name == "cuda" and not torch.cuda.is_available():
         raise FairflError("config.yaml: device: 'cuda' is asked for, but torch finds no GPU; use 'auto' or 'cpu'")
     torch.set_num_threads(threads)
-    # cuBLAS needs this for repeatable sums; it must be set before the first CUDA call.
+    cuda_graph.allow(cuda_graphs)
+    # cuBLAS needs this for repeatable sums; it must be set before the first CUDA call. cuDNN's LSTMs need buffers of
+    # one size, which they are; of the values that its documentation names, torch knows only the slow :16:8.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     # The same switch as use_deterministic_algorithms(True, warn_only=True), which imports inductor: a second.
     torch.set_deterministic_debug_mode("warn")
@@ -31,3 +38,10 @@ def choose(name: str, threads: int, precision: str = "fp32", alone: bool = False
     # Filling memory costs time, and none is read unwritten.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def facts(chosen: torch.device) -> dict[str, str]:
+    """What a summary says of the device that a job has computed on."""
+    if chosen.type == "cpu":
+        return {"device": "cpu"}
+    return {"device": torch.cuda.get_device_name(chosen), "cuda_graphs": cuda_graph.usage()}

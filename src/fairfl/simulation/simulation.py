@@ -17,7 +17,7 @@ from fairfl.simulation.backends.interface import LocalTraining, Work, start_of
 from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.client_measurements import ClientMeasurements
-from fairfl.simulation.clients import Clients
+from fairfl.simulation.clients import Clients, sent
 from fairfl.simulation.communication import Communication
 from fairfl.simulation.evaluation import Evaluation, client_losses, count, evaluate
 from fairfl.simulation.history import History
@@ -191,7 +191,7 @@ class Simulation:
 
     def measure_received(self, clients: list[int], number: int = 0) -> Received:
         """What the algorithm needs to know of x, measured on the clients of the round only."""
-        ids = torch.tensor(clients, device=self.device)
+        ids = sent(torch.tensor(clients), self.device)
         measured: dict[str, Any] = {
             "gradient": self.measurements.gradients(self.x, clients, self.round, self.parameters),
             **self.measurements.received(self.x, clients, self.round),
@@ -218,7 +218,8 @@ class Simulation:
         """The clients train as planned, on the backend."""
         local = self.local.of_plan(plan, number)
         start = start_of(plan, self.x, len(clients))
-        steps = self.samples.new_tensor([local.steps(self.train_part.sizes[k]) for k in clients])
+        taken = [local.steps(self.train_part.sizes[k]) for k in clients]
+        steps = sent(torch.tensor(taken, dtype=torch.float64), self.device)
         if plan.epochs == 0:  # clients measure models, of which there may be many: not one copy for each client
             models = start[..., :1, :] if start.stride(-2) == 0 else start
             return TrainedModels(start, start.new_zeros(()).expand_as(start), models, steps, None)

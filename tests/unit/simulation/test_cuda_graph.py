@@ -7,38 +7,120 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fairfl.simulation.backends import cuda_graph, sequential, stacked_block
-from fairfl.simulation.backends.cuda_graph import WARM_UP, CudaGraph, same_function
+from fairfl.modifiers.dp import Config as DpConfig
+from fairfl.modifiers.dp import NoisyGradients, normal
+from fairfl.simulation.backends import batches, cuda_graph, sequential, stacked_block
+from fairfl.simulation.backends.cuda_graph import WARM_UP, CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.backends.select import make_backend
-from tests.unit.simulation.federations import image_clients, spec_of
+from fairfl.simulation.clients import sent
+from tests.unit.simulation.federations import close, image_clients, spec_of
+
+
+class FakeGpu:
+    """CUDA graphs on the CPU that replay the body's calls. `captured` and `replayed` count."""
+
+    def __init__(self, patch):
+        self.captured = self.replayed = self.workspaces_forgotten = 0
+        self.fails = None  # what a capture raises
+        self.growth = 0  # bytes that a capture takes from the pool
+        self.reserved = 0
+        self.pools, self.streams, self.registered = [], [], []
+        self.current = self.default = SimpleNamespace(wait_stream=lambda other: None)
+        self.generator = torch.Generator().manual_seed(0)
+        self.ended = []
+        for name, fake in {
+            "Stream": lambda device: SimpleNamespace(wait_stream=lambda other: None),
+            "current_stream": lambda device=None: self.current,
+            "set_stream": lambda stream: setattr(self, "current", stream),
+            "stream": self.on,
+            "graph_pool_handle": object,
+            "CUDAGraph": self.made,
+            "graph": self.capture,
+            "memory_reserved": self.look,
+            "default_generators": [self.generator],
+            "is_initialized": lambda: True,
+        }.items():
+            patch.setattr(cuda_graph.torch.cuda, name, fake)
+        for name, fake in {"_cuda_clearCublasWorkspaces": self.forget, "_cuda_endAllocateToPool": self.end}.items():
+            patch.setattr(cuda_graph.torch._C, name, fake, raising=False)
+
+    def forget(self):
+        self.workspaces_forgotten += 1
+
+    def end(self, *which):
+        self.ended.append(which)
+
+    def made(self):
+        gpu = self
+
+        class Graph:
+            def replay(self):
+                gpu.replayed += 1
+                self.owner.body(*self.owner.inputs)
+
+            def register_generator_state(self, generator):
+                gpu.registered.append(generator)
+
+        return Graph()
+
+    @contextlib.contextmanager
+    def on(self, stream):
+        before, self.current = self.current, stream
+        yield
+        self.current = before
+
+    @contextlib.contextmanager
+    def capture(self, graph, pool, stream):
+        self.captured += 1
+        self.pools.append(pool)
+        self.streams.append(stream)
+        self.current = stream
+        try:
+            yield
+        finally:
+            if self.fails:  # torch's own does not put the stream back then
+                raise RuntimeError("operation failed due to a previous error during capture\nand a hint")
+        self.current = self.default
+
+    def look(self, device):
+        """Bytes of the pool, which grows between two looks."""
+        self.reserved += self.growth
+        return self.reserved
+
+    def program(self, *args, **kwargs):
+        return OnGpu(*args, **kwargs)
+
+
+class OnGpu(CudaGraph):
+    """Thinks that it is on a GPU."""
+
+    def __init__(self, body, state, device, graph=True, generators=()):
+        super().__init__(body, state, torch.device("cuda"), graph, generators)
+
+    def __call__(self, *arguments):
+        if self.captures and self.graph is None:
+            made = torch.cuda.CUDAGraph
+
+            def owned():
+                graph = made()
+                graph.owner = self
+                return graph
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(cuda_graph.torch.cuda, "CUDAGraph", owned)
+                super().__call__(*arguments)
+        else:
+            super().__call__(*arguments)
 
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """CUDA graphs that remember the body's calls; `gpu.captured` counts captures, `gpu.replayed` replays."""
-    log = SimpleNamespace(captured=0, replayed=0, owner=None)
-
-    class Graph:
-        def replay(self):
-            log.replayed += 1
-            log.owner.body(*log.owner.inputs)
-
-    @contextlib.contextmanager
-    def graph(_):
-        log.captured += 1
-        yield
-
-    stream = SimpleNamespace(wait_stream=lambda other: None)
-    for name, fake in {
-        "Stream": lambda: stream,
-        "current_stream": lambda: stream,
-        "stream": lambda _: contextlib.nullcontext(),
-        "CUDAGraph": Graph,
-        "graph": graph,
-    }.items():
-        monkeypatch.setattr(cuda_graph.torch.cuda, name, fake)
-    return log
+    cuda_graph.allow("auto")
+    cuda_graph._shared.cache_clear()
+    yield FakeGpu(monkeypatch)
+    cuda_graph.allow("auto")
+    cuda_graph._shared.cache_clear()
 
 
 def adder(state, calls):
@@ -60,7 +142,7 @@ def test_on_a_cpu_the_body_is_called():
 
 def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
     state, calls = torch.zeros(2), []
-    run = gpu.owner = CudaGraph(adder(state, calls), [state], torch.device("cuda"))
+    run = gpu.program(adder(state, calls), [state], torch.device("cuda"))
     run(torch.ones(2), None)
     assert state.tolist() == [1.0, 1.0], "warm-up and capture leave no trace"
     run(torch.full((2,), 3.0), None)
@@ -70,7 +152,7 @@ def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
 
 def test_the_values_that_were_given_are_not_kept(gpu):
     state = torch.zeros(1)
-    run = gpu.owner = CudaGraph(adder(state, []), [state], torch.device("cuda"))
+    run = gpu.program(adder(state, []), [state], torch.device("cuda"))
     value = torch.ones(1)
     run(value, None)
     value.fill_(100.0)
@@ -107,14 +189,6 @@ def test_a_partial_made_anew_of_the_same_objects_is_the_same():
 def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(gpu, monkeypatch, name):
     """Rounds as a GPU runs them give what a CPU gives; only another slope is captured anew."""
 
-    class OnGpu(CudaGraph):
-        def __init__(self, body, state, device, graph=True):
-            super().__init__(body, state, torch.device("cuda"), graph)
-
-        def __call__(self, *tensors):
-            gpu.owner = self
-            super().__call__(*tensors)
-
     clients = image_clients([8, 8])
     spec = spec_of(model={"name": "mlp", "hidden": [5]})
     plain, x = make_backend(spec, clients, name, torch.device("cpu"))
@@ -132,3 +206,278 @@ def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(g
         assert torch.equal(delta, plain.train(work, local, 0).delta)
         captures.append(gpu.captured)
     assert captures == [1, 1, 2, 3]
+
+
+def test_a_slope_that_comes_back_is_not_captured_again(gpu, monkeypatch):
+    """As where clients measure gradients of the plain loss before they train on another one."""
+    backend, x = sequential_on(gpu, monkeypatch, [8, 8])
+    for slope in (None, partial(scaled, factor=FACTOR)) * 3:
+        backend.train(work(x, 2, slope=slope), LocalTraining(1, None, 3), 0)
+    assert gpu.captured == 2
+
+
+FACTOR = 2.0
+
+
+def work(x, clients, **more):
+    return Work(list(range(clients)), x.expand(clients, -1), torch.full((clients,), 0.1, dtype=torch.float64), **more)
+
+
+def sequential_on(gpu, monkeypatch, counts, **changes):
+    """A sequential backend that takes the way of a GPU."""
+    monkeypatch.setattr(sequential, "CudaGraph", OnGpu)
+    model = {"name": "mlp", "hidden": [5]}
+    backend, x = make_backend(
+        spec_of(**{"model": model} | changes), image_clients(counts, (1, 4, 4)), "sequential", CPU
+    )
+    backend.on_gpu, backend.stochastic = True, False  # none of these models draws
+    return backend, x
+
+
+CPU = torch.device("cpu")
+
+
+# -- a capture that fails ---------------------------------------------------------------------------------------------
+def failing(state, calls, gpu, at=WARM_UP + 1):
+    def body(value):
+        calls.append(1)
+        if len(calls) == at:
+            gpu.fails = True
+            raise RuntimeError("operation not permitted when stream is capturing\nCUDA kernel errors might ...")
+        state.add_(value)
+
+    return body
+
+
+def test_where_a_capture_fails_the_step_is_taken_kernel_by_kernel(gpu, capsys):
+    state, calls = torch.zeros(1), []
+    run = gpu.program(failing(state, calls, gpu), [state], torch.device("cuda"))
+    run(torch.ones(1))
+    run(torch.full((1,), 3.0))
+    assert state.tolist() == [4.0] and gpu.replayed == 0 and len(calls) == WARM_UP + 1 + 2
+    (line,) = capsys.readouterr().out.splitlines()
+    reason = "operation not permitted when stream is capturing"
+    assert line == f"no CUDA graphs from here on, a capture failed ({reason}); the same steps kernel by kernel"
+    assert cuda_graph.usage() == f"failed: {reason}"
+    assert gpu.current is gpu.default, "torch leaves the stream of the capture as the current one"
+    assert len(gpu.ended) == 1, "the allocator waits for the end of the capture"
+
+
+def test_after_a_failure_nothing_more_is_captured_and_nothing_said(gpu, capsys):
+    state = torch.zeros(1)
+    gpu.program(failing(state, [], gpu), [state], torch.device("cuda"))(torch.ones(1))
+    gpu.fails = None
+    capsys.readouterr()
+    other = gpu.program(adder(state, []), [state], torch.device("cuda"))
+    other(torch.ones(1), None)
+    assert gpu.captured == 1 and state.tolist() == [2.0] and capsys.readouterr().out == ""
+
+
+def test_a_graph_that_was_captured_before_a_failure_is_still_replayed(gpu):
+    state = torch.zeros(1)
+    early = gpu.program(adder(state, []), [state], torch.device("cuda"))
+    early(torch.ones(1), None)
+    gpu.program(failing(state, [], gpu), [state], torch.device("cuda"))(torch.ones(1))
+    early(torch.ones(1), None)
+    assert state.tolist() == [3.0] and gpu.replayed == 2
+
+
+def test_an_error_of_the_body_is_no_failed_capture(gpu):
+    """What fails without a graph too must not be hidden."""
+    state = torch.zeros(1)
+    run = gpu.program(failing(state, [], gpu, at=1), [state], torch.device("cuda"))
+    with pytest.raises(RuntimeError, match="not permitted"):
+        run(torch.ones(1))
+    assert cuda_graph.usage() == "on" and gpu.current is gpu.default
+
+
+def test_a_failed_capture_gives_the_numbers_of_a_cpu(gpu, monkeypatch):
+    """Of a whole round, with momentum, whose buffers the warm-up has touched."""
+    plain, x = make_backend(
+        spec_of(model={"name": "mlp", "hidden": [5]}), image_clients([8, 8], (1, 4, 4)), "auto", CPU
+    )
+    plain, x = sequential_on(gpu, monkeypatch, [8, 8])
+    cuda_graph.allow("off")
+    expected = plain.train(work(x, 2, momentum=0.9), LocalTraining(2, 4, 3), 0).delta
+    cuda_graph.allow("auto")
+    broken, _ = sequential_on(gpu, monkeypatch, [8, 8])
+    calls, step = [], sequential._step
+
+    def fails_once(*args):
+        calls.append(1)
+        if len(calls) == WARM_UP + 1:
+            gpu.fails = True
+            raise RuntimeError("cuDNN does not like this")
+        step(*args)
+
+    monkeypatch.setattr(sequential, "_step", fails_once)
+    assert torch.equal(broken.train(work(x, 2, momentum=0.9), LocalTraining(2, 4, 3), 0).delta, expected)
+    assert cuda_graph.usage() == "failed: cuDNN does not like this" and gpu.captured == 1
+
+
+# -- the switch -------------------------------------------------------------------------------------------------------
+def test_graphs_can_be_switched_off(gpu):
+    state, calls = torch.zeros(1), []
+    cuda_graph.allow("off")
+    run = gpu.program(adder(state, calls), [state], torch.device("cuda"))
+    run(torch.ones(1), None)
+    assert (gpu.captured, len(calls), cuda_graph.usage()) == (0, 1, "off")
+    cuda_graph.allow("auto")
+    assert cuda_graph.usage() == "on"
+
+
+# -- what all graphs share --------------------------------------------------------------------------------------------
+def test_all_graphs_share_a_pool_and_a_stream_and_keep_no_workspace_of_cublas(gpu):
+    """One that torch would free with any of them."""
+    for _ in range(3):
+        state = torch.zeros(1)
+        gpu.program(adder(state, []), [state], torch.device("cuda"))(torch.ones(1), None)
+    assert len(set(map(id, gpu.pools))) == len(set(map(id, gpu.streams))) == 1
+    assert gpu.workspaces_forgotten == 3 * 3, "before the warm-up, the capture, and the next eager product"
+
+
+def test_a_graph_counts_its_inputs_and_what_the_pool_has_grown(gpu):
+    gpu.growth = 5000
+    state = torch.zeros(1)
+    run = gpu.program(lambda value, rows: None, [state], torch.device("cuda"))
+    assert run.bytes == 0
+    run(torch.ones(4), torch.ones(2, dtype=torch.int64))
+    assert run.bytes == 16 + 16 + gpu.growth
+
+
+# -- random numbers ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_capture_leaves_no_trace_in_the_generators(gpu, fails):
+    """Else the masks of dropout would depend on what was captured before: a resumed run captures later."""
+    own, state, drawn = torch.Generator().manual_seed(5), torch.zeros(1), []
+
+    def body(value):
+        drawn.append((torch.rand((), generator=gpu.generator).item(), torch.rand((), generator=own).item()))
+        if fails and len(drawn) == WARM_UP + 1:
+            gpu.fails = True
+            raise RuntimeError("no")
+
+    run = gpu.program(body, [state], torch.device("cuda"), generators=[own])
+    run(torch.ones(1))
+    run(torch.ones(1))
+    fresh = torch.Generator().manual_seed(0), torch.Generator().manual_seed(5)
+    expected = [tuple(torch.rand((), generator=one).item() for one in fresh) for _ in range(2)]
+    assert drawn[WARM_UP + 1 :] == expected and gpu.registered == [own]
+
+
+# -- the cache --------------------------------------------------------------------------------------------------------
+def of(bytes):
+    return lambda: SimpleNamespace(bytes=bytes)
+
+
+def test_what_was_used_longest_ago_is_dropped():
+    recent = Recent(most=2, bytes=100)
+    first = recent.get("a", of(1))
+    recent.get("b", of(1))
+    assert recent.get("a", of(1)) is first
+    recent.get("c", of(1))
+    assert list(recent.kept) == ["a", "c"]
+
+
+def test_what_takes_too_much_memory_is_dropped_but_for_the_newest():
+    recent = Recent(most=10, bytes=100)
+    for name, size in (("a", 60), ("b", 30), ("c", 30), ("d", 500)):
+        recent.get(name, of(size))
+    assert list(recent.kept) == ["b", "c", "d"]
+    recent.get("e", of(1))
+    assert list(recent.kept) == ["e"]
+
+
+def test_bytes_are_those_of_now():
+    """A step is captured after it was asked for."""
+    recent = Recent(most=10, bytes=100)
+    recent.get("a", of(0)).bytes = 200
+    recent.get("b", of(0))
+    assert list(recent.kept) == ["b"]
+
+
+# -- batches of many sizes --------------------------------------------------------------------------------------------
+def test_padded_sizes_are_few_and_waste_an_eighth_at_most():
+    sizes = {n: batches.padded(n) for n in range(1, 1025)}
+    assert all(n <= size for n, size in sizes.items())
+    assert all(size <= max(batches.LEAST, 1.125 * n) for n, size in sizes.items())
+    assert len(set(sizes.values())) == 8 * 7 + 1
+    assert [batches.padded(n, 100) for n in (1, 97, 100)] == [8, 100, 100]
+    assert batches.padded(3, 4) == 4
+
+
+def step_sizes(backend):
+    return {size for _, size, _ in backend.steps.kept}
+
+
+@pytest.mark.parametrize("model", ["mlp", "cnn", "norm"])
+@pytest.mark.parametrize("batch_size", [None, 18])
+@pytest.mark.parametrize("more", [{}, {"slope": partial(scaled, factor=FACTOR)}, {"momentum": 0.9}], ids=str)
+def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, monkeypatch, model, batch_size, more):
+    """By hand, by autograd; with batch normalisation each size keeps its own."""
+    models = {
+        "mlp": {"name": "mlp", "hidden": [5]},
+        "cnn": {"name": "cnn", "channels": [2], "padding": 1, "hidden": 4},
+        "norm": {"name": "resnet", "norm": "batch", "widths": [2], "blocks": [1], "stem": "cifar"},
+    }
+    counts = [k + 3 for k in range(20)]
+    gpu_backend, x = sequential_on(gpu, monkeypatch, counts, model=models[model])
+    monkeypatch.setattr(sequential, "CudaGraph", CudaGraph)
+    plain, _ = make_backend(spec_of(model=models[model]), image_clients(counts, (1, 4, 4)), "sequential", CPU)
+    local = LocalTraining(1, batch_size, 3)
+    full = batch_size is None
+    a, b = (backend.train(work(x, 20, **more), local, 0, losses=full) for backend in (gpu_backend, plain))
+    close(a.delta, b.delta)
+    if full:
+        close(a.loss, b.loss)
+    exact, shared = step_sizes(plain), step_sizes(gpu_backend)
+    assert shared == exact if model == "norm" else len(shared) < len(exact)
+
+
+def test_few_sizes_are_captured_as_they_are(gpu, monkeypatch):
+    backend, x = sequential_on(gpu, monkeypatch, [9, 13, 29])
+    backend.train(work(x, 3), LocalTraining(1, None, 3), 0)
+    assert step_sizes(backend) == {9, 13, 29}
+
+
+# -- differential privacy ---------------------------------------------------------------------------------------------
+def test_noise_is_captured_once_and_drawn_anew_in_each_round(gpu, monkeypatch):
+    privacy = NoisyGradients(DpConfig(sigma=1.0, clip=1.0))
+    on_gpu, x = sequential_on(gpu, monkeypatch, [8, 8])
+    plain, _ = make_backend(
+        spec_of(model={"name": "mlp", "hidden": [5]}), image_clients([8, 8], (1, 4, 4)), "sequential", CPU
+    )
+    for round in range(3):
+        monkeypatch.setattr(sequential, "CudaGraph", OnGpu)
+        # As an algorithm does that asks for clean gradients too.
+        on_gpu.train(work(x, 2), LocalTraining(1, None, 3), round)
+        noised = on_gpu.train(work(x, 2), LocalTraining(1, 4, 3, privacy=privacy), round).delta
+        monkeypatch.setattr(sequential, "CudaGraph", CudaGraph)
+        assert torch.equal(noised, plain.train(work(x, 2), LocalTraining(1, 4, 3, privacy=privacy), round).delta)
+    assert gpu.captured == 2 and gpu.registered == [on_gpu.noise]
+
+
+def test_noise_comes_from_the_generator_where_the_vector_is():
+    draw = torch.Generator().manual_seed(3)
+    like = torch.zeros(4, dtype=torch.float64)
+    assert torch.equal(
+        normal(like, draw), torch.randn(4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    )
+
+
+# -- what a step waits for --------------------------------------------------------------------------------------------
+def test_the_rows_of_a_round_are_sent_at_once(gpu, monkeypatch):
+    copies = []
+    monkeypatch.setattr(batches, "sent", lambda tensor, device: copies.append(len(tensor)) or tensor)
+    backend, x = sequential_on(gpu, monkeypatch, [9, 13, 0])
+    backend.train(work(x, 3), LocalTraining(2, 4, 3), 0)
+    assert copies == [2 * (9 + 13)]
+
+
+def test_a_gpu_gets_numbers_from_pinned_memory_without_waiting(monkeypatch):
+    pinned = SimpleNamespace(to=lambda device, non_blocking: (device, non_blocking))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: pinned)
+    gpu = torch.device("cuda")
+    assert sent(torch.ones(2), gpu) == (gpu, True)
+    values = torch.ones(2)
+    assert sent(values, CPU) is values

@@ -129,8 +129,8 @@ def test_a_batch_of_one_sample_is_skipped():
     """It has no variance, and torch refuses it where an image is down to one pixel."""
     run = simulation(counts=(5, 6, 9))
     batches = []
-    program = run.backend._captured_step
-    run.backend._captured_step = lambda size, *more: (batches.append(size), program(size, *more))[1]
+    program = run.backend._step_on
+    run.backend._step_on = lambda size, *more: (batches.append(size), program(size, *more))[1]
     run.run_round()
     assert batches == [4] * 2 + [4, 2] * 2 + [4, 4] * 2
     assert torch.isfinite(run.x).all()

@@ -144,9 +144,17 @@ class ManualStep:
         *self.layers, self.last = layers
 
     def __call__(
-        self, inputs: Tensor, targets: Tensor, weight: Tensor, measured: bool, slope: Slope | None = None
+        self,
+        inputs: Tensor,
+        targets: Tensor,
+        weight: Tensor,
+        measured: bool,
+        slope: Slope | None = None,
+        real: Tensor | None = None,
     ) -> Tensor | None:
         """One step on inputs [n, c, h, w], targets [C, n]; `weight` is rate / n.
+
+        `real` [n] is 1 for samples that count and 0 for padding; None: all count.
 
         Returns the sum of the samples' losses before the step, if it is to be measured or has a slope.
         """
@@ -156,9 +164,13 @@ class ManualStep:
         outputs = self.last.outputs(value)
         total = None
         if measured or slope is not None:
-            total = self.loss.of_targets(outputs, targets).sum()
+            losses = self.loss.of_targets(outputs, targets)
+            total = (losses if real is None else losses * real).sum()
         if slope is not None and total is not None:
-            weight = weight * steepness(slope, total, len(inputs)).to(weight.dtype)
+            count = len(inputs) if real is None else real.sum(dtype=torch.float64)
+            weight = weight * steepness(slope, total, count).to(weight.dtype)
+        if real is not None:
+            weight = weight * real
         gradient = self.last.backward(self.loss.gradient(outputs, targets).mul_(weight).T, False)
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.layers[0])

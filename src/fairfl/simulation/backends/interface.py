@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Force, Plan, Slope
+from fairfl.simulation.clients import sent
 from fairfl.simulation.seeds import generator, seed_of
 
 if TYPE_CHECKING:  # jobs without modifiers do not depend on their code
@@ -122,7 +123,7 @@ class Work:
                 return stack[chosen]
             if stack.stride(0) == 0:  # one model for all need not be copied
                 return stack[:1].expand(len(chosen), -1)
-            return stack[torch.tensor(chosen, device=stack.device)]
+            return stack[sent(torch.tensor(chosen), stack.device)]
 
         return replace(
             self,
@@ -163,7 +164,7 @@ class Backend(Protocol):
         """Outputs [n, C] of one model x [P + B], in evaluation mode."""
 
 
-def steepness(slope: Slope, total: Tensor, count: int) -> Tensor:
+def steepness(slope: Slope, total: Tensor, count: int | Tensor) -> Tensor:
     """slope(l), [] float64, where the losses of a batch of `count` samples sum to `total`, []."""
     return slope(total.double().view(1) / count)[0]
 

@@ -3,27 +3,30 @@
 Steps are by autograd, or by hand for plain chains of convolutions (fairfl.simulation.backends.conv_kernels).
 """
 
+from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends import conv_kernels
-from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
-from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, order, steepness
+from fairfl.simulation.backends import batches, conv_kernels
+from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
+from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, steepness
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
 from fairfl.simulation.flat_parameters import bind, count, flatten
 from fairfl.simulation.losses import ClosedForm, Loss
-from fairfl.simulation.seeds import generator
+from fairfl.simulation.seeds import generator, seed_of
 
 if TYPE_CHECKING:
     from fairfl.modifiers.interface import Objective, Privacy
 
-# Captured steps kept at once, one per batch size.
-KEPT_STEPS = 64
+# Captured steps kept at once, one per batch size, and their bytes: a small share of any GPU.
+KEPT_STEPS, KEPT_BYTES = 64, 2**30
+# Functions and objects that captured steps hold, in so many combinations.
+KEPT_VARIANTS = 8
 # AdamW as in torch.optim, and its defaults: decay of the two moments, and what keeps a step finite.
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 # Layers known to act alike in training and in evaluation.
@@ -50,6 +53,17 @@ class Buffer(NamedTuple):
     views: list[Tensor]
 
 
+class StepKind(NamedTuple):
+    """Which terms a step has. They are decided when it is captured."""
+
+    short: bool  # the batch is padded with samples of weight 0
+    proximal: bool
+    averages: bool  # with momentum
+    measured: bool  # the sum of the batch's losses is left in `total`
+    adamw: bool
+    directed: bool  # all clients share a direction
+
+
 class Sequential:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
@@ -71,12 +85,20 @@ class Sequential:
         if self.manual_step:
             classes = len(self.manual_step.last.bias)
             self.targets = self.manual_step.loss.targets(self.labels, classes, self.flat.dtype).T.contiguous()
+        # Of the step, in tensors that stay: its weight, how many samples are real, the shares of the proximal term and
+        # of the average, AdamW's factors. Filling one does not wait for a GPU, as copying a new one there would.
+        self.weight, self.real, self.pull, self.averaging = (self.flat.new_zeros(()) for _ in range(4))
+        self.adam = tuple(self.flat.new_zeros(()) for _ in range(3))
+        self.on_gpu = self.flat.device.type == "cuda"
         self.slope: Slope | None = None
         self.objective: Objective | None = None
         self.privacy: Privacy | None = None
-        self.draws = torch.Generator()  # of the objective and the privacy of the client that trains now
+        self.draws = torch.Generator()  # of the objective of the client that trains now
+        self.noise = torch.Generator(self.flat.device)  # of its privacy; on a CPU they are the same
         self.round = 0
-        self.steps: dict[tuple, CudaGraph] = {}
+        self.variant = 0  # place of what captured steps hold among `variants`
+        self.variants: list[tuple[int, Objective | None, Privacy | None, Slope | None]] = []
+        self.steps: Recent[CudaGraph] = Recent(KEPT_STEPS, KEPT_BYTES)
 
     def _by_hand(self, moved: list[Tensor]) -> conv_kernels.ManualStep | None:
         """The model's step by hand, which changes `moved`, if there is one."""
@@ -125,88 +147,112 @@ class Sequential:
     @torch.no_grad()
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
         delta = work.start.new_empty(len(work.clients), self.flat.numel())
-        constants = (work.frozen, local.objective, local.privacy)
-        # Captured steps hold these.
-        if constants != (self.frozen, self.objective, self.privacy) or not same_function(work.slope, self.slope):
-            self.slope, (self.frozen, self.objective, self.privacy) = work.slope, constants
-            self.frozen_size = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
-            self.steps.clear()
+        self._hold(work, local)
         for_sgd = {"momentum": work.momentum, "a force": work.force, "private gradients": local.privacy}
         for what, wanted in for_sgd.items():
             if wanted and local.optimizer != "sgd":
                 raise ValueError(f"the algorithm asks for {what}, which optimizer {local.optimizer} does not have")
         self.model.train()
-        gpu = [self.flat.device] if self.flat.device.type == "cuda" else []
+        pads = self._pads(local)
+        gpu = self.flat.device if self.on_gpu else None
+        windows = batches.windows(work.clients, self.sizes, self.offsets, local, round, gpu)
         measured = []
         # Dropout draws from torch's global generator: seed it per client, and leave it as it was.
-        with torch.random.fork_rng(devices=gpu, enabled=self.stochastic):
+        with torch.random.fork_rng(devices=[gpu] if gpu else [], enabled=self.stochastic):
             for place, client in enumerate(work.clients):
                 if self.stochastic:
                     self._seed(dropout_seed(local, round, client))
                 if local.objective or local.privacy:
                     nth = work.clients[:place].count(client)  # of several models that a client trains
-                    self.draws = generator(local.seed, "modifiers", round, client, local.phase, nth)
+                    path = (local.seed, "modifiers", round, client, local.phase, nth)
+                    self.draws = generator(*path)
+                    self.noise = self.noise.manual_seed(seed_of(*path)) if self.on_gpu else self.draws
                     self.round = round
-                measured.append(self._train(work, place, local, round, losses))
+                measured.append(self._train(work, place, local, next(windows), pads, losses))
                 torch.sub(work.start[place], self.flat, out=delta[place])
         return Trained(delta, torch.stack(measured) if losses else None)
 
-    def _train(self, work: Work, place: int, local: LocalTraining, round: int, losses: bool) -> Tensor:
+    def _hold(self, work: Work, local: LocalTraining) -> None:
+        """Set what captured steps hold: functions, objects, and how many parameters stay as they are."""
+        held = (work.frozen, local.objective, local.privacy, work.slope)
+        self.frozen, self.objective, self.privacy, self.slope = held
+        self.frozen_size = sum(parameter.numel() for parameter in self.parameters[: work.frozen])
+        for place, known in enumerate(self.variants):
+            if held[:3] == known[:3] and same_function(work.slope, known[3]):
+                self.variant = place
+                return
+        if len(self.variants) == KEPT_VARIANTS:  # an algorithm that makes functions anew in every round
+            self.variants.clear()
+            self.steps.clear()
+        self.variant = len(self.variants)
+        self.variants.append(held)
+
+    def _pads(self, local: LocalTraining) -> bool:
+        """True if short batches get samples of weight 0, so that batches of many sizes share few captured steps.
+
+        On a GPU only. Not with batch normalisation, which would see them, nor where somebody else sees the batch.
+        """
+        if not self.on_gpu or self.normalised or local.objective or local.privacy:
+            return False
+        return batches.ragged(self.sizes, local)
+
+    def _train(
+        self, work: Work, place: int, local: LocalTraining, windows: Iterator[batches.Window], pads: bool, losses: bool
+    ) -> Tensor:
         """Leaves the trained model in `flat`; mean loss of the first batch before its step, if it is asked for."""
         client, rate = work.clients[place], float(work.rate[place])
-        samples, offset = self.sizes[client], self.offsets[client]
-        batch = local.batch(samples)
+        samples = self.sizes[client]
         self.flat.copy_(work.start[place])
-        prox = averaging = adam = away = None
+        proximal = averages = False
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
             self.z.flat.copy_(self.y)
-            averaging = self.flat.new_tensor(1 - work.momentum)
+            averages = True
+            self.averaging.fill_(1 - work.momentum)
             rate /= 1 - work.momentum
-        if local.optimizer == "adamw":
+        adamw = local.optimizer == "adamw"
+        if adamw:
             for moment in self.moments:
                 moment.flat.zero_()
-        scale = rate if local.optimizer == "sgd" else 1.0
+        scale = 1.0 if adamw else rate
         if work.prox is not None and work.anchor is not None and work.prox[place]:
             self.anchor.flat.copy_(work.anchor[place, : self.y.numel()])
-            prox = self.flat.new_tensor(scale * float(work.prox[place]))
+            proximal = True
+            self.pull.fill_(scale * float(work.prox[place]))
         direction = work.direction if work.mix > 0 else None
         if direction is not None:
             torch.mul(direction, scale * work.mix, out=self.direction_step.flat)
-        decay = rate * local.weight_decay if local.optimizer == "sgd" else 0.0
-        first, steps = None, 0
-        for epoch in range(local.passes if samples else 0):
-            windows: list[Any] = [slice(offset, offset + samples)]  # a view of the samples, no copy
-            if batch < samples:
-                rows = (order(samples, local, round, client, epoch) + offset).to(self.labels.device)
-                windows = list(rows.split(batch))
-            for window in windows:
-                x, y, targets = self.inputs[window], self.labels[window], self.targets[window]
-                if self.normalised and len(y) == 1:
-                    continue  # one sample has no variance
-                steps += 1
-                if local.optimizer == "adamw":
-                    # Step size with the correction of the first moment, that of the second, what is left of y.
-                    corrections = rate / (1 - BETAS[0] ** steps), (1 - BETAS[1] ** steps) ** -0.5
-                    adam = self.flat.new_tensor([*corrections, 1 - rate * local.weight_decay])
-                weight = self.flat.new_tensor(scale * (1 - work.mix) / len(y))
-                measured = losses and first is None
-                if decay or work.force:  # both are of y before the step
-                    away = self.y * decay
-                    if work.force:
-                        away += rate * work.force(self.y, place)
-                    away[: self.frozen_size] = 0
-                if away is not None and averaging is not None:
-                    self.z.flat.sub_(away)
-                kind = (prox is not None, averaging is not None, measured, adam is not None, direction is not None)
-                step = self._captured_step(len(y), *kind)
-                step(x, y, targets, weight, prox, averaging, adam)
-                if away is not None and averaging is None:
-                    self.y.sub_(away)
-                if measured:
-                    first = self.total / len(y)
-                if local.single:
-                    break
-        return self.total.new_tensor(float("nan")) if first is None else first
+        decay = 0.0 if adamw else rate * local.weight_decay
+        first, away, steps = None, None, 0
+        for window in windows:
+            n = samples if isinstance(window, slice) else len(window)
+            if self.normalised and n == 1:
+                continue  # one sample has no variance
+            steps += 1
+            if adamw:
+                # Step size with the correction of the first moment, that of the second, what is left of y.
+                corrections = rate / (1 - BETAS[0] ** steps), (1 - BETAS[1] ** steps) ** -0.5
+                for tensor, value in zip(self.adam, (*corrections, 1 - rate * local.weight_decay), strict=True):
+                    tensor.fill_(value)
+            self.weight.fill_(scale * (1 - work.mix) / n)
+            measured = losses and first is None
+            if decay or work.force:  # both are of y before the step
+                away = self.y * decay
+                if work.force:
+                    away += rate * work.force(self.y, place)
+                away[: self.frozen_size] = 0
+            if away is not None and averages:
+                self.z.flat.sub_(away)
+            size, short = n, pads and n != local.batch_size
+            if short and isinstance(window, Tensor):
+                self.real.fill_(n)
+                size = batches.padded(n, local.batch_size)
+                window = torch.cat([window, window[-1:].expand(size - n)])
+            self._step_on(size, StepKind(short, proximal, averages, measured, adamw, direction is not None))(window)
+            if away is not None and not averages:
+                self.y.sub_(away)
+            if measured:
+                first = self.total / n
+        return self.total.new_full((), float("nan")) if first is None else first
 
     def _seed(self, seed: int) -> None:
         """Seed torch's global generators. torch.manual_seed takes 0.6 ms for remembering who called it."""
@@ -214,61 +260,56 @@ class Sequential:
         if self.flat.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _captured_step(
-        self, size: int, proximal: bool, momentum: bool, measured: bool, adamw: bool, direction: bool
-    ) -> CudaGraph:
-        """The step on a batch of `size`; `measured` leaves the sum of its losses in `total`."""
-        key = (size, proximal, momentum, measured, adamw, direction)
-        if key not in self.steps:
-            while len(self.steps) >= KEPT_STEPS:
-                self.steps.pop(next(iter(self.steps)))
-            buffers = [*([self.z] if momentum else []), *(self.moments if adamw else [])]
+    def _step_on(self, size: int, kind: StepKind) -> CudaGraph:
+        """The step of this kind on a batch of `size`."""
+
+        def made() -> CudaGraph:
+            buffers = [*([self.z] if kind.averages else []), *(self.moments if kind.adamw else [])]
             state = [self.flat, *(buffer.flat for buffer in buffers)]
-            graph = not (self.objective or self.privacy)  # they draw numbers
-            self.steps[key] = CudaGraph(partial(_step, self, measured, direction), state, self.flat.device, graph)
-        return self.steps[key]
+            generators = [self.noise] if self.privacy and self.on_gpu else []
+            graph = not self.objective  # which decides on the CPU how it changes each sample
+            return CudaGraph(partial(_step, self, kind), state, self.flat.device, graph, generators)
+
+        return self.steps.get((self.variant, size, kind), made)
 
 
-def _step(
-    backend: Sequential,
-    measured: bool,
-    direction: bool,
-    inputs: Tensor,
-    labels: Tensor,
-    targets: Tensor,
-    weight: Tensor,
-    prox: Tensor | None,
-    averaging: Tensor | None,
-    adam: Tensor | None,
-) -> None:
-    """One local step; `weight` is (1 - mix) rate / batch size, `prox` is rate x prox.
+def _step(backend: Sequential, kind: StepKind, window: batches.Window) -> None:
+    """One local step on the samples of `window`.
 
-    With momentum they are those of z. With AdamW `weight` is (1 - mix) / batch size, `prox` is prox and `adam` are the
-    factors of the step.
+    `backend.weight` is (1 - mix) rate / batch size, `backend.pull` is rate x prox. With momentum they are those of z.
+    With AdamW they are (1 - mix) / batch size and prox, and `backend.adam` are the factors of the step.
     """
-    manual_step = backend.manual_step if averaging is None else backend.manual_step_of_z
-    special = backend.frozen or backend.objective or backend.privacy or prox is not None or adam is not None
+    inputs, labels, targets = backend.inputs[window], backend.labels[window], backend.targets[window]
+    manual_step = backend.manual_step_of_z if kind.averages else backend.manual_step
+    special = backend.frozen or backend.objective or backend.privacy or kind.proximal or kind.adamw
+    weight, real = backend.weight, None
+    if kind.short:
+        real = torch.arange(len(labels), device=labels.device).lt(backend.real).to(weight.dtype)
     if manual_step is not None and not special and len(labels) <= samples_at_once(inputs, labels):
-        total = manual_step(inputs, targets.T, weight, measured, backend.slope)
+        total = manual_step(inputs, targets.T, weight, kind.measured, backend.slope, real)
         if total is not None:
             backend.total.copy_(total)
     else:
-        gradients = _gradients(backend, inputs, labels, weight)
-        if direction and adam is not None:
+        gradients = _gradients(backend, inputs, labels, weight, real)
+        if kind.directed and kind.adamw:
             torch._foreach_add_(gradients, backend.direction_step.views[backend.frozen :])
-        if adam is None:
-            _descend(backend, gradients, prox, averaging)
+        if kind.adamw:
+            _adamw(backend, gradients, kind.proximal)
         else:
-            _adamw(backend, gradients, prox, adam)
-    if direction and adam is None:
-        moved = backend.y if averaging is None else backend.z.flat
+            _descend(backend, gradients, kind)
+    if kind.directed and not kind.adamw:
+        moved = backend.z.flat if kind.averages else backend.y
         moved[backend.frozen_size :].sub_(backend.direction_step.flat[backend.frozen_size :])
-    if averaging is not None:
-        backend.y.lerp_(backend.z.flat, averaging)
+    if kind.averages:
+        backend.y.lerp_(backend.z.flat, backend.averaging)
 
 
-def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor) -> list[Tensor]:
+def _gradients(
+    backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tensor, real: Tensor | None
+) -> list[Tensor]:
     """slope(l) x weight x gradient of the summed losses, by autograd, of all parameters that are not frozen.
+
+    `real` [n] is 1 for samples that count and 0 for padding; None: all count.
 
     Gradients of a batch too large for one pass are summed over pieces. With privacy it is what that makes of them.
     """
@@ -283,10 +324,12 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
             raise ValueError("gradients clipped sample by sample are of the plain loss, the algorithm asks for a slope")
         gradients = privacy.gradients(backend.model, backend.loss.value, inputs, labels)[backend.frozen :]
     else:
-        for x, y in zip(inputs.split(size), labels.split(size), strict=True):
+        counted = [None] * -(-n // size) if real is None else real.split(size)
+        for x, y, counts in zip(inputs.split(size), labels.split(size), counted, strict=True):
             with torch.enable_grad():
                 if objective is None:
-                    loss = backend.loss.value(backend.outputs(x), y).sum()
+                    losses = backend.loss.value(backend.outputs(x), y)
+                    loss = (losses if counts is None else losses * counts).sum()
                 else:
                     loss = objective.losses(backend.outputs, x, y, backend.round, backend.draws).mean() * len(y)
                 scaled = loss * factor  # and not `grad_outputs`, for which autograd imports sympy: a third of a second
@@ -296,32 +339,33 @@ def _gradients(backend: Sequential, inputs: Tensor, labels: Tensor, weight: Tens
                 torch._foreach_add_(gradients, new)
             gradients = gradients or new
     if privacy is not None:
-        gradients = privacy.private(gradients, n, backend.draws)
+        gradients = privacy.private(gradients, n, backend.noise)
         torch._foreach_mul_(gradients, weight * n)
     if backend.slope is not None:
-        torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, len(labels)).to(weight.dtype))
+        count = n if real is None else real.sum(dtype=torch.float64)
+        torch._foreach_mul_(gradients, steepness(backend.slope, backend.total, count).to(weight.dtype))
     return gradients
 
 
-def _descend(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, averaging: Tensor | None) -> None:
+def _descend(backend: Sequential, gradients: list[Tensor], kind: StepKind) -> None:
     """The step of y or, with momentum, of z."""
     y, anchor = backend.y[backend.frozen_size :], backend.anchor.flat[backend.frozen_size :]
-    if prox is not None and averaging is None:
-        y.lerp_(anchor, prox)
-    elif prox is not None:
-        backend.z.flat[backend.frozen_size :].addcmul_(anchor - y, prox)
-    moved = backend.parameters if averaging is None else backend.z.views
+    if kind.proximal and not kind.averages:
+        y.lerp_(anchor, backend.pull)
+    elif kind.proximal:
+        backend.z.flat[backend.frozen_size :].addcmul_(anchor - y, backend.pull)
+    moved = backend.z.views if kind.averages else backend.parameters
     torch._foreach_sub_(moved[backend.frozen :], gradients)
 
 
-def _adamw(backend: Sequential, gradients: list[Tensor], prox: Tensor | None, adam: Tensor) -> None:
+def _adamw(backend: Sequential, gradients: list[Tensor], proximal: bool) -> None:
     """Loshchilov and Hutter, Decoupled Weight Decay Regularization, ICLR 2019, algorithm 2."""
-    rate, correction, left = adam
+    rate, correction, left = backend.adam
     y = backend.parameters[backend.frozen :]
     mean, square = (moment.views[backend.frozen :] for moment in backend.moments)
-    if prox is not None:
+    if proximal:
         away = torch._foreach_sub(y, backend.anchor.views[backend.frozen :])
-        torch._foreach_mul_(away, prox)
+        torch._foreach_mul_(away, backend.pull)
         gradients = list(torch._foreach_add(gradients, away))
     torch._foreach_lerp_(mean, gradients, 1 - BETAS[0])
     torch._foreach_mul_(square, BETAS[1])

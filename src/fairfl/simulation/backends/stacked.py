@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.simulation.backends.cpu_tuning import tuning
+from fairfl.simulation.backends.cuda_graph import Recent
 from fairfl.simulation.backends.dense_kernels import ModelStack, affine
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
 from fairfl.simulation.backends.stacked_block import Block, Shape
-from fairfl.simulation.clients import Part
+from fairfl.simulation.clients import Part, sent
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import ClosedForm
 
@@ -22,8 +23,8 @@ ALONE_BYTES = 2**18
 # A client with less than half of the samples of the first in its block starts a new one, unless the padding is cheaper
 # than another round of kernels: multiply-adds of one model on the padded samples.
 PADDING = 2**20
-# Bytes of blocks that are kept for later rounds; on a GPU each is a captured graph, which takes long to make.
-KEPT_BYTES = {"cpu": 2**27, "cuda": 2**32}
+# Blocks that are kept for later rounds, and their bytes; on a GPU each is a captured graph, which takes long to make.
+KEPT_BLOCKS, KEPT_BYTES = 256, {"cpu": 2**27, "cuda": 2**32}
 
 
 class Stacked:
@@ -39,7 +40,7 @@ class Stacked:
         self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
         layers = [layer for layer in model if isinstance(layer, nn.Linear)]
         self.largest = max(layer.weight.numel() for layer in layers)  # numbers in a layer's weights
-        self.blocks: dict[Shape, Block] = {}
+        self.blocks: Recent[Block] = Recent(KEPT_BLOCKS, KEPT_BYTES[self.kind])
 
     @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
@@ -83,7 +84,7 @@ class Stacked:
         loss = torch.cat(measured) if losses else None
         if counts == unsorted:
             return Trained(delta, loss)
-        back = torch.tensor(places).argsort().to(delta.device)
+        back = sent(torch.tensor(places).argsort(), delta.device)
         return Trained(delta[back], None if loss is None else loss[back])
 
     def _cuts(self, counts: list[int], local: LocalTraining) -> Iterator[tuple[int, int]]:
@@ -122,10 +123,10 @@ class Stacked:
         shape = Shape(
             len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, direction, first_batch_only
         )
-        if shape not in self.blocks:
-            while sum(block.bytes for block in self.blocks.values()) > KEPT_BYTES[self.kind]:
-                self.blocks.pop(next(iter(self.blocks)))
+
+        def made() -> Block:
             like = self.part.inputs.new_empty(0)
             stack = ModelStack(self.model, len(counts), self.loss, like, self.product, borrowed, momentum, frozen)
-            self.blocks[shape] = Block(shape, stack, self.part)
-        return self.blocks[shape]
+            return Block(shape, stack, self.part)
+
+        return self.blocks.get(shape, made)

@@ -12,7 +12,7 @@ from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
 from fairfl.simulation.backends.dense_kernels import ModelStack, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
-from fairfl.simulation.clients import Part
+from fairfl.simulation.clients import Part, send, sent
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Shape:
     frozen_layers: int = 0  # layers that take no steps
     direction: bool = False  # the models share one
     first_batch_only: bool = False  # the samples are the first batch of a client that has more
+
+
+# Slopes that a block is captured with at once.
+KEPT_SLOPES = 4
 
 
 class Block:
@@ -55,27 +59,35 @@ class Block:
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
             samples += shape.models * self.at_once * self.flat[0].nbytes
-        self.bytes = samples + stack.bytes(shape.batch)
+        self.own_bytes = samples + stack.bytes(shape.batch)
         self.counts: list[int] = []
         self.loaded: list[int] | None = None  # the clients whose samples are here, if another epoch may use them again
         self.generators: list[torch.Generator] = []
         self.slope: Slope | None = None
-        self.epoch = self._captured_epoch()
+        self.epochs: list[tuple[Slope | None, CudaGraph]] = []  # by the slope that they hold
 
-    def _captured_epoch(self) -> CudaGraph:
+    @property
+    def bytes(self) -> int:
+        return self.own_bytes + sum(epoch.bytes for _, epoch in self.epochs)
+
+    def _epoch_of(self, slope: Slope | None) -> CudaGraph:
+        """The epoch with this slope, which a captured graph holds."""
+        self.slope = slope
+        for known, epoch in self.epochs:
+            if same_function(slope, known):
+                return epoch
+        if len(self.epochs) == KEPT_SLOPES:  # an algorithm that makes functions anew in every round
+            self.epochs.clear()
         # The one step on borrowed models reads the models where they are, in another place each round.
         fixed = not (self.stack.dropouts or self.shape.borrowed)
-        return CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)
+        self.epochs.append((slope, CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)))
+        return self.epochs[-1][1]
 
-    def _epoch(
-        self,
-        inputs: Tensor | None,
-        targets: Tensor,
-        weights: Tensor,
-        prox: Tensor | None,
-        averaging: Tensor | None,
-        direction_rate: Tensor | None,
-    ) -> None:
+    def _epoch(self, in_place: Tensor | None) -> None:
+        """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
+        inputs = self.inputs if self.at_once == self.shape.width else None
+        inputs, targets, weights = inputs if in_place is None else in_place, self.targets, self.weights
+        prox, averaging, direction_rate = self.prox, self.averaging, self.direction_rate
         for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
             window = slice(first, first + self.shape.batch)
             for dropout in self.stack.dropouts:
@@ -94,9 +106,7 @@ class Block:
 
     def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
         """All epochs of the models of `work`, whose clients have `counts` samples; start - trained model to `out`."""
-        if not same_function(work.slope, self.slope):  # a captured graph holds the slope
-            self.slope = work.slope
-            self.epoch = self._captured_epoch()
+        steps = self._epoch_of(work.slope)
         self._set_weights(work, counts)
         if self.stack.dropouts:
             seeds = [dropout_seed(local, round, client) for client in work.clients]
@@ -107,10 +117,9 @@ class Block:
             self.stack.load(work.start, work.anchor, work.direction if self.shape.direction else None)
         for epoch in range(local.passes):
             self._gather(work.clients, local, round, epoch)
-            inputs = None if self.at_once < self.shape.width else self.inputs
-            self.epoch(inputs, self.targets, self.weights, self.prox, self.averaging, self.direction_rate)
+            steps(self.inputs if self.in_place else None)
             if epoch == 0 and self.losses is not None:
-                self.start_loss = (self.shares.to(self.losses.device) * self.losses.view(self.rows.shape)).sum(1)
+                self.start_loss = (self.shares * self.losses.view(self.rows.shape)).sum(1)
         if not self.shape.borrowed:
             self.stack.moved(out)
         self.stack.release()
@@ -126,19 +135,20 @@ class Block:
             place = torch.arange(self.shape.width).unsqueeze(0)
             size = (n - place // self.shape.batch * self.shape.batch).clamp(max=self.shape.batch)
             # 1 / size on a client's samples, 0 on padding; without any sample NaN, the mean loss of nothing.
-            self.shares = torch.where(place < n, 1 / size, 0.0 / n)
-            self.portions = self.shares.nan_to_num(0).unsqueeze(1)
+            shares = torch.where(place < n, 1 / size, 0.0 / n)
+            self.portions = shares.nan_to_num(0).unsqueeze(1)
+            self.shares = sent(shares, self.weights.device) if self.shape.start_losses else shares
             # A client whose epoch is over must stand still.
             self.active = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
         rate = work.rate
         if self.averaging is not None:
             rate = rate / (1 - work.momentum)
-            self.averaging.copy_((self.active * (1 - work.momentum)).view_as(self.averaging))
-        self.weights.copy_((self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights))
+            send((self.active * (1 - work.momentum)).view_as(self.averaging), self.averaging)
+        send((self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights), self.weights)
         if self.direction_rate is not None:
-            self.direction_rate.copy_((self.active * (work.mix * rate)).view_as(self.direction_rate))
+            send((self.active * (work.mix * rate)).view_as(self.direction_rate), self.direction_rate)
         if self.prox is not None and work.prox is not None:
-            self.prox.copy_((self.active * (rate * work.prox)).view_as(self.prox))
+            send((self.active * (rate * work.prox)).view_as(self.prox), self.prox)
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""
@@ -151,7 +161,7 @@ class Block:
         for row, client, n, size in zip(self.rows, clients, self.counts, sizes, strict=True):
             torch.add(order(size, local, round, client, epoch)[:n], offsets[client], out=row[:n])
             row[n:] = min(offsets[client], samples - 1)
-        rows = self.rows.to(self.part.labels.device)
+        rows = sent(self.rows, self.part.labels.device)
         if self.in_place:
             first = min(offsets[clients[0]], samples - self.shape.width)
             self.inputs = self.flat[first : first + self.shape.width].to(self.stack.product)
