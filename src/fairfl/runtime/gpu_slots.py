@@ -8,13 +8,16 @@ jobs: one that measures seconds has it, or waits for it to become empty.
 No torch here: the driver reads CUDA_VISIBLE_DEVICES when it is first asked for GPUs, and never again.
 """
 
+import ctypes
 import fcntl
 import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -27,10 +30,20 @@ from fairfl.runtime.errors import FairflError
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 LIMIT = "FAIRFL_RUNS_PER_GPU"  # config.yaml: runs_per_gpu, as the workflow hands it to its jobs
 NODES = Path("/dev")
+MIG = Path("/proc/driver/nvidia/capabilities")  # has a folder for each part of a GPU that is split (MIG)
+DRIVER = "libcuda.so.1"
 PAUSE = 0.5  # seconds between two looks at the GPUs
 _NODE = re.compile(r"nvidia\d+")
 _NAME = re.compile(r"\d+|(GPU|MIG)-[\w/-]+", re.ASCII)
 _END = re.compile(r"|-\d+|NoDevFiles")  # what ends the list of GPUs for CUDA; batch systems write it for "none"
+
+_LISTED = re.compile(r"\(UUID: ((?:GPU|MIG)-[\w/-]+)\)", re.ASCII)  # in a line of nvidia-smi -L
+# In a process of its own: the driver would not look again here, where CUDA_VISIBLE_DEVICES is chosen later.
+_ASK = """
+import ctypes, sys
+driver, count = ctypes.CDLL(sys.argv[1]), ctypes.c_int()
+sys.exit(255 if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) else min(count.value, 254))
+"""
 
 Found = TypeVar("Found")
 _held: int | None = None  # the lock of this process; closing it would drop it
@@ -40,13 +53,16 @@ def visible() -> list[str]:
     """Names of the GPUs that CUDA would use here: those that CUDA_VISIBLE_DEVICES lists, else all, [0, 1, ...].
 
     They are counted by their device nodes: a container has only those of its GPUs, while /proc and nvidia-smi, where
-    they are there at all, may tell of others. Raises FairflError for a name that CUDA would not know: it would
-    silently drop that one and all after it.
+    they are there at all, may tell of others. Where there is none, the driver is asked: not all systems have such
+    nodes (WSL). The parts of a GPU that is split (MIG) have names that only nvidia-smi tells; without it, jobs see the
+    first part of each, as CUDA does. Raises FairflError for a name that CUDA would not know: it would silently drop
+    that one and all after it.
     """
     present = sum(1 for name in os.listdir(NODES) if _NODE.fullmatch(name))
     listed = os.environ.get(VISIBLE)
     if listed is None:
-        return [str(index) for index in range(present)]
+        indices = [str(index) for index in range(present or _asked_driver())]
+        return (_parts() if any(MIG.glob("gpu*/mig/gi*")) else []) or indices
     names: list[str] = []
     for name in map(str.strip, listed.split(",")):
         if _END.fullmatch(name):
@@ -57,6 +73,36 @@ def visible() -> list[str]:
             raise FairflError(f"{VISIBLE}: {name!r} is listed twice in {listed!r}")
         if present and name.isdecimal() and int(name) >= present:
             raise FairflError(f"{VISIBLE}: {name!r}: the last GPU of this machine is {present - 1}")
+        names.append(name)
+    return names
+
+
+@cache
+def _asked_driver() -> int:
+    """GPUs that the driver knows; 0 without one."""
+    import subprocess  # few machines need it
+
+    try:
+        ctypes.CDLL(DRIVER)
+    except OSError:
+        return 0
+    environment = {name: value for name, value in os.environ.items() if name != VISIBLE}
+    asked = subprocess.run([sys.executable, "-c", _ASK, DRIVER], env=environment, capture_output=True)
+    return asked.returncode if 0 <= asked.returncode < 255 and not asked.stderr else 0
+
+
+def _parts() -> list[str]:
+    """Names of the parts of split GPUs and of whole GPUs; [] if nvidia-smi does not tell."""
+    import subprocess
+
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    names: list[str] = []
+    for name in _LISTED.findall(listed.stdout):
+        if name.startswith("MIG-") and names and names[-1].startswith("GPU-"):
+            names.pop()  # the GPU that is split
         names.append(name)
     return names
 

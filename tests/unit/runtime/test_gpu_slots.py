@@ -3,6 +3,7 @@
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import os, sys
 from pathlib import Path
 from fairfl.runtime import cli, gpu_slots
 gpu_slots.NODES = Path({nodes!r})
+gpu_slots.MIG, gpu_slots.DRIVER = gpu_slots.NODES, "no driver"
 def main(argv):
     gpu_slots.take(alone="alone" in sys.argv)
     print("sees", os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
@@ -57,6 +59,9 @@ def bare(monkeypatch, nodes, locks):
     monkeypatch.setenv("TMPDIR", str(locks))
     monkeypatch.setattr(gpu_slots.tempfile, "tempdir", None)
     monkeypatch.setattr(gpu_slots, "NODES", nodes)
+    monkeypatch.setattr(gpu_slots, "MIG", nodes / "capabilities")
+    monkeypatch.setattr(gpu_slots, "DRIVER", "no driver")
+    gpu_slots._asked_driver.cache_clear()
     monkeypatch.setattr(gpu_slots, "_held", None)
 
 
@@ -163,6 +168,52 @@ def test_names_that_cuda_would_silently_drop_are_errors(monkeypatch, nodes, said
     monkeypatch.setenv(gpu_slots.VISIBLE, said)
     with pytest.raises(FairflError, match=f"^CUDA_VISIBLE_DEVICES: {message}"):
         gpu_slots.visible()
+
+
+DRIVER = """
+int cuInit(unsigned flags) { return %d; }
+int cuDeviceGetCount(int *count) { *count = 3; return 0; }
+"""
+
+
+@pytest.mark.parametrize(("status", "count"), [(0, 3), (100, 0)])
+def test_without_nodes_the_driver_is_asked(monkeypatch, tmp_path, status, count):
+    """As on WSL; 100 is its "no device"."""
+    if not (compiler := shutil.which("cc")):
+        pytest.skip("no C compiler")
+    source, library = tmp_path / "driver.c", tmp_path / "libdriver.so"
+    source.write_text(DRIVER % status)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setattr(gpu_slots, "DRIVER", str(library))
+    assert gpu_slots.visible() == [str(index) for index in range(count)]
+
+
+def test_a_library_that_is_no_driver_knows_no_gpu(monkeypatch):
+    monkeypatch.setattr(gpu_slots, "DRIVER", "libc.so.6")
+    assert gpu_slots.visible() == []
+
+
+LISTED = """\
+GPU 0: NVIDIA H100 (UUID: GPU-5d5ba0d6-d33d)
+  MIG 3g.20gb     Device  0: (UUID: MIG-c7384736-a75d)
+  MIG 3g.20gb     Device  1: (UUID: MIG-a28ad590-3fda)
+GPU 1: NVIDIA H100 (UUID: GPU-9a)
+"""
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_parts_of_a_split_gpu_are_gpus(monkeypatch, nodes, tmp_path, tells):
+    make(nodes, "nvidia0", "nvidia1")
+    (nodes / "capabilities/gpu0/mig/gi1").mkdir(parents=True)
+    tool = tmp_path / "bin/nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\ncat <<'EOF'\n{LISTED}EOF\n")
+    tool.chmod(0o700 if tells else 0o600)
+    monkeypatch.setenv("PATH", f"{tool.parent}:/usr/bin:/bin")
+    names = ["MIG-c7384736-a75d", "MIG-a28ad590-3fda", "GPU-9a"]
+    assert gpu_slots.visible() == (names if tells else ["0", "1"])
+    monkeypatch.setenv(gpu_slots.VISIBLE, "1")
+    assert gpu_slots.visible() == ["1"], "what the user chose counts"
 
 
 # --- who gets which
