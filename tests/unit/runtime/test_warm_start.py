@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import platform
+import re
 import select
 import signal
 import socket
@@ -433,6 +435,18 @@ def test_the_server_has_one_thread_no_open_file_and_left_the_gpu_alone(real):
     )
     assert json.loads(job(code).stdout) == [True, False, False, []]
     assert len(os.listdir(f"/proc/{real.process.pid}/task")) == 1
+
+
+@pytest.mark.skipif(
+    tuple(int(number) for number in re.findall(r"\d+", platform.release())[:2]) < (6, 1)
+    or not Path("/sys/kernel/mm/transparent_hugepage").exists(),
+    reason="this kernel gathers no huge pages on demand",
+)
+def test_what_jobs_share_lies_in_huge_pages(real):
+    assert job("print('ready')").stdout == "ready\n"
+    lines = Path(f"/proc/{real.process.pid}/smaps_rollup").read_text().splitlines()[1:]
+    kilobytes = {name: int(size) for name, size, _ in map(str.split, lines)}
+    assert kilobytes["AnonHugePages:"] > kilobytes["Anonymous:"] / 2
 
 
 def test_starting_is_no_part_of_what_a_job_computes():

@@ -39,6 +39,8 @@ GRACE = 5.0  # seconds between asking a job to end and killing it
 # Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
 SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torch.default_generator.seed()}
 PR_SET_PDEATHSIG = 1
+MADV_COLLAPSE = 25
+HUGE_PAGE = 2**21  # bytes, on x86-64 and on ARM with pages of 4 KiB
 
 
 def modules() -> list[str]:
@@ -54,8 +56,26 @@ def preload(workflow: int, *libraries: str) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a job must not touch, and so copy, what all jobs share
+    into_huge_pages()
     if (threads := len(os.listdir("/proc/self/task"))) > 1:
         raise RuntimeError(f"the imports have started {threads - 1} threads")
+
+
+def into_huge_pages() -> None:
+    """Gather this process's memory in huge pages, as far as the kernel can (Linux 6.1 or newer).
+
+    A fork copies the table of all pages and the end of the job takes it down: with half a GB in small pages that is
+    half of what a short job costs.
+    """
+    libc = ctypes.CDLL(None)
+    with open("/proc/self/maps") as file:
+        areas = [line.split(maxsplit=5) for line in file]
+    for addresses, access, _, _, _, *name in areas:
+        if access == "rw-p" and name in ([], ["[heap]\n"]):  # memory of no file
+            first, end = (int(address, 16) for address in addresses.split("-"))
+            first, end = -(-first // HUGE_PAGE) * HUGE_PAGE, end // HUGE_PAGE * HUGE_PAGE
+            if first < end:  # where it fails, memory stays as it is
+                libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
 
 
 class Job:
