@@ -84,7 +84,7 @@ class Cell:
         complete, censored = len(numbers) == len(by_seed), numbers.count(math.inf)
         return cls(
             mean=statistics.fmean(numbers) if complete else None,
-            std=statistics.pstdev(numbers) if complete and not censored else None,
+            std=_deviation(numbers) if complete and not censored else None,
             seeds=len(by_seed),
             diverged=len(by_seed) - len(numbers),
             censored=censored,
@@ -105,6 +105,11 @@ class Cell:
             runs=runs,
             fingerprints=("",) * len(runs),
         )
+
+
+def _deviation(numbers: list[float]) -> float:
+    """Population standard deviation; exact, which takes long, where it is not 0 anyway."""
+    return statistics.pstdev(numbers) if len(numbers) > 1 else 0.0
 
 
 def key_of(setting: str, variant: Variant, metric: str) -> Key:

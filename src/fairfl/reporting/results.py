@@ -4,10 +4,12 @@ import contextlib
 import math
 import re
 import statistics
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import cast
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
@@ -62,8 +64,9 @@ class Results:
     def ours(self) -> Cells:
         """Everything that was measured, chosen, counted, timed or drawn."""
         cells: dict[Key, Cell] = {}
+        measured = _Measured(self.metrics_of)
         for rows in self._tidy.values():
-            cells |= _tidy_cells(rows, self.metrics_of)
+            measured.add(rows)
         for setting, path in self._of("statistics"):
             run = f"partitions/{setting}/{path.name}"
             cells |= self._single(setting, NO_VARIANT, partition_statistics(path), (run,))
@@ -81,7 +84,7 @@ class Results:
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
             cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
-        return Cells(cells)
+        return Cells(ChainMap(cells, cast(dict[Key, Cell], measured)))
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -162,27 +165,48 @@ def _number(row: Mapping[str, str], column: str) -> float:
     return float(row[column]) if row[column].strip() else math.nan
 
 
-def _tidy_cells(rows: Iterable[tuple[str, dict[str, str]]], metrics_of: Callable[[str], Metrics]) -> dict[Key, Cell]:
-    """Mean and population standard deviation over seeds of every number in a tidy file."""
-    samples: dict[Key, dict[int, tuple[float, str, dict[str, str]]]] = {}
-    for where, row in rows:
-        with _located(where):
-            key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
-            unit = printed_unit(metrics_of(row["setting"]), row["metric"], row["unit"])
-            value = _number(row, "value") * factor(row["unit"], unit)
-            of_seed = samples.setdefault(key, {})
-            if int(row["seed"]) in of_seed:
-                raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
-            of_seed[int(row["seed"])] = value, unit, row
-    return {
-        key: Cell.over_seeds(
-            {seed: value for seed, (value, _, _) in of_seed.items()},
-            next(unit for _, unit, _ in of_seed.values()),
-            runs=tuple(row["run"] for _, _, row in of_seed.values()),
-            fingerprints=tuple(row["fingerprint"] for _, _, row in of_seed.values()),
-        )
-        for key, of_seed in ((key, dict(sorted(of_seed.items()))) for key, of_seed in samples.items())
-    }
+class _Measured(Mapping[Key, Cell]):
+    """Mean and population standard deviation over seeds of every number in tidy files, each when it is asked for.
+
+    An artifact shows few of the numbers of its settings, and an exact deviation takes long.
+    """
+
+    def __init__(self, metrics_of: Callable[[str], Metrics]) -> None:
+        self.metrics_of = metrics_of
+        self.samples: dict[Key, dict[int, tuple[float, str, dict[str, str]]]] = {}
+        self.cells: dict[Key, Cell] = {}
+
+    def add(self, rows: Iterable[tuple[str, dict[str, str]]]) -> None:
+        """The rows of a file. Raises FairflError if a number is there twice."""
+        units = cache(lambda setting, metric, unit: printed_unit(self.metrics_of(setting), metric, unit))
+        for where, row in rows:
+            try:
+                key = row["setting"], _variant(row["algorithm"], row["hyperparameters"]), row["metric"]
+                unit = units(row["setting"], row["metric"], row["unit"])
+                value = _number(row, "value") * factor(row["unit"], unit)
+                of_seed = self.samples.setdefault(key, {})
+                if int(row["seed"]) in of_seed:
+                    raise FairflError(f"seed {row['seed']} of {row['metric']} is duplicated")
+                of_seed[int(row["seed"])] = value, unit, row
+            except FairflError as error:
+                raise FairflError(f"{where}: {error}") from None
+
+    def __getitem__(self, key: Key) -> Cell:
+        if key not in self.cells:
+            of_seed = dict(sorted(self.samples[key].items()))
+            self.cells[key] = Cell.over_seeds(
+                {seed: value for seed, (value, _, _) in of_seed.items()},
+                next(unit for _, unit, _ in of_seed.values()),
+                runs=tuple(row["run"] for _, _, row in of_seed.values()),
+                fingerprints=tuple(row["fingerprint"] for _, _, row in of_seed.values()),
+            )
+        return self.cells[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.samples)
+
+    def __len__(self) -> int:
+        return len(self.samples)
 
 
 @contextlib.contextmanager

@@ -22,17 +22,20 @@ def rows(
     for a missing column: None names the nearest one, for files that are not made by a job.
     """
     with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.DictReader(handle, strict=True)
+        reader = csv.reader(handle, strict=True)
+        numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:
-            missing = [name for name in columns if name not in (reader.fieldnames or [])]
+            names = next(reader, [])
+            missing = [name for name in columns if name not in names]
             if missing:
-                hint = nearest(missing[0], reader.fieldnames or []) if remedy is None else remedy
+                hint = nearest(missing[0], names) if remedy is None else remedy
                 raise FairflError(f"{path}: no column {missing[0]!r}{hint}")
-            for row in reader:
+            for cells in filter(None, reader):  # not of empty lines
                 where = f"{path}, line {reader.line_num}"
-                if None in row or None in row.values():
-                    raise FairflError(f"{where}: expected {len(reader.fieldnames or [])} cells")
-                _check(where, row, columns)
+                if len(cells) != len(names):
+                    raise FairflError(f"{where}: expected {len(names)} cells")
+                row = dict(zip(names, cells, strict=True))
+                _check(where, row, numbers)
                 yield where, row
         except (csv.Error, UnicodeDecodeError) as error:
             raise FairflError(f"{path}: not a CSV file in UTF-8: {error}") from None

@@ -44,6 +44,16 @@ def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
     assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
 
 
+def test_a_spread_is_computed_for_what_is_shown_only(tmp_path, monkeypatch) -> None:
+    path = tidy(tmp_path, *(f"s,a,,{seed},{metric},1.0,nats,d,5,r,f" for seed in (0, 1) for metric in ("acc", "loss")))
+    asked = []
+    monkeypatch.setattr("statistics.pstdev", lambda numbers: asked.append(numbers) or 0.0)
+    values = ours(path)
+    assert values.members("s", "loss_k") == set() and values.has(Variant.from_csv("a", ""), ["s"]) and not asked
+    assert values.find("s", Variant.from_csv("a", ""), "loss").mean == 1.0
+    assert values.find("s", Variant.from_csv("a", ""), "loss").std == 0.0 and asked == [[1.0, 1.0]]
+
+
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
 def test_one_diverged_seed_leaves_no_mean(tmp_path, bad) -> None:
     path = tidy(tmp_path, f"s,a,,0,loss,{bad},nats,d,5,r0,f0", "s,a,,1,loss,3.0,nats,d,5,r1,f1")
