@@ -11,6 +11,7 @@ so the rate, its scale per client and the padding of unequal batches are all in 
 momentum it is z that takes the step, and w follows z (fairfl.simulation.backends.interface.Work).
 """
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -29,13 +30,14 @@ _onednn = torch.ops.mkldnn._linear_pointwise.default
 
 
 def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
-    """True for a chain of Flatten, Linear, ..., Linear with ReLU and Dropout in between."""
+    """True for a chain of Flatten, Linear, ..., Linear with Dropout in between, and ReLU right after a Linear."""
     if not isinstance(model, nn.Sequential):
         return False
     kinds = [type(layer) for layer in model]
     return (
         kinds[:2] == [nn.Flatten, nn.Linear]
         and kinds[-1] is nn.Linear
+        and all(before is nn.Linear for before, kind in itertools.pairwise(kinds) if kind is nn.ReLU)
         and all(kind in (nn.Linear, nn.ReLU, nn.Dropout) for kind in kinds[1:])
     )
 
@@ -66,7 +68,10 @@ def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
 
 
 class Linear:
-    """y = x w^T + b for w [*m, out, in] and b [*m, 1, out], if there is b; products in `product` precision."""
+    """y = x w^T + b for w [*m, out, in] and b [*m, 1, out], if there is b; products in `product` precision.
+
+    If it is `rectified`, y = max(x w^T + b, 0).
+    """
 
     def __init__(
         self,
@@ -77,10 +82,11 @@ class Linear:
         product: torch.dtype,
         last: bool,
         bias: bool,
+        rectified: bool,
     ) -> None:
         weights, biases = (*models, outputs, inputs), (*models, 1, outputs)
         self.shapes = (weights, biases) if bias else (weights,)
-        self.last = last
+        self.last, self.rectified = last, rectified
         self.product: Callable[..., Tensor] = torch.bmm if models else torch.mm
         self.add_product: Callable[..., Tensor] = torch.baddbmm if models else torch.addmm
         self.low = None if product == like.dtype else torch.empty(weights, dtype=product, device=like.device)
@@ -108,18 +114,28 @@ class Linear:
         weight, *bias = self.parameters
         if self.low is not None:
             weight, bias = self.low.copy_(weight), [b.to(self.low.dtype) for b in bias]
-        if n >= self.onednn_from:
-            if not self.last:
-                return _onednn(value, weight, bias[0][0] if bias else None, "none", [], "")
-            out = _onednn(weight, value, None, "none", [], "")
-            return out.add_(bias[0].mT) if bias else out
-        factors, out = (weight, value.mT) if self.last else (value, weight.mT), self.outputs(n)
-        if not bias:
-            return self.product(*factors, out=out)
-        return self.add_product(bias[0].mT if self.last else bias[0], *factors, out=out)
+        if n >= self.onednn_from and not self.last:
+            self.out = _onednn(
+                value, weight, bias[0][0] if bias else None, "relu" if self.rectified else "none", [], ""
+            )
+        elif n >= self.onednn_from:
+            self.out = _onednn(weight, value, None, "none", [], "")
+            if bias:
+                self.out.add_(bias[0].mT)
+        else:
+            factors, out = (weight, value.mT) if self.last else (value, weight.mT), self.outputs(n)
+            if bias:
+                self.out = self.add_product(bias[0].mT if self.last else bias[0], *factors, out=out)
+            else:
+                self.out = self.product(*factors, out=out)
+            if self.rectified:
+                self.out.clamp_min_(0)
+        return self.out
 
     def backward(self, gradient: Tensor, first: bool) -> Tensor | None:
         """Take `gradient` = d objective / d y and return d objective / d x (not needed by the first layer)."""
+        if self.rectified:
+            torch.ops.aten.threshold_backward.grad_input(gradient, self.out, 0, grad_input=gradient)
         self.gradient = gradient.mT if self.last else gradient
         if first:
             return None
@@ -170,17 +186,6 @@ class Linear:
                 z.addcmul_(anchor - y, prox)
 
 
-class ReLU:
-    """max(x, 0), in place."""
-
-    def forward(self, value: Tensor) -> Tensor:
-        self.value = value.clamp_min_(0)
-        return self.value
-
-    def backward(self, gradient: Tensor, first: bool) -> Tensor:
-        return torch.ops.aten.threshold_backward.grad_input(gradient, self.value, 0, grad_input=gradient)
-
-
 class Dropout:
     """x times a mask that holds 0 with probability p, else 1 / (1 - p).
 
@@ -228,13 +233,11 @@ class ModelStack:
         self.loss, self.product, self.count = loss, product, models
         self.models = () if models == 1 else (models,)  # leading dimension of all tensors
         self.layers: list[Any] = []
-        for layer in model:
+        for layer, above in zip(model, [*model[1:], None], strict=True):
             if isinstance(layer, nn.Linear):
-                last = layer is model[-1]
-                sizes, bias = (self.models, layer.in_features, layer.out_features), layer.bias is not None
-                self.layers.append(Linear(*sizes, like, product, last, bias))
-            elif isinstance(layer, nn.ReLU):
-                self.layers.append(ReLU())
+                last, bias, rectified = above is None, layer.bias is not None, isinstance(above, nn.ReLU)
+                sizes = self.models, layer.in_features, layer.out_features
+                self.layers.append(Linear(*sizes, like, product, last, bias, rectified))
             elif isinstance(layer, nn.Dropout) and layer.p > 0:
                 self.layers.append(Dropout(layer.p))
         self.dense = [layer for layer in self.layers if isinstance(layer, Linear)]

@@ -88,20 +88,26 @@ class Block:
         inputs = self.inputs if self.at_once == self.shape.width else None
         inputs, targets, weights = inputs if in_place is None else in_place, self.targets, self.weights
         prox, averaging, direction_rate = self.prox, self.averaging, self.direction_rate
-        for step, first in enumerate(range(0, self.shape.width, self.shape.batch)):
-            window = slice(first, first + self.shape.batch)
+        batch = self.shape.batch
+        windows = zip(
+            self.rows.split(batch, 1) if inputs is None else inputs.split(batch, -2),
+            targets.split(batch, -1),
+            weights.split(batch, -1),
+            strict=True,
+        )
+        for step, (x, target, weight) in enumerate(windows):
             for dropout in self.stack.dropouts:
-                real = [min(max(n - first, 0), self.shape.batch) for n in self.counts]
+                real = [min(max(n - step * batch, 0), batch) for n in self.counts]
                 dropout.draws = list(zip(self.generators, real, strict=True))
             self.stack.step(
-                self._gathered(self.rows[:, window]) if inputs is None else inputs[..., window, :],
-                targets[..., window],
-                weights[..., window],
+                self._gathered(x) if inputs is None else x,
+                target,
+                weight,
                 None if prox is None else prox[step],
                 None if averaging is None else averaging[step],
                 None if direction_rate is None else direction_rate[step],
                 self.slope,
-                self.losses if first == 0 else None,
+                self.losses if step == 0 else None,
             )
 
     def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
