@@ -24,22 +24,15 @@ Table 13 says nothing of the augmentation. Those of FedLSR's code, drawn for eac
 The draws come from the client's generator of the round.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from pydantic import Field
 from torch import Generator, Tensor
-from torchvision.transforms.v2.functional import (
-    adjust_brightness,
-    adjust_contrast,
-    adjust_hue,
-    adjust_saturation,
-    horizontal_flip,
-    rgb_to_grayscale,
-    rotate,
-)
 
 from fairfl.experiments.base import Strict
 from fairfl.models.layers import image_shape
@@ -47,12 +40,22 @@ from fairfl.modifiers.interface import Modifier, Outputs, Samples
 
 LEAST = 1e-6
 MOST_DEGREES = 30.0
+
+
+@cache
+def _transforms() -> Any:
+    """torchvision's; imported here, because that takes three seconds."""
+    from torchvision.transforms.v2 import functional
+
+    return functional
+
+
 # Changes of colour by an amount in [-1, 1): torchvision's ColorJitter(0.8, 0.8, 0.8, 0.2).
 JITTER = (
-    lambda image, amount: adjust_brightness(image, 1 + 0.8 * amount),
-    lambda image, amount: adjust_contrast(image, 1 + 0.8 * amount),
-    lambda image, amount: adjust_saturation(image, 1 + 0.8 * amount),
-    lambda image, amount: adjust_hue(image, 0.2 * amount),
+    lambda image, amount: _transforms().adjust_brightness(image, 1 + 0.8 * amount),
+    lambda image, amount: _transforms().adjust_contrast(image, 1 + 0.8 * amount),
+    lambda image, amount: _transforms().adjust_saturation(image, 1 + 0.8 * amount),
+    lambda image, amount: _transforms().adjust_hue(image, 0.2 * amount),
 )
 
 
@@ -124,9 +127,18 @@ def entropy(p: Tensor) -> Tensor:
 
 
 def rotated(images: Tensor, generator: Generator) -> Tensor:
-    """Images [n, C, H, W] in [0, 1], each by its own angle."""
-    turns = 2 * torch.rand(len(images), generator=generator, dtype=torch.float64) - 1
-    return torch.stack([rotate(x, MOST_DEGREES * turn) for x, turn in zip(images, turns.tolist(), strict=True)])
+    """Images [n, C, H, W] in [0, 1], each by its own angle; to the bit what torchvision's `rotate` makes of each."""
+    n, _, height, width = images.shape
+    turns = 2 * torch.rand(n, generator=generator, dtype=torch.float64) - 1
+    radians = [math.radians(-(MOST_DEGREES * turn % 360)) for turn in turns.tolist()]
+    inverse = [[[math.cos(r), math.sin(r), 0.0], [-math.sin(r), math.cos(r), 0.0]] for r in radians]
+    # Where each pixel comes from: its place (x, y, 1) times the inverse rotation, in units of half an image.
+    places = images.new_ones(height, width, 3)
+    places[..., 0] = torch.linspace((1 - width) / 2, (width - 1) / 2, width)
+    places[..., 1] = torch.linspace((1 - height) / 2, (height - 1) / 2, height).unsqueeze(1)
+    half = images.new_tensor([width / 2, height / 2])
+    grid = places.view(1, -1, 3).expand(n, -1, -1).bmm(images.new_tensor(inverse).mT / half)
+    return F.grid_sample(images, grid.view(n, height, width, 2), "nearest", "zeros", align_corners=False)
 
 
 def coloured(images: Tensor, generator: Generator) -> Tensor:
@@ -139,10 +151,10 @@ def _coloured(image: Tensor, draw: Tensor) -> Tensor:
     """One image [3, H, W]; draws [11] in [0, 1): mirrored, jittered, grey, amounts of four changes, their order."""
     mirrored, jittered, grey = (draw[:3] < torch.tensor([0.5, 0.8, 0.2])).tolist()
     amounts = (2 * draw[3:7] - 1).tolist()
-    image = horizontal_flip(image) if mirrored else image
+    image = _transforms().horizontal_flip(image) if mirrored else image
     for change in draw[7:].argsort().tolist() if jittered else ():
         image = JITTER[change](image, amounts[change])
-    return rgb_to_grayscale(image, num_output_channels=3) if grey else image
+    return _transforms().rgb_to_grayscale(image, num_output_channels=3) if grey else image
 
 
 class LSR(Modifier[Config]):

@@ -179,14 +179,19 @@ def test_pixels_stay_pixels_and_draws_are_each_images_own(augmentation):
     assert not torch.equal(second_view(raw, augmentation, 1), views)
 
 
-def test_rotations_are_by_30_degrees_at_most_and_black_comes_in(monkeypatch):
-    angles = []
-    monkeypatch.setattr(lsr, "rotate", lambda x, angle: angles.append(angle) or rotate(x, angle))
-    views = second_view(torch.ones(400, *SHAPE, dtype=torch.float64), "rotation")
+@pytest.mark.parametrize("shape", [SHAPE, (1, 28, 28), (2, 9, 12)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_rotations_are_torchvisions_by_30_degrees_at_most(shape, dtype):
+    images = torch.rand(400, *shape, dtype=dtype, generator=generator(1))
+    angles = (30 * (2 * torch.rand(400, dtype=torch.float64, generator=generator(2)) - 1)).tolist()
     assert -30 <= min(angles) < -29 and 29 < max(angles) <= 30 and abs(sum(angles) / 400) < 3
-    turned = views[max(range(400), key=angles.__getitem__)]
-    assert turned[:, 0, 0].abs().max() < 1e-6, "the corner of a white image, whatever the scaling"
-    close(turned[:, 4, 4], [1.0, 1.0, 1.0], 1e-6)
+    expected = [rotate(image, angle) for image, angle in zip(images, angles, strict=True)]
+    assert torch.equal(lsr.rotated(images, generator(2)), torch.stack(expected))
+
+
+def test_black_comes_in_as_images_are_rotated():
+    views = lsr.rotated(torch.ones(400, *SHAPE), generator())
+    assert views[:, :, 4, 4].eq(1).all() and views[:, :, 0, 0].eq(0).any()
 
 
 def test_shares_of_the_images_that_are_mirrored_jittered_and_grey(monkeypatch):
