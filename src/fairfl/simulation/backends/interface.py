@@ -152,6 +152,7 @@ class Backend(Protocol):
     """Client steps and outputs on flat models. All backends agree to float tolerance."""
 
     stochastic: bool  # layers that act otherwise in training than in evaluation, or may do so
+    gradients: bool  # steps may be taken by autograd
 
     @property
     def model(self) -> nn.Module:

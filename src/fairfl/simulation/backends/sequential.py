@@ -67,6 +67,8 @@ class StepKind(NamedTuple):
 class Sequential:
     """See `fairfl.simulation.backends.interface.Backend`."""
 
+    gradients = True
+
     def __init__(self, model: nn.Module, loss: Loss, part: Part, product: torch.dtype | None = None) -> None:
         self.model, self.loss = model, loss
         self.labels, self.sizes, self.offsets = part.labels, part.sizes, part.offsets
