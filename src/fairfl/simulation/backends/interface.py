@@ -33,6 +33,8 @@ class LocalTraining:
 
     def of_plan(self, plan: Plan, phase: int) -> "LocalTraining":
         """This training with what the plan for an exchange changes of it."""
+        if plan.epochs is None and not plan.full_batch and plan.single_step == self.single and phase == self.phase:
+            return self
         return replace(
             self,
             epochs=self.epochs if plan.epochs is None else plan.epochs,
@@ -99,7 +101,7 @@ class Work:
         work = cls(
             clients=clients * models,
             start=start.reshape(-1, x.shape[-1]),
-            rate=rates.repeat(models),
+            rate=rates if models == 1 else rates.repeat(models),
             momentum=plan.momentum,
             slope=plan.slope,
             frozen=plan.frozen,

@@ -143,7 +143,8 @@ class Sequential:
     @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
         self.flat.copy_(x)
-        self.model.eval()
+        if self.model.training:
+            self.model.eval()
         return self.outputs(channels_last(inputs))
 
     @torch.no_grad()

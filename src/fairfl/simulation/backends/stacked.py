@@ -33,7 +33,7 @@ class Stacked:
     gradients = False
 
     def __init__(self, model: nn.Sequential, loss: ClosedForm, part: Part, product: torch.dtype | None = None) -> None:
-        self.model, self.loss, self.part = model, loss, part
+        self.model, self.loss, self.part = model.eval(), loss, part
         self.product = product or part.inputs.dtype
         self.kind = part.inputs.device.type
         self.flat = flatten(model)
