@@ -18,13 +18,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 
-from fairfl.runtime.warm_start import VARIABLE  # noqa: E402
+from fairfl.runtime.warm_start import client  # noqa: E402
+from fairfl.runtime.warm_start.client import VARIABLE  # noqa: E402
 from fairfl.runtime.warm_start.launch import Server  # noqa: E402
 from fairfl.workflow import snakemake  # noqa: E402
 
 REPETITIONS = 10
 SETTING, SEED = "eagle_emnist_linear_a0.1", "0"
-COMMAND = [sys.executable, "-m", "fairfl.runtime.warm_start"]
+COMMAND = [sys.executable, client.__file__]
 
 
 def prepared(folder: Path) -> list[str]:

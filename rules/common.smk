@@ -2,6 +2,7 @@
 import atexit
 import gc
 import os
+import shlex
 
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
@@ -36,6 +37,8 @@ if not hooks.is_main_process(workflow):  # a job on a cluster's node
     except FairflError as error:
         raise WorkflowError(str(error)) from None
 SERVER = Server()
+CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "client.py"))
+CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
 
 
 pathvars:
@@ -61,7 +64,7 @@ def job(rule, options):
     {params.job}: what the job computes from, the record that it leaves, which results it may read. `resources:` say how and
     where (device, threads, folders); a change there runs nothing again.
     """
-    return f"python -m fairfl.runtime.warm_start --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
+    return f"python {CLIENT} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
 
 
 def job_options(wildcards, output):

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from fairfl.runtime.warm_start import VARIABLE
+from fairfl.runtime.warm_start.client import VARIABLE
 
 # OpenBLAS and jemalloc (in pyarrow) start threads when they are imported, and a process with threads must not fork.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}

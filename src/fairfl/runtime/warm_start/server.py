@@ -20,11 +20,12 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from typing import NoReturn, cast
 
 import fairfl
-from fairfl.runtime import cli
-from fairfl.runtime.warm_start import STARTED, identity
+from fairfl.runtime import cli, cluster
+from fairfl.runtime.warm_start.client import STARTED, identity
 
 # Packages that no job runs, or that a job has from the server itself.
 OTHERS = ("runtime", "workflow")
@@ -35,6 +36,9 @@ LIBRARIES = (
     "pyarrow.parquet",
     "safetensors.torch",
 )
+# What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
+# these: they differ between rules, and jobs set them themselves.
+READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "OMP_", "KMP_", "ATEN_", "TORCH_", "PYTORCH_")
 GRACE = 5.0  # seconds between asking a job to end and killing it
 # Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
 SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torch.default_generator.seed()}
@@ -78,6 +82,16 @@ def into_huge_pages() -> None:
                 libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), MADV_COLLAPSE)
 
 
+def fixed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a process cannot change any more once it runs."""
+    return {
+        name: value
+        for name, value in environment.items()
+        # A cluster's job has limits of its own (memory, cores, GPUs), which nothing may leave.
+        if name in cluster.VARIABLES or (name.startswith(READ_AT_START) and not name.endswith("_NUM_THREADS"))
+    }
+
+
 class Job:
     """A client's connection and the process that runs for it."""
 
@@ -95,7 +109,8 @@ class Server:
 
     def __init__(self, listener: socket.socket, workflow: int) -> None:
         self.listener, self.workflow, self.open = listener, workflow, True
-        self.identity, self.pid, self.libc = identity(), os.getpid(), ctypes.CDLL(None)
+        self.identity = identity(), fixed(os.environ)
+        self.pid, self.libc = os.getpid(), ctypes.CDLL(None)
         self.jobs: set[Job] = set()
         self.woken, self.wake = socket.socketpair()
         self.wake.setblocking(False)
@@ -174,7 +189,8 @@ class Server:
         """Start the job's process. A client that cannot have one here is forgotten, and starts plainly."""
         try:
             theirs, *request = marshal.loads(message)
-        except (ValueError, TypeError, EOFError):
+            theirs = theirs, fixed(request[1])
+        except (ValueError, TypeError, EOFError, LookupError, AttributeError):
             theirs = None
         gone = select.select([job.connection], [], [], 0)[0]
         if theirs != self.identity or len(files) != 4 or gone:

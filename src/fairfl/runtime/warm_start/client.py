@@ -1,4 +1,4 @@
-"""python -m fairfl.runtime.warm_start [--log FILE] MODULE [ARGUMENT ...]: `python -m MODULE ...` in less time.
+"""python client.py [--log FILE] MODULE [ARGUMENT ...]: `python -m MODULE ...` in less time.
 
 With --log its output goes into a new file, so that a job of a killed workflow cannot write into its successor's log.
 
@@ -7,7 +7,8 @@ runs the job with the arguments, environment, folder, input and output of this o
 exit code. Otherwise, whatever the reason, this process becomes `python -m MODULE`.
 """
 
-# Only what costs nothing: `import socket, signal, json` takes as long as the interpreter's own start.
+# Only what costs nothing, so nothing of fairfl either, and this file is run by its path: `-m`, or `import socket,
+# signal, json`, takes as long as the interpreter's own start.
 import _signal  # type: ignore[import-not-found]  # typeshed has none
 import _socket
 import marshal
@@ -15,7 +16,20 @@ import os
 import select
 import sys
 
-from fairfl.runtime.warm_start import STARTED, VARIABLE, identity
+VARIABLE = "FAIRFL_START_SERVER"  # path of the server's socket
+# Messages to the client: STARTED from the job before its first line of code, then its wait status in four bytes.
+STARTED = b"+"
+
+
+def identity() -> tuple:
+    """What a process has from its start, beside variables, and cannot change: where it differs from the server's, the
+    server cannot stand in.
+
+    Raises OSError where there is no /proc.
+    """
+    # The mount namespace tells a container from its host.
+    namespace = os.readlink("/proc/self/ns/mnt")
+    return sys.version, tuple(sys.flags), sys.prefix, os.path.realpath(__file__), os.geteuid(), namespace
 
 
 def output_into(log: str) -> None:
@@ -33,8 +47,8 @@ def output_into(log: str) -> None:
 
 def plain(arguments: list[str]) -> None:
     """Become `python -m MODULE ...`, with the interpreter's own options kept. Does not return."""
-    options = sys.orig_argv[1 : -len(sys.argv)]  # without `fairfl.runtime.warm_start` and all after it
-    os.execv(sys.executable, [sys.executable, *options, *arguments])
+    options = sys.orig_argv[1 : -len(sys.argv)]  # without this file and all after it
+    os.execv(sys.executable, [sys.executable, *options, "-m", *arguments])
 
 
 def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
@@ -49,7 +63,9 @@ def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
         mask = os.umask(0o077)
         os.umask(mask)
         gate, hold = os.pipe()
-        request = marshal.dumps((identity(), arguments, dict(os.environ), os.getcwd(), mask, sys.path))
+        folder = os.getcwd()
+        path = sys.path if sys.flags.safe_path else [folder, *sys.path[1:]]  # as `-m` has it
+        request = marshal.dumps((identity(), arguments, dict(os.environ), folder, mask, path))
         files = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, gate))
         connection.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
         os.close(gate)
@@ -87,7 +103,7 @@ def main() -> None:
         output_into(arguments[1])
         arguments = arguments[2:]
     if not arguments:
-        sys.exit("usage: python -m fairfl.runtime.warm_start [--log FILE] MODULE [ARGUMENT ...]")
+        sys.exit("usage: python client.py [--log FILE] MODULE [ARGUMENT ...]")
     # Until the job has started, a signal just ends this process, and the server drops the request.
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
