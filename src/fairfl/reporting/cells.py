@@ -114,8 +114,10 @@ def _deviation(numbers: list[float]) -> float:
 
 def key_of(setting: str, variant: Variant, metric: str) -> Key:
     """Where a number is kept: a choice belongs to an algorithm, a count to a setting, the rest to a variant."""
-    owners = {"setting": NO_VARIANT, "algorithm": Variant(variant.algorithm, {})}
-    return setting, owners.get(owner(metric), variant), metric
+    kind = owner(metric)
+    if kind == "algorithm":
+        variant = Variant(variant.algorithm, {})
+    return setting, NO_VARIANT if kind == "setting" else variant, metric
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,10 @@ import contextlib
 import math
 import re
 import statistics
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import cast
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
@@ -64,9 +62,6 @@ class Results:
     def ours(self) -> Cells:
         """Everything that was measured, chosen, counted, timed or drawn."""
         cells: dict[Key, Cell] = {}
-        measured = _Measured(self.metrics_of)
-        for rows in self._tidy.values():
-            measured.add(rows)
         for setting, path in self._of("statistics"):
             run = f"partitions/{setting}/{path.name}"
             cells |= self._single(setting, NO_VARIANT, partition_statistics(path), (run,))
@@ -84,7 +79,10 @@ class Results:
             cells |= _timed_cells(setting, timing, self.metrics_of(setting))
         for name, path in self._of("drawn"):
             cells |= {(name, Variant(a, {}), metric): Cell(value) for (a, metric), value in drawn_values(path).items()}
-        return Cells(ChainMap(cells, cast(dict[Key, Cell], measured)))
+        measured = _Measured(self.metrics_of, cells)
+        for rows in self._tidy.values():
+            measured.add(rows)
+        return Cells(measured)
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -166,15 +164,16 @@ def _number(row: Mapping[str, str], column: str) -> float:
 
 
 class _Measured(Mapping[Key, Cell]):
-    """Mean and population standard deviation over seeds of every number in tidy files, each when it is asked for.
+    """Cells that are known, and every number in tidy files: its mean and population standard deviation over seeds.
 
-    An artifact shows few of the numbers of its settings, and an exact deviation takes long.
+    These are computed when they are asked for: an artifact shows few of the numbers of its settings, and an exact
+    deviation takes long.
     """
 
-    def __init__(self, metrics_of: Callable[[str], Metrics]) -> None:
-        self.metrics_of = metrics_of
+    def __init__(self, metrics_of: Callable[[str], Metrics], known: Mapping[Key, Cell]) -> None:
+        self.metrics_of, self.known = metrics_of, known
+        self.cells = dict(known)
         self.samples: dict[Key, dict[int, tuple[float, str, dict[str, str]]]] = {}
-        self.cells: dict[Key, Cell] = {}
 
     def add(self, rows: Iterable[tuple[str, dict[str, str]]]) -> None:
         """The rows of a file. Raises FairflError if a number is there twice."""
@@ -192,21 +191,22 @@ class _Measured(Mapping[Key, Cell]):
                 raise FairflError(f"{where}: {error}") from None
 
     def __getitem__(self, key: Key) -> Cell:
-        if key not in self.cells:
+        cell = self.cells.get(key)
+        if cell is None:
             of_seed = dict(sorted(self.samples[key].items()))
-            self.cells[key] = Cell.over_seeds(
+            cell = self.cells[key] = Cell.over_seeds(
                 {seed: value for seed, (value, _, _) in of_seed.items()},
                 next(unit for _, unit, _ in of_seed.values()),
                 runs=tuple(row["run"] for _, _, row in of_seed.values()),
                 fingerprints=tuple(row["fingerprint"] for _, _, row in of_seed.values()),
             )
-        return self.cells[key]
+        return cell
 
     def __iter__(self) -> Iterator[Key]:
-        return iter(self.samples)
+        return iter(dict.fromkeys([*self.known, *self.samples]))
 
     def __len__(self) -> int:
-        return len(self.samples)
+        return len(self.known.keys() | self.samples.keys())
 
 
 @contextlib.contextmanager
