@@ -44,7 +44,7 @@ golden: $(READY)  ## hold results/quick against the committed digests; ARGS=--wr
 bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, into benchmarks/results; ARGS are passed on
 	PYTHONPATH=src $(BIN)/python -m benchmarks run $(ARGS)
 
-bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the committed results
+bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the committed results, or than a plain loop
 	PYTHONPATH=src $(BIN)/python -m benchmarks check $(ARGS)
 
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"

@@ -24,8 +24,11 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     run.add_argument("--workloads", nargs="+", metavar="NAME", help="these rows only")
     run.add_argument("--peers", nargs="*", metavar="NAME", help="these beside fairfl only; none: fairfl alone")
     run.add_argument("--turns", type=int, default=5, help="turns of each competitor (default 5)")
+    run.add_argument(
+        "--tune", action="store_true", help="only find and write how dense models run on this kind of CPU (10 minutes)"
+    )
     check = commands.add_parser("check", help="a short run against committed results; exit 1 if fairfl became slower")
-    check.add_argument("--against", help="name of the results; default: the model of the CPU or GPU")
+    check.add_argument("--against", help="name of the results; default: those of this kind of CPU or GPU")
     check.add_argument(
         "--tolerance", type=float, default=0.7, help="fail below this share of the old ratio (default 0.7)"
     )
@@ -41,6 +44,8 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace, scratch: Path) -> int:
+    if options.tune:
+        return tune(options)
     from benchmarks.bench import Bench, slug
     from benchmarks.driver import Setting
     from benchmarks.peers import PEERS
@@ -59,6 +64,16 @@ def run(options: argparse.Namespace, scratch: Path) -> int:
         else:
             getattr(bench, part)()
     draw(bench.document, options)
+    return 0
+
+
+def tune(options: argparse.Namespace) -> int:
+    from benchmarks import tune
+    from fairfl.runtime.errors import FairflError
+
+    if options.device != "cpu":
+        raise FairflError("--tune: rules are for kinds of CPU; leave out --device cuda")
+    tune.write(tune.Search(turns=options.turns).found(), tune.FILE)
     return 0
 
 
@@ -100,16 +115,18 @@ def draw(document: dict[str, Any], options: argparse.Namespace) -> None:
 
 def check(options: argparse.Namespace, scratch: Path) -> int:
     from benchmarks import check
-    from benchmarks.bench import Bench, machine, slug
+    from benchmarks.bench import Bench, machine
     from benchmarks.driver import Setting
     from benchmarks.workloads import workloads
     from fairfl.runtime.errors import FairflError
 
-    name = options.against or slug(machine(options.device)["name"])
-    path = options.results / f"{name}.json"
-    if not path.is_file():
-        there = ", ".join(sorted(p.stem for p in options.results.glob("*.json"))) or "none"
-        raise FairflError(f"no results {name}.json to compare with; name others with --against (there are: {there})")
+    if options.against is None:
+        path = check.committed_for(machine(options.device)["kind"], options.results)
+    else:
+        path = options.results / f"{options.against}.json"
+        if not path.is_file():
+            there = ", ".join(sorted(p.stem for p in options.results.glob("*.json"))) or "none"
+            raise FairflError(f"--against {options.against}: there are: {there}")
     committed = json.loads(path.read_text())
     bench = Bench(
         Setting(options.device, turns=options.turns, turn_s=options.turn_seconds), scratch, peers=[check.RIVAL]

@@ -13,21 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import agreement, data, driver, report, scaling
-from benchmarks.workloads import FEDFV, MLP_B64, Workload, gemm_flops
+from benchmarks.peers import YARDSTICKS
+from benchmarks.workloads import FEDFV, MLP_B64, Workload
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import cpu_name
 
 FOLDER = Path(__file__).parent
 _ASK = """
 import json, torch
-print(json.dumps([torch.__version__, torch.cuda.is_available() and torch.cuda.get_device_name()]))
+from fairfl.simulation.backends.cpu_tuning import kind
+print(json.dumps([torch.__version__, torch.cuda.is_available() and torch.cuda.get_device_name(), kind()]))
 """
+# Flags of /proc/cpuinfo that decide how fast layers are multiplied.
+INSTRUCTION_SETS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve")
 
 
 def machine(device: str) -> dict[str, Any]:
     """What the numbers hold for; no host name, no paths. Raises FairflError if a GPU is asked for and there is none."""
-    asked = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, check=True)
-    torch, gpu = json.loads(asked.stdout)
+    paths = {"PYTHONPATH": str(data.ROOT / "src")}
+    asked = subprocess.run(
+        [sys.executable, "-c", _ASK], env=os.environ | paths, capture_output=True, text=True, check=True
+    )
+    torch, gpu, kind = json.loads(asked.stdout)
     if device == "cuda" and not gpu:
         raise FairflError("--device cuda: torch finds no GPU; use --device cpu")
     pages = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
@@ -36,12 +43,22 @@ def machine(device: str) -> dict[str, Any]:
         "device": device,
         "name": gpu if device == "cuda" else cpu_name(),
         "cpu": cpu_name(),
+        "kind": gpu if device == "cuda" else kind,
+        "instruction_sets": instruction_sets(),
         "cores": len(cores()),
         "memory_gib": round(memory / 2**30),
         "torch": torch,
         "python": platform.python_version(),
         "system": platform.system(),
     }
+
+
+def instruction_sets() -> list[str]:
+    """Those of INSTRUCTION_SETS that this CPU has, as far as the system tells."""
+    info = Path("/proc/cpuinfo")
+    line = re.search(r"^(?:flags|Features)\s*:(.*)$", info.read_text(), re.M) if info.exists() else None
+    flags = line[1].split() if line else []
+    return [name for name in INSTRUCTION_SETS if name in flags]
 
 
 def cores() -> list[int]:
@@ -96,15 +113,15 @@ class Bench:
         return self.sources[name]
 
     def workloads(self, chosen: list[Workload]) -> None:
-        """The table: all competitors of each workload, and the matrix product, in turns."""
+        """The table: all competitors of each workload, and what the hardware does, in turns."""
         table = self.document.setdefault("workloads", {})
         for workload in chosen:
             taking, skipped = driver.competitors_of(workload, self.setting.device, self.peers)
             _say(f"{workload.name}: {', '.join(taking)}")
-            entries = {name: (name, workload) for name in [*taking, "gemm"]}
+            entries = {name: (name, workload) for name in [*taking, *YARDSTICKS]}
             measured, failed = driver.interleaved(entries, self.source(workload), self.setting)
-            gemm = measured.pop("gemm", None)
-            entry = report.rows(workload, measured, skipped | failed, gemm, gemm_flops(self.setting.device))
+            failed = {name: why for name, why in failed.items() if name not in YARDSTICKS}
+            entry = report.rows(workload, measured, skipped | failed, self.setting.device)
             table[workload.name] = entry | {"date": self.document["date"]}
             for name, row in entry["competitors"].items():
                 _say(f"  {name:12} {row['seconds']:.4f} s/round")

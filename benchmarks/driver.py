@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks import environments
 from benchmarks.data import ROOT
-from benchmarks.peers import PEERS, REFERENCE
-from benchmarks.workloads import Workload
+from benchmarks.peers import PEERS, QUICKEST, REFERENCE
+from benchmarks.workloads import NEIGHBOURS, Workload
 
 START_S, TURN_S = 600.0, 1200.0  # a worker that says nothing for longer has hung
 THREADS = ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB_MAXIMUM")
@@ -54,11 +54,12 @@ class Worker:
     ) -> None:
         self.competitor, self.workload = competitor, workload
         core = pinned_core(setting.device) if core == -1 else core
-        environment = PEERS[competitor].environment if competitor in PEERS else None
+        peer = PEERS.get(competitor)
         try:
-            python = str(environments.python_of(environment)) if environment else sys.executable
+            own = environments.python_of(peer.environment, peer.python) if peer and peer.environment else None
         except environments.Unavailable as error:
             raise Failed(str(error)) from None
+        python = str(own or sys.executable)
         job = {
             "workload": workload.plain(),
             "data": str(source),
@@ -256,9 +257,9 @@ def competitors_of(workload: Workload, device: str, chosen: list[str] | None) ->
             continue
         if workload.precision != "fp32" and not peer.every_precision:
             continue
-        if peer.unfit:
-            skipped[name] = peer.unfit
-        elif device == "cuda" and not peer.cuda:
+        if workload.name in NEIGHBOURS and name not in (REFERENCE, *QUICKEST):
+            continue
+        if device == "cuda" and not peer.cuda:
             skipped[name] = "measured on the CPU only"
         else:
             taking.append(name)

@@ -1,24 +1,28 @@
 """From measurements to rows of the JSON file, from the JSON file to a table and a plot."""
 
+import math
 import statistics
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from benchmarks.agreement import TOLERANCE
 from benchmarks.driver import Measured
-from benchmarks.peers import PEERS, REFERENCE
-from benchmarks.workloads import Workload
+from benchmarks.peers import PEERS, REFERENCE, YARDSTICKS
+from benchmarks.workloads import Workload, gemm_flops
 
 
-def rows(
-    workload: Workload, measured: dict[str, Measured], skipped: dict[str, str], gemm: Measured | None, product: int
-) -> dict[str, Any]:
-    """One workload. `gemm` is the matrix product's turns in the same run, `product` its operations.
+def rows(workload: Workload, measured: dict[str, Measured], skipped: dict[str, str], device: str) -> dict[str, Any]:
+    """One workload: its competitors, and the yardsticks that were measured in the same run.
 
     Ratios and shares are taken turn by turn, so that drift cancels; median, smallest and largest are kept.
     """
-    reference = measured.get(REFERENCE)
+    reference, products = measured.get(REFERENCE), measured.get("products")
+    gemms = {name: own for name, own in measured.items() if name.startswith("gemm")}
+    peaks = [gemm_flops(device) / min(turn) for turn in zip(*(own.medians for own in gemms.values()), strict=True)]
     competitors = {}
     for name, own in measured.items():
+        if name in YARDSTICKS:
+            continue
         row: dict[str, Any] = {
             "seconds": own.seconds,
             "rounds_per_s": 1 / own.seconds,
@@ -30,21 +34,32 @@ def rows(
             "rounds": sum(map(len, own.turns)),
             "versions": own.versions,
         }
-        if gemm:
+        if peaks:
             row["share_of_peak"] = statistics.median(
-                workload.flops / s / (product / g) for s, g in zip(own.medians, gemm.medians, strict=True)
+                workload.flops / s / peak for s, peak in zip(own.medians, peaks, strict=True)
             )
+        if products:
+            row["share_of_products"] = _median_ratio(products, own)
         if reference:
             ratios = [s / r for s, r in zip(own.medians, reference.medians, strict=True)]
             row["ratio"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios)}
         competitors[name] = row
-    return {
+    entry = {
         **workload.plain(),
         "flops_per_round": workload.flops,
-        "gemm_gflops": product / gemm.seconds / 1e9 if gemm else None,
+        "gemm_gflops": statistics.median(peaks) / 1e9 if peaks else None,
+        "gemm": {name.partition("-")[2]: gemm_flops(device) / own.seconds / 1e9 for name, own in gemms.items()},
         "competitors": competitors,
         "skipped": skipped,
     }
+    if products:
+        forms = {product: form for product, form in products.versions.items() if product != "torch"}
+        entry["products"] = {"seconds": products.seconds, "turns": products.medians, "forms": forms}
+    return entry
+
+
+def _median_ratio(above: Measured, below: Measured) -> float:
+    return statistics.median(a / b for a, b in zip(above.medians, below.medians, strict=True))
 
 
 def _number(value: float | None) -> str:
@@ -60,46 +75,62 @@ def _table(head: list[str], body: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *body)]
 
 
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "s/round": lambda row: _number(row["seconds"]),
+    "rounds/s": lambda row: _number(row["rounds_per_s"]),
+    "samples/s": lambda row: _number(row["samples_per_s"]),
+    "GFLOP/s": lambda row: _number(row["gflops"]),
+    "of peak": lambda row: _share(row.get("share_of_peak")),
+    "of roofline": lambda row: _share(row.get("share_of_products")),
+    "peak MiB (+ GPU)": lambda row: " + ".join(f"{row[key]:,.0f}" for key in ("peak_mib", "gpu_mib") if key in row),
+    "start s": lambda row: f"{row['start_s']:.1f}" if "start_s" in row else "",
+    "s / fairfl's s": lambda row: f"{row['ratio']['median']:.2f}" if "ratio" in row else "-",
+    "range": lambda row: (
+        f"{row['ratio']['min']:.2f} .. {row['ratio']['max']:.2f}" if "min" in row.get("ratio", ()) else "-"
+    ),
+}
+
+
 def _workload(name: str, entry: dict[str, Any]) -> list[str]:
-    batch = entry["batch"] or "full"
+    epochs = f"{entry['epochs']} epochs, " if entry.get("epochs", 1) > 1 else ""
+    made = {"mm": "torch.mm", "onednn": "oneDNN"}
+    both = ", ".join(f"{made[kind]} {_number(rate)}" for kind, rate in entry.get("gemm", {}).items())
     lines = [
         f"## {name}",
         "",
-        f"{entry['model']['name']}, batch {batch}, {entry['precision']}: {entry['per_round']} of"
+        f"{_model(entry)}, batch {entry['batch'] or 'full'}, {epochs}{entry['precision']}: {entry['per_round']} of"
         f" {entry['clients']} clients x {entry['samples']} samples, {entry['flops_per_round'] / 1e9:.3g} GFLOP a round."
-        f" Matrix product in the same run: {_number(entry['gemm_gflops'])} GFLOP/s.",
+        f" Matrix product in the same run: {_number(entry['gemm_gflops'])} GFLOP/s{f' ({both})' if both else ''}.",
+        *_roofline(entry),
         "",
     ]
-    head = [
-        "",
-        "s/round",
-        "rounds/s",
-        "samples/s",
-        "GFLOP/s",
-        "of peak",
-        "peak MiB (+ GPU)",
-        "start s",
-        "s / fairfl's s",
-        "range",
-    ]
-    body = []
-    for competitor, row in sorted(entry["competitors"].items(), key=lambda item: item[1]["seconds"]):
-        ratio = row.get("ratio")
-        share = row.get("share_of_peak")
-        body.append(
-            [
-                PEERS[competitor].title if competitor in PEERS else competitor,
-                *(_number(row[key]) for key in ("seconds", "rounds_per_s", "samples_per_s", "gflops")),
-                f"{share:.0%}" if share is not None else "-",
-                " + ".join(f"{row[key]:,.0f}" for key in ("peak_mib", "gpu_mib") if key in row),
-                f"{row['start_s']:.1f}",
-                f"{ratio['median']:.2f}" if ratio else "-",
-                f"{ratio['min']:.2f} .. {ratio['max']:.2f}" if ratio else "-",
-            ]
-        )
-    lines += _table(head, body)
+    rows = sorted(entry["competitors"].items(), key=lambda item: item[1]["seconds"])
+    body = [[PEERS[c].title if c in PEERS else c, *(of(row) for of in COLUMNS.values())] for c, row in rows]
+    shown = [i for i in range(len(COLUMNS) + 1) if i == 0 or any(line[i] not in ("", "-") for line in body)]
+    lines += _table([["", *COLUMNS][i] for i in shown], [[line[i] for i in shown] for line in body])
     lines += [f"- {PEERS[c].title if c in PEERS else c}: skipped, {why}" for c, why in entry["skipped"].items()]
     return [*lines, ""]
+
+
+def _model(entry: dict[str, Any]) -> str:
+    """ "mlp 784-200-200-10"; of a CNN the name alone."""
+    model = entry["model"]
+    sizes = [math.prod(entry["shape"]), *model.get("hidden", []), entry["classes"]] if model["name"] == "mlp" else []
+    return " ".join([model["name"], "-".join(map(str, sizes))]).strip()
+
+
+def _roofline(entry: dict[str, Any]) -> list[str]:
+    """What the layers' products alone take, and in which forms."""
+    if "products" not in entry:
+        return []
+    seconds, forms = entry["products"]["seconds"], entry["products"]["forms"]
+    kinds = [f"{product} by {form}" for product, form in forms.items()]
+    rate = entry["flops_per_round"] / seconds / 1e9
+    return [f"Roofline: the products alone take {_number(seconds)} s ({_number(rate)} GFLOP/s): {', '.join(kinds)}."]
 
 
 def _series(entry: dict[str, Any]) -> list[str]:
@@ -125,20 +156,33 @@ def _hundredfold(entry: dict[str, Any]) -> list[str]:
     return ["", f"10,000 clients against 100: {more['seconds']:.2f} x time, {more['peak_mib']:.2f} x memory."]
 
 
+def _head(document: dict[str, Any]) -> Iterator[str]:
+    """Sentences on what was measured, where and how, as far as it is known."""
+    machine, protocol = document["machine"], document.get("protocol")
+    known = [
+        document["date"],
+        f"fairfl {document['fairfl']}",
+        *([f"CPU {machine['cpu']}"] if machine.get("cpu", machine["name"]) != machine["name"] else []),
+        f"{machine['cores']} cores",
+        *[text.format(machine[key]) for key, text in MACHINE.items() if key in machine],
+    ]
+    yield ", ".join(known) + "."
+    if sets := machine.get("instruction_sets"):
+        yield f"Instruction sets: {', '.join(sets)}."
+    yield f"Samples: {', '.join(f'{shape} {said}' for shape, said in document['data'].items())}."
+    if protocol:
+        yield f"{protocol['turns']} turns of about {protocol['turn_s']} s each, competitors in turn;"
+        yield f"{'one core pinned, one thread' if protocol['pinned'] else 'no core pinned'}. No evaluation."
+    if note := document.get("note"):
+        yield note
+
+
+MACHINE = {"memory_gib": "{} GiB", "torch": "torch {}", "python": "Python {}", "system": "{}"}
+
+
 def markdown(document: dict[str, Any]) -> str:
     """The whole file as tables."""
-    machine, protocol = document["machine"], document["protocol"]
-    lines = [
-        f"# {machine['name']}",
-        "",
-        f"{document['date']}, fairfl {document['fairfl']}, {machine['cores']} cores, {machine['memory_gib']} GiB,"
-        f" torch {machine['torch']},"
-        f" Python {machine['python']}, {machine['system']}."
-        f" Samples: {', '.join(f'{shape} {said}' for shape, said in document['data'].items())}."
-        f" {protocol['turns']} turns of about {protocol['turn_s']} s each, competitors in turn;"
-        f" {'one core pinned, one thread' if protocol['pinned'] else 'no core pinned'}. No evaluation.",
-        "",
-    ]
+    lines = [f"# {document['machine']['name']}", "", " ".join(_head(document)), ""]
     for name, entry in document.get("workloads", {}).items():
         lines += _workload(name, entry)
     if agreement := document.get("agreement"):
@@ -159,7 +203,11 @@ def markdown(document: dict[str, Any]) -> str:
     for key in ("starts", "planning"):
         if document.get(key):
             lines += [f"## {key.capitalize()}", "", *(f"- {k}: {v}" for k, v in document[key].items()), ""]
-    notes = [f"- {peer.title}: {peer.note}" for peer in PEERS.values() if peer.note]
+    for table in document.get("tables", []):
+        lines += [f"## {table['title']}", "", *([table["note"], ""] if "note" in table else [])]
+        lines += [*_table(table["head"], table["body"]), ""]
+    shown = {name for entry in document.get("workloads", {}).values() for name in entry["competitors"]}
+    notes = [f"- {peer.title}: {peer.note}" for name, peer in PEERS.items() if peer.note and name in shown]
     return "\n".join([*lines, "## Competitors", "", *notes, ""])
 
 

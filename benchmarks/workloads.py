@@ -14,7 +14,7 @@ CNN = {"name": "cnn", "channels": [32, 64], "kernel": 5, "padding": 2, "hidden":
 
 @dataclass(frozen=True)
 class Workload:
-    """One round: `per_round` of `clients` clients train 1 epoch of SGD on `samples` samples each; no evaluation."""
+    """One round: `per_round` of `clients` clients train with SGD on `samples` samples each; no evaluation."""
 
     name: str
     model: dict[str, Any]
@@ -26,15 +26,30 @@ class Workload:
     samples: int = 600
     per_round: int = 10
     learning_rate: float = 0.1
+    epochs: int = 1
+
+    @property
+    def batches(self) -> list[int]:
+        """Sizes of the batches of one epoch of one client."""
+        size = self.batch or self.samples
+        whole, rest = divmod(self.samples, size)
+        return [size] * whole + [rest] * bool(rest)
 
     @property
     def steps(self) -> int:
         """SGD steps of one client in one round."""
-        return 1 if self.batch is None else math.ceil(self.samples / self.batch)
+        return self.epochs * len(self.batches)
 
     @property
     def samples_per_round(self) -> int:
-        return self.per_round * self.samples
+        """Samples that are trained on, each as often as there are epochs."""
+        return self.per_round * self.samples * self.epochs
+
+    @property
+    def layers(self) -> list[tuple[int, int]]:
+        """Inputs and outputs of each layer of a dense model."""
+        hidden = self.model["hidden"] if self.model["name"] == "mlp" else []
+        return list(itertools.pairwise([math.prod(self.shape), *hidden, self.classes]))
 
     @property
     def flops(self) -> int:
@@ -81,8 +96,23 @@ LINEAR_B10 = Workload("linear_b10", LINEAR, 10)
 LINEAR_B64 = Workload("linear_b64", LINEAR, 64)
 CNN_B64 = Workload("cnn_b64", CNN, 64)
 FEDFV = Workload("fedfv_table2", MLP, None, shape=(3, 32, 32), samples=400)
+FOCUS = Workload("focus_mnist", MLP | {"hidden": [200]}, None, clients=10, samples=6000, epochs=10)
 
 _BASE = (MLP_B64, MLP_FULL, MLP_B10, LINEAR_B64, LINEAR_B10, CNN_B64)
+_PAPERS = (FEDFV, FOCUS)
+# Neighbours of the rows above: no size may be slower than a plain loop.
+_SIZES = (
+    MLP_B64.at(name="mlp_b32", batch=32),
+    MLP_B64.at(name="mlp_b128", batch=128),
+    MLP_B64.at(name="mlp_b64_20", per_round=20),
+    MLP_B64.at(name="mlp50_b64", model=MLP | {"hidden": [50]}),
+    MLP_B64.at(name="mlp400_b64", model=MLP | {"hidden": [400, 400]}),
+    LINEAR_B64.at(name="linear_b32", batch=32),
+    LINEAR_B64.at(name="linear_b128", batch=128),
+    LINEAR_B64.at(name="linear_full", batch=None),
+)
+
+NEIGHBOURS = {w.name for w in _SIZES}  # measured against the quickest alone
 
 
 def _in(precision: str, *workloads: Workload) -> list[Workload]:
@@ -92,6 +122,6 @@ def _in(precision: str, *workloads: Workload) -> list[Workload]:
 def workloads(device: str) -> list[Workload]:
     """The rows of the table on a device, cpu or cuda."""
     if device == "cpu":
-        return [*_BASE, *_in("bf16", MLP_FULL, CNN_B64)]
-    rows = (*_BASE, FEDFV)
+        return [*_BASE, *_PAPERS, *_SIZES, *_in("bf16", MLP_FULL, CNN_B64)]
+    rows = (*_BASE, *_PAPERS)
     return [*rows, *_in("tf32", MLP_B64, MLP_FULL, CNN_B64, FEDFV), *_in("bf16", MLP_FULL, CNN_B64, FEDFV)]

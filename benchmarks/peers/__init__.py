@@ -7,13 +7,15 @@ from dataclasses import dataclass
 class Peer:
     title: str
     environment: str | None = None  # its own packages: benchmarks/peers/<environment>.txt
+    python: str | None = None  # the version that it needs, if not the calling interpreter's
     cuda: bool = False
     every_precision: bool = False
-    unfit: str | None = None  # why it never runs
     note: str = ""
 
 
 REFERENCE = "fairfl"
+QUICKEST = ("indexed", "pfl")  # the plain loop and the simulator that come nearest on dense models
+YARDSTICKS = ("gemm-mm", "gemm-onednn", "products")  # what the hardware does: see their modules
 PEERS = {
     REFERENCE: Peer(
         "fairfl", cuda=True, every_precision=True, note="its CNN pools before ReLU, all others after: the same function"
@@ -36,7 +38,7 @@ PEERS = {
         "flower",
         note="ServerApp's own loop, held at the start of each round; the client trains with the plain indexed loop",
     ),
-    "blazefl": Peer("BlazeFL", unfit="needs Python 3.14"),
+    "blazefl": Peer("BlazeFL", "blazefl", python="3.14", note="FedAvgBaseClientTrainer, one client after the other"),
 }
 
 

@@ -26,7 +26,7 @@ def simulation(job: Job, precision: str) -> Simulation:
         loss="cross_entropy",
         clients_per_round=w.per_round,
         rounds=1_000_000,
-        local_epochs=1,
+        local_epochs=w.epochs,
         batch_size=w.batch,
         learning_rate=w.learning_rate,
         evaluate_every=1_000_000,

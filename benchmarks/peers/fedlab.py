@@ -34,7 +34,7 @@ class FedLab(Competitor):
         model = models.build(w.model, w.shape, w.classes)
         self.trainer = SGDSerialClientTrainer(model, w.clients)
         self.trainer.setup_dataset(Tensors(job))
-        self.trainer.setup_optim(1, w.batch or w.samples, w.learning_rate)
+        self.trainer.setup_optim(w.epochs, w.batch or w.samples, w.learning_rate)
         self.server = SyncServerHandler(model, 1_000_000, w.per_round / w.clients)
         self.server.num_clients = w.clients
 

@@ -55,7 +55,7 @@ class Flgo(Competitor):
         flgo.gen_task_by_(mnist, AsGiven(), task)
         option = {
             "num_rounds": 1_000_000,
-            "num_epochs": 1,
+            "num_epochs": w.epochs,
             "batch_size": float(w.batch or -1),
             "learning_rate": w.learning_rate,
             "proportion": w.per_round / w.clients,

@@ -41,12 +41,13 @@ class Indexed(Competitor):
 
     def train(self, client: int) -> None:
         optimizer = torch.optim.SGD(self.model.parameters(), lr=self.job.workload.learning_rate)
-        for inputs, labels in self.batches(client):
-            optimizer.zero_grad()
-            with self.autocast():
-                loss = self.loss(self.model(inputs), labels)
-            loss.backward()
-            optimizer.step()
+        for _ in range(self.job.workload.epochs):
+            for inputs, labels in self.batches(client):
+                optimizer.zero_grad()
+                with self.autocast():
+                    loss = self.loss(self.model(inputs), labels)
+                loss.backward()
+                optimizer.step()
 
     def step(self) -> None:
         mean = [torch.zeros_like(p) for p in self.center]

@@ -44,7 +44,9 @@ class Pfl(Gated):
             NNAlgorithmParams(forever, forever, w.per_round, None),
             SimulatedBackend(data, data),
             PyTorchModel(self.model, torch.optim.SGD, torch.optim.SGD(self.model.parameters(), lr=1.0)),
-            NNTrainHyperParams(local_batch_size=w.batch, local_num_epochs=1, local_learning_rate=w.learning_rate),
+            NNTrainHyperParams(
+                local_batch_size=w.batch, local_num_epochs=w.epochs, local_learning_rate=w.learning_rate
+            ),
             callbacks=[_hold(self)],
             send_metrics_to_platform=False,
         )
