@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairfl.data import prepared
-from fairfl.partition.partition_file import PARTS, read
 from fairfl.runtime.errors import FairflError
 
 
@@ -123,6 +121,10 @@ def load_clients(
     tokens stay as they are. Labels of the partition, which are noisy, come before those of the data. Raises
     FairflError if a file is damaged, the two do not belong together, or the client does not exist.
     """
+    # Simulating needs torch, numpy and pydantic; reading these files two libraries more.
+    from fairfl.data import prepared
+    from fairfl.partition.partition_file import PARTS, read
+
     tensors, metadata = prepared.load(data, "inputs", "labels", framework="pt")
     inputs, labels = tensors["inputs"], tensors["labels"]
     prepared.check_form(str(data), inputs)

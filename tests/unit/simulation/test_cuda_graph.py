@@ -30,7 +30,7 @@ class FakeGpu:
         self.generator = torch.Generator().manual_seed(0)
         self.ended = []
         for name, fake in {
-            "Stream": lambda device: SimpleNamespace(wait_stream=lambda other: None),
+            "Stream": lambda device: SimpleNamespace(wait_stream=lambda other: None, device=CPU),
             "current_stream": lambda device=None: self.current,
             "set_stream": lambda stream: setattr(self, "current", stream),
             "stream": self.on,
@@ -72,7 +72,7 @@ class FakeGpu:
 
     @contextlib.contextmanager
     def capture(self, graph, pool, stream):
-        self.captured += 1
+        self.captured += hasattr(graph, "owner")  # and not the one that keeps the pool
         self.pools.append(pool)
         self.streams.append(stream)
         self.current = stream
@@ -99,7 +99,8 @@ class OnGpu(CudaGraph):
         super().__init__(body, state, torch.device("cuda"), graph, generators)
 
     def __call__(self, *arguments):
-        if self.captures and self.graph is None:
+        if self.captures and self.graph is None and cuda_graph.usage() == "on":
+            cuda_graph._shared(self.device)
             made = torch.cuda.CUDAGraph
 
             def owned():
@@ -117,10 +118,8 @@ class OnGpu(CudaGraph):
 @pytest.fixture
 def gpu(monkeypatch):
     cuda_graph.allow("auto")
-    cuda_graph._shared.cache_clear()
     yield FakeGpu(monkeypatch)
     cuda_graph.allow("auto")
-    cuda_graph._shared.cache_clear()
 
 
 def adder(state, calls):
@@ -343,6 +342,25 @@ def test_a_graph_counts_its_inputs_and_what_the_pool_has_grown(gpu):
     assert run.bytes == 0
     run(torch.ones(4), torch.ones(2, dtype=torch.int64))
     assert run.bytes == 16 + 16 + gpu.growth
+
+
+def test_the_pool_lives_as_long_as_the_process(gpu):
+    """torch would give it up with its last graph, and then refuse to take it again."""
+    state = torch.zeros(1)
+    run = gpu.program(adder(state, []), [state], torch.device("cuda"))
+    run(torch.ones(1), None)
+    _, pool, keeper = cuda_graph._shared(torch.device("cuda"))
+    assert keeper is not run.graph and gpu.pools == [pool, pool]
+
+
+def test_where_not_even_the_smallest_graph_can_be_captured(gpu, capsys):
+    gpu.fails = True
+    state = torch.zeros(1)
+    run = CudaGraph(adder(state, []), [state], torch.device("cuda"))
+    run(torch.ones(1), None)
+    assert state.tolist() == [1.0] and gpu.current is gpu.default
+    assert cuda_graph.usage() == "failed: operation failed due to a previous error during capture"
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 # -- random numbers ---------------------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ _failure = ""  # why a capture failed, in one line
 
 
 def allow(choice: str) -> None:
-    """`auto` or `off`, as config.yaml: cuda_graphs says, for this process; forgets that a capture failed."""
+    """`auto` or `off`, as config.yaml: cuda_graphs says, for this process; forgets a failure, and starts a new pool."""
     global _allowed, _failure
     _allowed, _failure = choice != "off", ""
+    _shared.cache_clear()
 
 
 def usage() -> str:
@@ -44,9 +45,15 @@ def same_function(one: Callable | None, other: Callable | None) -> bool:
 
 
 @cache
-def _shared(device: torch.device) -> tuple[Any, Any]:
-    """The stream and the memory pool of all graphs on a device."""
-    return torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+def _shared(device: torch.device) -> tuple[Any, Any, Any]:
+    """The stream and the memory pool of all graphs on a device, and a small graph that keeps the pool.
+
+    torch gives up a pool with its last graph, and fails if it is used again while a tensor in it is still there.
+    """
+    stream, pool, keeper = torch.cuda.Stream(device), torch.cuda.graph_pool_handle(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(keeper, pool=pool, stream=stream):
+        torch.zeros((), device=stream.device)
+    return stream, pool, keeper
 
 
 class CudaGraph:
@@ -88,12 +95,17 @@ class CudaGraph:
 
     def _capture(self, tensors: Sequence[Tensor | None]) -> None:
         """Leaves `graph` None where it fails. What the body itself raises in its warm-up is raised."""
+        current = torch.cuda.current_stream(self.device)
+        try:
+            stream, pool, _ = _shared(self.device)
+        except RuntimeError as error:
+            torch.cuda.set_stream(current)
+            _give_up(_CaptureFailed(error))
+            return
         inputs = [None if tensor is None else tensor.clone() for tensor in tensors]
         before = [tensor.clone() for tensor in self.state]
         generators = [torch.cuda.default_generators[self.device.index or 0], *self.generators]
         drawn = [generator.get_state() for generator in generators]
-        stream, pool = _shared(self.device)
-        current = torch.cuda.current_stream(self.device)
         stream.wait_stream(current)
         # torch may free cuBLAS's workspace of a stream with any graph that was captured there
         # (github.com/pytorch/pytorch/issues/193402). Without one kept from before, a capture takes it from the pool,
@@ -109,9 +121,8 @@ class CudaGraph:
             _forget_workspaces()
             grown = self._captured(graph, inputs, stream, pool)
         except _CaptureFailed as failed:
-            _give_up(self.device, pool, failed)
-            for generator in generators:
-                _mend(generator)
+            _give_up(failed)
+            _mend(self.device, pool, generators)
         else:
             self.graph, self.inputs = graph, inputs
             self.bytes = grown + sum(input.nbytes for input in inputs if input is not None)
@@ -132,29 +143,31 @@ class CudaGraph:
                 self.body(*inputs)
                 return max(0, torch.cuda.memory_reserved(self.device) - reserved)
         except RuntimeError as error:  # of CUDA, cuBLAS, cuDNN or torch, a lack of memory too
-            cause = error.__context__ or error  # what made the capture fail, not that ending it fails then
-            text = next(iter(str(cause).splitlines()), "") or type(cause).__name__
-            raise _CaptureFailed(text) from error
+            raise _CaptureFailed(error) from error
 
 
 class _CaptureFailed(Exception):
     """The message is the reason in one line."""
 
+    def __init__(self, error: RuntimeError) -> None:
+        cause = error.__context__ or error  # what made the capture fail, not that ending it fails then
+        super().__init__(next(iter(str(cause).splitlines()), "") or type(cause).__name__)
 
-def _give_up(device: torch.device, pool: Any, failed: _CaptureFailed) -> None:
+
+def _give_up(failed: _CaptureFailed) -> None:
     """No more captures in this process."""
     global _failure
     _failure = str(failed)
     print(f"no CUDA graphs from here on, a capture failed ({failed}); the same steps kernel by kernel", flush=True)
-    # A capture that cannot be ended leaves the allocator waiting for its end.
+
+
+def _mend(device: torch.device, pool: Any, generators: Sequence[torch.Generator]) -> None:
+    """What a capture that cannot be ended leaves: the allocator waits for its end, generators refuse to draw."""
     with suppress(AttributeError, RuntimeError):
         torch._C._cuda_endAllocateToPool(device.index or 0, pool)
-
-
-def _mend(generator: torch.Generator) -> None:
-    """A generator that takes itself for captured, as some versions leave it after a failure, refuses to draw."""
-    with suppress(AttributeError, RuntimeError):
-        generator.graphsafe_set_state(torch.Generator(generator.device).graphsafe_get_state())
+    for generator in generators:
+        with suppress(AttributeError, RuntimeError):
+            generator.graphsafe_set_state(torch.Generator(generator.device).graphsafe_get_state())
 
 
 def _forget_workspaces() -> None:
