@@ -9,7 +9,7 @@ READY  := $(VENV)/ready
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all calibrated setup test test-long test-fast golden bench bench-check soak lint format schemas lock docs rulegraph clean help
+.PHONY: all calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -46,6 +46,9 @@ bench: $(READY)  ## fairfl's speed beside its peers and the hardware's peak, int
 
 bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the committed results, or than a plain loop
 	PYTHONPATH=src $(BIN)/python -m benchmarks check $(ARGS)
+
+gpu-check: $(READY)  ## is this GPU fit: equal numbers, repeated runs, speed, runs per card; under ten minutes; ARGS="--device cpu"
+	PYTHONPATH=src $(BIN)/python -m benchmarks.gpu_check $(ARGS)
 
 soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)

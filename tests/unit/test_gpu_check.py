@@ -1,0 +1,160 @@
+"""The first contact with a GPU, on a CPU: the checks pass where they should, and fail where they should."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+from benchmarks.gpu_check import __main__ as command  # noqa: E402
+from benchmarks.gpu_check import cases, correct, speed  # noqa: E402
+from benchmarks.gpu_check.findings import Check, OutOfTime, Unfit, table  # noqa: E402
+
+from fairfl.experiments import plugins  # noqa: E402
+
+CPU = torch.device("cpu")
+# What a bare machine with torch lacks.
+MISSING = (
+    "snakemake", "pandas", "pyarrow", "safetensors", "yaml", "scipy", "sklearn", "matplotlib", "seaborn", "jinja2",
+    "lark", "grimp", "tabulate",
+)  # fmt: skip
+BARE = f"""
+import sys
+sys.modules |= dict.fromkeys({MISSING!r})
+from benchmarks.gpu_check.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def check():
+    lines = []
+    made = Check(CPU, large=False, quick=True, deadline=time.monotonic() + 600, say=lines.append)
+    made.lines = lines
+    return made
+
+
+@pytest.mark.slow
+def test_it_passes_with_torch_numpy_and_pydantic_alone(tmp_path):
+    out = tmp_path / "check.json"
+    arguments = ["--device", "cpu", "--quick", "--out", str(out), "kinds", "algorithms", "precision", "sizes", "gram"]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", BARE, *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads(out.read_text())
+    assert document["machine"]["device"] == "cpu" and set(document["seconds"]) == set(arguments[5:])
+    assert all(found["passed"] is not False for found in document["findings"])
+    assert {found["name"] for found in document["findings"] if found["check"] == "kinds"} == set(cases.KINDS)
+    assert "all numbers" in done.stdout and str(ROOT) not in out.read_text()
+
+
+def test_every_model_algorithm_and_modifier_has_its_case():
+    assert {kind.model["name"] for kind in cases.KINDS.values()} == set(plugins.names("models"))
+    found = cases.cases()
+    assert {case.algorithm for case in found} == set(plugins.names("algorithms")) - {"local_only"}
+    assert {name for case in found for name in case.modifiers} == set(plugins.names("modifiers"))
+
+
+def test_numbers_that_do_not_repeat_are_found(check, monkeypatch):
+    monkeypatch.setattr(cases, "KINDS", {})
+    monkeypatch.setattr(correct, "KINDS", {"mlp, batches": cases.Kind({"name": "mlp", "hidden": [2]}, (1, 2, 2), 2, 2)})
+    monkeypatch.setattr(correct, "trained", lambda made, kind, clients, rounds: [torch.rand(3) for _ in rounds])
+    correct.kinds(check)
+    (found,) = check.findings
+    assert found["passed"] is False and found["repeats"] is found["resumes"] is False
+    assert "two runs are not equal to the bit; a round after a resume is another one" in found["problem"]
+    assert table(check.findings).splitlines()[-1].startswith("FAIL kinds: mlp, batches: two runs are not equal")
+
+
+def test_rounded_products_are_found(check, monkeypatch):
+    """As TF32 rounds them."""
+    monkeypatch.setattr(correct, "apart", lambda found, expected: 3e-4)
+    correct.precision(check)
+    assert {found["passed"] for found in check.findings} == {False}
+
+
+def test_an_error_fails_one_finding_and_not_the_rest(check):
+    with check.finding("kinds", "a") as found:
+        found["seconds"] = 1.0
+        raise RuntimeError("CUDA error\nand much more")
+    with check.finding("kinds", "b"):
+        pass
+    with check.finding("kinds", "c"):
+        raise Unfit("torchvision is not installed")
+    assert [found["passed"] for found in check.findings] == [False, True, None]
+    assert check.findings[0]["problem"] == "RuntimeError: CUDA error" and check.findings[0]["seconds"] == 1.0
+    assert check.lines[0].startswith("FAIL kinds: a: seconds 1  <- RuntimeError: CUDA error")
+
+
+def test_what_comes_after_the_time_is_not_checked(check):
+    check.deadline = 0.0
+    with pytest.raises(OutOfTime):
+        correct.kinds(check)
+    (found,) = check.findings
+    assert found["passed"] is None and found["problem"] == "no time left"
+
+
+@pytest.mark.parametrize(("broken", "status"), [(False, 0), (True, 1)])
+def test_the_exit_status_says_if_something_is_wrong(tmp_path, monkeypatch, capsys, broken, status):
+    def precision(check):
+        with check.finding("precision", "linear"):
+            check.expect(not broken, "no float32")
+
+    monkeypatch.setattr(correct, "precision", precision)
+    out = tmp_path / "check.json"
+    assert command.main(["--device", "cpu", "--out", str(out), "precision"]) == status
+    assert ("FAIL precision: linear: no float32" in capsys.readouterr().out) == broken
+    assert json.loads(out.read_text())["findings"][-1]["passed"] is not broken
+
+
+def test_a_misspelt_check_names_those_there_are(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["kind"])
+    assert "no check kind; there are kinds, algorithms" in capsys.readouterr().err
+
+
+def test_no_gpu_is_said_in_one_line(capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert command.main(["--device", "cuda"]) == 2
+    assert "torch finds no GPU" in capsys.readouterr().err
+
+
+MPS = """#!/bin/sh
+echo $@ "$CUDA_MPS_PIPE_DIRECTORY" >> {log}
+cat >> {log}
+exit {status}
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_daemon_of_its_own_is_started_and_ended(tmp_path, monkeypatch, status):
+    daemon, log = tmp_path / "nvidia-cuda-mps-control", tmp_path / "log"
+    daemon.write_text(MPS.format(log=log, status=status))
+    daemon.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(speed.time, "sleep", lambda seconds: None)
+    if status:
+        with pytest.raises(Unfit, match="does not start"), speed._mps():
+            pass
+        return
+    with speed._mps() as environment:
+        pipe = environment["CUDA_MPS_PIPE_DIRECTORY"]
+    assert log.read_text() == f"-d {pipe}\n{pipe}\nquit\n"
+
+
+def test_without_a_daemon_mps_is_not_checked(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(Unfit, match="is not there"), speed._mps():
+        pass
+
+
+@pytest.mark.slow
+def test_runs_together_are_counted_once_all_are_ready(check):
+    assert speed._together(check, 2, os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}) > 0
+    assert speed._together(check, 1, {"PATH": os.environ["PATH"]}) == 0.0, "a run that cannot start"
