@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> int:
     options = parsed(arguments)
     import torch
 
-    from benchmarks.bench import FOLDER, machine, slug
+    from benchmarks.bench import FOLDER, cores, machine, slug
     from benchmarks.gpu_check import correct, speed
     from benchmarks.gpu_check.findings import Check, OutOfTime, table
     from fairfl.runtime import atomic, gpu_slots
@@ -49,6 +49,8 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     large = device.type == "cuda" and not options.quick
+    if large:
+        torch.set_num_threads(min(8, len(cores())))  # of the CPU's numbers to compare with
     check = Check(device, large, options.quick, started + 60 * options.minutes)
     document["machine"] |= {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(), "gpus_seen": len(seen)}
     if check.gpu:

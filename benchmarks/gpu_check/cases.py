@@ -98,7 +98,8 @@ KINDS = {
     ),
     "resnet, group norm": Kind({"name": "resnet"}, IMAGES["cifar"], 10, 64, {"widths": [8, 8], "blocks": [1, 1]}),
     "mobilenet, dropout": Kind(
-        {"name": "mobilenet_v2"}, IMAGES["tiny"], 200, 64, {"stages": 2, "width": 0.25}, draws=True, needs="torchvision.models.mobilenetv2"
+        {"name": "mobilenet_v2"}, IMAGES["tiny"], 200, 64, {"stages": 2, "width": 0.25}, draws=True,
+        needs="torchvision.models.mobilenetv2",
     ),
     "lstm": Kind(
         {"name": "lstm"}, ("tokens", 20), 1000, 64, {"embedding": 8, "hidden": 16, "projection": 8}, loss="next_word"
@@ -109,7 +110,8 @@ KINDS = {
     ),
     "bert, AdamW": Kind(
         {"name": "bert", "pretrained": None, "vocabulary": 64, "positions": 32}, ("text", 32), 2, 64,
-        {"hidden": 16, "intermediate": 16}, optimizer="adamw", draws=True, needs="transformers.models.bert.modeling_bert",
+        {"hidden": 16, "intermediate": 16}, optimizer="adamw", draws=True,
+        needs="transformers.models.bert.modeling_bert",
     ),
 }  # fmt: skip
 FEMNIST = Kind(
