@@ -15,8 +15,8 @@ from benchmarks.workloads import Workload
 SMALL_MLP = {"name": "mlp", "hidden": [16, 8]}
 SMALL_CNN = {"name": "cnn", "channels": [4, 8], "kernel": 5, "padding": 2, "hidden": 16}
 WORKLOADS = tuple(
-    Workload(f"agreement_{model['name']}", model, 5, clients=4, samples=12, per_round=4)
-    for model in (SMALL_MLP, SMALL_CNN)
+    Workload(f"agreement_{model['name']}_{epochs}", model, 5, clients=4, samples=12, per_round=4, epochs=epochs)
+    for model, epochs in ((SMALL_MLP, 1), (SMALL_MLP, 3), (SMALL_CNN, 1))
 )
 TOLERANCE = 1e-4  # of the largest parameter difference; float32, other summation orders
 
@@ -40,7 +40,7 @@ def model_of(competitor: str, workload: Workload, source: Path, device: str) -> 
 
 
 def differences(competitors: list[str], source: Path, device: str) -> dict[str, float | str]:
-    """Largest difference between a competitor's parameters and fairfl's over both models, or why there is none."""
+    """Largest difference between a competitor's parameters and fairfl's over all models, or why there is none."""
     prepare(source)
     found: dict[str, float | str] = {}
     for workload in WORKLOADS:

@@ -79,9 +79,7 @@ def test_the_plain_models_are_fairfls(workload):
 
 
 # -- the same work ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "workload", [*agreement.WORKLOADS, agreement.WORKLOADS[0].at(epochs=3)], ids=lambda w: f"{w.name}_{w.epochs}"
-)
+@pytest.mark.parametrize("workload", agreement.WORKLOADS, ids=lambda w: w.name)
 def test_own_competitors_end_at_the_same_model(workload, tmp_path):
     job = job_of(workload, tmp_path, agreement.prepare)
     runs = [module.start(job, "") for module in (own, indexed, dataloader)]
@@ -474,6 +472,13 @@ def test_check_fails_where_a_rival_is_quicker_whatever_was_committed():
     lines = check.compared(document_of(ratio=0.95), old, 0.7)
     assert [passed for passed, _ in lines] == [False, True] and lines[0][1].startswith("SLOW mlp_b64")
     assert [passed for passed, _ in check.compared(document_of(ratio=1.05), old, 0.7)] == [True, True]
+
+
+def test_shares_of_another_yardstick_are_not_compared():
+    old = document_of(share=0.9)
+    assert [passed for passed, _ in check.compared(document_of(), old, 0.7)] == [True, False]
+    del old["workloads"]["mlp_b64"]["gemm"]
+    assert [passed for passed, _ in check.compared(document_of(), old, 0.7)] == [True]
 
 
 def test_the_newest_results_of_a_kind_count(tmp_path):
