@@ -493,7 +493,7 @@ def test_a_reported_number(case, every):
 
 def test_how_and_where_jobs_run(case):
     how = ["device=cpu", "threads=2", "warm_start=false", "checkpoint_seconds=1", "data_folder=elsewhere"]
-    check(case, set(), config=[*how, "mirrors=nowhere", "offline=true", "backend=sequential"])
+    check(case, set(), config=[*how, "mirrors=nowhere", "offline=true", "backend=sequential", "cuda_graphs=off"])
 
 
 def test_the_rule_of_verdicts(case):
