@@ -1,7 +1,7 @@
 """python -m benchmarks.gpu_check: is this GPU fit for fairfl? One command, at most ten minutes.
 
 Needs torch, numpy and pydantic; torchvision, transformers and scipy for the models and methods that use them. Writes
-all numbers to results/<device>-check.json, prints a table, and exits with 1 if something is wrong. On a CPU it checks
+all numbers to gpu_check/results/<device>.json, prints a table, and exits with 1 if something is wrong. On a CPU it checks
 the same with small models, as far as that has a meaning.
 """
 
@@ -22,7 +22,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--minutes", type=float, default=9.5, help="what comes later is not checked (default 9.5)")
     parser.add_argument("--quick", action="store_true", help="small models and few cases, also on a GPU")
-    parser.add_argument("--out", type=Path, help="the JSON file; default: results/<device>-check.json")
+    parser.add_argument("--out", type=Path, help="the JSON file; default: gpu_check/results/<device>.json")
     options = parser.parse_args(arguments)
     if unknown := set(options.checks) - set(CHECKS):
         parser.error(f"no check {', '.join(sorted(unknown))}; there are {', '.join(CHECKS)}")
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
             getattr(correct if hasattr(correct, name) else speed, name)(check)
         document.setdefault("seconds", {})[name] = round(time.monotonic() - begun, 1)
     document["findings"] = check.findings
-    path = options.out or FOLDER / "results" / f"{slug(document['machine']['name'])}-check.json"
+    path = options.out or FOLDER / "gpu_check/results" / f"{slug(document['machine']['name'])}.json"
     atomic.write_text(path, json.dumps(document, indent=1) + "\n")
     print(f"\n{table(check.findings)}\n{time.monotonic() - started:.0f} s; all numbers: {path}")
     return 1 if any(found["passed"] is False for found in check.findings) else 0
