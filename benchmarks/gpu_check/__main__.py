@@ -1,8 +1,8 @@
 """python -m benchmarks.gpu_check: is this GPU fit for fairfl? One command, at most ten minutes.
 
 Needs torch, numpy and pydantic; torchvision, transformers and scipy for the models and methods that use them. Writes
-all numbers to gpu_check/results/<device>.json, prints a table, and exits with 1 if something is wrong. On a CPU it checks
-the same with small models, as far as that has a meaning.
+all numbers to gpu_check/results/<device>.json, prints a table, and exits with 1 if something is wrong. On a CPU it
+checks the same with small models, as far as that has a meaning.
 """
 
 import argparse

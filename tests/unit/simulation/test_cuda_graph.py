@@ -499,3 +499,16 @@ def test_a_gpu_gets_numbers_from_pinned_memory_without_waiting(monkeypatch):
     assert sent(torch.ones(2), gpu) == (gpu, True)
     values = torch.ones(2)
     assert sent(values, CPU) is values
+
+
+def test_a_value_is_filled_in_only_where_it_changes(gpu, monkeypatch):
+    """Each filling is a launch, and most steps have the values of the one before."""
+    filled = []
+    backend, x = sequential_on(gpu, monkeypatch, [9, 8])
+    fill = torch.Tensor.fill_
+    monkeypatch.setattr(
+        torch.Tensor, "fill_", lambda self, value: filled.append(self is backend.weight) or fill(self, value)
+    )
+    for _ in range(2):
+        backend.train(work(x, 2), LocalTraining(1, 4, 3), 0)
+    assert sum(filled) == 5, "of ten batches of 4, 4, 1, 4, 4 samples, twice"

@@ -91,6 +91,7 @@ class Sequential:
         # of the average, AdamW's factors. Filling one does not wait for a GPU, as copying a new one there would.
         self.weight, self.real, self.pull, self.averaging = (self.flat.new_zeros(()) for _ in range(4))
         self.adam = tuple(self.flat.new_zeros(()) for _ in range(3))
+        self.filled: dict[Tensor, float] = {}
         self.on_gpu = self.flat.device.type == "cuda"
         self.slope: Slope | None = None
         self.objective: Objective | None = None
@@ -210,7 +211,7 @@ class Sequential:
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
             self.z.flat.copy_(self.y)
             averages = True
-            self.averaging.fill_(1 - work.momentum)
+            self._fill(self.averaging, 1 - work.momentum)
             rate /= 1 - work.momentum
         adamw = local.optimizer == "adamw"
         if adamw:
@@ -220,7 +221,7 @@ class Sequential:
         if work.prox is not None and work.anchor is not None and work.prox[place]:
             self.anchor.flat.copy_(work.anchor[place, : self.y.numel()])
             proximal = True
-            self.pull.fill_(scale * float(work.prox[place]))
+            self._fill(self.pull, scale * float(work.prox[place]))
         direction = work.direction if work.mix > 0 else None
         if direction is not None:
             torch.mul(direction, scale * work.mix, out=self.direction_step.flat)
@@ -235,8 +236,8 @@ class Sequential:
                 # Step size with the correction of the first moment, that of the second, what is left of y.
                 corrections = rate / (1 - BETAS[0] ** steps), (1 - BETAS[1] ** steps) ** -0.5
                 for tensor, value in zip(self.adam, (*corrections, 1 - rate * local.weight_decay), strict=True):
-                    tensor.fill_(value)
-            self.weight.fill_(scale * (1 - work.mix) / n)
+                    self._fill(tensor, value)
+            self._fill(self.weight, scale * (1 - work.mix) / n)
             measured = losses and first is None
             if decay or work.force:  # both are of y before the step
                 away = self.y * decay
@@ -247,7 +248,7 @@ class Sequential:
                 self.z.flat.sub_(away)
             size, short = n, pads and n != local.batch_size
             if short and isinstance(window, Tensor):
-                self.real.fill_(n)
+                self._fill(self.real, n)
                 size = batches.padded(n, local.batch_size)
                 window = torch.cat([window, window[-1:].expand(size - n)])
             self._step_on(size, StepKind(short, proximal, averages, measured, adamw, direction is not None))(window)
@@ -256,6 +257,12 @@ class Sequential:
             if measured:
                 first = self.total / n
         return self.total.new_full((), float("nan")) if first is None else first
+
+    def _fill(self, tensor: Tensor, value: float) -> None:
+        """Most steps have the values of the one before: on a GPU a launch less for each."""
+        if self.filled.get(tensor) != value:
+            tensor.fill_(value)
+            self.filled[tensor] = value
 
     def _seed(self, seed: int) -> None:
         """Seed torch's global generators. torch.manual_seed takes 0.6 ms for remembering who called it."""
