@@ -487,3 +487,21 @@ def test_initial_model_depends_on_the_seed_alone():
     other = make_backend(spec_of(seed=2), clients, "auto", CPU)[1]
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_there_is_no_second_copy_of_the_training_images():
+    clients = image_clients([3, 9, 14], shape=(3, 4, 4))
+    before = clients.parts["train"]
+    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
+    backend, x = make_backend(spec, clients, "auto", CPU)
+    after = clients.parts["train"]
+    assert after.inputs is backend.inputs and torch.equal(after.inputs, before.inputs)
+    assert after.labels is before.labels and after.counts is before.counts
+    again, _ = make_backend(spec, clients, "auto", CPU)
+    assert again.inputs is backend.inputs, "several runs on the same clients share them"
+    stacked, x = make_backend(spec_of(model={"name": "mlp", "hidden": [5]}), clients, "stacked", CPU)
+    plain, _ = make_backend(
+        spec_of(model={"name": "mlp", "hidden": [5]}), image_clients([3, 9, 14], (3, 4, 4)), "stacked", CPU
+    )
+    updates = (one.train(work(x, [0, 1, 2]), local(1, 4), 0).delta for one in (stacked, plain))
+    assert torch.equal(*updates), "a dense model reads them in the order of the pixels"

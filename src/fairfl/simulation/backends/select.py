@@ -1,5 +1,7 @@
 """The backend that runs a model, and the model's first values."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -24,6 +26,8 @@ def make_backend(
     special: str = "",
 ) -> tuple[Backend, Tensor]:
     """The backend and the initial model x [P + B], or [count, P + B] for several.
+
+    Training images become those of the backend, in its memory order, so that there is no second copy of them.
 
     `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
     Raises ValueError if the backend cannot run the model.
@@ -51,4 +55,6 @@ def make_backend(
         special = f"model {spec.model.name}"
     if name == "stacked":
         raise ValueError(f"backend stacked cannot run {special}; use auto or sequential")
-    return Sequential(model, loss, train, product), x
+    backend = Sequential(model, loss, train, product)
+    clients.parts["train"] = replace(train, inputs=backend.inputs)
+    return backend, x
