@@ -128,9 +128,8 @@ def check(options: argparse.Namespace, scratch: Path) -> int:
             there = ", ".join(sorted(p.stem for p in options.results.glob("*.json"))) or "none"
             raise FairflError(f"--against {options.against}: there are: {there}")
     committed = json.loads(path.read_text())
-    bench = Bench(
-        Setting(options.device, turns=options.turns, turn_s=options.turn_seconds), scratch, peers=[check.RIVAL]
-    )
+    setting = Setting(options.device, turns=options.turns, turn_s=options.turn_seconds)
+    bench = Bench(setting, scratch, peers=[check.RIVAL], yardsticks=check.YARDSTICKS)
     bench.workloads([w for w in workloads(options.device) if w.name in check.WORKLOADS])
     lines = check.compared(bench.document, committed, options.tolerance)
     if not lines:

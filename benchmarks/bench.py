@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,9 @@ class Bench:
         mnist: Path | None = None,
         peers: list[str] | None = None,
         save: Callable[[dict[str, Any]], None] = lambda document: None,
+        yardsticks: Sequence[str] = YARDSTICKS,
     ) -> None:
+        self.yardsticks = yardsticks
         self.setting, self.scratch, self.mnist, self.peers = setting, scratch, mnist, peers
         self.sources: dict[str, Path] = {}
         self.document: dict[str, Any] = {
@@ -118,7 +120,7 @@ class Bench:
         for workload in chosen:
             taking, skipped = driver.competitors_of(workload, self.setting.device, self.peers)
             _say(f"{workload.name}: {', '.join(taking)}")
-            entries = {name: (name, workload) for name in [*taking, *YARDSTICKS]}
+            entries = {name: (name, workload) for name in [*taking, *self.yardsticks]}
             measured, failed = driver.interleaved(entries, self.source(workload), self.setting)
             failed = {name: why for name, why in failed.items() if name not in YARDSTICKS}
             entry = report.rows(workload, measured, skipped | failed, self.setting.device)

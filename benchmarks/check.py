@@ -12,6 +12,7 @@ from benchmarks.workloads import LINEAR_B10, MLP_B10, MLP_B64, MLP_FULL
 from fairfl.runtime.errors import FairflError
 
 RIVAL = "indexed"
+YARDSTICKS = ("gemm-mm", "gemm-onednn")
 WORKLOADS = tuple(w.name for w in (MLP_B64, MLP_FULL, MLP_B10, LINEAR_B10))
 
 
