@@ -206,13 +206,13 @@ def footer(figure: Figure, text: str, head: str = "") -> float:
 
 
 def lay_out(figure: Figure, top: float) -> None:
-    """Lay out once, so that PDF and PNG have the same layout and half the time is spent; legends begin at `top`.
+    """Lay out once, so that PDF and PNG have the same layout and are drawn once each; legends begin at `top`.
 
     The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
     what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
     """
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox(np.round(axes.get_position().get_points(), 6)))
     for legend in figure.legends:

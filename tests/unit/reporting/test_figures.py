@@ -1,5 +1,6 @@
 """The figure command around the plots: errors, options, footers, clean state."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NothingRun
@@ -180,3 +182,13 @@ def test_algorithms_keep_their_colour():
     few, many = style.algorithm_colors(["eagle", "fedavg"]), style.algorithm_colors(["fedavg", "zzz", "eagle"])
     assert few["eagle"] == many["eagle"] and few["fedavg"] == many["fedavg"]
     assert len({style.client_color(k, 20) for k in range(20)}) == 20
+
+
+def test_a_figure_is_laid_out_once_and_drawn_once_for_each_file(monkeypatch) -> None:
+    figure, drawn, draw = style.canvas(2, 2), [], Figure.draw
+    figure.subplots()
+    monkeypatch.setattr(Figure, "draw", lambda self, renderer: drawn.append(self) or draw(self, renderer))
+    style.lay_out(figure, style.footer(figure, "From here.", ""))
+    for kind in ("pdf", "png"):
+        figure.savefig(io.BytesIO(), format=kind)
+    assert len(drawn) == 3
