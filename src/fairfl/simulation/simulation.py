@@ -44,7 +44,7 @@ class TrainedModels:
 
     start: Tensor
     moved: Tensor  # start - trained model
-    models: Tensor  # the trained models; [..., 1, P + B] if they are the same for all clients
+    unmoved: Tensor | None  # the models if nobody trained them; [..., 1, P + B] if they are the same for all clients
     steps: Tensor  # [m] float64, local steps taken
     loss_at_start: Tensor | None  # [m] or [models, m] float64, nats, if F_k comes from the first step
 
@@ -221,13 +221,13 @@ class Simulation:
         taken = [local.steps(self.train_part.sizes[k]) for k in clients]
         steps = sent(torch.tensor(taken, dtype=torch.float64), self.device)
         if plan.epochs == 0:  # clients measure models, of which there may be many: not one copy for each client
-            models = start[..., :1, :] if start.stride(-2) == 0 else start
-            return TrainedModels(start, start.new_zeros(()).expand_as(start), models, steps, None)
+            unmoved = start[..., :1, :] if start.stride(-2) == 0 else start
+            return TrainedModels(start, start.new_zeros(()).expand_as(start), unmoved, steps, None)
         work = Work.of_plan(plan, self.x, clients, self.learning_rate)
         trained = self.backend.train(work, local, self.round, losses=self.measurements.loss_from_first_step(clients))
         moved = trained.delta.view(start.shape)
         loss_at_start = None if trained.loss is None else trained.loss.view(start.shape[:-1])
-        return TrainedModels(start, moved, start - moved, steps, loss_at_start)
+        return TrainedModels(start, moved, None, steps, loss_at_start)
 
     def measure_trained(self, clients: list[int], received: Received, trained: TrainedModels) -> Reports:
         """What the clients send back: updates D_k of the parameters, their buffers, and what the algorithm needs."""
@@ -238,7 +238,10 @@ class Simulation:
         known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P]}
         if trained.moved.shape[-1] > P:
             known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
-        return Reports(**known | self.measurements.at("after", trained.models, clients, self.round))
+        if self.measurements.needed("after"):  # all trained models at once are a second copy of what was moved
+            models = trained.start - trained.moved if trained.unmoved is None else trained.unmoved
+            known |= self.measurements.at("after", models, clients, self.round)
+        return Reports(**known)
 
     def aggregate(self, reports: Reports) -> None:
         """The server's step; none if all reports were dropped."""

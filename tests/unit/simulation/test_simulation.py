@@ -183,6 +183,16 @@ def test_only_needed_losses_are_measured():
     assert torch.equal(received.val_best, BEST[[2, 0]])
 
 
+@pytest.mark.parametrize(("algorithm", "copies"), [("fedavg", 1), ("fedeba", 2)])
+def test_the_models_of_a_round_are_held_once_unless_trained_ones_are_measured(monkeypatch, algorithm, copies):
+    run = simulation(algorithm=algorithm, hyperparameters={})
+    subtracted, subtract = [], torch.Tensor.__sub__
+    monkeypatch.setattr(torch.Tensor, "__sub__", lambda a, b: subtracted.append(a.shape) or subtract(a, b))
+    run.run_round()
+    models = (len(run.select_clients()), run.x.numel())
+    assert subtracted.count(models) == copies - 1
+
+
 def test_seed_tree():
     assert seed_of(1, "batches", 2, 3) == seed_of(1, "batches", 2, 3)
     paths = [(1, "a", 2), (1, "a", 3), (2, "a", 2), (1, "b", 2), (12, "a"), (1, "2a")]
