@@ -26,7 +26,7 @@ from fairfl.simulation.losses import ClosedForm
 
 # x w^T + b by oneDNN on dense tensors, the operator that torch's compiler uses. Kept apart from the rest of torch's
 # linear algebra: those products go to the BLAS that torch was built with.
-_onednn = torch.ops.mkldnn._linear_pointwise.default
+_onednn: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)  # None in builds without oneDNN
 
 
 def supports(model: nn.Module) -> TypeGuard[nn.Sequential]:
@@ -49,7 +49,7 @@ def buffers(like: Tensor, models: tuple[int, ...], units: int, outputs: bool = F
 
 def onednn_from(like: Tensor) -> float:
     """Multiply-adds of a product of matrices like this one from which oneDNN is quicker here; infinity if never."""
-    fits = like.device.type == "cpu" and like.dtype == torch.float32 and torch.backends.mkldnn.is_available()
+    fits = like.device.type == "cpu" and like.dtype == torch.float32 and _onednn is not None
     return tuning().onednn_from if fits else math.inf
 
 
