@@ -48,6 +48,11 @@ class TrainedModels:
     steps: Tensor  # [m] float64, local steps taken
     loss_at_start: Tensor | None  # [m] or [models, m] float64, nats, if F_k comes from the first step
 
+    @property
+    def models(self) -> Tensor:
+        """The models after training: all at once, and so a second copy of what was moved."""
+        return self.start - self.moved if self.unmoved is None else self.unmoved
+
 
 def log_spaced(rounds: int, count: int) -> frozenset[int]:
     """So many rounds from 1 to the last one, spaced evenly in their logarithm; rounded, so fewer at the beginning."""
@@ -238,9 +243,8 @@ class Simulation:
         known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P]}
         if trained.moved.shape[-1] > P:
             known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
-        if self.measurements.needed("after"):  # all trained models at once are a second copy of what was moved
-            models = trained.start - trained.moved if trained.unmoved is None else trained.unmoved
-            known |= self.measurements.at("after", models, clients, self.round)
+        if self.measurements.needed("after"):
+            known |= self.measurements.at("after", trained.models, clients, self.round)
         return Reports(**known)
 
     def aggregate(self, reports: Reports) -> None:

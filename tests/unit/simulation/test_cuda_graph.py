@@ -430,7 +430,9 @@ def step_sizes(backend):
 
 @pytest.mark.parametrize("model", ["mlp", "cnn", "norm"])
 @pytest.mark.parametrize("batch_size", [None, 18])
-@pytest.mark.parametrize("more", [{}, {"slope": partial(scaled, factor=FACTOR)}, {"momentum": 0.9}], ids=["plain", "slope", "momentum"])
+@pytest.mark.parametrize(
+    "more", [{}, {"slope": partial(scaled, factor=FACTOR)}, {"momentum": 0.9}], ids=["plain", "slope", "momentum"]
+)
 def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, monkeypatch, model, batch_size, more):
     """By hand, by autograd; with batch normalisation each size keeps its own."""
     models = {
