@@ -105,14 +105,13 @@ class FedFV(Algorithm[Config]):
         m, tau, absent = len(reports.clients), self.config.tau, []
         if tau > 0:
             absent, state = updates_of_absent(state, reports, tau), with_round(state, reports, tau)
-        updates = torch.cat([reports.delta, *absent])  # g_1, ..., g_m of the round, then those of each age
-        ages = torch.arange(m, len(updates)).split([len(of_age) for of_age in absent])
+        ages = torch.arange(m, m + sum(map(len, absent))).split([len(of_age) for of_age in absent])
 
-        g = Span(gram(updates))
+        g = Span(gram(reports.delta, *absent))  # g_1, ..., g_m of the round, then those of each age
         PO = projection_order(reports, self.config.order)
         h = mitigate_internal_conflicts(g.first(m), PO, kept(PO, self.config.alpha))
         G = mitigate_external_conflicts(g.extend(h.mean(0)), g, [positions.tolist() for positions in ages])
-        G = rescale(G, g, m).to(updates.device)
+        G = rescale(G, g, m).to(reports.delta.device)
 
-        along_absent = G[m:].to(updates.dtype) @ updates[m:] if G[m:].any() else None
+        along_absent = G[m:].to(reports.delta.dtype) @ torch.cat(absent) if G[m:].any() else None
         return Aggregate(weights=G[:m], extra=along_absent), state

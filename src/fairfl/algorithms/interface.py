@@ -96,7 +96,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Reports(Received):
-    """What the clients send back."""
+    """What the clients send back. The state may keep these tensors: every exchange makes new ones."""
 
     delta: Tensor = field(default_factory=lambda: torch.empty(0))  # [m, P], D_k; [models, m, P] if there are several
     start: Tensor = NOT_MEASURED  # [m, P + B] or [models, m, P + B], where training began

@@ -41,7 +41,7 @@ class QFFL(Algorithm[Config]):
         q, L = self.config.q, self.config.L or 1 / reports.learning_rate
         F = (reports.loss_received if self.config.loss == "received" else reports.loss_after) + self.config.epsilon
         p = reports.samples if self.config.weights == "size" else torch.ones_like(reports.samples)
-        u_squared = (L * reports.delta.double()).square().sum(dim=1)  # ||u_k||^2, [m]
+        u_squared = torch.stack([(L * D.double()).square().sum() for D in reports.delta])  # ||u_k||^2, [m]
         # F^q overflows for large q. Numerator and denominator share the factor F_max^q: divide it out.
         F_q = (F / F.max()) ** q
         h = p * (q * F_q / F * u_squared + L * F_q)

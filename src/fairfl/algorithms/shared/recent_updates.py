@@ -39,7 +39,9 @@ def with_round(memory: State, reports: Reports, rounds: int) -> State:
     """The memory with this round in the place of round t - rounds."""
     place, m = reports.round % rounds, len(reports.clients)
     clients = torch.full_like(memory[f"clients_{place}"], -1)
-    updates = torch.zeros_like(memory[f"updates_{place}"])
-    clients[:m], updates[:m] = reports.clients, reports.delta
+    clients[:m] = reports.clients
+    updates = reports.delta
+    if m < len(clients):
+        updates = torch.cat([updates, updates.new_zeros(len(clients) - m, updates.shape[1])])
     last = memory["last"].index_fill(0, reports.clients, reports.round)
     return {**memory, "last": last, f"clients_{place}": clients, f"updates_{place}": updates}

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 
-def gram(stack: Tensor) -> Tensor:
-    """Inner products of the rows of [n, P], [n, n] float64 on the CPU, where small problems are solved.
+def gram(*stacks: Tensor) -> Tensor:
+    """Inner products of the rows of all stacks [n_i, P], [n, n] float64 on the CPU, where small problems are solved.
 
-    The columns are taken in pieces: a float64 copy of the whole stack could be as large as all models of a round.
+    The columns are taken in pieces: a float64 copy of all rows could be as large as twice the models of a round.
     """
-    total = torch.zeros(len(stack), len(stack), dtype=torch.float64, device=stack.device)
-    for piece in stack.split(2**18, dim=1):
-        piece = piece.double()
+    n = sum(len(stack) for stack in stacks)
+    total = torch.zeros(n, n, dtype=torch.float64, device=stacks[0].device)
+    for pieces in zip(*(stack.split(2**18, dim=1) for stack in stacks), strict=True):
+        piece = torch.cat(pieces).double()
         total.addmm_(piece, piece.T)
     return total.cpu()
 

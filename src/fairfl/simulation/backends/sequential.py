@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from fairfl.algorithms.interface import Slope
-from fairfl.simulation.backends import batches, conv_kernels
+from fairfl.simulation.backends import batches, conv_kernels, heap
 from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_function
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, steepness
 from fairfl.simulation.clients import Part
@@ -174,6 +174,7 @@ class Sequential:
                     self.round = round
                 measured.append(self._train(work, place, local, next(windows), pads, losses))
                 torch.sub(work.start[place], self.flat, out=delta[place])
+                heap.release()
         return Trained(delta, torch.stack(measured) if losses else None)
 
     def _hold(self, work: Work, local: LocalTraining) -> None:
