@@ -20,6 +20,7 @@ include: "rules/tune.smk"
 include: "rules/timing.smk"
 include: "rules/artifacts.smk"
 include: "rules/report.smk"
+include: "rules/record.smk"
 
 
 rule all:
@@ -52,9 +53,5 @@ for _artifact in workload.known:
 
 
 graph = hooks.graph_of(workflow, workload)
-rerun = Rerun(
-    graph,
-    workload.config.other_torch == "rerun",
-    say=lambda line: print(line, file=sys.stderr),
-)
+rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
 hooks.decide(workflow, graph, rerun)

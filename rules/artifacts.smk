@@ -5,10 +5,14 @@
 ARTIFACT_FILES = {
     "tidy": of_settings("<results>/tidy/{setting}.csv", "tidy"),
     "rounds": of_settings("<results>/tidy/{setting}.rounds.parquet", "rounds"),
-    "data": of_settings("<data>/{key}.safetensors", "data"),
-    "partition": of_settings("<results>/partitions/{setting}/seed{seed}.parquet", "partition", "data"),
-    "statistics": of_settings("<results>/partitions/{setting}/seed{seed}.csv", "statistics"),
-    "timed": of_settings("<results>/timed/{setting}.json", "timed", only=workload.seconds.__contains__),
+    "data": of_settings("<data>/{key}.safetensors", "data", only=has_samples),
+    "partition": of_settings(
+        "<results>/partitions/{setting}/seed{seed}.parquet", "partition", "data", only=has_samples
+    ),
+    "statistics": of_settings(
+        "<results>/partitions/{setting}/seed{seed}.csv", "statistics", only=has_samples
+    ),
+    "timed": of_settings("<results>/timed/{setting}.json", "timed", only=is_timed),
     "tuned": choices,
     "model": models,
     "reported": printed_numbers,

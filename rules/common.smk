@@ -8,14 +8,17 @@ from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
 from fairfl.reporting.claims import preflight
-from fairfl.runtime import ownership
+from fairfl.runtime import atomic, ownership
+from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.workflow import calibrations, downloads, environment
 from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
-from fairfl.workflow.rerun import Rerun
+from fairfl.workflow.recorded import available, rerun_of
 
 try:
     workload = load_workload(ROOT, config)
+    if workload.config.recorded == "only":
+        workload = workload.restricted_to(available(workload))
     if hooks.is_main_process(workflow):
         preflight.check(workload)
         if workload.calibrated:
@@ -36,6 +39,7 @@ if not hooks.is_main_process(workflow):  # a job on a cluster's node
         ownership.still_wanted(Path(RESULTS, ".lock"))
     except FairflError as error:
         raise WorkflowError(str(error)) from None
+RESTORATIONS = f"{RESULTS}/.restorations.json"  # what comes from the record
 SERVER = Server()
 CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "client.py"))
 CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
@@ -97,6 +101,9 @@ onstart:
             ownership.workflow_lock(Path(folder, ".lock"))
     except (FairflError, OSError) as error:
         raise WorkflowError(str(error)) from None
+    if rerun.restored:
+        atomic.write_text(RESTORATIONS, canonical(rerun.restored))
+        atexit.register(atomic.remove, RESTORATIONS)
     if workload.config.warm_start and hooks.runs_here(workflow, at_least=WORTH):
         SERVER.start(environment.libraries(workload))
 

@@ -76,12 +76,12 @@ def runs(wc):
         ),
         *(
             f"<results>/optima/{wc.setting}/seed{seed}/client{k}.json"
-            for seed in setting.seeds
+            for seed in workload.reference_seeds(wc.setting)
             for k in range(setting.clients if setting.local_optimum else 0)
         ),
         *(
             f"<results>/surrogates/{wc.setting}/seed{seed}/cluster{cluster}.json"
-            for seed in setting.seeds
+            for seed in workload.reference_seeds(wc.setting)
             for cluster in clusters
         ),
     ]
@@ -117,6 +117,20 @@ def artifact_of(wc):
     return workload.known[f"{wc.paper}_{wc.artifact}"][2]
 
 
+def first_seed(setting):
+    return workload.settings[setting].seeds[0]
+
+
+def has_samples(setting):
+    """True if data and partition of the first seed may be made, or are in the record."""
+    drawn = not fetch.spec(workload, workload.prepared(setting, first_seed(setting)))["files"]
+    return drawn or workload.has("partition", f"{setting}/seed{first_seed(setting)}")
+
+
+def is_timed(setting):
+    return setting in workload.seconds and workload.has("timing", setting)
+
+
 def of_settings(pattern, *needs, only=lambda setting: True):
     """Function of wildcards: files of an artifact's settings, by setting, if it needs one of these kinds of files."""
 
@@ -127,8 +141,8 @@ def of_settings(pattern, *needs, only=lambda setting: True):
         return {
             setting: pattern.format(
                 setting=setting,
-                seed=(seed := workload.settings[setting].seeds[0]),
-                key=workload.prepared(setting, seed),
+                seed=first_seed(setting),
+                key=workload.prepared(setting, first_seed(setting)),
             )
             for setting in filter(only, artifact.settings)
         }
@@ -141,7 +155,11 @@ def choices(wc):
     artifact = artifact_of(wc)
     if "tuned" not in workload.needs(artifact):
         return None
-    return {choice: f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
+    return {choice: f"<results>/tuned/{choice}.json" for choice in known_choices(artifact)}
+
+
+def known_choices(artifact):
+    return [choice for choice in workload.choices(artifact) if workload.has("tune", choice)]
 
 
 def models(wc):
@@ -153,7 +171,7 @@ def models(wc):
         run.id: f"<results>/runs/{run.id}/model.safetensors"
         for setting in artifact.settings
         for run in workload.runs_of(setting)
-        if run.seed == workload.settings[setting].seeds[0]
+        if run.seed == first_seed(setting)
     }
 
 
@@ -192,12 +210,12 @@ def compared(wc):
         for setting in artifact.settings:
             if artifact.rows and "tidy" in artifact.origins:
                 paths.add(f"<results>/tidy/{setting}.csv")
-            if "statistics" in artifact.origins:
-                paths.add(f"<results>/partitions/{setting}/seed{workload.settings[setting].seeds[0]}.csv")
-            if "timed" in artifact.origins and setting in workload.seconds:
+            if "statistics" in artifact.origins and has_samples(setting):
+                paths.add(f"<results>/partitions/{setting}/seed{first_seed(setting)}.csv")
+            if "timed" in artifact.origins and is_timed(setting):
                 paths.add(f"<results>/timed/{setting}.json")
         if "tuned" in artifact.origins:
-            paths |= {f"<results>/tuned/{choice}.json" for choice in workload.choices(artifact)}
+            paths |= {f"<results>/tuned/{choice}.json" for choice in known_choices(artifact)}
         if artifact.drawing and artifact.claims:
             paths.add(f"<results>/{paper}/{key}.csv")
     return sorted(paths)

@@ -1,6 +1,5 @@
 # comparison -> order, beside; comparison, claims, order -> page; plan says what would run and why
 from fairfl.jobs.summary import config as config_of_summary
-from fairfl.runtime.fingerprint import canonical
 
 CONFIG = canonical(config_of_summary(workload))
 

@@ -64,6 +64,9 @@ class Config(Strict):
     warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
     checkpoint_seconds: float = Field(60.0, gt=0)
     other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
+    recorded: Literal["use", "only", "ignore"] = Field(
+        "use", description="results in the record: use; only: train nothing else; ignore: train all"
+    )
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     verdict: Verdict = Verdict()

@@ -2,7 +2,7 @@
 
 import fnmatch
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ class Workload:
     _users: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
     # What calibration chose, by setting; empty unless config.yaml says `calibrated`.
     calibrated: dict[str, CalibratedChoice] = field(default_factory=dict)
+    # Names of jobs that there may be, of those that take long or need data; None: all.
+    available: frozenset[str] | None = None
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
@@ -197,7 +199,23 @@ class Workload:
             for variant in variants
             if self.declared(variant.algorithm).is_federated
             for seed in self.settings[setting].seeds
+            if self.has("train", f"{setting}/{variant.algorithm}/{variant.folder}/seed{seed}")
         ]
+
+    def has(self, rule: str, name: str) -> bool:
+        """False if a job is none of those that there may be."""
+        return self.available is None or f"{rule}/{name}" in self.available
+
+    def reference_seeds(self, setting: str) -> list[int]:
+        """Seeds whose local optima and surrogates are needed: those with a run, if there may not be all."""
+        seeds = self.settings[setting].seeds
+        if self.available is None:
+            return seeds
+        return sorted({run.seed for run in self.runs_of(setting)}, key=seeds.index)
+
+    def restricted_to(self, available: frozenset[str]) -> "Workload":
+        """The same with these jobs alone, of those that take long or need data."""
+        return replace(self, available=available)
 
     def baseline(self, setting: str) -> Variant | None:
         """The variant that the runs of a setting are held against, if an artifact asks for that."""

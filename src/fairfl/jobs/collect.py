@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """Names of the runs and what their losses are held against."""
-    declared, runs = workload.settings[setting], workload.runs_of(setting)
+    declared, runs, seeds = workload.settings[setting], workload.runs_of(setting), workload.reference_seeds(setting)
     baseline = workload.baseline(setting)
     return {
         "setting": setting,
@@ -31,8 +31,8 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         ],
         "baseline": [run.id for run in runs if run.variant == baseline],
         "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),
-        "seeds": declared.seeds,
-        "optima_seeds": declared.seeds if declared.local_optimum else [],
+        "seeds": seeds,
+        "optima_seeds": seeds if declared.local_optimum else [],
         "surrogates": declared.surrogate.clusters if declared.surrogate else 0,
         "loss_unit": "mse" if declared.loss == "squared_error" else "nats",
         "clients": declared.clients,

@@ -158,7 +158,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     for run in spec.runs:
         table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
-        source = {"run": run.id, "fingerprint": summary.fingerprint, "source": summary.data_source}
+        source = {"run": run.id, "fingerprint": summary.fingerprint, "source": source_of(summary)}
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
@@ -178,7 +178,14 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         finals += local_rows(spec, common, against)
     order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
     final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source"])
-    return final, pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
+    none = pd.DataFrame(columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"])
+    return final, pd.concat(curves, ignore_index=True) if curves else none
+
+
+def source_of(summary: Summary) -> str:
+    """Where the data came from, and of a recorded run with which other code or torch it was computed."""
+    other = summary.recorded.shown if summary.recorded else ""
+    return f"{summary.data_source}; recorded with {other}" if other else summary.data_source
 
 
 def local_rows(spec: Spec, common: dict[str, Any], against: dict[int, References]) -> list[dict[str, Any]]:

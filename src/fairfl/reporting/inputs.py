@@ -273,6 +273,8 @@ class Inputs:
 
     def _file(self, kind: str, setting: str) -> str:
         files = self._files(kind)
+        if setting not in files and setting in self.settings:
+            raise NothingRun(f"Of {setting} there is no {kind}: it was not run.")
         if setting not in files:
             raise FairflError(f"{self.name}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
         return files[setting]

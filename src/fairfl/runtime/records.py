@@ -16,7 +16,7 @@ from fairfl.runtime import atomic
 from fairfl.runtime.fingerprint import canonical, fingerprint
 
 # Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
-_HOW = {"seconds", "training_seconds", "peak_memory_mib", "host", "machine", "versions"}
+HOW = {"seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions"}
 _WHERE = {"source", "path"}  # of a fetched file
 
 
@@ -24,7 +24,7 @@ def content(path: Path) -> str:
     """First 16 hex digits of the sha256 of what a result says. Raises OSError, ValueError if JSON is damaged."""
     if path.suffix == ".json":
         result = json.loads(path.read_bytes())
-        kept = {key: value for key, value in result.items() if key not in _HOW}
+        kept = {key: value for key, value in result.items() if key not in HOW}
         kept["files"] = [{k: v for k, v in file.items() if k not in _WHERE} for file in result.get("files", [])]
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
     with path.open("rb") as file:

@@ -4,7 +4,7 @@ import os
 
 import torch
 
-from fairfl.runtime import gpu_slots
+from fairfl.runtime import gpu_slots, machine
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation.backends import cuda_graph
 
@@ -40,8 +40,8 @@ def choose(
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
 
 
-def facts(chosen: torch.device) -> dict[str, str]:
+def facts(chosen: torch.device) -> dict[str, str | int]:
     """What a summary says of the device that a job has computed on."""
     if chosen.type == "cpu":
-        return {"device": "cpu"}
+        return {"device": "cpu", "processor": machine.cpu_name(), "threads": torch.get_num_threads()}
     return {"device": torch.cuda.get_device_name(chosen), "cuda_graphs": cuda_graph.usage()}

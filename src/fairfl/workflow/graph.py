@@ -92,6 +92,11 @@ class Job:
         return hashlib.sha256(self.spec.encode()).hexdigest()[:16]
 
     @property
+    def results(self) -> str:
+        """The folder that its record and results lie in: results/paper/."""
+        return self.record.partition("records/")[0]
+
+    @property
     def parsed(self) -> Any:
         """The spec as data."""
         return json.loads(self.spec)
@@ -128,14 +133,14 @@ class Graph:
             self._producers[path] = self._matching(path)
         return self._producers[path]
 
-    def below(self, names: Iterable[str]) -> Iterator[Job]:
-        """These jobs and all that they need, each once, after what it reads."""
+    def below(self, names: Iterable[str], is_leaf: Callable[[str], bool] = lambda _: False) -> Iterator[Job]:
+        """These jobs and all that they need, each once, after what it reads; nothing below a leaf."""
         done: set[str] = set()
 
         def visit(name: str) -> Iterator[Job]:
             if name not in done:
                 done.add(name)
-                for before in self.job(name).inputs:
+                for before in () if is_leaf(name) else self.job(name).inputs:
                     yield from visit(before)
                 yield self.job(name)
 

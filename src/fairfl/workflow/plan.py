@@ -11,16 +11,16 @@ from fairfl.runtime import cli
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
-from fairfl.workflow.rerun import Rerun
+from fairfl.workflow.recorded import rerun_of
 
 
 def lines(graph: Graph) -> list[str]:
     """The plan as text: a line for each job that keeps a checkpoint or would run, and a sum."""
-    rerun = Rerun(graph, graph.workload.config.other_torch == "rerun")
+    rerun = rerun_of(graph)
     text: list[str] = []
     counts: dict[str, list[int]] = {}
     others = 0
-    for job in graph.below(graph.everything()):
+    for job in rerun.needed(graph.everything()):
         why = rerun.verdict(job.name).reason
         if job.checkpoint:
             count = counts.setdefault(job.rule, [0, 0])

@@ -6,16 +6,22 @@ now. A job that only repairs a file leaves the same content again, so what reads
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairfl.runtime import records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job
+
+if TYPE_CHECKING:
+    from fairfl.workflow.recorded import Recorded
+
+
+RESTORED = "is in the record"
 
 
 @dataclass(frozen=True)
@@ -27,10 +33,24 @@ class Verdict:
 
 
 class Rerun:
-    """Judges jobs, each once. `torch_matters`: results of another torch version are made anew, not kept."""
+    """Judges jobs, each once. `torch_matters`: results of another torch version are made anew, not kept.
 
-    def __init__(self, graph: Graph, torch_matters: bool = False, say: Callable[[str], None] | None = None) -> None:
+    A job that never finished here, or only came from the record, comes from there if `recorded` has it.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        torch_matters: bool = False,
+        say: Callable[[str], None] | None = None,
+        recorded: "Recorded | None" = None,
+    ) -> None:
         self.graph, self.torch_matters, self.torch = graph, torch_matters, version("torch")
+        self.recorded = recorded
+        self.restored: list[dict[str, Any]] = []  # those of the jobs that are needed
+        self.restorations: dict[
+            str, dict[str, Any]
+        ] = {}  # of jobs that come from the record: what fairfl.jobs.restore needs
         self.say = say or (lambda _: None)
         self.others: dict[str, int] = {}  # torch version -> results that were made with it and are kept
         self._above: dict[str, list[str]] = {}
@@ -41,8 +61,24 @@ class Rerun:
     def verdict(self, name: str) -> Verdict:
         """Whether the job of this name must run."""
         if name not in self._verdicts:
-            self._verdicts[name] = self._judged(self.graph.job(name))
+            job, left = self.graph.job(name), self.record(name)
+            verdict = self._judged(job)
+            trained_here = left is not None and not left.get("recorded")
+            known = self.recorded.entry(job) if self.recorded and verdict.reason and not trained_here else None
+            if self.recorded and known:
+                self.restorations[name] = self.recorded.restoration(job, known)
+                verdict = Verdict(RESTORED, different=left is not None)
+            self._verdicts[name] = verdict
         return self._verdicts[name]
+
+    def is_leaf(self, name: str) -> bool:
+        """True if what a job would read is not needed: its results come from the record, or came from there."""
+        verdict = self.verdict(name)
+        return name in self.restorations or (not verdict.reason and bool((self.record(name) or {}).get("recorded")))
+
+    def needed(self, targets: Iterable[str]) -> list[Job]:
+        """The jobs that targets stand for, and all that they need."""
+        return list(self.graph.below(targets, self.is_leaf))
 
     def record(self, name: str) -> dict[str, Any] | None:
         if name not in self._records:
@@ -60,7 +96,7 @@ class Rerun:
         """The jobs that must run of those that a job needs, without what these need in turn."""
         if name not in self._above:
             found: dict[str, None] = {}
-            for before in self.graph.job(name).inputs:
+            for before in () if self.is_leaf(name) else self.graph.job(name).inputs:
                 found |= dict.fromkeys([before] if self.verdict(before).reason else self.nearest(before))
             self._above[name] = list(found)
         return self._above[name]
@@ -125,7 +161,7 @@ class Rerun:
             fingerprint, content = read[path]
             if fingerprint != self.graph.job(name).fingerprint:
                 return f"{name}, which it reads, is another one now"
-            if self._content(name) not in (content, ""):
+            if content and self._content(name) not in (content, ""):
                 return f"{name}, which it reads, has come out different"
         return ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
-from snakemake.iocontainers import InputFiles
+from snakemake.iocontainers import InputFiles, OutputFiles
 
 from fairfl.workflow.graph import Graph, Job, Rule
 
@@ -110,7 +110,12 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         settings = workflow.dag_settings
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(workflow):
-            jobs = {job.name: job for target in _targets(workflow) for job in _below(graph, target)}
+            jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
+            rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
+            if rerun.restored:
+                restore = workflow.get_rule("restore")
+                restore._output = OutputFiles()
+                restore.set_output(*(path for job in rerun.restored for path in job["outputs"]))
             must = [job.outputs[0] for job in jobs.values() if rerun.verdict(job.name).reason]
             settings.forcerun = frozenset({*settings.forcerun, *must})
         if workflow.local_exec and workflow.scheduling_settings:
@@ -138,11 +143,12 @@ def _targets(workflow: "Workflow") -> Iterable[str]:
     return filter(None, [*settings.targets, *default, *settings.forcerun, *settings.until])
 
 
-def _below(graph: Graph, target: str) -> list[Job]:
+def _below(rerun: "Rerun", target: str) -> list[Job]:
     """Jobs that a target asks for, and what they need; none if there are no such jobs, which Snakemake reports."""
+    graph = rerun.graph
     try:
         path = target if target in graph.rules or os.path.isabs(target) else os.path.relpath(target)
-        return list(graph.below(graph.wanted(path)))
+        return rerun.needed(graph.wanted(path))
     except (KeyError, ValueError):
         return []
 

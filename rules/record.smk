@@ -1,0 +1,34 @@
+# restore: results of the record, results/recorded/, in the place of those that jobs would leave;
+# record: takes in what has finished here.
+
+
+# Its output is set once it is known which jobs the record has (`hooks.decide`).
+rule restore:
+    """Results of the record, as if the jobs that leave them had run."""
+    output:
+        "<results>/.restored",
+    log:
+        "<logs>/restore.log",
+    localrule: True
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        jobs=RESTORATIONS,
+    shell:
+        "python -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
+
+
+ruleorder: restore > train > local_optimum > surrogate > tune > calibrate > timing > partition
+
+
+rule record:
+    """Take what has finished at the papers' own scale into the record."""
+    log:
+        "<logs>/record.log",
+    localrule: True
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        config=workload.config.model_dump_json(),
+    shell:
+        "python -m fairfl.workflow.record --config {params.config:q} --root . | tee {log:q}"

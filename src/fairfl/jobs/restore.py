@@ -1,0 +1,86 @@
+"""python -m fairfl.jobs.restore: results of the record in the place of those that jobs would leave.
+
+Not a job of the graph: it stands in for others, and leaves their records as if they had run.
+"""
+
+import argparse
+import json
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fairfl.experiments.base import JobSpec
+from fairfl.recorded.record import FOLDER, METRICS, Entry, Record
+from fairfl.runtime import atomic, cli, ownership, records
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.validation import from_text
+
+
+class Restoration(JobSpec):
+    """A job whose results come from the record."""
+
+    job: str
+    entry: str
+    spec: dict[str, Any]
+    outputs: list[str]
+    record: str
+    inputs: dict[str, str]
+
+
+def restore(wanted: Restoration, record: Record) -> None:
+    """Leave results and record of a job. Raises FairflError, by name, if the record is damaged or lacks it."""
+    entry = next((entry for entry in record.jobs.get(wanted.job, []) if entry.hash == wanted.entry), None)
+    if entry is None:
+        raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
+    results = wanted.record.partition("records/")[0]
+    outputs = [Path(path) for path in wanted.outputs]
+    with ownership.owning(Path(wanted.record).with_suffix(".lock"), [*outputs, Path(wanted.record)]):
+        for path in outputs:
+            _write(path, str(path).removeprefix(results), wanted, record, entry)
+        # What it read may be another copy of the data, which its source says: no content is held against it.
+        inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
+        versions = {"torch": entry.origin.versions["torch"]} if "torch" in entry.origin.versions else {}
+        records.write(Path(wanted.record), wanted.spec, inputs, outputs, versions=versions, recorded=True)
+
+
+def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: Entry) -> None:
+    if below in entry.results:
+        spec = {**entry.spec, "code": record.code[entry.code]}
+        then = entry.origin.versions.get("torch", "")
+        note = {
+            "commit": entry.origin.commit,
+            "same_code": fingerprint(wanted.spec["code"]) == entry.code,
+            "torch": "" if then == version("torch") else then,
+            "date": entry.origin.date,
+        }
+        how = {"versions": entry.origin.versions, "spec": spec, "fingerprint": fingerprint(spec), "recorded": note}
+        atomic.write_text(path, json.dumps({**entry.results[below], **how}, indent=1, sort_keys=True) + "\n")
+    elif below.endswith(METRICS):
+        import pyarrow.parquet as pq
+
+        with atomic.replacing(path) as temporary:
+            pq.write_table(record.metrics(wanted.job, entry), temporary)
+    elif below in entry.outputs or below in entry.inline:
+        atomic.write_bytes(path, record.file(wanted.job, entry, below))
+    else:
+        raise FairflError(f"{record.path}: {wanted.job}: has no {below}")
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.restore", description=__doc__)
+    parser.add_argument("--jobs", required=True, type=Path, help="what to restore (JSON)")
+    parser.add_argument("--recorded", type=Path, default=FOLDER, help="folder of the record")
+    args = parser.parse_args(argv)
+    wanted = from_text(args.jobs.read_bytes(), list[Restoration], str(args.jobs))
+    known: dict[str, Record] = {}
+    for job in wanted:
+        setting = job.job.split("/")[1].removesuffix(".json")
+        if setting not in known:
+            known[setting] = Record(setting, args.recorded)
+        restore(job, known[setting])
+    print(f"{len(wanted)} jobs of {len(known)} settings from the record")
+
+
+if __name__ == "__main__":
+    cli.run(main)

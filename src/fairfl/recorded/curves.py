@@ -1,0 +1,42 @@
+"""Metrics of many trainings as one table, and that of one of them back again, equal to the bit."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEY = "entry"  # the column that says whose lines they are
+
+
+def digest(table: "pa.Table") -> str:
+    """First 16 hex digits of the sha256 of names, types and values; not of how parquet has stored them."""
+    state = hashlib.sha256()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        state.update(f"{name}:{column.type}:{len(column)}:{column.null_count};".encode())
+        state.update(column.to_numpy().tobytes())
+    return state.hexdigest()[:16]
+
+
+def joined(tables: dict[str, "pa.Table"]) -> "pa.Table":
+    """All tables below each other, in the order of their keys, with a column `entry`."""
+    import pyarrow as pa
+
+    parts = []
+    for key, table in sorted(tables.items()):
+        keys = pa.DictionaryArray.from_arrays(pa.repeat(0, len(table)).cast(pa.int32()), [key])
+        parts.append(table.replace_schema_metadata().add_column(0, KEY, keys))
+    return pa.concat_tables(parts, promote_options="permissive").unify_dictionaries().combine_chunks()
+
+
+def separated(table: "pa.Table") -> dict[str, "pa.Table"]:
+    """The reverse of `joined`: by key, without columns that a table did not have."""
+    column = table[KEY].combine_chunks()
+    keys, codes = column.dictionary.to_pylist(), column.indices.to_numpy()
+    parts = {}
+    starts = [0, *((codes[1:] != codes[:-1]).nonzero()[0] + 1).tolist(), len(codes)] if len(codes) else [0]
+    for first, last in zip(starts[:-1], starts[1:], strict=True):
+        part = table.slice(first, last - first).drop_columns([KEY])
+        absent = [name for name in part.column_names if part[name].null_count == len(part)]
+        parts[keys[codes[first]]] = part.drop_columns(absent).combine_chunks()
+    return parts

@@ -1,0 +1,220 @@
+"""Reading and writing the record of one setting. Whatever is read has been held against its hashes."""
+
+import base64
+import hashlib
+import io
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from fairfl.recorded import curves
+from fairfl.runtime import atomic, tables
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.runtime.result_files import ResultFile
+from fairfl.runtime.validation import from_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FOLDER = Path("results/recorded")
+METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet
+INLINE, LARGEST = 2**12, 2**20  # bytes of files that jobs.json holds, and that the record takes at all
+
+
+class Origin(ResultFile):
+    """Who computed it, when, on what, and how long that took."""
+
+    commit: str = Field(description='of the code that computed it; "" if no commit has that code')
+    versions: dict[str, str]
+    processor: str = Field(description="name of the CPU or GPU")
+    device: str = Field(description="cpu or cuda; empty for jobs that have none")
+    seconds: float = Field(ge=0)
+    core_hours: float = Field(ge=0)
+    gpu_hours: float = Field(ge=0)
+    date: str = Field(pattern=r"\d{4}-\d\d-\d\d")
+
+
+class Entry(ResultFile):
+    """One job as it was computed once."""
+
+    spec: dict[str, Any] = Field(description="what it computed from, without code")
+    code: str = Field(description="fingerprint of the hashes of its modules, which stand in `code` of the file")
+    inputs: dict[str, str] = Field(description="jobs that it read, with the fingerprint of what these computed from")
+    results: dict[str, dict[str, Any]] = Field(description="JSON files that it left, without spec and code")
+    inline: dict[str, str] = Field(description="other files of few bytes, in base64")
+    outputs: dict[str, str] = Field(description="hash of each file that is not in here")
+    origin: Origin
+    hash: str = Field(description="of all above but the origin")
+
+    @property
+    def content(self) -> str:
+        """What `hash` must be."""
+        return fingerprint(self.model_dump(mode="json", exclude={"hash", "origin"}))
+
+    def key(self, job: str) -> str:
+        """Name of its lines in curves.parquet and of its files."""
+        return f"{job}@{self.hash}"
+
+
+class _File(ResultFile):
+    setting: str
+    code: dict[str, dict[str, str]]
+    jobs: dict[str, list[Entry]]
+
+
+def without_code(spec: dict[str, Any]) -> dict[str, Any]:
+    """What a job computes from but code: two jobs with equal ones ought to have equal results."""
+    return {key: value for key, value in spec.items() if key != "code"}
+
+
+class Record:
+    """The record of a setting. `jobs`: name of a job -> its entries, the oldest first."""
+
+    def __init__(self, setting: str, folder: Path = FOLDER) -> None:
+        """Raises FairflError naming file and job if anything is damaged."""
+        self.setting, self.folder = setting, folder / setting
+        self.jobs: dict[str, list[Entry]] = {}
+        self.code: dict[str, dict[str, str]] = {}
+        self.changed = False
+        self._new: dict[str, pa.Table] = {}
+        if self.path.exists():
+            self._read()
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "jobs.json"
+
+    @property
+    def table_path(self) -> Path:
+        return self.folder / "curves.parquet"
+
+    def _read(self) -> None:
+        try:
+            file = from_text(self.path.read_bytes(), _File, "damaged")
+        except FairflError as error:
+            raise self._damaged(self.path, str(error)) from None
+        if file.setting != self.setting:
+            raise self._damaged(self.path, f"is of setting {file.setting!r}")
+        self.jobs, self.code = file.jobs, file.code
+        for key, modules in file.code.items():
+            if fingerprint(modules) != key:
+                raise self._damaged(self.path, f"code {key}: its modules are others")
+        for name, entry in self.entries():
+            if entry.content != entry.hash:
+                raise self._damaged(self.path, f"{name}: its numbers do not belong to its hash")
+            if entry.code not in self.code:
+                raise self._damaged(self.path, f"{name}: its code {entry.code} is missing")
+
+    def _damaged(self, path: Path, why: str) -> FairflError:
+        return FairflError(f"{path}: {why}; the record is damaged: `git checkout -- {path}` brings it back")
+
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        for name, entries in self.jobs.items():
+            for entry in entries:
+                yield name, entry
+
+    # -- metrics and files ----------------------------------------------------------------------
+    @cached_property
+    def _curves(self) -> "dict[str, pa.Table]":
+        return curves.separated(tables.arrow(self.table_path)) if self.table_path.exists() else {}
+
+    def metrics(self, job: str, entry: Entry) -> "pa.Table":
+        """Lines of curves.parquet of one training. Raises FairflError if they are not those that were recorded."""
+        try:
+            key = entry.key(job)
+            table = self._new[key] if key in self._new else self._curves[key]
+        except KeyError:
+            raise self._damaged(self.table_path, f"{job}: its lines are missing") from None
+        except FairflError as error:
+            raise self._damaged(self.table_path, str(error)) from None
+        wanted = next(value for path, value in entry.outputs.items() if path.endswith(METRICS))
+        if curves.digest(table) != wanted:
+            raise self._damaged(self.table_path, f"{job}: its numbers do not belong to its hash")
+        return table
+
+    def file(self, job: str, entry: Entry, path: str) -> bytes:
+        """A recorded file. Raises FairflError if it is missing or another one."""
+        if path in entry.inline:
+            return base64.b64decode(entry.inline[path])
+        place = self._place(entry, path)
+        try:
+            data = place.read_bytes()
+        except OSError:
+            raise self._damaged(place, f"{job}: is missing") from None
+        if content(data) != entry.outputs[path]:
+            raise self._damaged(place, f"{job}: does not belong to its hash")
+        return data
+
+    def _place(self, entry: Entry, path: str) -> Path:
+        return self.folder / "files" / entry.hash / Path(path).name
+
+    def check(self) -> None:
+        """Hold all that is recorded against its hashes."""
+        for name, entry in self.entries():
+            for path in entry.outputs:
+                self.metrics(name, entry) if path.endswith(METRICS) else self.file(name, entry, path)
+
+    # -- writing ------------------------------------------------------------------------------
+    def add(self, job: str, entry: Entry, code: dict[str, str], files: dict[str, bytes], table: Any = None) -> None:
+        """Take a job in; `save` writes it. Its small files are written at once."""
+        self.code[entry.code], self.changed = code, True
+        self.jobs.setdefault(job, []).append(entry)
+        if table is not None:
+            self._new[entry.key(job)] = table
+        for path, data in files.items():
+            atomic.write_bytes(self._place(entry, path), data)
+
+    def save(self) -> None:
+        """Write all, the metrics first: what jobs.json names is there at any time."""
+        if self._new:
+            known = {entry.key(name) for name, entry in self.entries()}
+            kept = {key: table for key, table in self._curves.items() if key in known}
+            _write(self.table_path, curves.joined(kept | self._new))
+        file = {
+            "setting": self.setting,
+            "code": self.code,
+            "jobs": {name: [entry.model_dump(mode="json") for entry in self.jobs[name]] for name in sorted(self.jobs)},
+        }
+        atomic.write_text(self.path, _lines(file))
+
+
+def content(data: bytes) -> str:
+    """First 16 hex digits of the sha256."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def settings(folder: Path = FOLDER) -> list[str]:
+    """Settings that have a record."""
+    return sorted(path.parent.name for path in folder.glob("*/jobs.json"))
+
+
+def _write(path: Path, table: "pa.Table") -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Losses differ in every bit, accuracies are few fractions.
+    losses = [
+        field.name for field in table.schema if field.name.startswith("loss") and pa.types.is_floating(field.type)
+    ]
+    others = [name for name in table.column_names if name not in losses]
+    with atomic.replacing(path) as temporary:
+        pq.write_table(
+            table, temporary, compression="zstd", compression_level=19, use_dictionary=others,
+            use_byte_stream_split=losses,
+        )  # fmt: skip
+
+
+def _lines(file: dict[str, Any]) -> str:
+    """JSON with a line for each entry, so that git shows what came and went."""
+    buffer = io.StringIO()
+    buffer.write(f'{{"setting":{canonical(file["setting"])},\n"code":{{\n')
+    buffer.write(",\n".join(f"{canonical(key)}:{canonical(value)}" for key, value in sorted(file["code"].items())))
+    buffer.write('\n},\n"jobs":{\n')
+    jobs: Callable[[Any], str] = lambda entries: ",\n ".join(map(canonical, entries))  # noqa: E731
+    buffer.write(",\n".join(f"{canonical(name)}:[\n {jobs(entries)}]" for name, entries in file["jobs"].items()))
+    buffer.write("\n}}\n")
+    return buffer.getvalue()

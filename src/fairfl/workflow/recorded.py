@@ -1,0 +1,320 @@
+"""The record (fairfl.recorded) and today's jobs: which of them it has, to give it what they left, to give that back."""
+
+import base64
+import datetime
+import importlib
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fairfl.experiments.workload import Workload
+from fairfl.recorded import curves
+from fairfl.recorded.record import (
+    FOLDER,
+    INLINE,
+    LARGEST,
+    METRICS,
+    Entry,
+    Origin,
+    Record,
+    content,
+    settings,
+    without_code,
+)
+from fairfl.runtime import machine, records, tables
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.workflow.graph import Graph, Job
+from fairfl.workflow.rerun import Rerun, damage
+
+# Kinds of jobs that take long or need data. Of partitions only those that an artifact reads: they are large.
+RULES = ("train", "local_optimum", "surrogate", "tune", "calibrate", "timing", "partition")
+# Keys of JSON results that the spec or the record's origin has, or that say on which computer it was.
+_ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
+
+
+def setting_of(job: str) -> str:
+    """train/fedfv_fmnist/fedavg/default/seed0 -> fedfv_fmnist"""
+    return job.split("/")[1].removesuffix(".json")
+
+
+class Recorded:
+    """The record beside a graph. `same_torch`: entries of another torch version do not count."""
+
+    def __init__(self, graph: Graph, folder: Path = FOLDER, same_torch: bool = False) -> None:
+        self.graph, self.folder = graph, folder
+        self.torch = version("torch") if same_torch else None
+        self.records: dict[str, Record] = {}
+        self._specs: dict[str, str] = {}
+
+    def record(self, setting: str) -> Record:
+        if setting not in self.records:
+            self.records[setting] = Record(setting, self.folder)
+        return self.records[setting]
+
+    def entry(self, job: Job) -> Entry | None:
+        """The entry that has the results of a job: one of the same code if there is any, else the newest."""
+        if job.rule not in RULES or job.name not in self.record(setting_of(job.name)).jobs:
+            return None
+        spec = without_code(job.parsed)
+        read = {name: self.computed_from(name) for name in job.inputs}
+        fitting = [
+            entry
+            for entry in self.record(setting_of(job.name)).jobs[job.name]
+            if entry.spec == spec and entry.inputs == read and self.torch in (None, entry.origin.versions.get("torch"))
+        ]
+        code = fingerprint(job.parsed["code"])
+        same = [entry for entry in fitting if entry.code == code]
+        return (same or fitting)[-1] if fitting else None
+
+    def computed_from(self, name: str) -> str:
+        """Fingerprint of what a job computes from, without code."""
+        if name not in self._specs:
+            self._specs[name] = fingerprint(without_code(self.graph.job(name).parsed))
+        return self._specs[name]
+
+    def names(self) -> Iterator[str]:
+        """All jobs that are recorded, be they of today's workload or not."""
+        for setting in settings(self.folder):
+            yield from self.record(setting).jobs
+
+    def restoration(self, job: Job, entry: Entry) -> dict[str, Any]:
+        """What fairfl.jobs.restore needs to know to leave results and record of a job as if it had run."""
+        return {
+            "job": job.name,
+            "entry": entry.hash,
+            "spec": job.parsed,
+            "outputs": list(job.outputs),
+            "record": job.record,
+            "inputs": {self.graph.record(name): self.graph.job(name).fingerprint for name in job.inputs},
+        }
+
+    # -- to the record --------------------------------------------------------------------------
+    def take(self, job: Job, origin_of: "Commits") -> str:
+        """Take a finished job into the record: "taken", or why it was not.
+
+        Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code and torch.
+        """
+        left = records.read(job.record)
+        if left is None:
+            return "not finished"
+        if without_code(left["spec"]) != without_code(job.parsed):
+            return "finished with another spec"
+        if why := damage(job, left):
+            raise FairflError(f"{job.name}: {why}; nothing damaged is recorded, run it again")
+        if any("recorded" in read_json(path) for path in job.outputs if path.endswith(".json")):
+            return "restored from the record"
+        entry, files, table, code = self._entry(job, left, origin_of)
+        record = self.record(setting_of(job.name))
+        known = record.jobs.get(job.name, [])
+        alike = [old for old in known if old.spec == entry.spec and old.inputs == entry.inputs]
+        for old in alike:
+            if numbers(old) == numbers(entry):
+                return "recorded before"
+            torch = entry.origin.versions.get("torch")
+            if old.code == entry.code and old.origin.versions.get("torch") == torch:
+                who = f"{old.origin.processor}, {old.origin.date}"
+                raise FairflError(
+                    f"{job.name}: the record has other numbers of the same spec, code and torch ({who}): "
+                    f"{', '.join(differing(old, entry))}; nothing is replaced"
+                )
+        record.add(job.name, entry, code, files, table)
+        if alike:
+            return (
+                f"taken beside {len(alike)} with other code or torch: {', '.join(differing(alike[-1], entry))} differ"
+            )
+        return "taken"
+
+    def _entry(self, job: Job, left: dict[str, Any], commits: "Commits") -> tuple[Entry, dict[str, bytes], Any, dict]:
+        results, spec = job.results, left["spec"]
+        found: dict[str, Any] = {"results": {}, "inline": {}, "outputs": {}}
+        files: dict[str, bytes] = {}
+        how: dict[str, Any] = {}
+        table = None
+        for path in job.outputs:
+            below = path.removeprefix(results)
+            if records.content(Path(path)) != left["outputs"][path][1]:
+                raise FairflError(
+                    f"{path}: is not as its job left it; nothing damaged is recorded, run {job.name} again"
+                )
+            if path.endswith(".json"):
+                whole = read_json(path)
+                how = how or whole
+                found["results"][below] = {key: whole[key] for key in whole if key not in _ELSEWHERE}
+            elif path.endswith(METRICS):
+                table = tables.arrow(Path(path)).replace_schema_metadata()
+                check_finite(job, table, bool(how.get("diverged")) or diverged(job))
+                found["outputs"][below] = curves.digest(table)
+            else:
+                data = Path(path).read_bytes()
+                if len(data) > LARGEST:
+                    raise FairflError(f"{path}: {len(data)} bytes; the record takes {LARGEST} at most")
+                if len(data) <= INLINE:
+                    found["inline"][below] = base64.b64encode(data).decode()
+                else:
+                    found["outputs"][below] = content(data)
+                    files[below] = data
+        code = spec["code"]
+        found |= {
+            "spec": without_code(spec),
+            "code": fingerprint(code),
+            "inputs": {n: self.computed_from(n) for n in job.inputs},
+        }
+        plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **found}
+        entry = Entry.model_validate(plain)
+        return entry.model_copy(update={"hash": entry.content}), files, table, code
+
+
+def read_json(path: str) -> dict[str, Any]:
+    return json.loads(Path(path).read_bytes())
+
+
+def diverged(job: Job) -> bool:
+    summaries = [path for path in job.outputs if path.endswith("summary.json")]
+    return any(read_json(path).get("diverged") for path in summaries)
+
+
+def check_finite(job: Job, table: Any, has_diverged: bool) -> None:
+    """Raises FairflError if the last round has a loss that is not finite, though its client has samples."""
+    last = table.to_pandas()
+    last = last[last["round"] == last["round"].max()]
+    for name in (name for name in last if name.startswith("loss_")):
+        counted = last[last[name.replace("loss_", "samples_")] > 0]
+        if not has_diverged and not counted[name].abs().lt(float("inf")).all():
+            raise FairflError(
+                f"{job.name}: {name} is not finite in the last round, but the run does not say it diverged"
+            )
+
+
+def numbers(entry: Entry) -> dict[str, Any]:
+    """What came out, without how long it took."""
+    keep = {name: {k: v for k, v in values.items() if k not in records.HOW} for name, values in entry.results.items()}
+    return {"results": keep, "inline": entry.inline, "outputs": entry.outputs}
+
+
+def differing(old: Entry, new: Entry) -> list[str]:
+    """Files, or keys of files, whose numbers differ."""
+    before, after = numbers(old), numbers(new)
+    names = []
+    for file in sorted(before["results"].keys() | after["results"].keys()):
+        a, b = before["results"].get(file, {}), after["results"].get(file, {})
+        names += [
+            f"{Path(file).name}: {key}: {a.get(key)} -> {b.get(key)}"
+            for key in sorted(a | b)
+            if a.get(key) != b.get(key)
+        ]
+    for kind in ("inline", "outputs"):
+        names += [
+            Path(file).name
+            for file in sorted(before[kind] | after[kind])
+            if before[kind].get(file) != after[kind].get(file)
+        ]
+    return [name if len(name) < 120 else name[:117] + "..." for name in names]
+
+
+def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
+    """Who, when, where."""
+    device = how.get("device", "")
+    seconds = float(how.get("seconds", 0.0))
+    hours, on_cpu = seconds / 3600, device in ("cpu", "")
+    return Origin(
+        commit=commit,
+        versions=how.get("versions", left.get("versions", {})),
+        processor=how.get("processor") or (machine.cpu_name() if on_cpu else device),
+        device="cpu" if on_cpu else "cuda",
+        seconds=seconds,
+        core_hours=round(hours * how.get("threads", 1), 6) if on_cpu else 0.0,
+        gpu_hours=0.0 if on_cpu else round(hours, 6),
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+    )
+
+
+class Commits:
+    """Which commit has the code of a job."""
+
+    def __init__(self) -> None:
+        git = shutil.which("git")
+        self.head, self.clean = "", False
+        if git:
+            head = subprocess.run([git, "rev-parse", "HEAD"], capture_output=True, text=True)
+            changed = subprocess.run([git, "status", "--porcelain", "--", "src"], capture_output=True, text=True)
+            if not head.returncode:
+                self.head, self.clean = head.stdout.strip()[:12], not changed.stdout.strip()
+
+    def of(self, job: Job, code: dict[str, str]) -> str:
+        """HEAD if it has that code; "" if that cannot be told."""
+        return self.head if self.clean and job.parsed["code"] == code else ""
+
+
+def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
+    """Take all jobs of some that have finished; how many were, and why the others not."""
+    commits, counts = Commits(), Counter[str]()
+    for job in jobs:
+        outcome = recorded.take(job, commits)
+        counts[outcome.partition(" with ")[0].partition(" beside")[0]] += 1
+        if outcome.startswith("taken beside"):
+            print(f"{job.name}: {outcome}")
+    for record in recorded.records.values():
+        if record.changed:
+            record.save()
+    return counts
+
+
+def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
+    """The judge of a graph's jobs, as its workload is configured."""
+    config = graph.workload.config
+    same_torch = config.other_torch == "rerun"
+    recorded = None if config.recorded == "ignore" else Recorded(graph, same_torch=same_torch)
+    return Rerun(graph, same_torch, say, recorded)
+
+
+def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
+    """Jobs that the record has as they are today; of trainings those whose references it has too."""
+    found = set()
+    for setting in settings(folder):
+        for name, entries in Record(setting, folder).jobs.items():
+            if (spec := _spec_today(workload, name)) is not None and any(entry.spec == spec for entry in entries):
+                found.add(name)
+    return frozenset(name for name in found if not name.startswith("train/") or _references(workload, name) <= found)
+
+
+_NAMES = {
+    "train": r"(?P<setting>[^/]+)/(?P<algorithm>[^/]+)/(?P<variant>[^/]+)/seed(?P<seed>\d+)",
+    "local_optimum": r"(?P<setting>[^/]+)/seed(?P<seed>\d+)/client(?P<client>\d+)",
+    "surrogate": r"(?P<setting>[^/]+)/seed(?P<seed>\d+)/cluster(?P<cluster>\d+)",
+    "partition": r"(?P<setting>[^/]+)/seed(?P<seed>\d+)",
+    "tune": r"(?P<setting>[^/]+)/(?P<algorithm>[^/]+)",
+    "timing": r"(?P<setting>[^/]+)",
+    "calibrate": r"(?P<setting>[^/]+)",
+}
+
+
+def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
+    """What a job would compute from, without code and without files of the project; None if it is none of today's."""
+    rule, _, rest = name.partition("/")
+    match = re.fullmatch(_NAMES[rule], rest)
+    if match is None or match["setting"] not in workload.settings:
+        return None
+    words = match.groupdict()
+    numbers = {key: int(words.pop(key)) for key in ("seed", "client", "cluster") if key in words}
+    try:
+        spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, **words)
+    except (FairflError, KeyError):  # a variant or a setting that no artifact has any more
+        return None
+    return json.loads(canonical(spec | numbers))
+
+
+def _references(workload: Workload, name: str) -> set[str]:
+    """The local optima and surrogates that a training's losses are held against."""
+    _, setting, *_, seed = name.split("/")
+    declared = workload.settings[setting]
+    clients = range(declared.clients if declared.local_optimum else 0)
+    clusters = range(declared.surrogate.clusters if declared.surrogate else 0)
+    optima = {f"local_optimum/{setting}/{seed}/client{k}" for k in clients}
+    return optima | {f"surrogate/{setting}/{seed}/cluster{cluster}" for cluster in clusters}
