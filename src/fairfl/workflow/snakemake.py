@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
     from fairfl.workflow.rerun import Rerun
 
+RESTORE = "restore"  # the rule that stands in for others; no job of the graph
 _CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
 
 
 def rules(workflow: "Workflow") -> list[Rule]:
     """All rules, as they were parsed."""
-    return [_rule(rule) for rule in workflow.rules]
+    return [_rule(rule) for rule in workflow.rules if rule.name != RESTORE]
 
 
 def _rule(rule: Any) -> Rule:
@@ -113,7 +114,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
             jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
             rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
             if rerun.restored:
-                restore = workflow.get_rule("restore")
+                restore = workflow.get_rule(RESTORE)
                 restore._output = OutputFiles()
                 restore.set_output(*(path for job in rerun.restored for path in job["outputs"]))
             must = [job.outputs[0] for job in jobs.values() if rerun.verdict(job.name).reason]
@@ -124,7 +125,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         original(*arguments, **options)
 
     for rule in workflow.rules:
-        if rule.output:
+        if rule.output and rule.name != RESTORE:
             rule._input, rule.input_modifier = InputFiles(), rule.output_modifier
             rule.set_input(unpack(lambda wildcards, rule=rule.name: inputs(wildcards, rule)))
     original, workflow._prepare_dag = workflow._prepare_dag, prepare
