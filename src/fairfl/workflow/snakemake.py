@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
+from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job, Rule
 
 if TYPE_CHECKING:
@@ -111,7 +113,10 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         settings = workflow.dag_settings
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(workflow):
-            jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
+            try:
+                jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
+            except FairflError as error:
+                raise WorkflowError(str(error)) from None
             rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
             if rerun.restored:
                 restore = workflow.get_rule(RESTORE)

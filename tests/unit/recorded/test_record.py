@@ -1,0 +1,194 @@
+"""What is put into the record comes out equal to the bit, or is refused by name."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fairfl.recorded import curves
+from fairfl.recorded.record import Entry, Origin, Record, content, settings
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import fingerprint
+
+CODE = {"fairfl.jobs.train": "0123456789abcdef"}
+ORIGIN = Origin(
+    commit="abc",
+    versions={"torch": "2.15.0"},
+    processor="a CPU",
+    device="cpu",
+    seconds=3.5,
+    core_hours=0.001,
+    gpu_hours=0.0,
+    date="2026-01-02",
+)
+SUMMARY = "runs/s/fedavg/default/seed0/summary.json"
+METRICS = SUMMARY.replace("summary.json", "metrics.parquet")
+MODEL = SUMMARY.replace("summary.json", "model.safetensors")
+
+
+def table(rounds: int, seed: int, part: str = "test") -> pa.Table:
+    draw = np.random.default_rng(seed)
+    losses = draw.random(3 * rounds)
+    losses[1] = np.nan
+    losses[2] = -0.0
+    return pa.table(
+        {
+            "round": np.repeat(np.arange(rounds), 3),
+            "client": np.tile(np.arange(3, dtype=np.int32), rounds),
+            f"loss_{part}": losses,
+            f"accuracy_{part}": draw.integers(0, 7, 3 * rounds) / 7,
+        }
+    )
+
+
+def entry(metrics: pa.Table, files: dict[str, bytes] | None = None, **measures: float) -> Entry:
+    made = Entry(
+        spec={"setting": "s", "seed": 0},
+        code=fingerprint(CODE),
+        inputs={"prepare/digits": "00"},
+        results={SUMMARY: {"measures": measures}},
+        inline={},
+        outputs={METRICS: curves.digest(metrics), **{path: content(data) for path, data in (files or {}).items()}},
+        origin=ORIGIN,
+        hash="",
+    )
+    return made.model_copy(update={"hash": made.content})
+
+
+def stored(folder, **tables: pa.Table) -> Record:
+    record = Record("s", folder)
+    for job, metrics in tables.items():
+        record.add(f"train/s/{job}", entry(metrics, cost=1.5), CODE, {}, metrics)
+    record.save()
+    return record
+
+
+def only(record: Record, job: str) -> tuple[str, Entry]:
+    (found,) = record.jobs[f"train/s/{job}"]
+    return f"train/s/{job}", found
+
+
+def test_metrics_come_back_equal_to_the_bit(tmp_path):
+    tables = {"a": table(5, 1), "b": table(2, 2), "c": table(4, 3, "train")}
+    stored(tmp_path, **tables)
+    again = Record("s", tmp_path)
+    for job, metrics in tables.items():
+        back = again.metrics(*only(again, job))
+        assert back.schema.equals(metrics.schema)
+        assert curves.digest(back) == curves.digest(metrics)
+    again.check()
+    assert settings(tmp_path) == ["s"]
+
+
+def test_what_is_added_later_leaves_the_rest_as_it_is(tmp_path):
+    stored(tmp_path, a=table(5, 1))
+    before = Record("s", tmp_path)
+    stored(tmp_path, b=table(3, 2))
+    after = Record("s", tmp_path)
+    assert only(after, "a") == only(before, "a")
+    assert curves.digest(after.metrics(*only(after, "a"))) == curves.digest(table(5, 1))
+    after.check()
+
+
+def test_a_job_may_have_several_entries(tmp_path):
+    record = Record("s", tmp_path)
+    for seed in (1, 2):
+        record.add("train/s/a", entry(table(2, seed)), CODE, {}, table(2, seed))
+    record.save()
+    again = Record("s", tmp_path)
+    digests = [curves.digest(again.metrics("train/s/a", each)) for each in again.jobs["train/s/a"]]
+    assert digests == [curves.digest(table(2, seed)) for seed in (1, 2)]
+
+
+def test_small_files_come_back(tmp_path):
+    record = Record("s", tmp_path)
+    files = {MODEL: b"x" * 9000}
+    record.add("train/s/a", entry(table(2, 1), files), CODE, files, table(2, 1))
+    record.save()
+    again = Record("s", tmp_path)
+    assert again.file(*only(again, "a"), MODEL) == files[MODEL]
+
+
+def rewritten(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_changed_number_in_the_list_is_refused_by_name(tmp_path):
+    stored(tmp_path, a=table(2, 1))
+    rewritten(tmp_path / "s/jobs.json", "1.5", "1.4")
+    with pytest.raises(FairflError, match=r"jobs\.json: train/s/a: its numbers do not belong to its hash"):
+        Record("s", tmp_path)
+
+
+def test_changed_code_is_refused(tmp_path):
+    stored(tmp_path, a=table(2, 1))
+    rewritten(tmp_path / "s/jobs.json", "0123456789abcdef", "0123456789abcde0")
+    with pytest.raises(FairflError, match=r"jobs\.json: code [0-9a-f]+: its modules are others"):
+        Record("s", tmp_path)
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"setting": "s"}'])
+def test_a_torn_list_is_refused(tmp_path, damaged):
+    stored(tmp_path, a=table(2, 1))
+    (tmp_path / "s/jobs.json").write_text(damaged)
+    with pytest.raises(FairflError, match=r"jobs\.json: damaged.*git checkout"):
+        Record("s", tmp_path)
+
+
+def test_a_record_in_the_folder_of_another_setting_is_refused(tmp_path):
+    stored(tmp_path, a=table(2, 1))
+    (tmp_path / "s").rename(tmp_path / "t")
+    with pytest.raises(FairflError, match="is of setting 's'"):
+        Record("t", tmp_path)
+
+
+def test_other_metrics_are_refused_by_name(tmp_path):
+    stored(tmp_path, a=table(2, 1))
+    stored(tmp_path / "other", a=table(2, 2))
+    name, _ = only(Record("s", tmp_path), "a")
+    wrong, right = (json.loads((folder / "s/jobs.json").read_text()) for folder in (tmp_path / "other", tmp_path))
+    (tmp_path / "s/curves.parquet").write_bytes((tmp_path / "other/s/curves.parquet").read_bytes())
+    record = Record("s", tmp_path)
+    assert wrong != right
+    with pytest.raises(FairflError, match=r"curves\.parquet: train/s/a: its lines are missing"):
+        record.check()
+    assert name == "train/s/a"
+
+
+def test_a_changed_metric_is_refused_by_name(tmp_path, monkeypatch):
+    record = stored(tmp_path, a=table(2, 1))
+    key = only(record, "a")[1].key("train/s/a")
+    changed = table(2, 1).set_column(3, "accuracy_test", pa.array(np.zeros(6)))
+    from fairfl.recorded import record as module
+
+    module._write(tmp_path / "s/curves.parquet", curves.joined({key: changed}))
+    with pytest.raises(FairflError, match=r"curves\.parquet: train/s/a: its numbers do not belong to its hash"):
+        Record("s", tmp_path).check()
+
+
+@pytest.mark.parametrize("data", [None, b"y"])
+def test_a_lost_or_changed_file_is_refused_by_name(tmp_path, data):
+    record = Record("s", tmp_path)
+    files = {MODEL: b"x" * 9000}
+    record.add("train/s/a", entry(table(2, 1), files), CODE, files, table(2, 1))
+    record.save()
+    (path,) = tmp_path.glob("s/files/*/model.safetensors")
+    path.unlink() if data is None else path.write_bytes(data)
+    with pytest.raises(FairflError, match=r"model\.safetensors: train/s/a: "):
+        Record("s", tmp_path).check()
+
+
+def test_nothing_is_half_written(tmp_path, monkeypatch):
+    """jobs.json, which names what is there, comes last."""
+    stored(tmp_path, a=table(2, 1))
+    record = Record("s", tmp_path)
+    record.add("train/s/b", entry(table(2, 2)), CODE, {}, table(2, 2))
+    monkeypatch.setattr("fairfl.recorded.record._lines", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        record.save()
+    again = Record("s", tmp_path)
+    assert list(again.jobs) == ["train/s/a"]
+    again.check()

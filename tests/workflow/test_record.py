@@ -1,0 +1,131 @@
+"""The record in the real Snakefile: taken, restored, restricted to, refused."""
+
+import csv
+import shutil
+
+import pytest
+
+from tests.workflow.small_project import TINY, Project, jobs_in
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("record")]
+
+SELECTION = ("scale=paper", "papers=eagle", "artifacts=eagle_table1,eagle_figure3,eagle_table3")
+SETTING = "eagle_emnist_linear_a0.1"
+
+
+@pytest.fixture(scope="module")
+def recorded(root, tmp_path_factory) -> Project:
+    """FedAvg alone, trained and recorded; the scale is called paper, but tiny."""
+    project = Project(root, tmp_path_factory.mktemp("recorded"), selection=SELECTION)
+    (project.folder / "scales" / "paper.yaml").write_text(TINY.replace("scale: tiny", "scale: paper"))
+    project.snakemake(config=("algorithms=fedavg",))
+    said = project.snakemake("record", config=("algorithms=fedavg",)).stdout
+    assert " taken" in said
+    return project
+
+
+@pytest.fixture()
+def fresh(recorded, tmp_path) -> Project:
+    """A clone: the record, and no other result."""
+    project = recorded.copy(tmp_path / "clone")
+    shutil.rmtree(project.folder / "results/paper")
+    shutil.rmtree(project.folder / "results/data")
+    shutil.rmtree(project.folder / ".snakemake")
+    return project
+
+
+def rules_of(text: str) -> list[str]:
+    return sorted({job.rule for job in jobs_in(text).values()})
+
+
+def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
+    done = fresh.snakemake(config=("algorithms=fedavg",))
+    assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout)) and "restore" in rules_of(done.stdout)
+    ours = fresh.csv()
+    assert len(ours) > 5
+    for name, content in recorded.csv().items():
+        if not name.startswith("results/recorded/"):
+            assert ours.get(name, content) == content, name
+    metrics = "results/paper/runs/eagle_synthetic_gaussian/fedavg/default/seed0/metrics.parquet"
+    assert (fresh.folder / metrics).read_bytes() == (recorded.folder / metrics).read_bytes()
+    # Then nothing is left to do, and nothing of it is taken in again.
+    assert not fresh.planned("algorithms=fedavg")
+    assert "recorded before" not in fresh.snakemake("record", config=("algorithms=fedavg",)).stdout
+
+
+def test_the_rest_is_trained(fresh):
+    jobs = jobs_in(fresh.snakemake("--dry-run").stdout)
+    trained = {job.name for job in jobs.values() if job.rule == "train"}
+    assert trained and not any("/fedavg/" in name for name in trained)
+    assert "restore" in rules_of(fresh.snakemake("--dry-run").stdout)
+
+
+def test_the_record_may_be_ignored(fresh):
+    planned = fresh.planned("recorded=ignore", "algorithms=fedavg")
+    assert "paper/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
+    assert not any("restore" in log for log in planned)
+
+
+def test_from_the_record_alone_everything_is_built(fresh):
+    done = fresh.snakemake(config=("recorded=only",))
+    assert {"train", "local_optimum", "fetch"}.isdisjoint(rules_of(done.stdout))
+    with (fresh.folder / "results/paper/eagle/table1.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    ran = {row["algorithm"] for row in rows if row["mean"] not in ("", "nan")}
+    assert "fedavg" in ran and "afl" not in ran and {row["algorithm"] for row in rows} >= {"fedavg"}
+    with (fresh.folder / "results/paper/comparison.csv").open() as file:
+        verdicts = {row["verdict"] for row in csv.DictReader(file) if row["algorithm"] == "afl"}
+    assert verdicts <= {"not run", ""} and verdicts
+
+
+def test_other_code_is_said(fresh):
+    fresh.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
+    fresh.snakemake(config=("algorithms=fedavg",))
+    tidy = (fresh.folder / "results/paper/tidy/eagle_synthetic_gaussian.csv").read_text()
+    assert "recorded with the code of" in tidy
+
+
+def test_what_was_trained_here_is_trained_again_after_an_edit(recorded, tmp_path):
+    project = recorded.copy(tmp_path / "edited")
+    project.edit("src/fairfl/algorithms/fedavg.py", "class FedAvg", "OTHER = 1\n\n\nclass FedAvg")
+    planned = project.planned("algorithms=fedavg")
+    assert "paper/logs/train/eagle_synthetic_gaussian/fedavg/default/seed0.log" in planned
+
+
+def test_a_damaged_record_is_refused_by_name(fresh):
+    path = fresh.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json"
+    text = path.read_text()
+    place = text.index('"comm_cost":') + len('"comm_cost":')
+    path.write_text(f"{text[:place]}9{text[place:]}")
+    failed = fresh.snakemake(config=("algorithms=fedavg",), check=False)
+    assert failed.returncode
+    assert "results/recorded/eagle_synthetic_gaussian/jobs.json: train/" in failed.stdout
+    assert "the record is damaged" in failed.stdout
+
+
+def test_another_number_of_the_same_code_is_refused(recorded, tmp_path):
+    project = recorded.copy(tmp_path / "other")
+    run = project.folder / "results/paper/runs/eagle_synthetic_gaussian/fedavg/default/seed0"
+    before = (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes()
+    text = (run / "summary.json").read_text()
+    (run / "summary.json").write_text(text.replace('"comm_cost": ', '"comm_cost": 9'))
+    damaged = project.snakemake("record", config=("algorithms=fedavg",), check=False)
+    assert damaged.returncode and "summary.json" in damaged.stdout
+    # The same, but with a record that vouches for it.
+    from fairfl.runtime import records
+
+    path = project.folder / "results/paper/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
+    record = records.read(path)
+    name = next(name for name in record["outputs"] if name.endswith("summary.json"))
+    record["outputs"][name] = [(run / "summary.json").stat().st_size, records.content(run / "summary.json")]
+    path.write_text(records.canonical(record))
+    refused = project.snakemake("record", config=("algorithms=fedavg",), check=False)
+    assert refused.returncode and "other numbers of the same spec, code and torch" in refused.stdout
+    assert "comm_cost" in refused.stdout
+    assert (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes() == before
+
+
+def test_only_the_papers_scale_is_recorded(root, tmp_path):
+    project = Project(root, tmp_path / "tiny")
+    refused = project.snakemake("record", check=False)
+    assert refused.returncode and "--config scale=paper" in refused.stdout
