@@ -9,12 +9,22 @@ READY  := $(VENV)/ready
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
 	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS)
 	@echo "open results/*/index.html in a browser: every table and figure beside the paper's numbers"
+
+recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
+	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config scale=paper recorded=only
+	@echo "open results/paper/index.html in a browser: what results/recorded/ has; the rest says \"not run\""
+
+reproduction: $(READY)  ## docs/reproduction.md, the table of README.md and results/recorded/*.csv, from the record alone
+	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config scale=paper recorded=only -- reproduction
+
+archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
+	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
 	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
@@ -87,8 +97,8 @@ $(SITE): envs/docs.lock | $(READY)
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
 	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper -- page calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
-clean:  ## remove results and Snakemake's records; data and .venv stay
-	rm -rf results .snakemake
+clean:  ## remove results and Snakemake's records; data, .venv and the record stay
+	rm -rf .snakemake $(filter-out results/recorded,$(wildcard results/* results/.[!.]*))
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

@@ -8,6 +8,7 @@ from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
 from fairfl.reporting.claims import preflight
+from fairfl.reporting.reproduction.numbers import beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server

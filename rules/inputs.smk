@@ -226,6 +226,12 @@ def reported(wc):
     return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
 
 
+# page
+def recorded_numbers(wc):
+    """What the record says at the papers' own scale, to stand beside the numbers of another one."""
+    return [str(path) for path in [beside_record(workload, Path("."))] if path]
+
+
 def summary(rule):
     """Command of a job that reads config and papers/*.yaml itself."""
     return job(rule, "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}")

@@ -1,5 +1,5 @@
 # restore: results of the record, results/recorded/, in the place of those that jobs would leave;
-# record: takes in what has finished here.
+# record: takes in what has finished here; reproduction: what the record says, as text.
 
 
 # Its output is set once it is known which jobs the record has (`hooks.decide`).
@@ -32,3 +32,20 @@ rule record:
         config=workload.config.model_dump_json(),
     shell:
         "python -m fairfl.workflow.record --config {params.config:q} --root . | tee {log:q}"
+
+
+rule reproduction:
+    """docs/reproduction.md, the block of README.md and results/recorded/*.csv, from what the record alone gives."""
+    input:
+        comparison="<results>/comparison.csv",
+        claims="<results>/claims.csv",
+    log:
+        "<logs>/reproduction.log",
+    localrule: True
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        config=workload.config.model_dump_json(),
+    shell:
+        "python -m fairfl.jobs.reproduction --config {params.config:q} --root ."
+        " --results $(dirname {input.comparison:q}) | tee {log:q}"

@@ -86,6 +86,7 @@ rule page:
         claims="<results>/claims.csv",
         order="<results>/order.csv",
         reported=reported,
+        recorded=recorded_numbers,
     output:
         "<results>/index.html",
     log:

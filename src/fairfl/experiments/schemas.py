@@ -1,4 +1,5 @@
-"""python -m fairfl.experiments.schemas: JSON schemas of config.yaml, papers/*.yaml, scales/*.yaml from the typed specs.
+"""python -m fairfl.experiments.schemas: JSON schemas of config.yaml, papers/*.yaml, papers/explanations/*.yaml and
+scales/*.yaml from the typed specs.
 
 Editors use them for completion. They are generated, never edited; a test fails if they lag behind.
 """
@@ -10,6 +11,7 @@ from pydantic import BaseModel
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Paper, Scale
 from fairfl.experiments.plugins import names
 from fairfl.runtime import atomic
@@ -17,8 +19,8 @@ from fairfl.runtime import atomic
 
 def schemas() -> dict[str, str]:
     """File name -> JSON text."""
-    models: dict[str, type[BaseModel]] = {"config": Config, "paper": Paper, "scale": Scale}
-    texts = {name: model.model_json_schema() for name, model in models.items()}
+    models: list[type[BaseModel]] = [Config, Paper, Scale, Explanations]
+    texts = {model.__name__.lower(): model.model_json_schema() for model in models}
     for kind in ("algorithms", "data", "models", "modifiers", "partition"):
         texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}

@@ -19,6 +19,7 @@ from fairfl.reporting.order import OrderLine, order_lines
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.numbers import plain
 from fairfl.reporting.page.page import records, render, substitutions
+from fairfl.reporting.reproduction.numbers import COMPARISON, comparison_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -140,7 +141,7 @@ def summarised(root: Path, *papers: str) -> Workload:
 
 
 def rendered(workload: Workload, results: Path) -> Elements:
-    return Elements(render(workload, results, results / "index.html"))
+    return Elements(render(workload, results.parents[1], results, results / "index.html"))
 
 
 @pytest.fixture
@@ -173,6 +174,23 @@ def test_headlines_count_what_was_judged(page) -> None:
     words = " ".join(page.text.split())
     assert "Numbers beside the paper's 1 of 2 agree" in words
     assert "Claims on our numbers 0 of 2 hold" in words
+
+
+def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
+    own = {line["metric"] + line["algorithm"]: line for line in lines if line["setting"] == "demo_full"}
+    own["lossfedavg"] |= {"ours": "1.25", "ours_std": "0.5", "seeds": "1", "verdict": "close"}
+    own["lossqffl"] |= {"ours": "", "ours_std": "", "seeds": "0", "verdict": "not run", "difference": ""}
+    assert "recorded" not in rendered(workload, results).text
+    (tmp_path / COMPARISON).parent.mkdir(parents=True)
+    (tmp_path / COMPARISON).write_text(comparison_text(own.values()))
+    page = rendered(workload, results)
+    words = " ".join(page.text.split())
+    assert "paper 1.10 ± 0.10 full 1.25 ≈ close ✓ agrees" in words
+    assert words.count(" full ") == 1 and "“full” is our number" in words  # nothing of what was not run
+    assert "recorded at the paper's own scale, 1 seed" in page.values("title")
+    assert "Numbers recorded at paper scale 0 of 1 agree 1 close" in words
 
 
 def test_the_order_of_variants_is_shown_where_there_is_one(tmp_path) -> None:
@@ -272,7 +290,7 @@ def test_same_inputs_same_bytes(tmp_path) -> None:
 
 def test_links_are_relative_to_the_page(tmp_path) -> None:
     workload, results = build(tmp_path)
-    text = render(workload, results, tmp_path / "elsewhere" / "page.html")
+    text = render(workload, results.parents[1], results, tmp_path / "elsewhere" / "page.html")
     assert "../results/tiny/demo/figure1.png" in Elements(text).all("img")[0]["src"]
 
 
@@ -280,7 +298,7 @@ def test_missing_comparison_names_the_command(tmp_path) -> None:
     workload, results = build(tmp_path)
     (results / "comparison.csv").unlink()
     with pytest.raises(FairflError, match=r"comparison\.csv: no such file; write it with .*jobs\.comparison"):
-        render(workload, results, results / "index.html")
+        render(workload, results.parents[1], results, results / "index.html")
 
 
 @pytest.mark.parametrize(
@@ -587,7 +605,7 @@ def browse(profile: Path, *arguments: str) -> str:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:
     workload, results = build(tmp_path)
-    text = render(workload, results, results / "index.html")
+    text = render(workload, results.parents[1], results, results / "index.html")
     # Everything unfolded is the widest that the page gets.
     (results / "open.html").write_text(text.replace("<details", "<details open"))
     # A window cannot be narrower than 500 pixels; a frame can.

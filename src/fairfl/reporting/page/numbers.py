@@ -2,7 +2,9 @@
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -12,6 +14,8 @@ from fairfl.reporting.cells import DIVERGED, Record, digits_of, metric_of
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Head, numbers_of, spans
 from fairfl.reporting.marks import legend, marks
+from fairfl.reporting.reproduction.numbers import Place
+from fairfl.reporting.reproduction.numbers import place as place_of
 from fairfl.reporting.units import endless
 
 _SYMBOLS = GREEK | {
@@ -50,13 +54,15 @@ def table_views(
     artifact: Artifact,
     groups: dict[tuple, dict[str, Any]],
     rounds: dict[str, tuple[int, int]],
+    recorded: Mapping[Place, Record] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper."""
+    """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at paper scale."""
     digits, numbers = digits_of(paper.metrics), Compared(lines, artifact, paper)
     cells = {}
     for place, line in numbers.placed.items():
         limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
         cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
+        cells[place]["recorded"] = recorded_view(recorded.get(place_of(line)), digits(line["metric"]), limits[1])
     views = []
     for grid in numbers.grids():
         notes: dict[str, int] = {}  # on the paper's numbers, numbered
@@ -85,6 +91,15 @@ def table_views(
             ],
         })  # fmt: skip
     return views
+
+
+def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[str, Any] | None:
+    """The number that is recorded at the papers' own scale, and its verdict; None if there is none."""
+    if line is None:
+        return None
+    view = cell_view({**line, "reported_note": "", "note": ""}, digits, "", endless_there, endless_there)
+    seeds = f"{line['seeds']} seed{'' if line['seeds'] == '1' else 's'}"
+    return {key: view[key] for key in ("ours", "ours_std", "verdict")} | {"seeds": seeds}
 
 
 class HeadView(NamedTuple):

@@ -23,6 +23,7 @@ from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling,
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
+from fairfl.reporting.reproduction.numbers import JUDGED, Place, judged_by_place, place
 from fairfl.reporting.sources import used_values
 from fairfl.runtime.result_files import CalibratedChoice
 
@@ -72,7 +73,13 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
 
 # -- artifacts --------------------------------------------------------------------------------
 def artifact_view(
-    name: str, workload: Workload, lines: list[Record], claims: list[Record], orders: list[Record], files: Files
+    name: str,
+    workload: Workload,
+    lines: list[Record],
+    claims: list[Record],
+    orders: list[Record],
+    recorded: dict[Place, Record],
+    files: Files,
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact."""
     paper, key, artifact = workload.artifacts[name]
@@ -103,7 +110,7 @@ def artifact_view(
             for setting in artifact.settings
         ],
         "verdicts": Counter(line["verdict"] for line in lines),
-        "tables": table_views(lines, source, artifact, groups, rounds),
+        "tables": table_views(lines, source, artifact, groups, rounds, recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": claims,
@@ -201,8 +208,10 @@ def calibration_view(choice: CalibratedChoice) -> dict[str, Any]:
 
 
 # -- the page ---------------------------------------------------------------------------------
-def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record]) -> list[dict[str, Any]]:
-    """Summary: (title, big number, parts)."""
+def tiles(
+    artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record], recorded: list[Record]
+) -> list[dict[str, Any]]:
+    """Summary: (title, big number, parts); `recorded`: these numbers at the papers' own scale, if this is another."""
     built = sum(not view["missing"] for view in artifacts)
 
     def counted(title: str, records: list[Record], column: str, lead: str, judged: set[str]) -> dict[str, Any]:
@@ -214,20 +223,23 @@ def tiles(artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Rec
         of = sum(count for word, count in rows.items() if word in judged)
         return {"title": title, "count": rows[lead], "of": of, "word": _PLURAL[lead], "parts": parts}
 
-    numbers, statements = {"agrees", "close", "differs", "diverged"}, {"holds", "within noise", "fails"}
+    numbers, statements = set(JUDGED), {"holds", "within noise", "fails"}
+    at_paper_scale = [counted("Numbers recorded at paper scale", recorded, "verdict", "agrees", numbers)]
     return [
         {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
         counted("Numbers beside the paper's", lines, "verdict", "agrees", numbers),
+        *at_paper_scale[: len(recorded)],
         counted("Claims on our numbers", claims, "here", "holds", statements),
         counted("Claims on the paper's own numbers", claims, "reported", "holds", statements),
     ]
 
 
-def render(workload: Workload, results: Path, out: Path) -> str:
-    """The page as HTML text; `out` decides how its links are written."""
+def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
+    """The page as HTML text; `out` decides how its links are written. The record lies below `root`."""
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     claims = records(results / "claims.csv", "claims", ClaimLine)
     orders = records(results / "order.csv", "order", OrderLine)
+    recorded = judged_by_place(workload, root)
     files = Files(results, out)
     views = {
         name: artifact_view(
@@ -236,6 +248,7 @@ def render(workload: Workload, results: Path, out: Path) -> str:
             [line for line in lines if line["artifact"] == name],
             [claim for claim in claims if claim["artifact"] == name],
             [order for order in orders if order["artifact"] == name],
+            recorded,
             files,
         )
         for name in workload.artifacts
@@ -245,14 +258,16 @@ def render(workload: Workload, results: Path, out: Path) -> str:
         artifacts = {name: view for name, view in views.items() if workload.artifacts[name][0] == key}
         numbers = [line for line in lines if line["artifact"] in artifacts]
         printed = {name for name, view in artifacts.items() if not view["spec"].ours}  # our readings repeat its numbers
+        own = [line for line in numbers if line["artifact"] in printed]
         papers.append({
             "id": key,
             "spec": paper,
             "artifacts": list(artifacts.values()),
             "tiles": tiles(
                 list(artifacts.values()),
-                [line for line in numbers if line["artifact"] in printed],
+                own,
                 [claim for claim in claims if claim["artifact"] in printed],
+                [recorded[place(line)] for line in own if place(line) in recorded],
             ),
             "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
             "calibrations": [
@@ -272,7 +287,10 @@ def render(workload: Workload, results: Path, out: Path) -> str:
         papers=papers,
         substitutions=substitutions(workload),
         verdict=workload.config.verdict,
-        tiles=tiles(list(views.values()), lines, claims),
+        tiles=tiles(
+            list(views.values()), lines, claims, [recorded[place(line)] for line in lines if place(line) in recorded]
+        ),
+        recorded=bool(recorded),
         surprises=[claim for claim in claims if claim["reported"] != claim["reported_expected"]],
         verdicts=VERDICTS,
         status=STATUS,

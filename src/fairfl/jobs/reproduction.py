@@ -1,0 +1,74 @@
+"""python -m fairfl.jobs.reproduction: docs/reproduction.md, the block of README.md and results/recorded/*.csv.
+
+Not a job of the graph: what it writes is committed. It takes only what the record alone has given.
+"""
+
+import argparse
+from pathlib import Path
+
+from fairfl.experiments.config import Config
+from fairfl.experiments.explanations import load_explanations
+from fairfl.experiments.paper import Paper
+from fairfl.experiments.workload import Workload, load_workload
+from fairfl.runtime import atomic, cli
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import shown
+from fairfl.runtime.validation import from_text
+
+PAGE, README = Path("docs/reproduction.md"), Path("README.md")
+
+
+def check(workload: Workload, root: Path) -> None:
+    """Raises FairflError unless everything that is recorded is selected, and nothing else."""
+    given = workload.config
+    everything = Config(
+        scale="paper", recorded="only", papers=sorted(path.stem for path in (root / "papers").glob("*.yaml"))
+    )
+    for key in ("scale", "recorded", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"):
+        value, wanted = getattr(given, key), getattr(everything, key)
+        if (sorted(value) if key == "papers" else value) != wanted:
+            raise FairflError(
+                f"config.yaml: {key}: {shown(value)}: what is committed tells of the whole record: it must be "
+                f"{shown(wanted)} (`make reproduction`)"
+            )
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.jobs.reproduction", description=__doc__)
+    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
+    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
+    parser.add_argument("--results", required=True, type=Path, help="results/paper")
+    args = parser.parse_args(argv)
+    workload = load_workload(args.root, from_text(args.config, dict, "--config"))
+    check(workload, args.root)
+
+    from fairfl.reporting.cells import records  # after bad options are refused: imports numpy and scipy
+    from fairfl.reporting.claims.judging import ClaimLine
+    from fairfl.reporting.comparison import ComparisonLine
+    from fairfl.reporting.reproduction import numbers
+
+    lines = records(args.results / "comparison.csv", "comparison", ComparisonLine)
+    claims = records(args.results / "claims.csv", "claims", ClaimLine)
+    files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
+    for path, text in files.items():
+        atomic.write_text(args.root / path, text)
+    made = texts(args.root, workload.papers)
+    for path, text in made.items():
+        atomic.write_text(args.root / path, text)
+    print(f"wrote {', '.join(map(str, [*files, *made]))}")
+
+
+def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
+    """The page and README.md, from results/recorded/*.csv and papers/explanations/*.yaml below `root`."""
+    from fairfl.reporting.reproduction.markdown import Reproduction, readme_block, with_block
+    from fairfl.reporting.reproduction.numbers import recorded_claims, recorded_numbers
+
+    papers = dict(sorted(papers.items()))  # config.yaml may name them in any order
+    tried = load_explanations(root, papers)
+    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried)
+    readme = (root / README).read_text(encoding="utf-8")
+    return {PAGE: reproduction.page(), README: with_block(readme, readme_block(reproduction), str(README))}
+
+
+if __name__ == "__main__":
+    cli.run(main)

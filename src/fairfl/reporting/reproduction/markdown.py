@@ -1,0 +1,277 @@
+"""docs/reproduction.md and the block of README.md: per paper, table and figure what the record gives.
+
+Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from fairfl.experiments.explanations import Explanation, Explanations
+from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.variant import Variant
+from fairfl.reporting.cells import Record, digits_of, metric_of
+from fairfl.reporting.order import order_lines
+from fairfl.reporting.page.numbers import plain
+from fairfl.reporting.reproduction.numbers import JUDGED
+from fairfl.reporting.units import printed, printed_spread
+from fairfl.runtime.errors import FairflError
+
+BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"
+DIFFER = ("differs", "diverged")
+_COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many numbers came out how."""
+
+    verdicts: Counter[str]
+
+    @property
+    def judged(self) -> int:
+        return sum(self.verdicts[verdict] for verdict in JUDGED)
+
+    @property
+    def differ(self) -> int:
+        return sum(self.verdicts[verdict] for verdict in DIFFER)
+
+    def cells(self) -> list[str]:
+        """Those of `_COLUMNS`."""
+        counts = self.verdicts
+        near = f"{(self.judged - self.differ) / self.judged:.0%}".replace("%", " %") if self.judged else "–"
+        every = self.verdicts.total(), self.judged, counts["agrees"], counts["close"], self.differ, counts["not run"]
+        return [*(f"{count:,}" for count in every), near]
+
+
+def tally(lines: Iterable[Record]) -> Tally:
+    return Tally(Counter(line["verdict"] for line in lines))
+
+
+class Reproduction:
+    """Everything that the page says. Other readings of a paper (`ours: true`) count in no sum."""
+
+    def __init__(
+        self,
+        papers: dict[str, Paper],
+        numbers: list[Record],
+        claims: list[Record],
+        tried: dict[str, Explanations],
+    ) -> None:
+        self.papers, self.tried = papers, tried
+        self.artifacts: dict[str, tuple[str, Artifact]] = {
+            f"{name}_{key}": (name, artifact)
+            for name, paper in papers.items()
+            for key, artifact in paper.artifacts.items()
+        }
+        self.numbers = _by_artifact(numbers, self.artifacts)
+        self.claims = _by_artifact(claims, self.artifacts)
+        self.orders: dict[str, list[float]] = {}
+        for line in order_lines(numbers):
+            if line.tau:
+                self.orders.setdefault(line.artifact, []).append(float(line.tau))
+
+    # -- which numbers -----------------------------------------------------------------------
+    def of(self, paper: str) -> list[str]:
+        """Artifacts of a paper that have numbers to compare, or claims that were judged."""
+        return [
+            name
+            for name, (owner, _) in self.artifacts.items()
+            if owner == paper and (name in self.numbers or _claims(self.claims.get(name, ())) != ["–"])
+        ]
+
+    def counted(self, *papers: str) -> tuple[list[Record], list[Record]]:
+        """Numbers and claims of the papers' own artifacts."""
+        own = [name for paper in papers for name in self.of(paper) if not self.artifacts[name][1].ours]
+        numbers, claims = ([line for name in own for line in of.get(name, ())] for of in (self.numbers, self.claims))
+        return numbers, claims
+
+    def differing(self, name: str) -> list[Record]:
+        return [line for line in self.numbers.get(name, ()) if line["verdict"] in DIFFER]
+
+    def tried_on(self, line: Record) -> list[Explanation]:
+        """What was tried to explain a number."""
+        paper = self.artifacts[line["artifact"]][0]
+        variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
+        return list(self.tried[paper].on(line["artifact"], line["setting"], variant, line["metric"]))
+
+    def unexplained(self) -> dict[str, int]:
+        """Artifact -> differing numbers that nothing was tried on."""
+        counts = {name: sum(not self.tried_on(line) for line in self.differing(name)) for name in self.numbers}
+        return {name: count for name, count in counts.items() if count}
+
+    # -- text ----------------------------------------------------------------------------------
+    def page(self) -> str:
+        """docs/reproduction.md."""
+        numbers, _ = self.counted(*self.papers)
+        parts = [
+            "# Reproduction\n\n<!-- made by `make reproduction`, do not edit -->\n",
+            "What the [recorded runs](record.md) give at the papers' own scale: their data, rounds and clients, "
+            "as many seeds\nas are recorded. [Where numbers come from](numbers.md#verdicts) explains the verdicts. "
+            "`make recorded` builds every table and figure\nfrom the record; `make reproduction` writes this page.\n",
+            self.summary(),
+            "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
+            "many\ncolumns. Runs that diverged differ. Other readings of a paper, marked †, count in no sum.\n",
+            self.unexplained_section(numbers),
+            *(self.section(name) for name in self.papers),
+        ]
+        return "\n".join(parts)
+
+    def summary(self) -> str:
+        """A line for each paper, and their sum."""
+        lines = []
+        for name in self.papers:
+            numbers, claims = self.counted(name)
+            lines.append([name, *tally(numbers).cells(), *_claims(claims)])
+        numbers, claims = self.counted(*self.papers)
+        lines.append(["all", *tally(numbers).cells(), *_claims(claims)])
+        return _table(["paper", *_COLUMNS, "claims"], lines)
+
+    def unexplained_section(self, numbers: list[Record]) -> str:
+        differ = [line for line in numbers if line["verdict"] in DIFFER]
+        reached = Counter(_reached(self.tried_on(line)) for line in differ)
+        text = "## What differs\n\n"
+        if not differ:
+            return text + "No recorded number differs.\n"
+        text += (
+            f"Of {len(differ):,} numbers that differ, {reached['explained']:,} are explained; on {reached['open']:,} "
+            f"something was tried and the reason is still\nopen; {reached['']:,} are openly unexplained:\n\n"
+        )
+        rows = [[self._link(name), f"{count:,}"] for name, count in self.unexplained().items()]
+        return text + (_table(["openly unexplained", "numbers"], rows) if rows else "none.\n")
+
+    def section(self, paper: str) -> str:
+        """All artifacts of a paper, each number that differs, and what was tried."""
+        rows = [
+            [self._link(name), *tally(self.numbers.get(name, ())).cells(), *self._more(name)] for name in self.of(paper)
+        ]
+        text = f"## {paper}\n\n{plain(self.papers[paper].title)}\n\n"
+        text += _table(["", *_COLUMNS, "order", "claims"], rows)
+        others = [name for name, (owner, _) in self.artifacts.items() if owner == paper and name not in self.of(paper)]
+        if others:
+            text += f"\nNothing to compare yet: {', '.join(others)}.\n"
+        tried = [(where, one) for where, every in self.tried[paper].differences.items() for one in every]
+        if tried:
+            text += f"\n### What was tried on {paper}\n\n"
+            text += "\n".join(_tried(number, where, one) for number, (where, one) in enumerate(tried, 1)) + "\n"
+        index = {id(one): number for number, (_, one) in enumerate(tried, 1)}
+        for name in self.of(paper):
+            if differing := self.differing(name):
+                text += f"\n### {name}\n\n{plain(self.artifacts[name][1].title)}: {_many(len(differing))}.\n\n"
+                text += _table(
+                    ["setting", "variant", "metric", "ours", "the paper's", "difference", "limit", "seeds", "tried"],
+                    [self._difference(line, index) for line in differing],
+                )
+        return text
+
+    def _link(self, name: str) -> str:
+        """An artifact, with a link to its differing numbers if it has any."""
+        artifact = self.artifacts[name][1]
+        text = f"[{name}](#{name})" if self.differing(name) else name
+        return text + " †" * artifact.ours
+
+    def _more(self, name: str) -> list[str]:
+        taus = self.orders.get(name, [])
+        order = f"{statistics.fmean(taus) + 0.0:+.2f} ({len(taus)})" if taus else "–"
+        return [order, *_claims(self.claims.get(name, []))]
+
+    def _difference(self, line: Record, index: dict[int, int]) -> list[str]:
+        paper = self.papers[self.artifacts[line["artifact"]][0]]
+        digits, unit = digits_of(paper.metrics)(line["metric"]), line["unit"]
+        described, title = metric_of(paper.metrics, line["metric"]), line["algorithm"]
+        if title in paper.algorithms:
+            title = paper.algorithms[title].title
+        numbers = []
+        for side, spread in (("ours", "ours_std"), ("reported", "reported_spread")):
+            text = _number(line[side], unit, digits) or ("diverged" if side == "ours" else "–")
+            several = line[side] and (side == "reported" or line["seeds"] != "1")
+            within = printed_spread(float(line[spread]), unit, digits) if line[spread] and several else ""
+            numbers.append(" ± ".join(filter(None, (text, within))))
+        numbers[1] += " ⚡" * bool(line["contradiction"])
+        name = described.name if described and described is paper.metrics.get(line["metric"]) else line["metric"]
+        return [
+            line["setting"],
+            plain(Variant.from_csv("", line["hyperparameters"]).label(title)),
+            plain(name),
+            *numbers,
+            _short(line["difference"]),
+            _short(line["limit"]) if line["difference"] else "–",
+            line["seeds"],
+            ", ".join(str(index[id(one)]) for one in self.tried_on(line)) or "nothing yet",
+        ]
+
+
+def readme_block(reproduction: Reproduction) -> str:
+    """What README.md says, between its markers."""
+    numbers, _ = reproduction.counted(*reproduction.papers)
+    counts = tally(numbers)
+    if not counts.judged:
+        sentence = "Nothing is recorded at the papers' own scale yet."
+    else:
+        sentence = (
+            f"Of {counts.verdicts.total():,} numbers that can be compared, {counts.judged:,} have been judged at the "
+            f"papers' own scale; {counts.cells()[-1]} of them\nagree or are close."
+        )
+    return f"{BEGIN}\n{sentence}\n\n{reproduction.summary()}{END}"
+
+
+def with_block(text: str, block: str, file: str) -> str:
+    """A text with a new block between the markers. Raises FairflError if these are not there once each, in order."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end) or BEGIN in after or END in before + after:
+        raise FairflError(f"{file}: must have {BEGIN!r} and, below, {END!r}, once each")
+    return before + block + after
+
+
+def _by_artifact(lines: Iterable[Record], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Record]]:
+    """Rows of artifacts that there are."""
+    groups = {name: list(group) for name, group in groupby(lines, key=lambda line: line["artifact"])}
+    return {name: groups[name] for name in known if name in groups}
+
+
+def _reached(tried: list[Explanation]) -> str:
+    """'explained' if anything explains a number that differs, 'open' if something was tried, else ''."""
+    return "explained" if any(one.outcome == "explained" for one in tried) else "open" if tried else ""
+
+
+def _claims(claims: Iterable[Record]) -> list[str]:
+    """'3 hold, 1 fails', of those that can be decided."""
+    counts = Counter(claim["here"] for claim in claims)
+    words = {"holds": ("holds", "hold"), "within noise": ("within noise",) * 2, "fails": ("fails", "fail")}
+    return [", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"]
+
+
+def _tried(number: int, where: str, one: Explanation) -> str:
+    only = ", ".join([*(one.algorithms or ()), *(one.metrics or ())])
+    place = f"`{where}`" + (f", only {only}" if only else "")
+    outcome = f"*Outcome:* **{one.outcome}**."
+    return f"{number}. {place}. {_line(one.hypothesis)}\n   *Evidence:* {_line(one.evidence)} {outcome}"
+
+
+def _line(text: str) -> str:
+    """One line, with a full stop."""
+    text = " ".join(text.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _many(count: int) -> str:
+    return "one number differs" if count == 1 else f"{count:,} numbers differ"
+
+
+def _number(text: str, unit: str, digits: int) -> str:
+    if not text:
+        return ""
+    return printed(number, unit, digits) if math.isfinite(number := float(text)) else "∞"
+
+
+def _short(text: str) -> str:
+    return f"{float(text):.3g}" if text else "–"
+
+
+def _table(header: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

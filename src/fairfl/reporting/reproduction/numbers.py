@@ -1,0 +1,97 @@
+"""What the record says at the papers' own scale, in two small files that are committed beside it.
+
+`python -m fairfl.jobs.reproduction` writes them; docs/reproduction.md is made from them alone, and the page of another
+scale shows them beside its own numbers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from fairfl.experiments.workload import Workload
+from fairfl.recorded.record import FOLDER
+from fairfl.reporting.cells import Record, csv_text, records
+
+COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
+JUDGED = ("agrees", "close", "differs", "diverged")
+SCALE = "paper"  # of the record
+
+
+@dataclass(frozen=True)
+class RecordedNumber:
+    """A row of comparison.csv that can be compared: what stays equal when code changes, but no number does."""
+
+    artifact: str
+    setting: str
+    algorithm: str
+    hyperparameters: str
+    metric: str
+    unit: str
+    reported: str
+    reported_spread: str
+    reported_seeds: str
+    ours: str
+    ours_std: str
+    seeds: str
+    difference: str
+    seed_std: str
+    limit: str
+    verdict: str
+    contradiction: str
+
+
+@dataclass(frozen=True)
+class RecordedClaim:
+    """A row of claims.csv."""
+
+    artifact: str
+    claim: str
+    here: str
+    share: str
+    reported: str
+
+
+Place = tuple[str, str, str, str, str]
+
+
+def place(line: Record) -> Place:
+    """Which number a row is about, at any scale."""
+    return line["artifact"], line["setting"], line["algorithm"], line["hyperparameters"], line["metric"]
+
+
+def comparison_text(lines: Iterable[Record]) -> str:
+    """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale."""
+    return _csv([line for line in lines if line["verdict"] in (*JUDGED, "not run")], RecordedNumber)
+
+
+def claims_text(lines: Iterable[Record]) -> str:
+    """results/recorded/claims.csv from the rows of claims.csv at the papers' own scale."""
+    return _csv(lines, RecordedClaim)
+
+
+def _csv(lines: Iterable[Record], kind: type) -> str:
+    """Some columns of rows, paper by paper: config.yaml may name these in any order."""
+    sorted_lines = sorted(lines, key=lambda line: line["artifact"].partition("_")[0])
+    return csv_text([kind(**{c.name: line[c.name] for c in fields(kind)}) for line in sorted_lines], kind)
+
+
+def recorded_numbers(root: Path) -> list[Record]:
+    """Raises FairflError if the file is not there, or damaged."""
+    return records(root / COMPARISON, "reproduction", RecordedNumber)
+
+
+def recorded_claims(root: Path) -> list[Record]:
+    """Raises FairflError if the file is not there, or damaged."""
+    return records(root / CLAIMS, "reproduction", RecordedClaim)
+
+
+def beside_record(workload: Workload, root: Path) -> Path | None:
+    """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded."""
+    return COMPARISON if workload.scale.scale != SCALE and (root / COMPARISON).is_file() else None
+
+
+def judged_by_place(workload: Workload, root: Path) -> dict[Place, Record]:
+    """The numbers that the record has, by what they are about; {} where `beside_record` has none."""
+    if beside_record(workload, root) is None:
+        return {}
+    return {place(line): line for line in recorded_numbers(root) if line["verdict"] in JUDGED}

@@ -1,0 +1,253 @@
+"""docs/reproduction.md, README's block and results/recorded/*.csv: counted right, never stale, refused when wrong."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.explanations import FOLDER, load_explanations
+from fairfl.experiments.workload import load_workload
+from fairfl.jobs import reproduction as job
+from fairfl.reporting.cells import csv_text
+from fairfl.reporting.claims.judging import ClaimLine
+from fairfl.reporting.comparison import ComparisonLine
+from fairfl.reporting.reproduction.markdown import BEGIN, END, with_block
+from fairfl.reporting.reproduction.numbers import CLAIMS, COMPARISON, beside_record, judged_by_place
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import SpecError
+from tests.unit.reporting import demo
+
+ROOT = Path(__file__).resolve().parents[3]
+TABLE = {
+    "kind": "table", "title": "Table 1", "caption": "c", "settings": ["full"], "columns": ["loss", "acc"],
+    "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl", "hyperparameters": {"q": 1.0}}, {"algorithm": "term"}],
+    "claims": [{"id": "c1", "expr": "loss(fedavg) < loss(term)", "text": "t", "reference": "holds"}],
+}  # fmt: skip
+PAPER = {
+    **demo.PAPER,
+    "metrics": {
+        "loss": {"name": "$\\max_k L_k$", "meaning": "m", "unit": "nats", "direction": "down", "digits": 2},
+        "acc": {"name": "accuracy", "meaning": "m", "unit": "percent", "direction": "up", "digits": 1},
+    },
+    "algorithms": {name: {"title": demo.TITLES[name]} for name in ("fedavg", "qffl", "term")},
+    "settings": {"full": demo.SETTING},
+    "artifacts": {"table1": TABLE, "table2": {**TABLE, "title": "T 2"}, "late": {**TABLE, "ours": True, "title": "L"}},
+}
+# artifact, variant, metric, reported, ours, verdict
+NUMBERS = [
+    ("demo_table1", "fedavg", "", "loss", "1.0", "1.01", "agrees"),
+    ("demo_table1", "qffl", "q=1.0", "loss", "2.0", "2.1", "close"),
+    ("demo_table1", "term", "", "loss", "3.0", "9.0", "differs"),
+    ("demo_table1", "fedavg", "", "acc", "50", "20", "differs"),
+    ("demo_table1", "term", "", "acc", "60", "", "diverged"),
+    ("demo_table1", "qffl", "q=1.0", "acc", "55", "", "not run"),
+    ("demo_table2", "fedavg", "", "loss", "1.0", "2.0", "differs"),
+    ("demo_table2", "term", "", "loss", "", "2.0", "not reported"),
+    ("demo_table2", "qffl", "q=1.0", "loss", "1.0", "2.0", "not comparable: hardware"),
+    ("demo_late", "fedavg", "", "loss", "1.0", "7.0", "differs"),
+]  # fmt: skip
+TRIED = [
+    {"hypothesis": "Batches are\n larger", "evidence": "ran 64: 8.9", "outcome": "open", "algorithms": ["term"]},
+    {"hypothesis": "A misprint.", "evidence": "table 2 has 20", "outcome": "explained", "metrics": ["acc"],
+     "algorithms": ["fedavg/default"]},
+]  # fmt: skip
+
+
+def line(artifact, algorithm, hyperparameters, metric, reported, ours, verdict) -> ComparisonLine:
+    given = dict.fromkeys((column.name for column in dataclasses.fields(ComparisonLine)), "")
+    apart = f"{float(ours) - float(reported):.3g}" if ours and reported else ""
+    return ComparisonLine(**given | {
+        "artifact": artifact, "setting": "full", "algorithm": algorithm, "hyperparameters": hyperparameters,
+        "metric": metric, "unit": PAPER["metrics"][metric]["unit"], "reported": reported, "reported_seeds": "2",
+        "ours": ours, "ours_std": "0.25", "seeds": "0" if verdict == "not run" else "2", "seed_std": "0.1",
+        "difference": apart, "limit": "0.05" if apart else "", "verdict": verdict,
+        "contradiction": "table 9 says 1" if algorithm == "term" else "", "note": "n", "fingerprints": "f",
+    })  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A project with results at paper scale."""
+    demo.project(tmp_path, PAPER)
+    (tmp_path / "scales/paper.yaml").write_text(json.dumps({"scale": "paper", "description": "As published."}))
+    results = tmp_path / "results/paper"
+    results.mkdir()
+    (results / "comparison.csv").write_text(csv_text([line(*number) for number in NUMBERS], ComparisonLine))
+    given = dict.fromkeys((column.name for column in dataclasses.fields(ClaimLine)), "")
+    claims = [ClaimLine(**given | {"artifact": "demo_table1", "claim": f"c{n}", "here": here})
+              for n, here in enumerate(("holds", "fails", "holds", "undecidable", "within noise"))]  # fmt: skip
+    (results / "claims.csv").write_text(csv_text(claims, ClaimLine))
+    (tmp_path / "README.md").write_text(f"# x\n\n{BEGIN}\nold\n{END}\nbelow\n")
+    return tmp_path
+
+
+def explain(root: Path, differences, **changes) -> None:
+    (root / FOLDER).mkdir(exist_ok=True)
+    text = yaml.safe_dump({"paper": "demo", "differences": differences} | changes)
+    (root / FOLDER / "demo.yaml").write_text(text)
+
+
+def run(root: Path, **config) -> None:
+    config = {"scale": "paper", "recorded": "only", "papers": ["demo"]} | config
+    job.main(["--config", json.dumps(config), "--root", str(root), "--results", str(root / "results/paper")])
+
+
+def lines_of(root: Path) -> list[str]:
+    return (root / "docs/reproduction.md").read_text().splitlines()
+
+
+def test_numbers_are_counted_by_paper_and_artifact(project):
+    run(project)
+    page = lines_of(project)
+    # Of seven that can be compared one was not run; what is not reported or seconds counts nowhere, nor do readings.
+    assert "| demo | 7 | 6 | 1 | 1 | 4 | 1 | 33 % | 2 hold, 1 within noise, 1 fails |" in page
+    table = "| [demo_table1](#demo_table1) | 6 | 5 | 1 | 1 | 3 | 1 | 40 % | "
+    assert any(line.startswith(table) for line in page)
+    assert "| [demo_table2](#demo_table2) | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | – | – |" in page
+    assert "| [demo_late](#demo_late) † | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | – | – |" in page
+
+
+def test_the_order_of_the_variants_is_the_mean_over_columns(project):
+    run(project)
+    # Only loss has three variants with both numbers, and these are in the paper's order.
+    assert any(line.startswith("| [demo_table1]") and "| +1.00 (1) |" in line for line in lines_of(project))
+
+
+def test_every_differing_number_stands_with_what_was_tried(project):
+    explain(project, {"demo_table1": TRIED, "full": [TRIED[0]]})
+    run(project)
+    page = lines_of(project)
+    assert "| full | TERM | max_k L_k | 9.00 ± 0.25 | 3.00 ⚡ | 6 | 0.05 | 2 | 1, 3 |" in page
+    assert "| full | FedAvg | accuracy | 20.0 ± 0.2 | 50.0 | -30 | 0.05 | 2 | 2 |" in page
+    assert "| full | TERM | accuracy | diverged | 60.0 ⚡ | – | – | 2 | 1, 3 |" in page
+    assert "1. `demo_table1`, only term. Batches are larger." in page
+    assert "   *Evidence:* ran 64: 8.9. *Outcome:* **open**." in page
+    counts = "Of 4 numbers that differ, 1 are explained; on 2 something was tried and the reason is still open; 1 are"
+    assert counts in " ".join(page)
+    # Nothing was tried on FedAvg's loss.
+    assert "| [demo_table2](#demo_table2) | 1 |" in page and "| [demo_late](#demo_late) † | 1 |" in page
+    assert "| [demo_table1](#demo_table1) | 2 |" not in page
+    assert "| full | FedAvg | max_k L_k | 2.00 ± 0.25 | 1.00 | 1 | 0.05 | 2 | nothing yet |" in page
+
+
+def test_tables_without_an_entry_are_openly_unexplained(project):
+    run(project)
+    page = lines_of(project)
+    start = page.index("| openly unexplained | numbers |")
+    assert page[start + 2 : start + 5] == [
+        "| [demo_table1](#demo_table1) | 3 |",
+        "| [demo_table2](#demo_table2) | 1 |",
+        "| [demo_late](#demo_late) † | 1 |",
+    ]
+
+
+def test_readme_has_the_counts_and_keeps_the_rest(project):
+    run(project)
+    text = (project / "README.md").read_text()
+    assert text.startswith(f"# x\n\n{BEGIN}\nOf 7 numbers that can be compared, 6 have been judged")
+    assert "\nold\n" not in text
+    assert "| demo | 7 | 6 | 1 | 1 | 4 | 1 | 33 % |" in text and text.endswith(f"{END}\nbelow\n")
+    run(project)
+    assert (project / "README.md").read_text() == text
+
+
+def test_the_small_file_keeps_what_can_be_compared_and_changes_only_with_numbers(project):
+    run(project)
+    header, *rows = (project / COMPARISON).read_text().splitlines()
+    assert len(rows) == 8 and "fingerprints" not in header and "note" not in header
+    workload = load_workload(project, {"scale": "tiny", "papers": ["demo"]})
+    assert beside_record(workload, project) == COMPARISON
+    judged = judged_by_place(workload, project)
+    assert len(judged) == 7 and judged["demo_table1", "full", "fedavg", "", "loss"]["ours"] == "1.01"
+    # The papers' own scale shows its own numbers.
+    own = load_workload(project, {"scale": "paper", "papers": ["demo"]})
+    assert beside_record(own, project) is None and judged_by_place(own, project) == {}
+    (project / COMPARISON).unlink()
+    assert beside_record(workload, project) is None and judged_by_place(workload, project) == {}
+
+
+def test_without_any_recorded_number_the_page_says_so(project):
+    lines = [line(*number[:-2], "", "not run") for number in NUMBERS]
+    (project / "results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
+    run(project)
+    assert "No recorded number differs." in lines_of(project)
+    assert "| demo | 9 | 0 | 0 | 0 | 0 | 9 | – |" in (project / "README.md").read_text()
+    assert "Nothing is recorded at the papers' own scale yet." in (project / "README.md").read_text()
+
+
+# -- refusals -----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"scale": "tiny"}, "scale: 'tiny': .* must be 'paper'"),
+        ({"recorded": "use"}, "recorded: 'use': .* must be 'only'"),
+        ({"seeds": [0]}, r"seeds: \[0\]: .* must be None"),
+        ({"settings": ["full"]}, "settings: "),
+        ({"verdict": {"level": 0.1}}, "verdict: "),
+    ],
+)
+def test_a_part_of_the_record_is_refused(project, config, words):
+    before = (project / "README.md").read_text()
+    with pytest.raises(FairflError, match=f"config.yaml: {words}"):
+        run(project, **config)
+    assert (project / "README.md").read_text() == before and not (project / COMPARISON).exists()
+
+
+ONE = TRIED[:1]
+
+
+@pytest.mark.parametrize(
+    ("differences", "changes", "words"),
+    [
+        ({"demo_tabel1": ONE}, {}, "differences: no artifact or setting 'demo_tabel1'; did you mean 'demo_table1'"),
+        ({"table1": ONE}, {}, "differences: no artifact or setting 'table1'; did you mean 'demo_table1'"),
+        ({"ful": ONE}, {}, "no artifact or setting 'ful'; did you mean 'full'"),
+        ({"full": []}, {}, "differences.full: .*1 or more"),
+        ({"full": [{**ONE[0], "outcome": "opne"}]}, {}, "outcome: 'opne' is not valid; did you mean 'open'"),
+        ({"full": [{**ONE[0], "evidence": ""}]}, {}, "evidence"),
+        ({"full": [{**ONE[0], "hypotesis": "x"}]}, {}, "hypotesis: unknown key .* did you mean 'hypothesis'"),
+        (
+            {"full": [{**ONE[0], "algorithms": ["trem"]}]},
+            {},
+            "0.algorithms: no row has 'trem'; did you mean 'term'",
+        ),
+        ({"full": [{**ONE[0], "algorithms": ["qffl/q=2"]}]}, {}, "no row has 'qffl/q=2'; did you mean 'qffl/q=1.0'"),
+        ({"full": [{**ONE[0], "algorithms": ["qffl/q"]}]}, {}, "no row has 'qffl/q'"),
+        ({"full": [{**ONE[0], "metrics": ["los"]}]}, {}, "full.0.metrics: no metric 'los'; did you mean 'loss'"),
+        ({}, {"paper": "other"}, "paper: 'other' must equal the file's name 'demo'"),
+    ],
+)
+def test_bad_explanations_name_the_nearest(project, differences, changes, words):
+    explain(project, differences, **changes)
+    with pytest.raises(SpecError, match=f"papers/explanations/demo.yaml: .*{words}"):
+        load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
+
+
+def test_an_explanation_of_no_paper_is_refused(project):
+    explain(project, {})
+    (project / FOLDER / "demo.yaml").rename(project / FOLDER / "demmo.yaml")
+    with pytest.raises(SpecError, match="explanations/demmo.yaml: no paper 'demmo'; did you mean 'demo'"):
+        load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
+
+
+def test_numbers_of_equal_value_are_one_variant(project):
+    explain(project, {"full": [{**ONE[0], "algorithms": ["qffl/q=1"]}]})
+    load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
+def test_a_text_without_its_markers_is_refused(text):
+    with pytest.raises(FairflError, match="README.md: must have .* once each"):
+        with_block(text, "new", "README.md")
+
+
+# -- what is committed ----------------------------------------------------------------------------
+def test_the_committed_page_and_readme_say_what_the_committed_numbers_say():
+    """That these are what the record gives: tests/workflow/test_reproduction.py."""
+    papers = sorted(path.stem for path in (ROOT / "papers").glob("*.yaml"))
+    workload = load_workload(ROOT, {"scale": "paper", "papers": papers})
+    assert (ROOT / CLAIMS).is_file()
+    for path, text in job.texts(ROOT, workload.papers).items():
+        assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make reproduction`"
