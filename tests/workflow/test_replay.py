@@ -21,7 +21,7 @@ GENERATED = {
     "eagle_synthetic_gaussian": ["eagle/lambda=2.0/seed0", "fedavg/default/seed0"],
     "focus_synthetic_10": ["fedavg/default/seed0", "focus/M=2/seed0"],
 }
-REAL = {"fedfv_fmnist": ["fedavg/default/seed0", "qffl/q=0.1/seed0"]}
+REAL = {"fedfv_fmnist": ["fedavg/default/seed0", "qffl/q=5.0/seed0"]}
 
 
 @pytest.mark.parametrize("setting", GENERATED)
