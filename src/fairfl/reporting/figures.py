@@ -37,6 +37,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     with style.applied():
         try:
             figure, frame = module.draw(inputs, config)
+            inputs.compare_drawn_seeds()
         except NothingRun as error:
             figure, frame = _empty(str(error))
         titles = " ".join(axes.get_title("left") for axes in figure.axes)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ import pandas as pd
 from fairfl.data import prepared
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
+from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.cells import Cell, Cells, Curve, pooled
@@ -244,6 +245,35 @@ class Inputs:
         if names:
             self.say(f"{what}: {', '.join(names)}.")
 
+    def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
+        """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
+        ran = list(ran)
+        fewer = [(name, seeds) for name, seeds, setting in ran if seeds < self.spec.settings[setting].seeds]
+        if len(fewer) == len(ran) and len({seeds for _, seeds in fewer}) == 1:
+            self.say(f"Fewer seeds: {fewer[0][1]}.")
+        else:
+            self.remark("Fewer seeds", [f"{name} ({seeds})" for name, seeds in fewer])
+
+    def compare_drawn_seeds(self) -> None:
+        """The same for the rows of a figure."""
+        seeds: dict[tuple[str, Variant], int] = {}
+        if "tidy" in self.spec.files:
+            for (setting, variant, metric), cell in self.ours.cells.items():
+                if origin(metric) == "tidy":
+                    seeds[setting, variant] = max(cell.seeds, seeds.get((setting, variant), 0))
+        elif "rounds" in self.spec.files:
+            frame = self.rounds[["setting", "algorithm", "hyperparameters", "seed"]].drop_duplicates()
+            for setting, algorithm, variant in zip(*(frame[key] for key in frame.columns[:3]), strict=True):
+                key = setting, Variant.from_csv(algorithm, variant)
+                seeds[key] = seeds.get(key, 0) + 1
+        titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
+        self.compare_seeds(
+            (f"{row.label} ({titles[setting]})" if len(titles) > 1 else row.label, seeds[setting, row.variant], setting)
+            for setting in self.settings
+            for row in self.rows_in(setting)
+            if seeds.get((setting, row.variant))
+        )
+
     def say(self, sentence: str) -> None:
         """Add a sentence to the remarks, once."""
         if sentence not in self.remarks:
@@ -274,7 +304,7 @@ class Inputs:
     def _file(self, kind: str, setting: str) -> str:
         files = self._files(kind)
         if setting not in files and setting in self.settings:
-            raise NothingRun(f"Of {setting} there is no {kind}: it was not run.")
+            raise NothingRun(f"{setting} was not run: there is no file of its {kind}.")
         if setting not in files:
             raise FairflError(f"{self.name}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
         return files[setting]

@@ -84,6 +84,33 @@ def test_footer_says_what_it_was_made_from(spec):
     )
 
 
+@pytest.mark.parametrize("kind", ["tidy", "rounds"])
+def test_footer_says_that_fewer_seeds_ran(spec, kind, tmp_path):
+    if kind == "rounds":
+        lines = [("toy", name, hyper, seed, 1, 0, 0.5) for name, hyper in (("fedavg", None), ("eagle", "lambda=0.10"))
+                 for seed in (0, 1)]  # fmt: skip
+        columns = ["setting", "algorithm", "hyperparameters", "seed", "round", "client", "loss_test"]
+        pd.DataFrame(lines + lines, columns=columns).to_parquet(tmp_path / "toy.parquet")
+        spec["files"] = {"rounds": {"toy": str(tmp_path / "toy.parquet")}}
+
+    def said(seeds: int) -> list[str]:
+        spec["settings"]["toy"]["seeds"] = seeds
+        inputs = Inputs(demo.parsed(spec))
+        inputs.compare_drawn_seeds()
+        return inputs.remarks
+
+    assert said(2) == [] and said(3) == ["Fewer seeds: 2."]
+    if kind == "tidy":
+        path = tmp_path / "toy.csv"
+        path.write_text("".join(line for line in path.open() if ",lambda=0.1,1," not in line))
+        assert said(2) == ["Fewer seeds: EAGLE λ = 0.1 (1)."]
+        footers = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(figures.style, "footer", lambda figure, text, head="": footers.append(text) or 1.0)
+            figures.build(demo.parsed(spec))
+        assert footers[0].endswith(" Fewer seeds: EAGLE λ = 0.1 (1).")
+
+
 def test_units_follow_the_paper(spec):
     spec["metrics"] = {"gap_client_k": {"name": "gap", "meaning": "", "unit": "percent"}}
     with pytest.raises(FairflError, match="toy.csv, line 2: unit 'nats' cannot be shown as 'percent'"):

@@ -73,10 +73,10 @@ MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.** Stand-in: digits 
 | AFL | 0.300 (± 0.050) | **0.62** (± 0.12) |
 | FedAvg | 0.000 (± 0.000) | **0.62** (± 0.00) |
 | q-FFL q = 1.0 | diverged | 0.15 (± 0.05) |
-| q-FFL q = 3.0 | – | – |
+| q-FFL q = 3.0 | not run | not run |
 | EAGLE λ = 0.1 | **-0.400** | 0.25 |
 
-Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. – Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
+Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
 """  # noqa: E501
 
 TEX = r"""\begin{table}[htbp]
@@ -90,12 +90,12 @@ Algorithm & $\max_k r_k(\theta)$ $\downarrow$ & accuracy $\uparrow$ \\
 AFL & 0.300 ($\pm$ 0.050) & \textbf{0.62} ($\pm$ 0.12) \\
 FedAvg & 0.000 ($\pm$ 0.000) & \textbf{0.62} ($\pm$ 0.00) \\
 q-FFL $q = 1.0$ & diverged & 0.15 ($\pm$ 0.05) \\
-q-FFL $q = 3.0$ & -- & -- \\
+q-FFL $q = 3.0$ & not run & not run \\
 \midrule
 EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
 \bottomrule
 \end{tabular}}
-\par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. -- Not run: q-FFL q = 3.0. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
+\par\smallskip\parbox{\linewidth}{\footnotesize Scale: quick. Made from a stand-in: digits for EMNIST. Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
 \end{table}
 """  # noqa: E501
 
@@ -146,6 +146,8 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     assert "±" not in md and r"\pm" not in tex
     assert "1 seed." in md and "Fewer seeds" not in md
     assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
+    spec["settings"]["emnist_a0.1"]["seeds"] = 3
+    assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
 
 
 def test_paper_data_is_not_called_a_stand_in(spec):
@@ -228,8 +230,8 @@ def test_lines_may_be_settings_and_columns_variants(orders):
     csv, md, tex = build(orders)
     assert "| Dataset | loss | random |\n| :--- | ---: | ---: |\n" in md
     assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
-    assert "| Fashion-MNIST | 0.150 (± 0.050) | – |\n" in md
-    assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "– Not run: random (Fashion-MNIST)." in md
+    assert "| Fashion-MNIST | 0.150 (± 0.050) | not run |\n" in md
+    assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "Not run" not in md
     assert "Dataset & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
     assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
 
@@ -238,7 +240,7 @@ def test_lines_may_be_variants_and_columns_settings(orders):
     orders["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [1]}
     csv, md, tex = build(orders)
     assert "| Algorithm | CIFAR-10 | Fashion-MNIST |\n" in md
-    assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | – |\n" in md
+    assert "| loss | **0.150** (± 0.050) | 0.150 (± 0.050) |\n| random | 0.350 (± 0.050) | not run |\n" in md
     assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
     orders["artifact"]["layout"] = {"down": ["setting"], "across": ["row"]}
     assert build(orders)[0] == csv  # numbers do not depend on the layout
@@ -249,9 +251,9 @@ def test_rows_of_one_setting_stand_only_there(orders):
     orders["artifact"]["rows"][0]["setting"] = "cifar"
     orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
     csv, md, tex = build(orders)
-    assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | – |\n" in md
+    assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | not run |\n" in md
     assert len(csv.splitlines()) == 3
-    assert "\\midrule\nFashion-MNIST & FedFV order = random & --" in tex
+    assert "\\midrule\nFashion-MNIST & FedFV order = random & not run" in tex
 
 
 CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
@@ -290,11 +292,11 @@ def chosen(tmp_path):
 def test_choices_stand_beside_the_papers(chosen):
     csv, md, tex = build(chosen)
     assert "| q-FFL | 0.1 (paper: 0.1) | diverged |\n" in md
-    assert "| VRed | 0.00026 (paper: 0.0001) | – |\n| Semi-VRed | 1 | – |\n" in md
-    assert "– Not tuned: VRed (cifar100), Semi-VRed (cifar100)." in md and "Fewer seeds" not in md
+    assert "| VRed | 0.00026 (paper: 0.0001) | not tuned |\n| Semi-VRed | 1 | not tuned |\n" in md
+    assert "Fewer seeds" not in md
     assert "Diverged (at every point of the grid): q-FFL (cifar100)." in md
     assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred,paper,\n" in csv
-    assert "VRed & 0.00026 (paper: 0.0001) & --" in tex
+    assert "VRed & 0.00026 (paper: 0.0001) & not tuned" in tex
 
 
 def test_choices_without_the_papers_numbers(chosen):
@@ -577,6 +579,7 @@ def test_gains_stand_in_brackets_in_the_same_cell(spec):
     assert "| AFL | **0.62** ± 0.12 (**+0.300**) |\n" in md and "| EAGLE λ = 0.1 | 0.25 (-0.400) |\n" in md
     assert "AFL & \\textbf{0.62} $\\pm$ 0.12 (\\textbf{+0.300}) \\\\" in tex
     assert csv.count(",gap_max,") == 5  # both are numbers of the table
+    assert "| q-FFL q = 3.0 | not run |\n" in md
 
 
 def test_no_source_is_no_sentence(spec):
@@ -625,7 +628,7 @@ def test_rows_that_are_not_the_papers_words_carry_marks(spec):
     assert "| AFL \\* | 0.300" in md and "| FedAvg | 0.000" in md
     assert (
         "| q-FFL q = 1.0 ʳ | diverged" in md
-        and "| q-FFL q = 3.0 | –" in md
+        and "| q-FFL q = 3.0 | not run" in md
         and "| EAGLE λ = 0.1 ᵃ\\* | **-0.400**" in md
     )
     assert "AFL * & 0.300" in tex and "q-FFL $q = 1.0$ \\textsuperscript{r} & diverged" in tex
@@ -833,10 +836,10 @@ def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clo
     assert md.splitlines()[4:7] == [
         "| FOCUS M = 3 | 6.5 (± 0.5) | 0.00028 (± 0) |",
         "| FedAvg | **2** (± 0) | **0.00012** (± 0) |",
-        "| AFL | – | – |",
+        "| AFL | not timed | not timed |",
     ]
     assert md.splitlines()[-1] == (
-        "Scale: quick. Data: MNIST. Changed by the scale: timing. – Not timed: AFL. "
+        "Scale: quick. Data: MNIST. Changed by the scale: timing. "
         "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
     )
     assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv

@@ -2,7 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairfl.metrics.origin import origin
 from fairfl.reporting.cells import NO_VARIANT, Cell
@@ -20,6 +20,7 @@ class Entry:
     ours: Cell  # without seeds if nothing was run
     reported: Cell | None = None
     endless: str = ""
+    missing: str = MISSING  # what stands for a number that there is not
 
     @property
     def sources(self) -> list[str]:
@@ -32,9 +33,9 @@ class Entry:
         return self.ours.std if self.ours.seeds > 1 else None
 
     def number(self, digits: int) -> str:
-        """'0.152', '> 300', 'diverged' or '–'."""
+        """'0.152', '> 300', 'diverged', '–' or 'not run'."""
         if self.ours.mean is None:
-            return DIVERGED if self.ours.diverged else MISSING
+            return DIVERGED if self.ours.diverged else self.missing
         return printed(self.ours.mean, self.ours.unit, digits) if math.isfinite(self.ours.mean) else self.endless
 
     def beside(self, digits: int, mark: str = "") -> str:
@@ -55,6 +56,10 @@ class Entry:
         return float(self.number(digits))
 
 
+# Why all numbers of a line are missing, by where they would come from.
+_NOTHING = {"tidy": "not run", "timed": "not timed", "tuned": "not tuned"}
+
+
 @dataclass(frozen=True)
 class TableLine:
     """One row in one setting."""
@@ -62,6 +67,25 @@ class TableLine:
     setting: str
     row: Row
     entries: dict[str, Entry]
+
+    def of(self, kind: str) -> list[Cell]:
+        """Our numbers from one place."""
+        return [entry.ours for metric, entry in self.entries.items() if origin(metric) == kind]
+
+    @property
+    def nothing(self) -> str | None:
+        """Why the line has no number at all; None if it has one."""
+        if any(entry.ours.seeds for entry in self.entries.values()):
+            return None
+        return next((reason for kind, reason in _NOTHING.items() if self.of(kind)), None)
+
+    @property
+    def explained(self) -> "TableLine":
+        """Its cells say why, if there is no number at all."""
+        if self.nothing is None:
+            return self
+        words = {metric: replace(entry, missing=self.nothing) for metric, entry in self.entries.items()}
+        return replace(self, entries=words)
 
 
 def entry(inputs: Inputs, setting: str, row: Row, metric: str) -> Entry:
@@ -82,7 +106,7 @@ def lines_of(inputs: Inputs) -> list[TableLine]:
         for row in inputs.rows_in(setting) or [Row(NO_VARIANT, "")] * (not inputs.rows):
             columns = artifact.columns_for(row.algorithm, setting)
             if entries := {metric: entry(inputs, setting, row, metric) for metric in columns}:
-                lines.append(TableLine(setting, row, entries))
+                lines.append(TableLine(setting, row, entries).explained)
     return lines
 
 
@@ -102,39 +126,23 @@ def best(lines: list[TableLine], metric: str, direction: str | None, digits: int
     return winners
 
 
-# Why all numbers of a line are missing, by where they would come from.
-_NOTHING = {"tidy": "Not run", "timed": "Not timed", "tuned": "Not tuned"}
-
-
 def remarks(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> None:
-    """Say what is missing and why: runs that were not asked for, metrics without a value, divergence."""
+    """Say what is missing and why: metrics without a value, divergence, seeds."""
 
     def called(line: TableLine) -> str:
         parts = [line.row.label] * bool(line.row.label) + [names[line.setting]] * (len(names) > 1)
         return parts[0] if len(parts) == 1 else f"{parts[0]} ({parts[1]})"
 
-    def of(line: TableLine, kind: str) -> list[Cell]:
-        return [entry.ours for metric, entry in line.entries.items() if origin(metric) == kind]
-
-    def nothing(line: TableLine) -> str | None:
-        """Why a line has no number at all."""
-        if any(entry.ours.seeds for entry in line.entries.values()):
-            return None
-        return next((reason for kind, reason in _NOTHING.items() if of(line, kind)), None)
-
-    for reason in _NOTHING.values():
-        inputs.remark(f"{MISSING} {reason}", [called(line) for line in lines if nothing(line) == reason])
-    some = [line for line in lines if not nothing(line)]
+    some = [line for line in lines if not line.nothing]
     empty = [f"{m} of {called(line)}" for line in some for m, entry in line.entries.items() if not entry.ours.seeds]
     inputs.remark(f"{MISSING} No value", empty)
     for kind, what in (("tidy", "a seed ended without a finite value"), ("tuned", "at every point of the grid")):
-        diverged = [called(line) for line in lines if any(cell.diverged for cell in of(line, kind))]
+        diverged = [called(line) for line in lines if any(cell.diverged for cell in line.of(kind))]
         inputs.remark(f"Diverged ({what})", diverged)
-    if any(cell.mean == math.inf for line in lines for cell in of(line, "tidy")):
+    if any(cell.mean == math.inf for line in lines for cell in line.of("tidy")):
         inputs.say("> n: not reached in n rounds.")
-    ran = [(line, max(cell.seeds for cell in of(line, "tidy"))) for line in some if of(line, "tidy")]
-    fewer = [f"{called(line)} ({seeds})" for line, seeds in ran if seeds < inputs.spec.settings[line.setting].seeds]
-    inputs.remark("Fewer seeds", fewer)
+    ran = [(line, max(cell.seeds for cell in line.of("tidy"))) for line in some if line.of("tidy")]
+    inputs.compare_seeds((called(line), seeds, line.setting) for line, seeds in ran)
 
 
 def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, Known, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, note, stand_ins
-from fairfl.reporting.tables.lines import TableLine, best, lines_of, on_machines, remarks
+from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
     LATEX,
     MARKDOWN,
@@ -103,6 +103,8 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
             return f"{mean} {beside}".rstrip()
         gain = markup.number(entries[behind].number(metrics[behind[2]].digits))
         gain = markup.bold % gain if (setting, row) in winners[behind[2]] else gain
+        if entry.missing == entries[behind].missing != MISSING:  # once will do
+            return mean
         return " ".join(filter(None, (mean, beside.strip("()"), f"({gain})")))
 
     heads = Names(config.labels, metrics, {row: entry.words for row, entry in known.items()})
