@@ -266,8 +266,21 @@ def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:
 def test_without_substitution_the_page_says_so(tmp_path) -> None:
     workload, results = build(tmp_path, patches=())
     assert substitutions(workload) == []
-    text = rendered(workload, results).text
-    assert "Nothing was substituted" in text and "Read this first" not in text
+    text = " ".join(rendered(workload, results).text.split())
+    assert "Nothing was substituted Every setting ran" in text and "Read this first" not in text
+
+
+def test_the_page_says_what_was_not_run(tmp_path) -> None:
+    workload, results = build(tmp_path, patches=())
+    lines = [dataclasses.replace(line, seeds=1, reported_seeds=2) if line.setting == "demo_full" else line
+             for line in comparison_lines(workload, tmp_path, results)]  # fmt: skip
+    (first, *rest) = lines
+    assert first.algorithm == "fedavg" and first.setting == "demo_full"
+    lines = [dataclasses.replace(first, verdict="not run", seeds=0), *rest]
+    (results / "comparison.csv").write_text(csv_text(lines, ComparisonLine))
+    text = " ".join(rendered(workload, results).text.split())
+    assert "Nothing was substituted, but not everything was run Whatever ran" in text
+    assert "1 of 8 numbers were not run. 3 come from fewer seeds than the paper's." in text
 
 
 def test_settings_list_value_here_value_of_the_paper_and_source(page) -> None:

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
+from fairfl.metrics.origin import origin
 from fairfl.reporting import calibration
 from fairfl.reporting.cells import Record, metric_of, records
 from fairfl.reporting.changes import changed_by_scale, original
@@ -69,6 +70,15 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
     if sentences and same:
         sentences.append(("As in the paper", ", ".join(same) + "."))
     return sentences
+
+
+def gaps(lines: list[Record]) -> str:
+    """How many numbers were not run, or with fewer seeds than the paper's, in words; empty if all were run."""
+    unrun = sum(line["verdict"] == "not run" for line in lines)
+    ran = [line for line in lines if line["seeds"] != "0" and origin(line["metric"]) == "tidy"]
+    fewer = sum(int(line["seeds"]) < int(line["reported_seeds"]) for line in ran)
+    sentences = [(unrun, "{} of {:,} numbers were not run."), (fewer, "{} come from fewer seeds than the paper's.")]
+    return " ".join(text.format(f"{count:,}", len(lines)) for count, text in sentences if count)
 
 
 # -- artifacts --------------------------------------------------------------------------------
@@ -286,6 +296,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         scale=workload.scale,
         papers=papers,
         substitutions=substitutions(workload),
+        gaps=gaps(lines),
         verdict=workload.config.verdict,
         tiles=tiles(
             list(views.values()), lines, claims, [recorded[place(line)] for line in lines if place(line) in recorded]
