@@ -240,3 +240,11 @@ class Run:
     def id(self) -> str:
         """The run id is the path below results/<scale>/runs/."""
         return f"{self.setting}/{self.algorithm}/{self.variant.folder}/seed{self.seed}"
+
+
+def selected_by(text: str) -> str | Variant:
+    """An algorithm or a variant, as `algorithms` in config.yaml names it; text that names neither stays as it is."""
+    try:
+        return Variant.from_selector(text) if "/" in text else text
+    except FairflError:
+        return text

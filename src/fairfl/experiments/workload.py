@@ -1,7 +1,6 @@
 """Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
 
 import fnmatch
-import itertools
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +11,11 @@ from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row, Scale
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
+from fairfl.experiments.references import check_references
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
-from fairfl.experiments.variant import Run, Variant, format_hyperparameters, split_modifiers
+from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
-from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain import shown
 from fairfl.runtime.result_files import CalibratedChoice
@@ -103,7 +102,7 @@ class Workload:
     @cached_property
     def _selectors(self) -> set[str | Variant]:
         """What `algorithms` in config.yaml names: algorithms, or variants of them."""
-        return {_selector(text) for text in self.config.algorithms or ()}
+        return {selected_by(text) for text in self.config.algorithms or ()}
 
     def wants(self, variant: Variant) -> bool:
         """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
@@ -369,50 +368,5 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
         choices = chosen(scale.scale, workload.open)
         papers, settings = applied(choices, papers, settings, paper_of)
         workload = Workload(config, papers, scale, settings, paper_of, choices)
-    _check_references(workload)
+    check_references(workload)
     return workload
-
-
-def _check_references(workload: Workload) -> None:
-    """Every artifact names settings that exist; every variant has valid hyper-parameters."""
-    for paper, key, artifact in workload.artifacts.values():
-        for setting in artifact.settings:
-            if setting not in workload.settings:
-                hint = nearest(setting, workload.settings)
-                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
-    for wanted in workload.config.settings or []:
-        if not fnmatch.filter(workload.settings, wanted):
-            raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
-    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.variants_in(s)]
-    known = {s: s.selector if isinstance(s, Variant) else s for r in rows for s in (r.algorithm, r.variant)}
-    for text in workload.config.algorithms or []:
-        if _selector(text) not in known:
-            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
-    _check_timing(workload)
-    checked: set[tuple[str, Variant]] = set()
-    for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
-        for variant in variants:
-            if (workload.paper_of[setting], variant) not in checked:
-                checked.add((workload.paper_of[setting], variant))
-                workload.hyperparameters(Run(setting, variant, 0))
-                workload.modifiers(Run(setting, variant, 0))
-
-
-def _selector(text: str) -> str | Variant:
-    """An algorithm or a variant, as `algorithms` in config.yaml names it; text that names neither stays as it is."""
-    try:
-        return Variant.from_selector(text) if "/" in text else text
-    except FairflError:
-        return text
-
-
-def _check_timing(workload: Workload) -> None:
-    """Every setting with timed numbers says how often to repeat, every timed variant can train on its own."""
-    for setting, metrics in workload.seconds.items():
-        where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
-        if workload.settings[setting].timing is None:
-            raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
-        for algorithm in {variant.algorithm: None for variant in workload.timed_variants.get(setting, ())}:
-            declared = workload.declared(algorithm)
-            if not declared.is_federated or "val_best" in declared.measurements or declared.depends_on:
-                raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")

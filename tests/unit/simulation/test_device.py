@@ -5,6 +5,7 @@ import os
 import pytest
 import torch
 
+from fairfl.runtime import machine
 from fairfl.runtime.errors import FairflError
 from fairfl.simulation import device
 from fairfl.simulation.backends import cuda_graph
@@ -93,7 +94,10 @@ def test_the_summary_of_a_gpu_says_if_steps_were_captured(gpu, monkeypatch, choi
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda chosen: "NVIDIA X")
     chosen = device.choose("cuda", 1, cuda_graphs=choice)
     assert device.facts(chosen) == {"device": "NVIDIA X", "cuda_graphs": usage}
-    assert device.facts(device.choose("cpu", 1)) == {"device": "cpu"}
+
+
+def test_the_summary_says_which_processor_has_computed():
+    assert device.facts(device.choose("cpu", 1)) == {"device": "cpu", "processor": machine.cpu_name(), "threads": 1}
 
 
 def test_a_failed_capture_is_forgotten_with_the_next_choice(gpu, monkeypatch):

@@ -1,0 +1,49 @@
+"""Whatever a workload names is there: settings, algorithms, variants with valid hyper-parameters, what is timed."""
+
+import fnmatch
+import itertools
+from typing import TYPE_CHECKING
+
+from fairfl.experiments.variant import Run, Variant, selected_by
+from fairfl.runtime.plain import shown
+from fairfl.runtime.validation import SpecError, nearest
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+def check_references(workload: "Workload") -> None:
+    """Every artifact names settings that exist; every variant has valid hyper-parameters."""
+    for paper, key, artifact in workload.artifacts.values():
+        for setting in artifact.settings:
+            if setting not in workload.settings:
+                hint = nearest(setting, workload.settings)
+                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
+    for wanted in workload.config.settings or []:
+        if not fnmatch.filter(workload.settings, wanted):
+            raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")
+    rows = [row for _, _, a in workload.artifacts.values() for s in a.settings for row in a.variants_in(s)]
+    known = {s: s.selector if isinstance(s, Variant) else s for r in rows for s in (r.algorithm, r.variant)}
+    for text in workload.config.algorithms or []:
+        if selected_by(text) not in known:
+            raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
+    _check_timing(workload)
+    checked: set[tuple[str, Variant]] = set()
+    for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
+        for variant in variants:
+            if (workload.paper_of[setting], variant) not in checked:
+                checked.add((workload.paper_of[setting], variant))
+                workload.hyperparameters(Run(setting, variant, 0))
+                workload.modifiers(Run(setting, variant, 0))
+
+
+def _check_timing(workload: "Workload") -> None:
+    """Every setting with timed numbers says how often to repeat, every timed variant can train on its own."""
+    for setting, metrics in workload.seconds.items():
+        where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}"
+        if workload.settings[setting].timing is None:
+            raise SpecError(f"{where}: has no `timing`, but an artifact prints {', '.join(sorted(metrics))}")
+        for algorithm in {variant.algorithm: None for variant in workload.timed_variants.get(setting, ())}:
+            declared = workload.declared(algorithm)
+            if not declared.is_federated or "val_best" in declared.measurements or declared.depends_on:
+                raise SpecError(f"{where}: {algorithm} cannot be timed: it has no rounds, or needs other jobs' results")
