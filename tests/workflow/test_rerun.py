@@ -484,6 +484,15 @@ def test_claims_sources_and_captions(case):
     check(case, {"table/eagle/table1", *SUMMARY})  # a table prints its caption, that of a figure is on the page
 
 
+def test_the_record_is_read_by_the_page_alone(case):
+    """Of another scale than the record's."""
+    header = "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,reported_seeds,ours,"
+    case.write(
+        "results/recorded/comparison.csv", f"{header}ours_std,seeds,difference,seed_std,limit,verdict,contradiction\n"
+    )
+    check(case, {"page"}, {"page": "results/recorded/comparison.csv"})
+
+
 def test_a_reported_number(case, every):
     path = "papers/reported/eagle/table1.csv"
     case.write(path, (case.folder / path).read_text().replace("0.", "0.1", 1))

@@ -2,7 +2,7 @@
 
 What git has at HEAD (the lock, CITATION.cff and the record among it) and the results that were built from the record,
 described by ro-crate-metadata.json: RO-Crate 1.1, profile Workflow RO-Crate 1.0. The same commit and the same results
-give the same bytes.
+give the same bytes, which the library `rocrate` does not: it stamps what it packs with the time of packing.
 """
 
 import argparse
@@ -88,21 +88,23 @@ def metadata(files: dict[str, bytes], workload: Workload, commit: str, date: str
             "@id": f"https://arxiv.org/abs/{paper.arxiv}",
             "@type": "ScholarlyArticle",
             "name": paper.title,
-            "creditText": paper.citation,
+            "description": paper.citation,
         }
         for paper in workload.papers.values()
     ]
     artifacts = _artifacts(files, workload)
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"@id": name, "@type": "Dataset" if name.endswith("/") else "File", "name": name, "description": text}
         for name, text in _PARTS.items()
         if any(path.startswith(name) for path in files)
     ]
+    next(part for part in parts if part["@id"] == "README.md").update(about=_id("./"), encodingFormat=_KINDS[".md"])
     workflow = {
         "@id": "Snakefile",
         "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
         "name": citation["title"],
         "version": commit,
+        "conformsTo": _id("https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"),
         "programmingLanguage": _id("https://w3id.org/workflowhub/workflow-ro-crate#snakemake"),
         "license": _id(_license(citation["license"])),
         "creator": [_id(author["@id"]) for author in authors],
@@ -158,7 +160,7 @@ def _artifacts(files: dict[str, bytes], workload: Workload) -> list[dict[str, An
 def _author(number: int, author: dict[str, str]) -> dict[str, str]:
     """A person, or an entity that CITATION.cff has by `name` alone."""
     names = " ".join(author[key] for key in ("given-names", "family-names") if key in author)
-    known = {"affiliation": author["affiliation"]} if "affiliation" in author else {}
+    known = {ours: author[key] for key, ours in (("affiliation", "affiliation"), ("website", "url")) if key in author}
     kind = {"@type": "Person", "name": names} if names else {"@type": "Organization", "name": author["name"]}
     return {"@id": author.get("orcid", f"#author-{number}"), **kind, **known}
 

@@ -120,6 +120,7 @@ def test_the_metadata_are_a_ro_crate(project):
     assert entities["#author-2"]["@type"] == "Person" and entities["#author-1"]["@type"] == "Organization"
     workflow = entities[root["mainEntity"]["@id"]]
     assert "ComputationalWorkflow" in workflow["@type"] and workflow["version"] == root["identifier"]
+    assert entities["README.md"]["about"] == {"@id": "./"}
     # All that is named is there, all files of the results are named.
     for part in root["hasPart"]:
         assert part["@id"] in entities
