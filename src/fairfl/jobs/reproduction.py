@@ -24,7 +24,8 @@ def check(workload: Workload, root: Path) -> None:
     everything = Config(
         scale="paper", recorded="only", papers=sorted(path.stem for path in (root / "papers").glob("*.yaml"))
     )
-    for key in ("scale", "recorded", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"):
+    which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
+    for key in (*which, "recorded", "tuned", "calibrated", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)
         if (sorted(value) if key == "papers" else value) != wanted:
             raise FairflError(

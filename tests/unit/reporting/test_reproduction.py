@@ -186,6 +186,8 @@ def test_without_any_recorded_number_the_page_says_so(project):
         ({"seeds": [0]}, r"seeds: \[0\]: .* must be None"),
         ({"settings": ["full"]}, "settings: "),
         ({"verdict": {"level": 0.1}}, "verdict: "),
+        ({"tuned": True}, "tuned: True: .* must be False"),
+        ({"calibrated": True}, "calibrated: true: "),
     ],
 )
 def test_a_part_of_the_record_is_refused(project, config, words):
