@@ -7,6 +7,7 @@ import shlex
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
+from fairfl.planning.restriction import affordable
 from fairfl.reporting.claims import preflight
 from fairfl.reporting.reproduction.numbers import beside_record
 from fairfl.runtime import atomic, ownership
@@ -21,6 +22,8 @@ try:
     if workload.config.recorded == "only":
         workload = workload.restricted_to(available(workload))
     if hooks.is_main_process(workflow):
+        if workload.config.budget is not None:
+            workload = affordable(workload, ROOT)
         preflight.check(workload)
         if workload.calibrated:
             calibrations.check(workload, ROOT)

@@ -105,7 +105,7 @@ rule report:
         "<results>/index.html",
 
 
-# Prints per run whether it would run, and why, in words. Runs nothing.
+# Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.
 rule plan:
     log:
         "<logs>/plan.log",
@@ -115,4 +115,4 @@ rule plan:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.workflow.plan --config {params.config:q} --root . | tee {log:q}"
+        "python -m fairfl.planning.plan --config {params.config:q} --root . | tee {log:q}"

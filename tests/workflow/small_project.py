@@ -171,9 +171,9 @@ class Project:
         asked = (*config, (self.folder / "config.yaml").read_text())
         if asked not in self._plans:
             (said,) = self.forks(self.folder, [self._dry_run("plan", "--printshellcmds", config=config)])
-            (line,) = [line for line in said.splitlines() if "-m fairfl.workflow.plan" in line]
+            (line,) = [line for line in said.splitlines() if "-m fairfl.planning.plan" in line]
             words = shlex.split(line.partition("python -m ")[2])
-            self._plans[asked] = words[: words.index("|")]
+            self._plans[asked] = [*words[: words.index("|")], "--jobs-only"]
         commands = [self._dry_run(config=config), self._plans[asked]]
         dry_run, plan = self.forks(self.folder, commands, [self.folder / "src", *path])
         return dry_run, plan

@@ -4,7 +4,7 @@ import re
 import urllib.parse
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
@@ -67,6 +67,12 @@ class Config(Strict):
     recorded: Literal["use", "only", "ignore"] = Field(
         "use", description="results in the record: use; only: train nothing else; ignore: train all"
     )
+    budget: float | None = Field(
+        None,
+        ge=0,
+        description="hours of one core on the CPU, or of one GPU, that missing runs may take by estimate: those that "
+        "judge the most numbers per hour, beside what has finished or is recorded; null: all",
+    )
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     verdict: Verdict = Verdict()
@@ -79,7 +85,7 @@ class Config(Strict):
             return split_selectors(value)
         return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
-    @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", mode="before")
+    @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")
     @classmethod
     def _number(cls, value: Any) -> Any:
         """Text may stand for a number, but true and false do not."""
@@ -92,6 +98,13 @@ class Config(Strict):
     def _off(cls, value: Any) -> Any:
         """YAML reads `off` as false."""
         return "off" if value is False else value
+
+    @field_validator("budget")
+    @classmethod
+    def _spendable(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and info.data.get("recorded") == "only":
+            raise ValueError(f"{value:g}: nothing is trained with recorded: only; leave one of them out")
+        return value
 
     @field_validator("mirrors")
     @classmethod

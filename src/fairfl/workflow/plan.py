@@ -1,15 +1,8 @@
-"""python -m fairfl.workflow.plan: for each long job whether it would run, for each other one that would, and why.
+"""For each long job whether it would run, for each other one that would, and why.
 
 The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the jobs of the same Snakefile. Runs nothing.
 """
 
-import argparse
-from pathlib import Path
-
-from fairfl.experiments.workload import load_workload
-from fairfl.runtime import cli
-from fairfl.runtime.validation import from_text
-from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph
 from fairfl.workflow.recorded import rerun_of
 
@@ -36,17 +29,3 @@ def lines(graph: Graph) -> list[str]:
         )
     total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
-
-
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m fairfl.workflow.plan", description=__doc__)
-    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
-    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
-    args = parser.parse_args(argv)
-    config = from_text(args.config, dict, "--config")
-    load_workload(args.root, config)  # a bad configuration is one line, without Snakemake's around it
-    print("\n".join(lines(snakemake.parsed(args.root, config)["graph"])))
-
-
-if __name__ == "__main__":
-    cli.run(main)

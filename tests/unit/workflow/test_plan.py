@@ -13,6 +13,7 @@ from benchmarks.pretend import finish
 
 from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
+from fairfl.planning.plan import main
 from fairfl.runtime import records
 from fairfl.workflow import plan
 from fairfl.workflow.rerun import Rerun
@@ -259,7 +260,7 @@ def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
     Path(stored.graph.record(stored.eagle)).unlink()
     stored.output(stored.eagle).unlink()
     before = sorted(map(str, Path().glob("[!.]*/**/*")))
-    plan.main(["--config", json.dumps(configuration(root)), "--root", str(root)])
+    main(["--config", json.dumps(configuration(root)), "--root", str(root), "--jobs-only"])
     out = capsys.readouterr().out
     assert f"run   {stored.eagle}  never finished\n" in out
     assert f"keep  {stored.fedavg}  up to date\n" in out

@@ -1,0 +1,249 @@
+"""The runs with the most judged numbers per hour, as many as a budget of hours has room for.
+
+Runs are taken one after the other, always the one that tells most per hour of what it needs and nobody has computed
+yet: itself, local optima and surrogates that its losses are held against, a run that must come first, the baseline that
+its clients are compared with. First one seed of each variant, its first one. Then, of those whose verdicts hang on
+noise, a second seed of each, and so on. What has finished or is recorded costs nothing and tells nothing new.
+"""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from fairfl.experiments.calibration import folder
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
+from fairfl.planning import data, targets
+from fairfl.planning.costs import LONG, Costs
+from fairfl.planning.targets import Numbers
+from fairfl.reporting.cells import records
+from fairfl.reporting.comparison import ComparisonLine
+from fairfl.runtime import cli
+from fairfl.runtime.validation import from_text
+from fairfl.workflow import snakemake
+from fairfl.workflow.graph import Graph, Job
+from fairfl.workflow.recorded import RULES, rerun_of
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run that may be computed: the jobs that it and its losses need and nobody has computed, itself among them."""
+
+    name: str  # of its training job
+    jobs: frozenset[str]
+    tells: int  # numbers that the run itself would judge
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A candidate that was taken."""
+
+    name: str
+    jobs: tuple[str, ...]  # those that no earlier one has paid
+    hours: float
+    tells: int  # with the other runs among the jobs
+
+
+def greedy(
+    candidates: Iterable[Candidate], hours: Mapping[str, float], budget: float, paid: Iterable[str] = ()
+) -> list[Pick]:
+    """The most telling per hour first, as long as they fit into what is left; ties by cost, then by name.
+
+    `hours` of each job; those that are `paid` cost nothing. Candidates that tell nothing are not taken.
+    """
+    waiting = {candidate.name: candidate for candidate in sorted(candidates, key=lambda candidate: candidate.name)}
+    tells = {name: candidate.tells for name, candidate in waiting.items()}
+    done, left = set(paid), budget
+    picks: list[Pick] = []
+    offers: dict[str, Pick] = {}
+    while True:
+        for name, candidate in waiting.items():
+            if name not in offers:
+                jobs = sorted(candidate.jobs - done)
+                cost = math.fsum(hours[job] for job in jobs)
+                offers[name] = Pick(name, tuple(jobs), cost, sum(tells.get(job, 0) for job in jobs))
+        fitting = [offer for offer in offers.values() if offer.tells and offer.hours <= left]
+        if not fitting:
+            return picks
+        best = min(fitting, key=lambda offer: (-offer.tells / max(offer.hours, 1e-12), offer.hours, offer.name))
+        picks.append(best)
+        done.update(best.jobs)
+        left = budget - math.fsum(pick.hours for pick in picks)
+        taken = set(best.jobs)
+        waiting = {name: candidate for name, candidate in waiting.items() if name not in done}
+        offers = {name: offer for name, offer in offers.items() if name in waiting and taken.isdisjoint(offer.jobs)}
+
+
+@dataclass
+class Planner:
+    """What is done, what is missing, and what each missing run needs, of one graph."""
+
+    graph: Graph
+    root: Path
+    counted: Numbers | None = None
+    _missing: dict[str, frozenset[str]] = field(default_factory=dict)
+    _sources: dict[str, data.Source] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.workload = self.graph.workload
+        self.rerun = rerun_of(self.graph)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        return self.counted or targets.numbers(self.workload, self.root)
+
+    @cached_property
+    def costs(self) -> Costs:
+        return Costs(self.rerun, self.rerun.needed(self.graph.everything()))
+
+    @property
+    def results(self) -> Path:
+        return Path(folder(self.workload.scale.scale, self.workload.config.calibrated))
+
+    def job(self, run: Run) -> Job:
+        return self.graph.job(f"train/{run.id}")
+
+    def done(self, name: str) -> bool:
+        """True if a job has finished here or is in the record that this configuration uses."""
+        return not self.rerun.verdict(name).reason or name in self.rerun.restorations
+
+    # -- what a run needs -------------------------------------------------------------------------
+    def needed(self, run: Run) -> list[Job]:
+        """All jobs that must run before the run's numbers can be judged, itself among them; none if it is done."""
+        if self.done(self.job(run).name):
+            return []
+        targets_of_run = [f"train/{run.id}", *self.references(run)]
+        baseline = self.workload.baseline(run.setting)
+        if baseline is not None:
+            targets_of_run.append(f"train/{Run(run.setting, baseline, run.seed).id}")
+        return [job for job in self.graph.below(targets_of_run, self.rerun.is_leaf) if not self.done(job.name)]
+
+    def references(self, run: Run) -> list[str]:
+        """Local optima and surrogates that the losses of a run are held against."""
+        read = self.graph.job(f"collect/{run.setting}").inputs
+        kinds = tuple(f"{rule}/{run.setting}/seed{run.seed}/" for rule in ("local_optimum", "surrogate"))
+        return [name for name in read if name.startswith(kinds)]
+
+    def missing(self, run: Run) -> frozenset[str]:
+        """The long ones of these."""
+        if run.id not in self._missing:
+            self._missing[run.id] = frozenset(job.name for job in self.needed(run) if job.rule in LONG)
+        return self._missing[run.id]
+
+    def source(self, run: Run) -> data.Source:
+        """Where the raw files come from that a run needs and that are not prepared yet."""
+        keys = [job.name.removeprefix("fetch/") for job in self.needed(run) if job.rule == "fetch"]
+        for key in keys:
+            if key not in self._sources:
+                self._sources[key] = data.source(self.workload, key)
+        return data.farthest(self._sources[key] for key in keys)
+
+    def possible(self, run: Run) -> bool:
+        """True if its data can be had and the hours of what it needs are known."""
+        if self.source(run) == "missing":
+            return False
+        return all(self.costs.hours(self.graph.job(name)) is not None for name in self.missing(run))
+
+    # -- what is worth it -------------------------------------------------------------------------
+    def first(self) -> list[Candidate]:
+        """One seed of each variant: those without any that is done."""
+        return self._candidates(0, lambda run: self.numbers.of_runs[run.setting, run.variant])
+
+    def further(self, number: int) -> list[Candidate]:
+        """The variants that have so many seeds, each with its next one; they tell what hangs on noise."""
+        hanging = self.hanging
+        return self._candidates(number, lambda run: hanging.get((run.setting, run.variant.untuned), 0))
+
+    def _candidates(self, seeds: int, tells: Callable[[Run], int]) -> list[Candidate]:
+        by_variant: dict[tuple[str, Variant], list[Run]] = {}
+        for run in self.workload.runs:
+            by_variant.setdefault((run.setting, run.variant), []).append(run)
+        found = []
+        for runs in by_variant.values():
+            waiting = [run for run in runs if not self.done(self.job(run).name)]
+            if len(runs) - len(waiting) == seeds and waiting and tells(waiting[0]) and self.possible(waiting[0]):
+                found.append(Candidate(self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])))
+        return found
+
+    @cached_property
+    def hanging(self) -> dict[tuple[str, Variant], int]:
+        """Numbers by setting and variant that differ or are only close, but might agree if there were more seeds.
+
+        As comparison.csv has them, which the last run of the workflow has left; {} if there is none.
+        """
+        path = self.results / "comparison.csv"
+        found: dict[tuple[str, Variant], int] = {}
+        for line in records(path, "comparison", ComparisonLine) if path.is_file() else ():
+            if hangs_on_noise(line):
+                place = line["setting"], Variant.from_csv(line["algorithm"], line["hyperparameters"])
+                found[place] = found.get(place, 0) + 1
+        return found
+
+    def select(self, budget: float) -> list[Pick]:
+        """The picks of a budget, stage by stage."""
+        picks: list[Pick] = []
+        most = max((len(setting.seeds) for setting in self.workload.settings.values()), default=0)
+        for seeds in range(most):
+            candidates = self.first() if seeds == 0 else self.further(seeds)
+            hours = {job: self.costs.hours(self.graph.job(job)) or 0.0 for c in candidates for job in c.jobs}
+            # Baselines and runs that come first may be worth something themselves.
+            left = budget - math.fsum(pick.hours for pick in picks)
+            picks += greedy(candidates, hours, left, [job for pick in picks for job in pick.jobs])
+        return picks
+
+    def available(self, picks: Iterable[Pick]) -> frozenset[str]:
+        """Names of the jobs that there may be, of those that take long or need data: what is done, and the picks."""
+        chosen = {job for pick in picks for job in pick.jobs}
+        every = {job.name: job for job in self.rerun.needed(self.graph.everything()) if job.rule in RULES}
+        done = {name for name in every if self.done(name)}
+        below = {job.name for job in self.graph.below(sorted(chosen), self.rerun.is_leaf) if job.rule in RULES}
+        here = {name for name, job in every.items() if job.rule == "partition" and self._at_hand(job)}
+        return frozenset(done | chosen | below | here)
+
+    def _at_hand(self, partition: Job) -> bool:
+        jobs = (job for job in self.graph.below([partition.name], self.rerun.is_leaf) if not self.done(job.name))
+        return all(job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "here" for job in jobs)
+
+
+def hangs_on_noise(line: Mapping[str, str]) -> bool:
+    """True if a line of comparison.csv might have another verdict with one seed more.
+
+    It does not agree, but nothing is known of its noise, or it misses the limit by no more than one seed scatters.
+    """
+    if line["verdict"] not in ("close", "differs") or not line["difference"]:
+        return False
+    if not line["seed_std"]:
+        return True
+    return abs(float(line["difference"])) <= float(line["limit"] or 0) + float(line["seed_std"])
+
+
+def in_words(planner: Planner, picks: list[Pick], budget: float) -> str:
+    """What a budget buys."""
+    hours, told = math.fsum(pick.hours for pick in picks), sum(pick.tells for pick in picks)
+    trainings = sum(job.startswith("train/") for pick in picks for job in pick.jobs)
+    unit = "GPU-hours" if planner.costs.on == "gpu_hours" else "core-hours"
+    buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which judge {told} numbers"
+    return f"budget of {budget:g} {unit}: {buys}"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print, as JSON, the jobs that a budget leaves (fairfl.planning.restriction asks)."""
+    parser = argparse.ArgumentParser(prog="python -m fairfl.planning.budget", description=__doc__)
+    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
+    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
+    args = parser.parse_args(argv)
+    config = from_text(args.config, dict, "--config")
+    budget = load_workload(args.root, config).config.budget or 0.0
+    planner = Planner(snakemake.parsed(args.root, config | {"budget": None})["graph"], args.root)
+    picks = planner.select(budget)
+    print(in_words(planner, picks, budget), file=sys.stderr)
+    print(json.dumps(sorted(planner.available(picks))))
+
+
+if __name__ == "__main__":
+    cli.run(main, teardown=False)  # torch takes long to take down, and says much

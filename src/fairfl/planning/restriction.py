@@ -1,0 +1,27 @@
+"""The workload without the runs that a budget has no room for. Cheap to import: the Snakefile does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fairfl.experiments.workload import Workload
+from fairfl.runtime.errors import FairflError
+
+
+def affordable(workload: Workload, root: Path) -> Workload:
+    """With the jobs alone that are done or that the budget of the configuration buys (fairfl.planning.budget).
+
+    Asks a process of its own, because a Snakefile cannot be parsed while another one is; it says on stderr what it
+    has chosen. Raises FairflError with what it reports.
+    """
+    command = [sys.executable, "-m", "fairfl.planning.budget", "--config", workload.config.model_dump_json()]
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [*command, "--root", str(root)], text=True, capture_output=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    if done.returncode:
+        raise FairflError((done.stderr.strip() or done.stdout.strip()).rpartition("error: ")[2])
+    print(done.stderr.strip().splitlines()[-1], file=sys.stderr)
+    return workload.restricted_to(frozenset(json.loads(done.stdout.strip().splitlines()[-1])))

@@ -1,0 +1,91 @@
+"""Which of the papers' numbers and claims a run would judge, before anything has run."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Workload
+from fairfl.metrics.origin import origin, owner
+from fairfl.reporting.cells import MEASURED_KINDS, Cell, Cells, digits_of
+from fairfl.reporting.claims.evaluation import evaluate
+from fairfl.reporting.claims.judging import comparable, parsed, setting_of, settings_of
+from fairfl.reporting.comparison import obstacle
+from fairfl.reporting.results import results_of
+
+Place = tuple[str, Variant]  # setting, variant
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Lines of comparison.csv that would have a verdict: one for each artifact that the paper prints a number in."""
+
+    of_runs: Counter[Place]  # those that runs of a variant measure
+    of_settings: Counter[str]  # those that need no run: counts of a partition, what a setting says
+    chosen: Counter[str]  # those that tuning chooses
+
+
+def numbers(workload: Workload, root: Path) -> Numbers:
+    """Of the selected artifacts but `ours`, which print a paper's numbers again. Points of curves, empty cells, seconds
+    and settings that a scale has changed do not count."""
+    reported = results_of(workload, root, root / "results").reported
+    found = Numbers(Counter(), Counter(), Counter())
+    for name, (_, _, artifact) in workload.artifacts.items():
+        if artifact.ours or artifact.kind not in MEASURED_KINDS or not artifact.columns or name not in reported:
+            continue
+        for (setting, variant, metric), cell in reported[name].cells.items():
+            if setting not in artifact.settings or obstacle(workload, setting, metric):
+                continue
+            if cell.mean is None and not cell.diverged:
+                continue
+            if owner(metric) == "setting":
+                found.of_settings[setting] += 1
+            elif owner(metric) == "algorithm":
+                found.chosen[setting] += 1
+            elif (running := _running(workload, setting, variant)) is not None:
+                found.of_runs[setting, running] += 1
+    return found
+
+
+def _running(workload: Workload, setting: str, variant: Variant) -> Variant | None:
+    """The variant that runs for a reported one; None if none does."""
+    tuned = workload.config.tuned and workload.tunes(setting, variant.algorithm)
+    known = workload.variants.get(setting, {})
+    return known.get(Variant(variant.algorithm, dict(variant.values), tuned))
+
+
+@dataclass(frozen=True)
+class _Ran(Cells):
+    """A number, any, for whatever some variants would have measured."""
+
+    ran: Collection[Place] = field(default_factory=frozenset)
+
+    def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
+        measured = origin(metric) in ("statistics", "setting")
+        if not measured and not (origin(metric) == "tidy" and (setting, variant) in self.ran):
+            return None
+        # Different ones, so that nothing is divided by 0.
+        digest = hashlib.sha256(f"{setting} {variant} {metric}".encode()).digest()
+        return Cell(1 + int.from_bytes(digest[:4], "big") / 2**32)
+
+
+def decidable_claims(workload: Workload, ran: Collection[Place] | None = None) -> Counter[str]:
+    """Claims that could be judged if one seed of these variants had run (None: of all), by each setting they speak of;
+    under "" each once."""
+    if ran is None:
+        ran = {(setting, variant) for setting, variants in workload.variants.items() for variant in variants}
+    cells = _Ran(ran=frozenset((setting, variant.untuned) for setting, variant in ran))
+    found: Counter[str] = Counter()
+    for name, (paper, _, artifact) in workload.artifacts.items():
+        if artifact.drawing or artifact.ours:  # of no run, or of no headline
+            continue
+        for claim, statement in parsed(workload, name):
+            setting = setting_of(claim, name, artifact)
+            settings = settings_of(statement, setting)
+            digits = digits_of(workload.papers[paper].metrics)
+            judged = evaluate(statement, cells, setting=setting, rows=artifact.rows, digits=digits)
+            if judged.status != "undecidable" and comparable(workload, settings):
+                found.update(["", *settings])
+    return found

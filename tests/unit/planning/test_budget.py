@@ -1,0 +1,143 @@
+"""Which runs a budget buys, on the graph of FedFV's smallest setting at the paper's own scale."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from benchmarks.pretend import finish
+
+from fairfl.experiments.workload import load_workload
+from fairfl.planning import budget
+from fairfl.planning.budget import Planner, hangs_on_noise
+from fairfl.reporting.cells import csv_text
+from fairfl.reporting.comparison import ComparisonLine
+from tests.workflow.graphs import graph_of
+
+SETTING = "fedfv_fmnist"
+
+
+def configuration(root, **more):
+    only = {"papers": ["fedfv"], "settings": [SETTING], "seeds": [0, 1, 2], "scale": "paper", "mirrors": []}
+    return yaml.safe_load((root / "config.yaml").read_text()) | only | more
+
+
+@pytest.fixture
+def folder(root, tmp_path, monkeypatch):
+    for name in ("papers", "config.yaml"):
+        (tmp_path / name).symlink_to(root / name)
+    monkeypatch.chdir(tmp_path)
+    # An hour each, but the last variant, which takes three.
+    monkeypatch.setattr(budget.Costs, "hours", lambda self, job: 3.0 if "qffl/q=5.0" in job.name else 1.0)
+    return tmp_path
+
+
+@pytest.fixture
+def planner(root, folder):
+    return lambda **more: Planner(graph_of(load_workload(root, configuration(root, **more))), root)
+
+
+def runs(picks):
+    return [job for pick in picks for job in pick.jobs if job.startswith("train/")]
+
+
+def compare(**verdicts):
+    """Leave a comparison.csv in which a metric of some algorithms has such a verdict, with seed 0 alone."""
+    blank = dict.fromkeys(ComparisonLine.__dataclass_fields__, "")
+    lines = [
+        ComparisonLine(**blank | {"setting": SETTING, "metric": "accuracy_avg", "algorithm": algorithm} | values)
+        for algorithm, values in verdicts.items()
+    ]
+    Path("results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
+
+
+def test_no_hours_buy_nothing(planner):
+    assert planner().select(0.0) == []
+
+
+def test_one_seed_of_every_variant_that_tells_something_the_cheap_ones_first(planner):
+    plan = planner()
+    picks = plan.select(1000.0)
+    bought = runs(picks)
+    telling = [v for v in plan.workload.variants[SETTING] if plan.numbers.of_runs[SETTING, v]]
+    assert len(bought) == len(telling) > 10
+    assert all(name.endswith("/seed0") for name in bought)
+    per_hour = [pick.tells / pick.hours for pick in picks]
+    assert per_hour == sorted(per_hour, reverse=True)
+    dear = next(pick for pick in picks if "qffl/q=5.0" in pick.name)
+    assert dear.hours == 3.0 and picks.index(dear) > 5
+    assert runs(plan.select(3.5)) == bought[:3]
+
+
+def test_what_has_finished_costs_nothing_and_is_not_bought_again(planner):
+    plan = planner()
+    first = plan.select(3.0)
+    finish(plan.graph, runs(first))
+    again = planner().select(3.0)
+    assert len(runs(again)) == 3 and not set(runs(first)) & set(runs(again))
+
+
+def test_a_second_seed_only_where_a_verdict_hangs_on_noise_and_after_all_first_ones(planner):
+    plan = planner()
+    variants = {run.algorithm: run for run in plan.workload.runs if run.seed == 0 and not run.variant.values}
+    fedavg = f"train/{variants['fedavg'].id}"
+    other = next(run for run in plan.workload.runs if run.algorithm == "afl" and run.seed == 0)
+    finish(plan.graph, [fedavg, f"train/{other.id}"])
+    near = {"verdict": "differs", "difference": "1.2", "limit": "1", "seed_std": "0.3"}
+    far = near | {"difference": "9", "hyperparameters": other.variant.csv}
+    compare(fedavg=near, afl=far)
+    bought = runs(planner().select(1000.0))
+    assert bought[-1] == fedavg.replace("seed0", "seed1")
+    assert all(name.endswith("/seed0") for name in bought[:-1]) and len(bought) > 10
+    assert fedavg.replace("seed0", "seed1") not in runs(planner().select(5.0))
+
+
+def test_the_restricted_workload_has_what_is_done_and_what_is_bought(planner):
+    plan = planner()
+    done = runs(plan.select(1.0))
+    finish(plan.graph, done)
+    plan = planner()
+    picks = plan.select(2.0)
+    kept = plan.workload.restricted_to(plan.available(picks))
+    assert {f"train/{run.id}" for run in kept.runs} == {*done, *runs(picks)} and len(kept.runs) == 3
+
+
+def test_data_that_cannot_be_had_are_not_waited_for(planner):
+    assert planner(offline=True).select(1000.0) == []
+    raw = Path("data/fashion_mnist")
+    raw.mkdir(parents=True)
+    for kind in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
+        (raw / f"{kind}-ubyte.gz").touch()
+    assert planner(offline=True).select(1000.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "hangs"),
+    [
+        ({"verdict": "agrees", "difference": "0.1", "limit": "1", "seed_std": "1"}, False),
+        ({"verdict": "differs", "difference": "-1.2", "limit": "1", "seed_std": "0.3"}, True),
+        ({"verdict": "close", "difference": "1.2", "limit": "1", "seed_std": "0.1"}, False),
+        ({"verdict": "close", "difference": "1.2", "limit": "0.05", "seed_std": ""}, True),  # nothing is known of it
+        ({"verdict": "differs", "difference": "", "limit": "", "seed_std": ""}, False),  # diverged
+        ({"verdict": "not run", "difference": "", "limit": "", "seed_std": ""}, False),
+    ],
+)
+def test_verdicts_that_hang_on_noise(line, hangs):
+    assert hangs_on_noise(line) is hangs
+
+
+def test_local_optima_belong_to_the_first_run_that_needs_them(root, folder):
+    config = configuration(root, papers=["eagle"], settings=["eagle_emnist_linear_a0.5"], seeds=[0])
+    plan = Planner(graph_of(load_workload(root, config)), root)
+    first, second, *_ = plan.select(1000.0)
+    assert sum(job.startswith("local_optimum/") for job in first.jobs) == 10
+    assert not any(job.startswith("local_optimum/") for job in second.jobs)
+
+
+def test_the_command_prints_jobs_as_json(root, folder, capsys):
+    budget.main(["--config", json.dumps(configuration(root, budget=2.0)), "--root", str(root)])
+    said = capsys.readouterr()
+    assert "budget of 2 core-hours: 2 of " in said.err and "in about 2" in said.err
+    jobs = json.loads(said.out)
+    assert sum(job.startswith("train/") for job in jobs) == 2
+    assert f"partition/{SETTING}/seed0" in jobs

@@ -1,0 +1,108 @@
+"""Counted operations against formulas worked out by hand."""
+
+import pytest
+import yaml
+
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
+from fairfl.planning import operations
+from fairfl.planning.data import Facts, facts
+from fairfl.planning.operations import Passes
+
+
+@pytest.fixture(scope="module")
+def workload(root):
+    return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"})
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """No prepared data are at hand."""
+    monkeypatch.chdir(tmp_path)
+
+
+def passes(workload, setting, algorithm, full_batch=False, **values):
+    return operations.passes_of(workload, Run(setting, Variant(algorithm, values), 0), full_batch)
+
+
+def test_a_sample_of_a_perceptron(workload):
+    setting = workload.settings["fedeba_fashion_mnist_mlp"]
+    cost = operations.sample(setting, facts(workload, "fedeba_fashion_mnist_mlp"))
+    first, others = 2 * 784 * 200, 2 * (200 * 200 + 200 * 10)
+    assert cost.forward == first + others
+    assert cost.train == 2 * first + 3 * others  # no gradient with respect to the images
+    assert cost.parameters == 784 * 200 + 200 + 200 * 200 + 200 + 200 * 10 + 10
+    assert cost.numbers == 784 + 2 * (200 + 200) + 10  # each hidden layer and its ReLU
+
+
+def test_a_sample_of_a_convolution(workload):
+    setting = workload.settings["fedeba_cifar10_cnn_shallow"]
+    cost = operations.sample(setting, facts(workload, "fedeba_cifar10_cnn_shallow"))
+    convolution, dense = 2 * 28 * 28 * 64 * 3 * 25, 2 * 64 * 7 * 7 * 10
+    assert cost.forward == convolution + dense
+    assert cost.train == 2 * convolution + 3 * dense
+
+
+@pytest.mark.parametrize(
+    "setting", ["vred_stackoverflow", "fedeba_tiny_imagenet_mobilenetv2", "focus_rotated_cifar10_10"]
+)
+def test_other_models_are_counted_without_data_and_a_step_is_at_most_three_predictions(workload, setting):
+    cost = operations.sample(workload.settings[setting], facts(workload, setting))
+    assert 2 * cost.forward < cost.train <= 3 * cost.forward and cost.parameters > 10**6
+
+
+def test_what_algorithms_do_in_a_round(workload):
+    setting = "fedeba_fashion_mnist_mlp"
+    assert passes(workload, setting, "fedavg") == Passes(1, 0, 0, 1)
+    assert passes(workload, setting, "fedeba", tau=0.5) == Passes(1, 0, 1, 1)  # losses after training
+    assert passes(workload, "fedfv_cifar10", "fedfa", full_batch=True) == Passes(1, 0, 0, 1)  # uniform weights there
+    # The loss before is a by-product of a first step on all samples, unless another loss is measured anyway.
+    assert passes(workload, setting, "afl", full_batch=True) == Passes(1, 0, 0, 1)
+    assert passes(workload, setting, "afl") == Passes(1, 0, 1, 1)
+    assert passes(workload, setting, "ditto", report="personal") == Passes(2, 0, 0, 1)
+
+
+def test_several_models_are_trained_measured_and_mixed(workload):
+    epochs = workload.settings["focus_rotated_mnist_10"].local_epochs
+    focus = passes(workload, "focus_rotated_mnist_10", "focus", M=3)
+    assert focus == Passes(3 * epochs, 0, 3, 3)
+    after = passes(workload, "focus_rotated_mnist_10", "fedavg_hardcluster", M=3)
+    assert after.epochs >= epochs
+
+
+def test_a_run(workload):
+    name = "fedeba_fashion_mnist_mlp"
+    counted = operations.of_run(workload, Run(name, Variant("fedavg", {}), 0))
+    cost = operations.sample(workload.settings[name], facts(workload, name))
+    # 2000 rounds of 10 clients with 480 of 600 images in batches of 50; 41 evaluations of 12000 test images.
+    assert counted.train == 2000 * 10 * 480 * cost.train
+    assert counted.steps == 2000 * 10 * 10 and counted.updated == counted.steps * cost.parameters
+    assert counted.forward == pytest.approx(41 * 12000 * cost.forward)
+    assert (counted.rounds, counted.evaluations) == (2000, 41)
+
+
+def test_an_official_test_part_is_not_trained_on(workload):
+    counted = operations.of_run(workload, Run("focus_rotated_mnist_10", Variant("fedavg", {}), 0))
+    cost = operations.sample(workload.settings["focus_rotated_mnist_10"], facts(workload, "focus_rotated_mnist_10"))
+    assert counted.train == pytest.approx(300 * 60000 * 10 * cost.train)
+    assert counted.forward == pytest.approx(301 * 10000 * cost.forward)
+
+
+def test_surrogates_and_local_optima(workload):
+    counted = operations.of_surrogate(workload, "focus_rotated_mnist_10")
+    cost = operations.sample(workload.settings["focus_rotated_mnist_10"], facts(workload, "focus_rotated_mnist_10"))
+    clusters = workload.settings["focus_rotated_mnist_10"].surrogate.clusters
+    assert counted.train == pytest.approx(300 * 10 * 60000 / clusters * cost.train)
+    assert operations.of_surrogate(workload, "focus_synthetic_10") == operations.NOTHING  # known
+    optimum = operations.of_local_optimum(workload, "eagle_emnist_linear_a0.5")
+    linear = operations.sample(
+        workload.settings["eagle_emnist_linear_a0.5"], facts(workload, "eagle_emnist_linear_a0.5")
+    )
+    assert optimum.train == pytest.approx(10000 * 1200 * linear.train)
+
+
+def test_facts_of_data_that_are_not_prepared(workload):
+    assert facts(workload, "fedfv_fmnist") == Facts(shape=[1, 28, 28], classes=3, samples=21000, official_test=3000)
+    assert facts(workload, "fedeba_mnist_mlp").samples == 60000  # part: train
+    drawn = facts(workload, "eagle_synthetic_gaussian")
+    assert (drawn.shape, drawn.samples) == ([2], 300)

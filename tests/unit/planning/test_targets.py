@@ -1,0 +1,75 @@
+"""Numbers and claims that runs would judge: against the papers' CSVs and the workflow's own comparison."""
+
+import csv
+import re
+
+import pytest
+import yaml
+
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import load_workload
+from fairfl.planning import targets
+
+
+@pytest.fixture(scope="module")
+def workload(root):
+    def load(**more):
+        return load_workload(root, yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper"} | more)
+
+    return load
+
+
+def printed(root, path):
+    """Lines with a number, or of a run that diverged, that are no points of curves."""
+    lines = csv.DictReader((root / "papers/reported" / path).open())
+    whole = [line for line in lines if not re.match(r"round=\d", line["note"])]
+    return [line for line in whole if line["value"] or line["note"].startswith("diverged")]
+
+
+def test_every_printed_number_of_a_run_counts_once(root, workload):
+    for path, setting in (("eagle/table5.csv", "eagle_emnist_linear_a0.5"), ("fedfv/table3.csv", "fedfv_fmnist")):
+        paper = path.partition("/")[0]
+        load = workload(papers=[paper], artifacts=[path.replace("/", "_").removesuffix(".csv")])
+        numbers = targets.numbers(load, root)
+        assert sum(numbers.of_runs.values()) == len(printed(root, path)) > 30
+        assert {place for place, _ in numbers.of_runs} == {setting}
+        fedavg = sum(line["algorithm"] == "fedavg" for line in printed(root, path))
+        assert numbers.of_runs[setting, Variant("fedavg", {})] == fedavg > 0
+
+
+def test_numbers_of_several_artifacts_count_in_each(root, workload):
+    one = workload(papers=["eagle"], artifacts=["eagle_table1"])
+    both = workload(papers=["eagle"], artifacts=["eagle_table1", "eagle_table4"])
+    assert [sum(targets.numbers(load, root).of_runs.values()) for load in (one, both)] == [40, 80]
+
+
+def test_counts_and_choices_belong_to_no_run_and_seconds_to_nobody(root, workload):
+    numbers = targets.numbers(workload(papers=["focus"]), root)
+    assert numbers.of_settings["focus_rotated_mnist_10"] == 8
+    timed = targets.numbers(workload(papers=["focus"], artifacts=["focus_table12"]), root)
+    assert not timed.of_runs and not timed.of_settings
+    tuned = targets.numbers(workload(papers=["vred"], artifacts=["vred_table4", "vred_table5"]), root)
+    assert not tuned.of_runs and sum(tuned.chosen.values()) > 40
+
+
+def test_other_readings_of_a_paper_do_not_count(root, workload):
+    assert not targets.numbers(workload(papers=["fedeba"], artifacts=["fedeba_readings"]), root).of_runs
+
+
+def test_settings_that_a_scale_has_changed_judge_nothing(root, workload):
+    numbers = targets.numbers(workload(scale="quick"), root)
+    assert {place for place, _ in numbers.of_runs} == {"fedeba_toy", "focus_synthetic_10"}  # nothing is changed there
+    claims = targets.decidable_claims(workload(scale="quick", papers=["eagle"]))
+    assert claims.keys() == {"", "eagle_synthetic_gaussian", "eagle_toy_2clients"}
+
+
+def test_a_claim_needs_every_run_that_it_speaks_of(workload):
+    load = workload(papers=["eagle"], artifacts=["eagle_table5"])
+    (setting,) = load.variants
+    every = {(setting, variant) for variant in load.variants[setting]}
+    claims = targets.decidable_claims(load)
+    assert claims[""] == claims[setting] == len(load.artifacts["eagle_table5"][2].claims) > 0
+    assert targets.decidable_claims(load, every) == claims
+    assert not targets.decidable_claims(load, set())
+    without = {place for place in every if place[1].algorithm != "eagle"}
+    assert targets.decidable_claims(load, without)[""] < claims[""]
