@@ -26,8 +26,8 @@ from fairfl.jobs import (
     train,
     tune,
 )
+from fairfl.planning import budget, plan
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.workflow import plan
 from tests.bad_input.refusals import command_refused, names
 
 LEARNT = {
@@ -384,10 +384,10 @@ CONFIGS = [
 
 
 @pytest.mark.parametrize(("config", "words"), CONFIGS, ids=[words[:40] for _, words in CONFIGS])
-@pytest.mark.parametrize("module", [comparison, claims, page, plan], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [comparison, claims, page, plan, budget], ids=lambda module: module.__name__)
 def test_configs(here, root, capsys, module, config, words):
     before = names(here)
-    rest = [] if module is plan else ["--results", "results", "--out", "out"]
+    rest = [] if module in (plan, budget) else ["--results", "results", "--out", "out"]
     argv = ["--config", config, "--root", root, *rest]
     command_refused(module.main, argv, capsys, words)
     assert names(here) == before
