@@ -6,6 +6,7 @@ results/<scale>/plan.csv, a line per setting.
 
 import argparse
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,4 +212,5 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, teardown=False)  # torch takes long to take down, and says much
+    # Costs may have loaded torch, which takes long to take down, and says much.
+    cli.run(main, teardown="--jobs-only" in sys.argv)
