@@ -257,7 +257,7 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
     commits, counts = Commits(), Counter[str]()
     for job in jobs:
         outcome = recorded.take(job, commits)
-        counts[outcome.partition(" with ")[0].partition(" beside")[0]] += 1
+        counts[outcome.partition(" beside ")[0]] += 1
         if outcome.startswith("taken beside"):
             print(f"{job.name}: {outcome}")
     for record in recorded.records.values():

@@ -1,0 +1,150 @@
+"""What is taken into the record, what is refused, and which entry stands for a job of today."""
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fairfl.recorded.record import LARGEST, Record
+from fairfl.runtime import records
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical, fingerprint
+from fairfl.workflow.graph import Job
+from fairfl.workflow.recorded import Commits, Recorded, taken
+
+NAME = "train/s/fedavg/default/seed0"
+RUN = "results/paper/runs/s/fedavg/default/seed0"
+CODE = {"fairfl.jobs.train": "aa"}
+
+
+def job(rate=0.1, code=CODE) -> Job:
+    outputs = tuple(f"{RUN}/{file}" for file in ("metrics.parquet", "summary.json", "model.safetensors"))
+    spec = canonical({"setting": "s", "seed": 0, "learning_rate": rate, "code": code})
+    return Job(NAME, "train", spec, (), {}, outputs, f"results/paper/records/{NAME}.json")
+
+
+def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", diverged=False, model=b"m") -> None:
+    metrics, summary, weights = map(Path, made.outputs)
+    metrics.parent.mkdir(parents=True, exist_ok=True)
+    columns = {"round": [0, 1], "client": [0, 0], "loss_test": [1.0, loss], "samples_test": [3, 3]}
+    pq.write_table(pa.table(columns), metrics)
+    versions = {"torch": torch, "python": "3.11", "numpy": "2"}
+    said = {"measures": {"comm_cost": cost}, "diverged": diverged, "device": "cpu", "threads": 2, "seconds": 36.0}
+    said |= {"spec": made.parsed, "fingerprint": made.fingerprint, "host": "somewhere", "versions": versions}
+    summary.write_text(json.dumps(said | {"processor": "a CPU", "data_source": "drawn"}))
+    weights.write_bytes(model)
+    records.write(Path(made.record), made.parsed, {}, [metrics, summary, weights], versions={"torch": torch})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def take(made: Job) -> dict[str, int]:
+    return dict(taken(Recorded(SimpleNamespace()), [made]))
+
+
+def entries():
+    record = Record("s")
+    record.check()
+    return record.jobs[NAME]
+
+
+def test_a_finished_job_is_taken_once():
+    finish(job())
+    assert take(job()) == {"taken": 1}
+    before = Path("results/recorded/s/jobs.json").read_bytes()
+    assert take(job()) == {"recorded before": 1}
+    assert Path("results/recorded/s/jobs.json").read_bytes() == before
+    (entry,) = entries()
+    assert entry.origin.core_hours == pytest.approx(0.02) and entry.origin.gpu_hours == 0
+    assert entry.origin.processor == "a CPU" and "somewhere" not in before.decode()
+
+
+def test_how_long_it_took_does_not_matter():
+    finish(job())
+    take(job())
+    finish(job())
+    path = Path(RUN, "summary.json")
+    path.write_text(path.read_text().replace('"seconds": 36.0', '"seconds": 40.0'))
+    assert take(job()) == {"recorded before": 1}
+
+
+def test_what_never_finished_or_was_made_otherwise_is_left():
+    assert take(job()) == {"not finished": 1}
+    finish(job(rate=0.2))
+    assert take(job()) == {"finished with another spec": 1}
+    assert not Path("results/recorded").exists()
+
+
+def test_another_number_of_the_same_code_is_refused():
+    finish(job())
+    take(job())
+    finish(job(), cost=2.5)
+    with pytest.raises(FairflError, match="other numbers of the same spec, code and torch .*comm_cost"):
+        take(job())
+    assert len(entries()) == 1
+
+
+@pytest.mark.parametrize("other", [{"code": {"fairfl.jobs.train": "bb"}}, {"torch": "2.16.0"}])
+def test_another_number_of_other_code_or_torch_is_kept_beside(other, capsys):
+    finish(job())
+    take(job())
+    changed = job(code=other.get("code", CODE))
+    finish(changed, loss=0.6, torch=other.get("torch", "2.15.0"))
+    assert take(changed) == {"taken": 1}
+    assert "metrics.parquet" in capsys.readouterr().out
+    assert len(entries()) == 2
+    # Each job of today gets the numbers of its own code, and one of code that nobody recorded gets the newest.
+    recorded = Recorded(SimpleNamespace())
+    wanted = fingerprint(changed.parsed["code"])
+    assert recorded.entry(changed).code == wanted and recorded.entry(job()).code == fingerprint(CODE)
+    assert recorded.entry(job(code={"fairfl.jobs.train": "cc"})) == recorded.record("s").jobs[NAME][-1]
+
+
+def test_the_torch_of_an_entry_may_matter():
+    finish(job(), torch="1.0")
+    take(job())
+    assert Recorded(SimpleNamespace()).entry(job()) is not None
+    assert Recorded(SimpleNamespace(), same_torch=True).entry(job()) is None
+
+
+def test_another_spec_has_no_entry():
+    finish(job())
+    take(job())
+    assert Recorded(SimpleNamespace()).entry(job(rate=0.2)) is None
+
+
+def test_damaged_results_are_refused_by_name():
+    finish(job())
+    Path(RUN, "model.safetensors").write_bytes(b"x")  # the same size
+    with pytest.raises(FairflError, match=r"model\.safetensors: is not as its job left it"):
+        take(job())
+    Path(RUN, "model.safetensors").unlink()
+    with pytest.raises(FairflError, match=rf"{NAME}: model\.safetensors is missing"):
+        take(job())
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_losses_that_are_not_finite_are_taken_of_diverged_runs_only(loss):
+    finish(job(), loss=loss)
+    with pytest.raises(FairflError, match="loss_test is not finite"):
+        take(job())
+    finish(job(), loss=loss, diverged=True)
+    assert take(job()) == {"taken": 1}
+
+
+def test_a_model_of_a_megabyte_is_refused():
+    finish(job(), model=b"m" * (LARGEST + 1))
+    with pytest.raises(FairflError, match=f"the record takes {LARGEST} at most"):
+        take(job())
+
+
+def test_without_git_no_commit_is_named(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert Commits().of(job(), CODE) == ""
