@@ -6,14 +6,15 @@
     departure   how an algorithm's measured runs depart from their estimates, beside those of other algorithms in the
                 same setting: the median over settings
     level       what measured runs of the setting took over estimate x departure; without any, those of settings with
-                such models; without any, 1: then the hours are only estimated
+                such models, which count by their hours; without any, 1: then the hours are only estimated
 
 Measured seconds are those of a clock on the wall: beside other work a run takes longer, never shorter. So of several
 numbers a low one counts: the lowest decile is the level, and a variant takes what its fastest seed took, but not much
-more than others of its setting did.
+more than others of its setting did. On processors whose efficiencies reference.json knows a level is hardly above 1.
 """
 
 import json
+import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from fairfl.workflow.rerun import Rerun
 LONG = ("train", "local_optimum", "surrogate", "timing")  # rules whose jobs are counted; the others take seconds
 DENSE = ("mlp", "logistic_regression", "linear_regression")  # run as stacks of clients
 Known = Literal["measured", "scaled", "estimated", "unknown"]
+TRUSTED = 1.1  # the highest level on processors whose efficiencies are known: what is above is waiting for a core
 MANY, MORE = 10, 1.25  # of so many measured runs of a setting none takes so many times what the others say
 _MIB = 2**20
 Kind = tuple[str, str, str, str]  # rule, setting; of trainings algorithm and folder of the variant too
@@ -127,7 +129,7 @@ class Costs:
 
     def _hours(self, kind: Kind, on: str) -> float:
         values = [getattr(one, on) for one in self.measured.get(kind, ()) if getattr(one, on)]
-        if values and self._runs_of(kind[1]) < MANY:
+        if values and self._runs_of(kind[1]) < MANY and not self.trusted:
             return min(values)
         estimate = self.estimate(kind)
         scaled = 0.0 if estimate is None else estimate[on == "gpu_hours"] * (self.correction(kind, on) or 1.0)
@@ -162,10 +164,23 @@ class Costs:
             return _low(alike)
         levels, departures = _levels_and_departures({k: r for k, r in ratios.items() if k[0] == "train"})
         departure = departures.get(algorithm, 1.0)
+        if self.trusted and on == "core_hours":
+            levels = {name: min(level, TRUSTED) for name, level in levels.items()}
         if setting in levels:
             return levels[setting] * departure
-        near = [level for name, level in levels.items() if self._model(name) == self._model(setting)]
-        return statistics.median(near) * departure if near else None
+        near = {name: level for name, level in levels.items() if self._model(name) == self._model(setting)}
+        spent = {name: self._hours_measured(name, on) for name in near}
+        return _weighted_median([(near[name], spent[name]) for name in near]) * departure if near else None
+
+    def _hours_measured(self, setting: str, on: str) -> float:
+        """Of its trainings, all together."""
+        runs = (run for kind, measured in self.measured.items() if kind[:2] == ("train", setting) for run in measured)
+        return math.fsum(getattr(run, on) for run in runs)
+
+    @cached_property
+    def trusted(self) -> bool:
+        """True if the efficiencies of reference.json were measured on such a processor."""
+        return cpu_name() in reference()["cpu"]["processors"]
 
     def _alike(self, one: Kind, other: Kind) -> bool:
         return self._model(one[1]) == self._model(other[1])
@@ -177,7 +192,7 @@ class Costs:
             values = [getattr(one, on) for one in measured if getattr(one, on)]
             estimate = self.estimate(kind) if values else None
             if estimate and (expected := estimate[on == "gpu_hours"]):
-                ratios[kind] = statistics.median(values) / expected
+                ratios[kind] = min(values) / expected
         return ratios
 
     def _model(self, setting: str) -> str:
@@ -252,6 +267,16 @@ def _levels_and_departures(ratios: dict[Kind, float]) -> tuple[dict[str, float],
     departures = {algorithm: statistics.median(values) for algorithm, values in beside.items()}
     levels = {name: _low([r / departures[k[2]] for k, r in ratios.items() if k[1] == name]) for name in settings}
     return levels, departures
+
+
+def _weighted_median(pairs: list[tuple[float, float]]) -> float:
+    """Of (value, weight): the first value at which half of the weight is reached."""
+    total, sums = math.fsum(weight for _, weight in pairs), 0.0
+    for value, weight in sorted(pairs):
+        sums += weight
+        if sums >= total / 2:
+            return value
+    raise ValueError("no values")
 
 
 def _low(values: list[float]) -> float:

@@ -21,6 +21,12 @@ def workload(root):
     return load_workload(root, config)
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch):
+    """On a processor that reference.json does not know."""
+    monkeypatch.setattr(Costs, "trusted", False)
+
+
 class Entries:
     """A record of some jobs."""
 
@@ -124,6 +130,21 @@ def test_a_setting_without_runs_is_corrected_by_those_with_such_models_only(work
     found = made(workload, {train(FASHION, "fedavg"): hours(4)})
     assert found.hours(job(f"train/{NOISY}/fedavg/default/seed0")) == pytest.approx(4)
     assert found.known(train(CNN, "fedavg")) == "estimated"
+
+
+def test_where_efficiencies_are_known_waiting_for_a_core_does_not_count(workload, monkeypatch):
+    monkeypatch.setattr(Costs, "trusted", True)
+    found = made(workload, {train(FASHION, "fedavg"): hours(2.5), train(FASHION, "afl"): hours(5)})
+    assert found.hours(job(f"train/{FASHION}/term/t=1.0/seed0")) == pytest.approx(costs.TRUSTED)
+    assert found.hours(RUN) == pytest.approx(costs.MORE * costs.TRUSTED * 2 / 3)  # departs so from the middle of both
+    fast = made(workload, {train(FASHION, "fedavg"): hours(0.6)})
+    assert fast.hours(RUN) == fast.hours(job(f"train/{FASHION}/term/t=1.0/seed0")) == pytest.approx(0.6)
+
+
+def test_settings_with_such_models_count_by_their_hours(workload):
+    seconds = {train("fedeba_toy", "fedavg"): hours(0.001), train("fedfv_fmnist", "fedavg"): hours(0.002)}
+    found = made(workload, {**seconds, train(FASHION, "fedavg"): hours(2)})
+    assert found.hours(job(f"train/{NOISY}/fedavg/default/seed0")) == pytest.approx(2)
 
 
 def test_short_jobs_cost_nothing(workload):
