@@ -65,7 +65,7 @@ class Config(Strict):
     checkpoint_seconds: float = Field(60.0, gt=0)
     other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
     recorded: Literal["use", "only", "ignore"] = Field(
-        "use", description="results in the record: use; only: train nothing else; ignore: train all"
+        "use", description="results in the record, at scale paper: use; only: train nothing else; ignore: train all"
     )
     budget: float | None = Field(
         None,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FOLDER = Path("results/recorded")
+SCALE = "paper"  # the one that is recorded; at others all jobs run, so that `quick` runs all of the code
 METRICS = "metrics.parquet"  # the result of a training that goes to curves.parquet
 INLINE, LARGEST = 2**12, 2**20  # bytes of files that jobs.json holds, and that the record takes at all
 

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from fairfl.experiments.workload import Workload, load_workload
-from fairfl.reporting.reproduction.numbers import SCALE
+from fairfl.recorded.record import SCALE
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 

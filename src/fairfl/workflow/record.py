@@ -4,13 +4,12 @@ import argparse
 from pathlib import Path
 
 from fairfl.experiments.workload import load_workload
+from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.recorded import RULES, Recorded, taken
-
-SCALE = "paper"
 
 
 def main(argv: list[str] | None = None) -> None:

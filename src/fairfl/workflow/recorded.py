@@ -20,6 +20,7 @@ from fairfl.recorded.record import (
     INLINE,
     LARGEST,
     METRICS,
+    SCALE,
     Entry,
     Origin,
     Record,
@@ -270,12 +271,18 @@ def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
     """The judge of a graph's jobs, as its workload is configured."""
     config = graph.workload.config
     same_torch = config.other_torch == "rerun"
-    recorded = None if config.recorded == "ignore" else Recorded(graph, same_torch=same_torch)
+    used = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
+    recorded = Recorded(graph, same_torch=same_torch) if used else None
     return Rerun(graph, same_torch, say, recorded)
 
 
 def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:
-    """Jobs that the record has as they are today; of trainings those whose references it has too."""
+    """Jobs that the record has as they are today; of trainings those whose references it has too.
+
+    Raises FairflError at another scale than the record's.
+    """
+    if workload.scale.scale != SCALE:
+        raise FairflError(f"config.yaml: recorded: 'only' is for scale {SCALE}: add --config scale={SCALE}")
     found = set()
     for setting in settings(folder):
         for name, entries in Record(setting, folder).jobs.items():

@@ -14,7 +14,7 @@ from fairfl.runtime import records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.workflow.graph import Job
-from fairfl.workflow.recorded import Commits, Recorded, taken
+from fairfl.workflow.recorded import Commits, Recorded, available, rerun_of, taken
 
 NAME = "train/s/fedavg/default/seed0"
 RUN = "results/paper/runs/s/fedavg/default/seed0"
@@ -148,3 +148,18 @@ def test_a_model_of_a_megabyte_is_refused():
 def test_without_git_no_commit_is_named(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert Commits().of(job(), CODE) == ""
+
+
+@pytest.mark.parametrize(
+    ("scale", "choice", "used"), [("paper", "use", True), ("paper", "ignore", False), ("quick", "use", False)]
+)
+def test_the_record_is_of_one_scale(scale, choice, used):
+    """At quick scale toys of the papers' own size run too: `make` must run all of the code."""
+    config = SimpleNamespace(recorded=choice, other_torch="keep")
+    workload = SimpleNamespace(config=config, scale=SimpleNamespace(scale=scale))
+    assert (rerun_of(SimpleNamespace(workload=workload)).recorded is not None) == used
+
+
+def test_only_the_record_is_for_its_scale():
+    with pytest.raises(FairflError, match="recorded: 'only' is for scale paper: add --config scale=paper"):
+        available(SimpleNamespace(scale=SimpleNamespace(scale="quick")))

@@ -9,12 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from fairfl.experiments.workload import Workload
-from fairfl.recorded.record import FOLDER
+from fairfl.recorded.record import FOLDER, SCALE
 from fairfl.reporting.cells import Record, csv_text, records
 
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
 JUDGED = ("agrees", "close", "differs", "diverged")
-SCALE = "paper"  # of the record
 
 
 @dataclass(frozen=True)
