@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.base import JobSpec
-from fairfl.recorded.record import FOLDER, METRICS, Entry, Record
+from fairfl.recorded.record import FOLDER, METRICS, Entry, Record, setting_of
 from fairfl.runtime import atomic, cli, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> None:
     wanted = from_text(args.jobs.read_bytes(), list[Restoration], str(args.jobs))
     known: dict[str, Record] = {}
     for job in wanted:
-        setting = job.job.split("/")[1].removesuffix(".json")
+        setting = setting_of(job.job)
         if setting not in known:
             known[setting] = Record(setting, args.recorded)
         restore(job, known[setting])

@@ -188,6 +188,11 @@ def content(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
+def setting_of(job: str) -> str:
+    """train/fedfv_fmnist/fedavg/default/seed0 -> fedfv_fmnist"""
+    return job.split("/")[1]
+
+
 def settings(folder: Path = FOLDER) -> list[str]:
     """Settings that have a record."""
     return sorted(path.parent.name for path in folder.glob("*/jobs.json"))

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from fairfl.recorded.record import (
     Origin,
     Record,
     content,
+    setting_of,
     settings,
     without_code,
 )
@@ -38,11 +39,6 @@ from fairfl.workflow.rerun import Rerun, damage
 RULES = ("train", "local_optimum", "surrogate", "tune", "calibrate", "timing", "partition")
 # Keys of JSON results that the spec or the record's origin has, or that say on which computer it was.
 _ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
-
-
-def setting_of(job: str) -> str:
-    """train/fedfv_fmnist/fedavg/default/seed0 -> fedfv_fmnist"""
-    return job.split("/")[1].removesuffix(".json")
 
 
 class Recorded:
@@ -80,11 +76,6 @@ class Recorded:
             self._specs[name] = fingerprint(without_code(self.graph.job(name).parsed))
         return self._specs[name]
 
-    def names(self) -> Iterator[str]:
-        """All jobs that are recorded, be they of today's workload or not."""
-        for setting in settings(self.folder):
-            yield from self.record(setting).jobs
-
     def restoration(self, job: Job, entry: Entry) -> dict[str, Any]:
         """What fairfl.jobs.restore needs to know to leave results and record of a job as if it had run."""
         return {
@@ -97,7 +88,7 @@ class Recorded:
         }
 
     # -- to the record --------------------------------------------------------------------------
-    def take(self, job: Job, origin_of: "Commits") -> str:
+    def take(self, job: Job, commits: "Commits") -> str:
         """Take a finished job into the record: "taken", or why it was not.
 
         Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code and torch.
@@ -111,7 +102,7 @@ class Recorded:
             raise FairflError(f"{job.name}: {why}; nothing damaged is recorded, run it again")
         if any("recorded" in read_json(path) for path in job.outputs if path.endswith(".json")):
             return "restored from the record"
-        entry, files, table, code = self._entry(job, left, origin_of)
+        entry, files, table, code = self._entry(job, left, commits)
         record = self.record(setting_of(job.name))
         known = record.jobs.get(job.name, [])
         alike = [old for old in known if old.spec == entry.spec and old.inputs == entry.inputs]
@@ -150,7 +141,7 @@ class Recorded:
                 found["results"][below] = {key: whole[key] for key in whole if key not in _ELSEWHERE}
             elif path.endswith(METRICS):
                 table = tables.arrow(Path(path)).replace_schema_metadata()
-                check_finite(job, table, bool(how.get("diverged")) or diverged(job))
+                check_finite(job, table, diverged(job))
                 found["outputs"][below] = curves.digest(table)
             else:
                 data = Path(path).read_bytes()

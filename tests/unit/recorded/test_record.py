@@ -1,7 +1,5 @@
 """What is put into the record comes out equal to the bit, or is refused by name."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -148,17 +146,13 @@ def test_a_record_in_the_folder_of_another_setting_is_refused(tmp_path):
 def test_other_metrics_are_refused_by_name(tmp_path):
     stored(tmp_path, a=table(2, 1))
     stored(tmp_path / "other", a=table(2, 2))
-    name, _ = only(Record("s", tmp_path), "a")
-    wrong, right = (json.loads((folder / "s/jobs.json").read_text()) for folder in (tmp_path / "other", tmp_path))
     (tmp_path / "s/curves.parquet").write_bytes((tmp_path / "other/s/curves.parquet").read_bytes())
     record = Record("s", tmp_path)
-    assert wrong != right
     with pytest.raises(FairflError, match=r"curves\.parquet: train/s/a: its lines are missing"):
         record.check()
-    assert name == "train/s/a"
 
 
-def test_a_changed_metric_is_refused_by_name(tmp_path, monkeypatch):
+def test_a_changed_metric_is_refused_by_name(tmp_path):
     record = stored(tmp_path, a=table(2, 1))
     key = only(record, "a")[1].key("train/s/a")
     changed = table(2, 1).set_column(3, "accuracy_test", pa.array(np.zeros(6)))
