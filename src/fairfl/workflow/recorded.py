@@ -91,7 +91,8 @@ class Recorded:
     def take(self, job: Job, commits: "Commits") -> str:
         """Take a finished job into the record: "taken", or why it was not.
 
-        Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code and torch.
+        Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code, torch and
+        processor.
         """
         left = records.read(job.record)
         if left is None:
@@ -109,18 +110,16 @@ class Recorded:
         for old in alike:
             if numbers(old) == numbers(entry):
                 return "recorded before"
-            torch = entry.origin.versions.get("torch")
-            if old.code == entry.code and old.origin.versions.get("torch") == torch:
+            if _computed_with(old) == _computed_with(entry):
                 who = f"{old.origin.processor}, {old.origin.date}"
                 raise FairflError(
-                    f"{job.name}: the record has other numbers of the same spec, code and torch ({who}): "
+                    f"{job.name}: the record has other numbers of the same spec, code, torch and processor ({who}): "
                     f"{', '.join(differing(old, entry))}; nothing is replaced"
                 )
         record.add(job.name, entry, code, files, table)
         if alike:
-            return (
-                f"taken beside {len(alike)} with other code or torch: {', '.join(differing(alike[-1], entry))} differ"
-            )
+            differ = ", ".join(differing(alike[-1], entry))
+            return f"taken beside {len(alike)} with other code, torch or processor: {differ} differ"
         return "taken"
 
     def _entry(self, job: Job, left: dict[str, Any], commits: "Commits") -> tuple[Entry, dict[str, bytes], Any, dict]:
@@ -161,6 +160,11 @@ class Recorded:
         plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **found}
         entry = Entry.model_validate(plain)
         return entry.model_copy(update={"hash": entry.content}), files, table, code
+
+
+def _computed_with(entry: Entry) -> tuple[str, str | None, str]:
+    """What may move the last bits of a result whose spec is the same."""
+    return entry.code, entry.origin.versions.get("torch"), entry.origin.processor
 
 
 def read_json(path: str) -> dict[str, Any]:

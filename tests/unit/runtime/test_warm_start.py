@@ -366,7 +366,7 @@ def test_what_is_no_request_does_not_harm_the_server(server):
     ("preload", "reason"),
     [
         ("server.LIBRARIES = ('nothing',)", "ModuleNotFoundError: No module named 'nothing'"),
-        ("threading.Thread(target=time.sleep, args=[9], daemon=True).start()", "the imports have started 1 threads"),
+        ("threading.Thread(target=time.sleep, args=[600], daemon=True).start()", "the imports have started 1 threads"),
     ],
 )
 def test_a_server_that_cannot_be_ready_says_so_and_jobs_start_plainly(capfd, preload, reason):

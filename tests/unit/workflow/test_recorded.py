@@ -27,7 +27,7 @@ def job(rate=0.1, code=CODE) -> Job:
     return Job(NAME, "train", spec, (), {}, outputs, f"results/paper/records/{NAME}.json")
 
 
-def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", diverged=False, model=b"m") -> None:
+def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", processor="a CPU", diverged=False, model=b"m"):
     metrics, summary, weights = map(Path, made.outputs)
     metrics.parent.mkdir(parents=True, exist_ok=True)
     columns = {"round": [0, 1], "client": [0, 0], "loss_test": [1.0, loss], "samples_test": [3, 3]}
@@ -35,7 +35,7 @@ def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", diverged=False, model=
     versions = {"torch": torch, "python": "3.11", "numpy": "2"}
     said = {"measures": {"comm_cost": cost}, "diverged": diverged, "device": "cpu", "threads": 2, "seconds": 36.0}
     said |= {"spec": made.parsed, "fingerprint": made.fingerprint, "host": "somewhere", "versions": versions}
-    summary.write_text(json.dumps(said | {"processor": "a CPU", "data_source": "drawn"}))
+    summary.write_text(json.dumps(said | {"processor": processor, "data_source": "drawn"}))
     weights.write_bytes(model)
     records.write(Path(made.record), made.parsed, {}, [metrics, summary, weights], versions={"torch": torch})
 
@@ -86,17 +86,17 @@ def test_another_number_of_the_same_code_is_refused():
     finish(job())
     take(job())
     finish(job(), cost=2.5)
-    with pytest.raises(FairflError, match="other numbers of the same spec, code and torch .*comm_cost"):
+    with pytest.raises(FairflError, match="other numbers of the same spec, code, torch and processor .*comm_cost"):
         take(job())
     assert len(entries()) == 1
 
 
-@pytest.mark.parametrize("other", [{"code": {"fairfl.jobs.train": "bb"}}, {"torch": "2.16.0"}])
-def test_another_number_of_other_code_or_torch_is_kept_beside(other, capsys):
+@pytest.mark.parametrize("other", [{"code": {"fairfl.jobs.train": "bb"}}, {"torch": "2.16.0"}, {"processor": "B"}])
+def test_another_number_of_other_code_torch_or_processor_is_kept_beside(other, capsys):
     finish(job())
     take(job())
-    changed = job(code=other.get("code", CODE))
-    finish(changed, loss=0.6, torch=other.get("torch", "2.15.0"))
+    changed = job(code=other.pop("code", CODE))
+    finish(changed, loss=0.6, **other)
     assert take(changed) == {"taken": 1}
     assert "metrics.parquet" in capsys.readouterr().out
     assert len(entries()) == 2
