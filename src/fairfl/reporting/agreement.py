@@ -9,10 +9,10 @@ the variant if it has `ENOUGH` seeds, else pooled over all variants of the setti
 seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one variant and by
 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's distribution for
 `verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that share does not
-agree. The papers' own spreads are not used: their kind is often unknown.
+agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that the paper prints
+beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown.
 
-Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those of settings without
-any variant of several seeds.
+Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
 """
 
 import math
@@ -35,6 +35,7 @@ class Noise:
     std: float  # s, in the unit of the number
     freedom: int  # degrees of freedom of s
     variants: int  # it is pooled over so many
+    printed: bool = False  # with the standard deviation that the paper prints
 
     def error(self, *seeds: int) -> float:
         """Standard error of the difference of means over so many seeds each, or of one mean."""
@@ -43,10 +44,14 @@ class Noise:
     @property
     def source(self) -> str:
         """Where s is from, for the comparison."""
-        if self.variants == 1:
-            return f"its own seeds, {self.freedom} degrees of freedom"
-        if self.freedom:
-            return f"pooled over {self.variants} variants, {self.freedom} degrees of freedom"
+        parts = ["the printed standard deviation"] if self.printed else []
+        if self.freedom and self.variants:
+            alone = self.variants == 1 and not self.printed
+            parts.insert(
+                0, "its own seeds" if alone else f"pooled over {self.variants} variant{'s'[self.variants == 1 :]}"
+            )
+        if parts:
+            return f"{' and '.join(parts)}, {self.freedom} degrees of freedom"
         return "no variant of the setting has several seeds" if math.isnan(self.std) else "no seed changes it"
 
 
@@ -71,6 +76,16 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
     if cell is not None and cell.seeds >= ENOUGH and cell.std is not None:
         return _pooled([cell])
     return pooled.get((setting, metric), UNKNOWN)
+
+
+def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
+    """`noise`, pooled with the standard deviation over so many `seeds` that the paper prints if it hardly knows more."""
+    fixed = not noise.freedom and not math.isnan(noise.std)
+    if fixed or noise.freedom >= ENOUGH or seeds < 2 or paper is None or not paper.std or paper.spread_kind != "std":
+        return noise
+    squares = paper.std**2 * (seeds - 1) + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
+    freedom = noise.freedom + seeds - 1
+    return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
 
 
 def _pooled(cells: Iterable[Cell]) -> Noise:

@@ -73,6 +73,7 @@ class Cell:
     censored: int = 0
     unit: str = ""
     note: str = ""
+    spread_kind: str = ""  # of a reported cell: "std", or something else that `std` is
     runs: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
     by_seed: Mapping[int, float] = field(default_factory=dict)  # what was measured; NaN if there is no number

@@ -21,7 +21,7 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin
-from fairfl.reporting.agreement import Noise, limit, noise_of, pooled_noise, tolerance
+from fairfl.reporting.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_printed
 from fairfl.reporting.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
@@ -188,7 +188,7 @@ class _Table:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
         distance = difference(paper, here)
         seeds = len(original(self.workload, setting).seeds)
-        noise = noise_of(key_of(setting, variant, metric), here, self.pooled)
+        noise = with_printed(noise_of(key_of(setting, variant, metric), here, self.pooled), paper, seeds)
         limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
         hindrance = obstacle(self.workload, setting, metric)
         judged, fit = verdict(paper, here, hindrance, distance, limits), self.fit(setting, variant, metric)

@@ -247,7 +247,8 @@ def read_reported(
             if key in cells:
                 raise FairflError(f"{metric} of {key[1]} is duplicated")
             lost = int(value is None and row["note"].startswith(DIVERGED))
-            cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"])
+            kind = row["spread_kind"]
+            cells[key] = Cell(value, spread, diverged=lost, unit=unit, note=row["note"], spread_kind=kind)
     return Cells(cells, True, curves)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance
+from fairfl.reporting.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance, with_printed
 from fairfl.reporting.cells import Cell
 from fairfl.reporting.comparison import verdict
 
@@ -41,6 +41,31 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
     assert noise_of(("t", AFL, "accuracy_mean"), cell(5), pooled) is UNKNOWN
     assert noise_of(key(AFL, "num_clients"), cell(5), pooled) is FIXED
     assert {FIXED.source, UNKNOWN.source} == {"no seed changes it", "no variant of the setting has several seeds"}
+
+
+def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
+    """2^2 of four degrees; with 3^2 of one: s^2 = (16 + 9) / 5."""
+    paper = Cell(80.0, 2.0, spread_kind="std")
+    alone = with_printed(UNKNOWN, paper, 5)
+    assert (alone.std, alone.freedom, alone.source) == (2.0, 4, "the printed standard deviation, 4 degrees of freedom")
+    both = with_printed(Noise(3.0, 1, 1), paper, 5)
+    assert (both.std, both.freedom) == (pytest.approx(math.sqrt(5)), 5)
+    assert both.source == "pooled over 1 variant and the printed standard deviation, 5 degrees of freedom"
+    assert with_printed(Noise(3.0, 2, 2), paper, 5).source.startswith("pooled over 2 variants and the printed")
+
+
+@pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])
+def test_noise_that_our_seeds_know_stays(noise):
+    assert with_printed(noise, Cell(80.0, 2.0, spread_kind="std"), 5) is noise
+
+
+@pytest.mark.parametrize(
+    ("paper", "seeds"),
+    [(None, 5), (Cell(80.0), 5), (Cell(80.0, 2.0), 5), (Cell(80.0, 2.0, spread_kind="unknown"), 5)]
+    + [(Cell(80.0, 2.0, spread_kind="std"), 1)],
+)
+def test_spreads_of_another_kind_tell_nothing(paper, seeds):
+    assert with_printed(UNKNOWN, paper, seeds) is UNKNOWN
 
 
 @pytest.mark.parametrize("diverged", [math.nan, math.inf])
@@ -108,6 +133,17 @@ def test_false_alarms_at_the_level_promised(level, seeds, paper_seeds, stds):
     # 400 repetitions: a share has a standard error of sqrt(level (1 - level) / 400), their mean less.
     assert shares.mean() == pytest.approx(1 - level, abs=0.02)
     assert np.abs(shares - (1 - level)).max() < 4 * math.sqrt(level * (1 - level) / 400)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2])
+def test_false_alarms_of_single_seeds_beside_a_printed_spread(level):
+    """Nothing is known of our own seeds: the limit is that of the paper's five."""
+    rng, alarms, repetitions = np.random.default_rng(2), 0, 2000
+    for _ in range(repetitions):
+        theirs, ours = rng.normal(50, 3, 5), rng.normal(50, 3)
+        noise = with_printed(UNKNOWN, Cell(theirs.mean(), theirs.std(ddof=1), spread_kind="std"), 5)
+        alarms += abs(ours - theirs.mean()) > limit(noise, 1, 5, 0.0, level)
+    assert alarms / repetitions == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / repetitions))
 
 
 def test_other_experiments_are_found():

@@ -104,10 +104,12 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
     assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
-    assert (line.reported_seeds, line.limit_source) == (2, "pooled over 2 variants, 2 degrees of freedom")
-    # Both variants have 1.0 and 1.2; t of 2 degrees at 5 % is 4.302653.
-    assert float(line.seed_std) == pytest.approx(0.02**0.5)
-    assert float(line.limit) == pytest.approx(4.302653 * 0.02**0.5 + 0.005, abs=1e-6)
+    pooled = "pooled over 2 variants and the printed standard deviation, 3 degrees of freedom"
+    assert (line.reported_seeds, line.limit_source) == (2, pooled)
+    # Both variants have 1.0 and 1.2, so 0.02 each; t of 3 degrees at 5 % is 3.182446.
+    std = ((0.02 + 0.02 + 0.2**2) / 3) ** 0.5
+    assert float(line.seed_std) == pytest.approx(std)
+    assert float(line.limit) == pytest.approx(3.182446 * std + 0.005, abs=1e-6)
     assert line.runs == "same/fedavg/default/seed0;same/fedavg/default/seed1"
     assert (line.fingerprints, line.data, line.changed_by_scale) == ("f0;f1", "synthetic_gaussian", "")
     percent = one(rows, "same", metric="acc")
