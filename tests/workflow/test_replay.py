@@ -1,7 +1,7 @@
 """Recorded runs that take seconds are trained again: today's code must give their numbers.
 
-Equal to the bit where torch and processor (its generation too) are those of the record; else each accuracy within 0.02 and each loss within
-2 % and 0.001 nats (other processors add up in another order).
+Equal to the bit where torch and processor (its generation too) are those of the record; else each accuracy within 0.02
+and each loss within 2 % and 0.001 nats (other processors add up in another order).
 """
 
 import json

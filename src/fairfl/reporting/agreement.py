@@ -79,7 +79,7 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
 
 
 def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
-    """`noise`, pooled with the standard deviation over so many `seeds` that the paper prints if it hardly knows more."""
+    """`noise`, pooled with the standard deviation over `seeds` that the paper prints if it hardly knows more."""
     fixed = not noise.freedom and not math.isnan(noise.std)
     if fixed or noise.freedom >= ENOUGH or seeds < 2 or paper is None or not paper.std or paper.spread_kind != "std":
         return noise

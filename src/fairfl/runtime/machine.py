@@ -14,8 +14,8 @@ _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "asimd": "NEON"}
 def cpu_name() -> str:
     """'AMD EPYC (family 25, model 17, AVX-512)'; the architecture where the system does not tell.
 
-    Virtual machines often hide the model behind a family's name, under which two processors round differently and one is
-    twice as fast as the other: so the generation stands in the name.
+    Virtual machines often hide the model behind a family's name, under which two processors round differently and one
+    is twice as fast as the other: so the generation stands in the name.
     """
     text = INFO.read_text() if INFO.exists() else ""
     found = dict(reversed(re.findall(r"^([\w ]+?)\s*:[ \t]*(.*?)[ \t]*$", text, re.M)))  # of the first core
