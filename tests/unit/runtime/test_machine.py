@@ -23,6 +23,7 @@ model name\t: the second core
 def name(tmp_path, monkeypatch):
     def name(text: str | None) -> str:
         monkeypatch.setattr(machine, "INFO", tmp_path / "cpuinfo")
+        machine.INFO.unlink(missing_ok=True)
         if text is not None:
             machine.INFO.write_text(text)
         return machine.cpu_name.__wrapped__()
