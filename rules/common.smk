@@ -3,6 +3,7 @@ import atexit
 import gc
 import os
 import shlex
+import shutil
 
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.workload import load_workload
@@ -29,7 +30,7 @@ try:
             calibrations.check(workload, ROOT)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
-    raise WorkflowError(str(error)) from None
+    raise WorkflowError(hooks.blamed(workflow, str(error))) from None
 environment.prepare(ROOT, workload.config)
 
 # Planning makes millions of objects that stay; to look through them for garbage, again and again and at the end, takes
@@ -44,6 +45,7 @@ if not hooks.is_main_process(workflow):  # a job on a cluster's node
     except FairflError as error:
         raise WorkflowError(str(error)) from None
 RESTORATIONS = f"{RESULTS}/.restorations.json"  # what comes from the record
+ORDERS = f"{RESULTS}/.jobs"  # what each job that runs is to do
 SERVER = Server()
 CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "client.py"))
 CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
@@ -69,14 +71,19 @@ wildcard_constraints:
 def job(rule, options):
     """`python -m fairfl.jobs.RULE` in a process that SERVER has ready; output into a new log file.
 
-    {params.job}: what the job computes from, the record that it leaves, which results it may read. `resources:` say how and
-    where (device, threads, folders); a change there runs nothing again.
+    {params.job}: a file that says what the job computes from, the record that it leaves, which results it may read.
+    `resources:` say how and where (device, threads, folders); a change there runs nothing again.
     """
     return f"python {CLIENT} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
 
 
 def job_options(wildcards, output):
-    return graph.options(graph.producer(output[0]))
+    return f"--job {shlex.quote(order_of(graph.producer(output[0])))}"
+
+
+def order_of(name):
+    """Where the workflow leaves what a job of this name is to do, before any job starts."""
+    return f"{ORDERS}/{name}.json"
 
 
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
@@ -105,6 +112,10 @@ onstart:
             ownership.workflow_lock(Path(folder, ".lock"))
     except (FairflError, OSError) as error:
         raise WorkflowError(str(error)) from None
+    shutil.rmtree(ORDERS, ignore_errors=True)
+    for name in hooks.about_to_run(workflow, graph):
+        Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
+        Path(order_of(name)).write_text(graph.order(name))
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)
@@ -114,6 +125,7 @@ onstart:
 
 onsuccess:
     SERVER.stop()
+    shutil.rmtree(ORDERS, ignore_errors=True)
 
 
 onerror:

@@ -1,5 +1,6 @@
-# config.yaml, read strictly before Snakemake reads it: that one takes the last of two equal keys, and other encodings or
-# too much depth end in a traceback.
+# What must be right before all else: the packages, and config.yaml, read strictly before Snakemake reads it: that one takes
+# the last of two equal keys, and other encodings or too much depth end in a traceback.
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -7,6 +8,17 @@ from snakemake.exceptions import WorkflowError
 
 ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
+
+try:
+    for name in ("torch", "pandas", "pyarrow", "seaborn", "fairfl.workflow.recorded", "fairfl.reporting.claims.preflight"):
+        if not importlib.util.find_spec(name):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        if name.startswith("fairfl."):
+            importlib.import_module(name)
+except ModuleNotFoundError as error:
+    raise WorkflowError(
+        f"{error} ({sys.executable}): `make setup` installs what is needed into .venv; then run .venv/bin/snakemake"
+    ) from None
 
 from fairfl.runtime.errors import FairflError
 from fairfl.experiments.strict import load

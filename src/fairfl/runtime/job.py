@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import math
 import os
 import sys
@@ -50,12 +51,25 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """Takes `--job FILE` in the place of the options that the file has by name: a spec is too long for a command."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Raises FairflError if the file is damaged, OSError if it is missing."""
+        words = sys.argv[1:] if args is None else list(args)
+        if words[:1] == ["--job"] and len(words) > 1:
+            options = from_text(Path(words[1]).read_bytes(), dict[str, Any], words[1])
+            texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+            words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
+        return super().parse_args(words, namespace)
+
+
 def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentParser:
     """Parser of the options that all jobs have, and of these OPTIONS; `spec`: the job reads its own, which must be
     given."""
     name = f"fairfl.jobs.{rule}"
     module = sys.modules.get(name, sys.modules["__main__"])  # imported or started
-    parser = argparse.ArgumentParser(prog=f"python -m {name}", description=module.__doc__)
+    parser = Parser(prog=f"python -m {name}", description=module.__doc__)
     parser.add_argument("--spec", required=spec, default="{}", help="what the result depends on (JSON)")
     parser.add_argument("--record", type=Path, help="where to leave the job's record (.json); default: nowhere")
     parser.add_argument(

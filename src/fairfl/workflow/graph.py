@@ -15,7 +15,6 @@ import importlib
 import inspect
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -162,12 +161,12 @@ class Graph:
             paths = [path for _, _, paths in self._inputs(rule, {}) for path in paths]
         return list(dict.fromkeys(filter(None, map(self.producer, paths))))
 
-    def options(self, name: str) -> str:
-        """Command-line options of fairfl.runtime.job: the spec, where to leave the record, which results to accept."""
+    def order(self, name: str) -> str:
+        """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept."""
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
-        values = {"spec": job.spec, "record": job.record, "inputs": canonical(nested_paths(expected))}
-        return " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
+        inputs = canonical(nested_paths(expected))
+        return f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs}}}\n'
 
     def _matching(self, path: str) -> str | None:
         for rule in self.rules.values():

@@ -9,6 +9,7 @@ files among the targets; the files that others read are `ancient`, and profiles 
 import os
 import re
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,27 @@ def cores(workflow: "Workflow") -> int | None:
     return workflow.cores if workflow.local_exec else None
 
 
+def blamed(workflow: "Workflow", message: str) -> str:
+    """A message about a faulty configuration that names where a value was given: the command line, or config.yaml."""
+    given = {str(key).partition(".")[0] for key in workflow.config_settings.config}
+    where = lambda found: f"--config {found[1]}" if found[1] in given else found[0]  # noqa: E731
+    return re.sub(r"^config\.yaml: (\w+)", where, message, flags=re.M)
+
+
+def check_targets(workflow: "Workflow", graph: Graph) -> None:
+    """Raises FairflError with the nearest valid name if nothing makes a target."""
+    for target in workflow.dag_settings.targets:
+        if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):
+            known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
+            if "/" in target:
+                known = [path for job in graph.below(graph.everything()) for path in job.outputs]
+            hint = [f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1)]
+            raise FairflError(
+                f"no target {target!r}{''.join(hint)}\n`snakemake --list-target-rules` lists papers, tables and "
+                "figures; what they are made from is a target too, by its path below results/"
+            )
+
+
 def runs_here(workflow: "Workflow", at_least: int) -> bool:
     """True if so many jobs are about to run on this machine with this process's interpreter.
 
@@ -114,6 +136,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(workflow):
             try:
+                check_targets(workflow, graph)
                 jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
             except FairflError as error:
                 raise WorkflowError(str(error)) from None
@@ -150,17 +173,28 @@ def _targets(workflow: "Workflow") -> Iterable[str]:
 
 
 def _below(rerun: "Rerun", target: str) -> list[Job]:
-    """Jobs that a target asks for, and what they need; none if there are no such jobs, which Snakemake reports."""
-    graph = rerun.graph
+    """Jobs that a target asks for, and what they need; none if there are no such jobs."""
+    return rerun.needed(_jobs(rerun.graph, target))
+
+
+def _jobs(graph: Graph, target: str) -> list[str]:
+    """Names of the jobs that a target asks for; none if there are no such jobs."""
     try:
         path = target if target in graph.rules or os.path.isabs(target) else os.path.relpath(target)
-        return rerun.needed(graph.wanted(path))
+        jobs = graph.wanted(path)
+        return jobs if all(map(graph.job, jobs)) else []
     except (KeyError, ValueError):
         return []
 
 
 def _existing(paths: list[str] | str) -> list[str]:
     return [path for path in ([paths] if isinstance(paths, str) else paths) if os.path.exists(path)]
+
+
+def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
+    """Names of the jobs of the graph that Snakemake is about to run."""
+    jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name in graph.rules and job.rule.output]
+    return [_name(graph, job.rule.name, job.wildcards) for job in jobs]
 
 
 def runs_any(workflow: "Workflow", *names: str) -> bool:

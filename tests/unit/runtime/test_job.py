@@ -131,3 +131,17 @@ def test_trees_of_paths_there_and_back():
     paths = {"results/a/b.json": "1", "results/a/c=0.1,d.json": "2", "x.json": "3"}
     assert records.flat_paths(records.nested_paths(paths)) == paths
     assert records.nested_paths({"a/b": "1", "a/c": "2"}) == {"a": {"b": "1", "c": "2"}}
+
+
+def test_a_file_says_what_a_job_is_to_do(tmp_path):
+    order = {"spec": SPEC, "record": "results/records/b.json", "inputs": {"results/records": {"a.json": "f"}}}
+    path = tmp_path / "order.json"
+    path.write_text(json.dumps(order))
+    args = job.parser("demo", "threads").parse_args(["--job", str(path), "--threads", "2"])
+    assert (json.loads(args.spec), json.loads(args.inputs)) == (SPEC, order["inputs"])
+    assert (args.record, args.threads) == (Path("results/records/b.json"), 2)
+    path.write_text('{"spec":')
+    with pytest.raises(FairflError, match=f"{path}: not valid JSON"):
+        job.parser("demo").parse_args(["--job", str(path)])
+    with pytest.raises(FileNotFoundError):
+        job.parser("demo").parse_args(["--job", str(tmp_path / "none.json")])

@@ -1,0 +1,55 @@
+"""What a user gets wrong on the command line is said in a line that tells what to type."""
+
+import pytest
+
+from tests.workflow.small_project import Project
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("mistakes")]
+
+
+@pytest.fixture(scope="module")
+def fresh(root, tmp_path_factory) -> Project:
+    return Project(root, tmp_path_factory.mktemp("mistakes"))
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("eagle_tabel1", "no target 'eagle_tabel1'; did you mean 'eagle_table1'?"),
+        ("results/tiny/eagle/tabel1.csv", "did you mean 'results/tiny/eagle/table1.csv'?"),
+        (
+            "results/tiny/runs/eagle_synthetic_gaussian/eagel/lambda=2.0/seed0/metrics.parquet",
+            "no run 'eagel/lambda=2.0'; did you mean 'eagle/lambda=",
+        ),
+        ("README.md", "no target 'README.md'"),
+    ],
+)
+def test_a_target_that_nothing_makes(fresh, target, words):
+    done = fresh.snakemake("--dry-run", target, check=False)
+    assert done.returncode and words in done.stdout
+    assert "--list-target-rules" in done.stdout or "no run" in words
+    assert "Traceback" not in done.stdout
+
+
+def test_values_are_blamed_on_where_they_were_given(fresh):
+    said = fresh.snakemake("--dry-run", config=("threads=0",), check=False).stdout
+    assert "--config threads: 0: expected more than 0" in said and "config.yaml: threads" not in said
+    fresh.edit("config.yaml", "checkpoint_seconds: 60", "checkpoint_seconds: -1")
+    said = fresh.snakemake("--dry-run", check=False).stdout
+    fresh.undo()
+    assert "config.yaml: checkpoint_seconds: -1" in said
+
+
+@pytest.mark.parametrize("package", ["torch", "lark", "seaborn"])
+def test_a_package_that_is_missing(fresh, tmp_path, package):
+    hidden = 'raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)'
+    lines = [
+        "import sys, importlib.util as util",
+        "class Hides:",
+        "    def find_spec(self, fullname, path=None, target=None):",
+        f"        if fullname == {package!r}: {hidden}",
+        "sys.meta_path.insert(0, Hides())",
+    ]
+    (tmp_path / "sitecustomize.py").write_text("\n".join(lines))
+    done = fresh.snakemake("--dry-run", check=False, PYTHONPATH=str(tmp_path))
+    assert done.returncode and f"No module named '{package}'" in done.stdout and "`make setup`" in done.stdout
