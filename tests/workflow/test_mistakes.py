@@ -18,8 +18,8 @@ def fresh(root, tmp_path_factory) -> Project:
         ("eagle_tabel1", "no target 'eagle_tabel1'; did you mean 'eagle_table1'?"),
         ("results/tiny/eagle/tabel1.csv", "did you mean 'results/tiny/eagle/table1.csv'?"),
         (
-            "results/tiny/runs/eagle_synthetic_gaussian/eagel/lambda=2.0/seed0/metrics.parquet",
-            "no run 'eagel/lambda=2.0'; did you mean 'eagle/lambda=",
+            "results/tiny/optima/eagle_synthetic_gausian/seed0/client0.json",
+            "eagle_synthetic_gaussian/seed0/client0.json'?",
         ),
         ("README.md", "no target 'README.md'"),
     ],
@@ -27,7 +27,7 @@ def fresh(root, tmp_path_factory) -> Project:
 def test_a_target_that_nothing_makes(fresh, target, words):
     done = fresh.snakemake("--dry-run", target, check=False)
     assert done.returncode and words in done.stdout
-    assert "--list-target-rules" in done.stdout or "no run" in words
+    assert "--list-target-rules" in done.stdout
     assert "Traceback" not in done.stdout
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 import math
 import os
 import sys
@@ -16,7 +15,7 @@ from pydantic import BaseModel
 
 from fairfl.runtime import ownership, records
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
+from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
 
 Spec = TypeVar("Spec", bound=BaseModel)
@@ -59,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         if words[:1] == ["--job"] and len(words) > 1:
             options = from_text(Path(words[1]).read_bytes(), dict[str, Any], words[1])
-            texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+            texts = {name: value if isinstance(value, str) else canonical(value) for name, value in options.items()}
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         return super().parse_args(words, namespace)
 
