@@ -13,22 +13,20 @@ ARGS   ?=
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
-	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS)
-	@echo "open results/*/index.html in a browser: every table and figure beside the paper's numbers"
+	@$(BIN)/snakemake --cores all $(ARGS)
 
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
-	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config scale=paper recorded=only
-	@echo "open results/paper/index.html in a browser: what results/recorded/ has; the rest says \"not run\""
+	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only
 
 reproduction: $(READY)  ## docs/reproduction.md, the table of README.md and results/recorded/*.csv, from the record alone
-	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config scale=paper recorded=only -- reproduction
+	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
 	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
-	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
-	@$(BIN)/snakemake --cores all --quiet rules host $(ARGS) --config $(CONFIG) calibrated=true
+	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
+	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=true
 
 setup: $(READY)  ## the pinned environment in .venv
 

@@ -55,3 +55,5 @@ for _artifact in workload.known:
 graph = hooks.graph_of(workflow, workload)
 rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
 hooks.decide(workflow, graph, rerun)
+if display:
+    display.why = lambda log: rerun.verdict(name_of(log)).reason

@@ -1,5 +1,6 @@
 # What all rules share: the validated workload, where its files lie, the command of a job.
 import atexit
+import functools
 import gc
 import os
 import shlex
@@ -14,8 +15,10 @@ from fairfl.reporting.reproduction.numbers import beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
+from fairfl.terminal.display import last_words
+from fairfl.terminal.names import spoken
 from fairfl.workflow import calibrations, downloads, environment
-from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
+from fairfl.workflow.graph import name_of
 from fairfl.workflow.recorded import available, rerun_of
 
 try:
@@ -37,6 +40,10 @@ environment.prepare(ROOT, workload.config)
 # a fifth of it.
 gc.disable()
 atexit.register(gc.freeze)
+
+if display:
+    display.run.speak = functools.partial(spoken, workload)
+    atexit.register(display.stop)
 
 RESULTS = str(folder(workload.scale.scale, workload.config.calibrated))
 if not hooks.is_main_process(workflow):  # a job on a cluster's node
@@ -86,6 +93,11 @@ def order_of(name):
     return f"{ORDERS}/{name}.json"
 
 
+def say_last():
+    if display:
+        display.finish(last_words(display, Path(RESULTS), sys.argv[0], hooks.given_config(workflow)))
+
+
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
 localrules:
     fetch,
@@ -126,7 +138,9 @@ onstart:
 onsuccess:
     SERVER.stop()
     shutil.rmtree(ORDERS, ignore_errors=True)
+    say_last()
 
 
 onerror:
     SERVER.stop()
+    say_last()

@@ -10,7 +10,14 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "src"))
 
 try:
-    for name in ("torch", "pandas", "pyarrow", "seaborn", "fairfl.workflow.recorded", "fairfl.reporting.claims.preflight"):
+    for name in (
+        "torch",
+        "pandas",
+        "pyarrow",
+        "seaborn",
+        "fairfl.workflow.recorded",
+        "fairfl.reporting.claims.preflight",
+    ):
         if not importlib.util.find_spec(name):
             raise ModuleNotFoundError(f"No module named {name!r}")
         if name.startswith("fairfl."):
@@ -20,8 +27,11 @@ except ModuleNotFoundError as error:
         f"{error} ({sys.executable}): `make setup` installs what is needed into .venv; then run .venv/bin/snakemake"
     ) from None
 
-from fairfl.runtime.errors import FairflError
 from fairfl.experiments.strict import load
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
+
+display = hooks.display(workflow)
 
 try:
     load(Path("config.yaml"))

@@ -6,6 +6,7 @@ is missing. So, once, before Snakemake builds its DAG, jobs that must run are fo
 files among the targets; the files that others read are `ancient`, and profiles switch off the rest.
 """
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from fairfl.workflow.graph import Graph, Job, Rule
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
 
+    from fairfl.terminal.display import Display
     from fairfl.workflow.rerun import Rerun
 
 RESTORE = "restore"  # the rule that stands in for others; no job of the graph
@@ -83,9 +85,30 @@ def cores(workflow: "Workflow") -> int | None:
     return workflow.cores if workflow.local_exec else None
 
 
+def display(workflow: "Workflow") -> "Display | None":
+    """What shows this run in the place of Snakemake's lines; None if the user wants those, or on a cluster's node."""
+    from fairfl.terminal.display import VARIABLE, Display
+
+    settings = workflow.logger_manager.settings
+    wanted, log = os.environ.get(VARIABLE, "auto"), logging.getLogger("snakemake.logging")
+    own = [handler for handler in log.handlers if handler.name == "DefaultStreamHandler"]
+    asked = settings.quiet or settings.verbose or settings.debug_dag or settings.printshellcmds
+    if not own or asked or wanted == "snakemake" or not is_main_process(workflow):
+        return None
+    shown = Display(own[0].stream, plain=wanted == "plain", dry=settings.dryrun)  # type: ignore[attr-defined]
+    log.removeHandler(own[0])
+    log.addHandler(shown)
+    return shown
+
+
+def given_config(workflow: "Workflow") -> dict[str, Any]:
+    """What `--config` says."""
+    return dict(workflow.config_settings.config)
+
+
 def blamed(workflow: "Workflow", message: str) -> str:
     """A message about a faulty configuration that names where a value was given: the command line, or config.yaml."""
-    given = {str(key).partition(".")[0] for key in workflow.config_settings.config}
+    given = given_config(workflow)
     where = lambda found: f"--config {found[1]}" if found[1] in given else found[0]  # noqa: E731
     return re.sub(r"^config\.yaml: (\w+)", where, message, flags=re.M)
 

@@ -1,0 +1,189 @@
+"""A handler of Snakemake's log records: bars and running jobs on a terminal, a line now and then elsewhere.
+
+FAIRFL_DISPLAY chooses: auto, plain (lines on a terminal too) or snakemake (its own lines). Options that ask Snakemake
+to say more or less (--quiet, --verbose, --printshellcmds, --debug-dag) mean its own lines, too. NO_COLOR is obeyed.
+"""
+
+import logging
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from fairfl.terminal import summary
+from fairfl.terminal.names import KINDS, counted
+from fairfl.terminal.progress import Run, span
+
+VARIABLE = "FAIRFL_DISPLAY"
+EVERY = 30.0  # seconds between two lines of progress
+SHOWN = 8  # running jobs on the screen
+WIDTH = 100  # of a reason
+# Rules whose jobs print themselves what they have to say.
+_SPEAKING = {"plan", "report", "record", "reproduction"}
+# What Snakemake says after a failure, whose reason has been said.
+_KNOWN = ("Exiting because a job execution failed", "At least one job did not complete successfully", "Complete log(s)")
+_NEWS = (
+    "Nothing to be done",
+    "This was a dry-run",
+    "Trying to restart job",
+    "Terminating processes",
+    "Will exit after",
+)
+_PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^\w*(Error|Exception) in file .*:$', re.M)
+
+
+class Display(logging.Handler):
+    """Shows a `Run`. `finish` must be called at its end."""
+
+    def __init__(self, stream: TextIO | None = None, plain: bool = False, dry: bool = False) -> None:
+        super().__init__()
+        self.stream, self.dry = stream or sys.stderr, dry
+        self.run = Run()
+        self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
+        self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
+        self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
+        self._said = 0.0
+        self._screen: Any = None
+
+    # -- Snakemake's records --------------------------------------------------------------------
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            event = getattr(getattr(record, "event", None), "value", None)
+            handler = getattr(self, f"_{event}", None)
+            if handler:
+                handler(record.__dict__)
+            elif event is None or event == "error":
+                self._message(record)
+        except Exception:  # a display must not end a workflow
+            self.handleError(record)
+
+    def _message(self, record: logging.LogRecord) -> None:
+        text = str(record.getMessage())
+        if any(words in text for words in _KNOWN) and (self.run.failed or record.levelno < logging.WARNING):
+            return
+        if record.levelno >= logging.WARNING:
+            self.say("\n".join(line for line in _PLACE.sub("", text).splitlines() if line.strip()))
+        elif text.startswith("This was a dry-run"):
+            self.finish(self.dry_run())
+        elif text.startswith(_NEWS):
+            self.say(text)
+
+    def _run_info(self, record: Mapping[str, Any]) -> None:
+        self.run.plan(record["stats"])
+        if self.dry:
+            return
+        kinds = [counted(rule, count) for rule, count in self.run.totals.items()]
+        if kinds and not self._screen:
+            self.say(f"to do: {', '.join(kinds)}")
+            if not self.plain and not _SPEAKING & record["stats"].keys():
+                self._screen = screen(self.run, self.stream)
+        self._said = self.run.clock()
+
+    def _job_info(self, record: Mapping[str, Any]) -> None:
+        if self.dry and record["rule_name"] in KINDS:
+            why = self.why(next(iter(record["log"] or ()), "")) or record["reason"]
+            self.reasons.setdefault(record["rule_name"], Counter())[why] += 1
+        elif not self.dry:
+            self.run.start(record["jobid"], record)
+
+    def _job_finished(self, record: Mapping[str, Any]) -> None:
+        self.run.finish(record["job_id"])
+        if not self._screen and not self.dry and self.run.clock() - self._said > EVERY:
+            self._said = self.run.clock()
+            self.say(line(self.run))
+
+    def _job_error(self, record: Mapping[str, Any]) -> None:
+        if job := self.run.fail(record["jobid"]):
+            self.say(f"failed: {job.name}\n   log: {job.log}")
+
+    # -- what is shown ----------------------------------------------------------------------------
+    def say(self, text: str) -> None:
+        """Lines that stay; above the bars, if there are any."""
+        if not text:
+            return
+        if self._screen:
+            self._screen.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, file=self.stream, flush=True)
+
+    def finish(self, lines: Iterator[str]) -> None:
+        """The bars go, these lines are the last."""
+        self.stop()
+        for text in lines:
+            self.say(text)
+
+    def stop(self) -> None:
+        """Leave the terminal as it was; harmless if that has been done."""
+        if self._screen:
+            self._screen.stop()
+            self._screen = None
+
+    def dry_run(self) -> Iterator[str]:
+        """Of a dry run: how many jobs of each kind would run, and the most frequent reason."""
+        kinds = [rule for rule in KINDS if rule in self.reasons]
+        for rule in kinds:
+            (why, number), *others = self.reasons[rule].most_common()
+            why = why if len(why) <= WIDTH else f"{why[: WIDTH - 3]}..."
+            more = f" ({number:,} of them; {len(others)} other reasons)" if others else ""
+            yield f"{counted(rule, self.reasons[rule].total()):>32}  {why}{more}"
+        total = sum(self.reasons[rule].total() for rule in kinds)
+        yield f"{total:,} jobs would run; nothing was. `snakemake plan` says what they cost and tell"
+
+
+def line(run: Run) -> str:
+    """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; about 8 min to go'"""
+    under_way = [rule for rule, count in run.totals.items() if 0 < run.done[rule] < count]
+    kinds = [f"{run.done[rule]:,} of {counted(rule, run.totals[rule])}" for rule in under_way]
+    left = run.left()
+    parts = [f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds]
+    return "; ".join([*parts, *([f"about {span(left)} to go"] if left is not None else [])])
+
+
+def screen(run: Run, stream: TextIO) -> Any:
+    """A live view of a run: a bar for each kind of job, running jobs by name, the time to go."""
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = None if os.environ.get("NO_COLOR") else "auto"
+    console = Console(file=stream, color_system=colours, highlight=False)  # type: ignore[arg-type]
+
+    class View:
+        """Made anew at each refresh."""
+
+        def __rich__(self) -> Group:
+            bars = Table.grid(padding=(0, 2))
+            for rule, count in list(run.totals.items()):
+                bar = ProgressBar(total=count, completed=run.done[rule], width=30)
+                bars.add_row(KINDS[rule][1], bar, f"{run.done[rule]:,} of {count:,}")
+            lines = []
+            jobs = list(run.running.values())
+            for job in jobs[:SHOWN]:
+                doing = job.doing() or span(run.clock() - job.begun)
+                lines.append(Text(f"{job.name} · {doing}", no_wrap=True, overflow="ellipsis"))
+            if len(jobs) > SHOWN:
+                lines.append(Text(f"and {len(jobs) - SHOWN} more"))
+            left = run.left()
+            ahead = f", about {span(left)} to go" if left is not None else ""
+            failed = f", {len(run.failed)} failed" if run.failed else ""
+            lines.append(Text(f"{run.done.total():,} of {run.total:,} jobs{failed}{ahead}"))
+            return Group(bars, *lines)
+
+    live = Live(
+        View(), console=console, refresh_per_second=2, transient=True, redirect_stdout=False, redirect_stderr=False
+    )
+    live.start()
+    return live
+
+
+def last_words(display: Display, results: Path, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
+    """After a run that ended of itself."""
+    if display.run.failed:
+        return summary.failures(display.run, snakemake, config)
+    return summary.built(display.run, results, page="page" in display.run.done or "all" in display.run.targets)

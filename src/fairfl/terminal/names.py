@@ -1,0 +1,51 @@
+"""Jobs as a person says them."""
+
+from collections.abc import Mapping
+
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Workload
+
+# Rule -> what one and what several of its jobs are called, in the order of the DAG.
+KINDS = {
+    "fetch": ("download", "downloads"),
+    "restore": ("restoration of what is recorded", "restorations"),
+    "prepare": ("data set", "data sets"),
+    "partition": ("partition", "partitions"),
+    "local_optimum": ("local optimum", "local optima"),
+    "surrogate": ("surrogate model", "surrogate models"),
+    "train": ("training", "trainings"),
+    "timing": ("timing", "timings"),
+    "collect": ("summary of a setting", "summaries of settings"),
+    "tune": ("choice tuned", "choices tuned"),
+    "calibrate": ("calibration", "calibrations"),
+    "table": ("table", "tables"),
+    "figure": ("figure", "figures"),
+    "comparison": ("comparison", "comparisons"),
+    "claims": ("list of claims", "lists of claims"),
+    "order": ("list of orders", "lists of orders"),
+    "beside": ("set of tables beside the paper's", "sets of tables"),
+    "page": ("page", "pages"),
+}
+
+
+def counted(rule: str, number: int) -> str:
+    """'929 trainings'"""
+    return f"{number:,} {KINDS[rule][number != 1]}"
+
+
+def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
+    """train, {...} -> 'FedFV alpha=0.1, fedfv_cifar10, seed 0'; any job by its rule and wildcards."""
+    names = dict(wildcards)
+    setting, artifact = names.pop("setting", ""), names.pop("artifact", "")
+    parts = []
+    if "algorithm" in names:
+        paper = workload.papers[workload.paper_of[setting]]
+        variant = Variant.from_folder(names.pop("algorithm"), names.pop("variant", "default"))
+        parts.append(f"{paper.algorithms[variant.algorithm].title} {variant.csv.replace(',', ', ')}".strip())
+    if artifact:
+        paper = workload.papers[names.pop("paper")]
+        parts.append(f"{paper.paper} {paper.artifacts[artifact].title}")
+    parts += [part for part in (setting, names.pop("key", "")) if part]
+    parts += [f"{name} {value}" for name, value in names.items()]
+    kind = {"train": "", "table": "", "figure": ""}.get(rule, rule.replace("_", " "))
+    return " ".join(filter(None, (kind, ", ".join(parts)))) or rule

@@ -1,0 +1,211 @@
+"""What a person is told during a run and at its end, on a run made by hand."""
+
+import csv
+import io
+import logging
+from pathlib import Path
+
+import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from fairfl.experiments.workload import load_workload
+from fairfl.terminal import summary
+from fairfl.terminal.display import Display, line
+from fairfl.terminal.names import KINDS, spoken
+from fairfl.terminal.progress import Job, Run, span
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def info(rule, log="", output="", **wildcards):
+    return {"rule_name": rule, "wildcards": wildcards, "log": [log], "output": [output]}
+
+
+@pytest.fixture()
+def run() -> Run:
+    run = Run(clock=Clock())
+    run.plan({"train": 4, "table": 2, "all": 1, "total": 7})
+    return run
+
+
+def test_targets_do_nothing_and_do_not_count(run):
+    run.start(0, info("all"))
+    assert run.finish(0) is None
+    assert (run.total, run.totals) == (6, {"train": 4, "table": 2})
+
+
+def test_time_to_go_is_what_such_jobs_took(run):
+    """Trainings take 10 s, tables as long as all others for want of better; one at once."""
+    assert run.left() is None
+    run.start(1, info("train"))
+    run.clock.now = 10.0
+    run.finish(1)
+    assert run.left() == pytest.approx(3 * 10 + 2 * 10)
+    run.start(2, info("train"))
+    run.clock.now = 14.0
+    assert run.left() == pytest.approx(3 * 10 - 4 + 2 * 10)
+
+
+def test_two_jobs_at_once_take_half_of_the_time(run):
+    for number in (1, 2):
+        run.start(number, info("train"))
+    run.clock.now = 10.0
+    run.finish(1)
+    run.finish(2)
+    assert run.left() == pytest.approx((2 * 10 + 2 * 10) / 2)
+
+
+def test_a_job_that_was_tried_again_has_not_failed(run):
+    run.start(1, info("train"))
+    assert run.fail(1).rule == "train" and list(run.failed) == [1]
+    run.start(1, info("train"))
+    run.finish(1)
+    assert not run.failed and run.done["train"] == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (723, "12 min 3 s"), (1800, "30 min"), (12_000, "3 h 20 min")],
+)
+def test_spans(seconds, words):
+    assert span(seconds) == words
+
+
+def test_a_running_job_says_how_far_it_is(tmp_path):
+    log = tmp_path / "x.log"
+    job = Job("train", "x", str(log), "", 0.0)
+    assert job.doing() == ""
+    log.write_text("starts\nround 20/100  38.6 rounds/s  accuracy 0.5  3 s to go\n")
+    assert job.doing() == "round 20 of 100, 38.6 rounds/s, 3 s left"
+    log.write_text("something else\n")
+    assert job.doing() == ""
+
+
+@pytest.fixture(scope="module")
+def workload(root):
+    return load_workload(root, {"scale": "quick", "papers": ["fedfv", "eagle", "fedeba"]})
+
+
+def test_every_run_has_a_name_that_a_person_says(workload):
+    wildcards = {"setting": "fedfv_cifar10", "algorithm": "fedfv", "variant": "alpha=0.1~tau=10", "seed": "0"}
+    assert spoken(workload, "train", wildcards) == "FedFV alpha=0.1, tau=10, fedfv_cifar10, seed 0"
+    assert spoken(workload, "table", {"paper": "fedfv", "artifact": "table3"}) == "fedfv Table 3"
+    assert spoken(workload, "local_optimum", {"setting": "s", "seed": "1", "client": "2"}) == (
+        "local optimum s, seed 1, client 2"
+    )
+    assert spoken(workload, "page", {}) == "page"
+    names = set()
+    for one in workload.runs:
+        words = {"setting": one.setting, "algorithm": one.variant.algorithm, "variant": one.variant.folder}
+        names.add(spoken(workload, "train", words | {"seed": str(one.seed)}))
+    assert len(names) == len(workload.runs)
+
+
+def test_every_rule_with_a_job_module_has_a_name(root):
+    rules = {path.stem for path in (root / "src/fairfl/jobs").glob("*.py")} - {"__init__", "summary", "reproduction"}
+    assert rules <= KINDS.keys()
+
+
+# -- the end ----------------------------------------------------------------------------------
+def failed(run, tmp_path, number, lines):
+    log = tmp_path / f"{number}.log"
+    log.write_text("".join(f"line {n}\n" for n in range(lines)))
+    run.speak = lambda rule, wildcards: f"run {number}"
+    run.start(number, info("train", str(log), f"results/{number}.parquet"))
+    run.fail(number)
+
+
+def test_the_first_failure_is_the_last_thing_said_with_its_log(run, tmp_path):
+    failed(run, tmp_path, 1, 40)
+    failed(run, tmp_path, 2, 3)
+    said = list(summary.failures(run, ".venv/bin/snakemake", {"scale": "small", "tuned": True, "seeds": [0, 1]}))
+    assert said[0] == "failed: run 2" and said[2] == "failed: run 1 (2 of 6 jobs failed, 4 did not run)"
+    assert said[3:18] == [f"   | line {n}" for n in range(25, 40)]
+    assert said[18] == f"   log: {tmp_path / '1.log'}"
+    command = ".venv/bin/snakemake --cores 1 --config scale=small tuned=true seeds=0,1 -- results/1.parquet"
+    assert said[19:] == [f"   it alone: {command}"]
+
+
+def test_a_job_without_a_log_could_not_begin(run):
+    run.start(1, info("train", "none.log"))
+    run.fail(1)
+    assert "   | (no log: the job could not begin)" in list(summary.failures(run, "snakemake", {}))
+
+
+def write(path: Path, column: str, values):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([[column], *([value] for value in values)])
+
+
+def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
+    run.start(1, info("table"))
+    run.finish(1)
+    write(tmp_path / "comparison.csv", "verdict", ["agrees"] * 3 + ["close", "differs", "not reported"])
+    write(tmp_path / "claims.csv", "status", ["holds", "holds", "not judged here"])
+    (tmp_path / "index.html").write_text("")
+    run.clock.now = 61.0
+    assert list(summary.built(run, tmp_path, page=True)) == [
+        f"done: 1 job in 1 min 1 s; 1 table built in {tmp_path}/",
+        "judged: 5 numbers, 3 agree, 1 close, 1 differ",
+        "claims of the papers: 2 hold, 1 not judged at this scale",
+        f"page: {(tmp_path / 'index.html').as_uri()}",
+    ]
+    assert len(list(summary.built(run, tmp_path, page=False))) == 1
+
+
+def test_nothing_judged_is_said(tmp_path):
+    write(tmp_path / "comparison.csv", "verdict", ["not comparable: scale"] * 1200)
+    write(tmp_path / "claims.csv", "status", [])
+    (said,) = summary.judged(tmp_path)
+    assert said.startswith("no number could be judged; 1,200 others: scale")
+
+
+# -- Snakemake's records ------------------------------------------------------------------------
+def test_lines_where_there_is_no_terminal(monkeypatch):
+    out, clock = io.StringIO(), Clock()
+    display = Display(out)
+    display.run.clock = clock
+    log = logging.Logger("x")
+    log.addHandler(display)
+
+    def event(kind, **more):
+        log.info("noise", extra={"event": kind, **more})
+
+    log.info("Building DAG of jobs...")
+    log.info("Select jobs to execute...")
+    event(LogEvent.RUN_INFO, stats={"train": 3, "all": 1, "total": 4})
+    for number in range(3):
+        event(LogEvent.JOB_INFO, jobid=number, **info("train", "a.log"))
+    assert out.getvalue() == "to do: 3 trainings\n"
+    clock.now = 40.0
+    event(LogEvent.JOB_FINISHED, job_id=0)
+    assert out.getvalue().splitlines()[1].endswith(f" {line(display.run).partition(' ')[2]}")
+    assert "1 of 3 jobs; 1 of 3 trainings; about " in out.getvalue()
+    event(LogEvent.JOB_FINISHED, job_id=1)  # soon after: no line
+    log.error("WorkflowError in file /x/common.smk, line 3:\nno such thing\n  File /x", extra={"event": LogEvent.ERROR})
+    event(LogEvent.JOB_ERROR, jobid=2)
+    log.error("At least one job did not complete successfully.", extra={"event": LogEvent.ERROR})
+    assert len(out.getvalue().splitlines()) == 6 and "no such thing" in out.getvalue()
+    assert out.getvalue().endswith("failed: train\n   log: a.log\n") and "noise" not in out.getvalue()
+    assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
+
+
+def test_a_dry_run_is_a_line_for_each_kind_of_job():
+    out = io.StringIO()
+    display = Display(out, dry=True)
+    display.why = {"a": "never finished", "b": "code changed", "c": "never finished"}.get
+    log = logging.Logger("x")
+    log.addHandler(display)
+    for number, name in enumerate("abc"):
+        extra = {"event": LogEvent.JOB_INFO, "jobid": number, "reason": "Forced execution", **info("train", name)}
+        log.info("", extra=extra)
+    log.info("This was a dry-run (flag -n). The order of jobs does not reflect the order of execution.")
+    first, last = out.getvalue().splitlines()
+    assert first.split() == "3 trainings never finished (2 of them; 1 other reasons)".split()
+    assert last.startswith("3 jobs would run; nothing was.")

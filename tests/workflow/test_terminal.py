@@ -1,0 +1,99 @@
+"""What a real run shows: on a terminal, in a pipe, when a job fails."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("terminal")]
+
+PLAIN = {"FAIRFL_DISPLAY": "auto"}
+
+
+def rebuild(project) -> None:
+    """Something to do that takes seconds."""
+    (project.folder / "results/tiny/eagle/table1.csv").unlink()
+    (project.folder / "results/tiny/comparison.csv").unlink()
+
+
+def on_a_terminal(project, *arguments: str, **environment: str) -> tuple[int, str]:
+    """Exit code and all that Snakemake writes to a terminal of 100 columns."""
+    main, other = pty.openpty()
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", *project.selection]
+    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NO_COLOR", "TERM")}
+    environment = inherited | {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"} | PLAIN | environment
+    process = subprocess.Popen(command, cwd=project.folder, stdout=other, stderr=other, stdin=other, env=environment)
+    os.close(other)
+    parts = []
+    while True:
+        try:
+            part = os.read(main, 65536)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not part:
+            break
+        parts.append(part)
+    os.close(main)
+    return process.wait(300), b"".join(parts).decode(errors="replace").replace("\r\n", "\n")
+
+
+def test_a_pipe_gets_few_lines_and_the_page(project):
+    rebuild(project)
+    said = project.snakemake(**PLAIN).stdout
+    lines = said.splitlines()
+    assert "\x1b" not in said and "\r" not in said and len(lines) < 12, said
+    assert any(line.startswith("to do: 1 table, 1 comparison") for line in lines), said
+    assert lines[-1] == f"page: {(project.folder.resolve() / 'results/tiny/index.html').as_uri()}"
+    for noise in ("Building DAG", "Select jobs", "Execute", "localrule", "shared filesystem", "jobid"):
+        assert noise not in said
+    assert project.snakemake(**PLAIN).stdout.splitlines()[-1].startswith("Nothing to be done")
+
+
+def test_a_terminal_shows_bars_while_it_runs_and_no_colour_if_that_is_asked(project):
+    rebuild(project)
+    code, said = on_a_terminal(project, NO_COLOR="1")
+    assert code == 0 and "━" in said and "about" not in said.splitlines()[-1], said
+    assert not re.search(r"\x1b\[[0-9;]*m", said)  # the cursor moves, nothing is coloured
+    assert said.splitlines()[-1].endswith("/results/tiny/index.html")
+    rebuild(project)
+    code, said = on_a_terminal(project)
+    assert code == 0 and re.search(r"\x1b\[[0-9;]+m", said) and "\x1b[?25h" in said  # the cursor is back
+
+
+def test_the_log_of_a_job_that_fails_is_the_last_thing_on_the_screen(project):
+    project.edit(
+        "src/fairfl/jobs/table.py",
+        "def main(",
+        "def main(argv=None):\n    raise FairflError('no luck')\n\n\ndef other(",
+    )
+    project.edit("src/fairfl/jobs/table.py", '"""\n', '"""\nfrom fairfl.runtime.errors import FairflError\n')
+    done = project.snakemake(check=False, **PLAIN)
+    lines = done.stdout.splitlines()
+    assert done.returncode
+    assert re.match(r"failed: eagle Table \d \(\d of [\d,]+ jobs failed, [\d,]+ did not run\)", lines[-4]), done.stdout
+    assert lines[-3].endswith("| error: no luck")
+    assert re.fullmatch(r"   log: results/tiny/logs/table/eagle/table\d\.log", lines[-2])
+    command = lines[-1].removeprefix("   it alone: ")
+    assert " --cores 1 --config scale=tiny " in command and command.endswith(".csv")
+    assert "{" not in done.stdout  # no spec on the screen
+    # On a terminal likewise, and the command repeats it.
+    code, said = on_a_terminal(project)
+    assert code and "it alone:" in said.splitlines()[-1], said
+    again = project.snakemake(command.rpartition(" ")[2], check=False, **PLAIN)
+    assert "| error: no luck" in again.stdout
+
+
+def test_a_dry_run_is_short(project):
+    project.edit("src/fairfl/metrics/fairness.py", '"""', '"""Other words.')
+    rebuild(project)
+    said = project.snakemake("--dry-run", **PLAIN).stdout
+    assert len(said.splitlines()) < 15 and "table1.csv is missing" in said and "jobs would run" in said, said
+
+
+def test_snakemakes_own_lines_are_there_for_those_who_ask(project):
+    rebuild(project)
+    assert "Building DAG of jobs" in project.snakemake("--dry-run", FAIRFL_DISPLAY="snakemake").stdout
+    assert "python " in project.snakemake("--printshellcmds", **PLAIN).stdout
