@@ -32,9 +32,10 @@ setup: $(READY)  ## the pinned environment in .venv
 
 $(READY): envs/requirements.lock
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "fairfl needs Python >= 3.11; name one with: make PYTHON=python3.12"; exit 1; }
-	@echo "setting up $(VENV) (torch with CUDA: about 6 GB, a few minutes)"
+	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r envs/requirements.lock
+	@echo "setting up 2/2: the packages of envs/requirements.lock (torch with CUDA: about 6 GB, a few minutes)"
+	@$(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --require-hashes -r envs/requirements.lock
 	@touch $@
 
 test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait

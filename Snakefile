@@ -56,4 +56,5 @@ graph = hooks.graph_of(workflow, workload)
 rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
 hooks.decide(workflow, graph, rerun)
 if display:
-    display.why = lambda log: rerun.verdict(name_of(log)).reason
+    display.why = lambda log: plan.kind(rerun.verdict(name_of(log)).reason)
+    display.told = plan.table

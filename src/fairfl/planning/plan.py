@@ -1,7 +1,7 @@
 """python -m fairfl.planning.plan: what would run, and why; what that costs, and what it would tell. Runs nothing.
 
-First a line per job (fairfl.workflow.plan), then a table of the settings with a summary. All numbers are in
-results/<scale>/plan.csv, a line per setting.
+A summary in words. A line for each job is in results/<scale>/plan.txt (fairfl.workflow.plan), one for each setting,
+with all numbers, in plan.csv beside it.
 """
 
 import argparse
@@ -20,9 +20,10 @@ from fairfl.reporting.cells import csv_text
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
-from fairfl.workflow.plan import lines
+from fairfl.workflow.plan import by_kind, lines, table
 
-STEPS = (1, 5, 20, 50, 100, 200, 500, 1000)  # hours at which the summary says what they tell
+STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
+SETTINGS = 12  # with runs to do, that the summary has a line for
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,12 @@ def _mostly(costs: list[Cost]) -> str:
 # -- in words ---------------------------------------------------------------------------------------
 def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget: float | None) -> list[str]:
     """A table of the settings that have runs to do, and sentences."""
-    text = _table([row for row in rows if row.missing])
+    waiting = sorted(
+        (row for row in rows if row.missing), key=lambda row: (row.numbers_done - row.numbers, -float(row.core_hours))
+    )
+    text = _table(waiting[:SETTINGS])
+    if waiting[SETTINGS:]:
+        text.append(f"and {len(waiting) - SETTINGS} more settings with fewer numbers to judge")
     scale, gpu = planner.workload.scale.scale, reference()["gpu"]
 
     def total(column: str) -> float:
@@ -158,10 +164,10 @@ def _worth(planner: Planner, picks: list[Pick]) -> str:
     steps, parts = list(STEPS), []
     for pick in picks:
         while steps and hours + pick.hours > steps[0]:
-            parts.append(f"{steps.pop(0)}: {told}")
+            parts.append(f"{told:,} after {steps.pop(0)} {unit}")
         hours, told = hours + pick.hours, told + pick.tells
-    parts.append(f"{_short(hours)}: {told}")
-    return f"numbers judged by {unit}, the best runs first, where data are here or can be had: " + ", ".join(parts)
+    parts.append(f"{told:,} after {_short(hours)}")
+    return f"numbers that more runs would judge, the best first, where data are here or can be had: {', '.join(parts)}"
 
 
 def _table(rows: list[SettingLine]) -> list[str]:
@@ -199,16 +205,25 @@ def main(argv: list[str] | None = None) -> None:
     config = from_text(args.config, dict, "--config")
     budget = load_workload(args.root, config).config.budget  # a bad configuration is one line, without Snakemake's
     graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
-    print("\n".join(lines(graph)))
     if args.jobs_only:
+        print("\n".join(lines(graph)))
         return
     planner = Planner(graph, args.root)
+    reasons, page = by_kind(planner.rerun), planner.results / "index.html"
+    detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
+    atomic.write_text(detailed, "\n".join(lines(graph)) + "\n")
     picks = [] if budget is None else planner.select(budget)
     rows = setting_lines(planner, picks)
-    print("\n".join(["", *summary(planner, rows, picks, budget)]))
-    path = planner.results / "plan.csv"
     atomic.write_text(path, csv_text(rows, SettingLine))
-    print(f"a line per setting, with more columns: {path}")
+    if not reasons:
+        print(
+            f"nothing to do at scale {planner.workload.scale.scale}: every result is as today's code makes it; {page}"
+        )
+        return
+    print("\n".join(["would run:", *table(reasons), ""]))
+    print("\n".join(summary(planner, rows, picks, budget)))
+    print(f"each job with its reason: {detailed}; each setting with more columns: {path}")
+    print(f"`snakemake --cores all` with the same --config runs it; the page will be {page}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from fairfl.terminal.progress import Run, span
 VARIABLE = "FAIRFL_DISPLAY"
 EVERY = 30.0  # seconds between two lines of progress
 SHOWN = 8  # running jobs on the screen
-WIDTH = 100  # of a reason
 # Rules whose jobs print themselves what they have to say.
 _SPEAKING = {"plan", "report", "record", "reproduction"}
 # What Snakemake says after a failure, whose reason has been said.
@@ -44,6 +43,7 @@ class Display(logging.Handler):
         self.stream, self.dry = stream or sys.stderr, dry
         self.run = Run()
         self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
+        self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
         self._said = 0.0
@@ -68,7 +68,7 @@ class Display(logging.Handler):
         if record.levelno >= logging.WARNING:
             self.say("\n".join(line for line in _PLACE.sub("", text).splitlines() if line.strip()))
         elif text.startswith("This was a dry-run"):
-            self.finish(self.dry_run())
+            self.finish(iter(self.told(self.reasons)))
         elif text.startswith(_NEWS):
             self.say(text)
 
@@ -92,7 +92,7 @@ class Display(logging.Handler):
 
     def _job_finished(self, record: Mapping[str, Any]) -> None:
         self.run.finish(record["job_id"])
-        if not self._screen and not self.dry and self.run.clock() - self._said > EVERY:
+        if not self._screen and self.run.totals and self.run.clock() - self._said > EVERY:
             self._said = self.run.clock()
             self.say(line(self.run))
 
@@ -121,17 +121,6 @@ class Display(logging.Handler):
         if self._screen:
             self._screen.stop()
             self._screen = None
-
-    def dry_run(self) -> Iterator[str]:
-        """Of a dry run: how many jobs of each kind would run, and the most frequent reason."""
-        kinds = [rule for rule in KINDS if rule in self.reasons]
-        for rule in kinds:
-            (why, number), *others = self.reasons[rule].most_common()
-            why = why if len(why) <= WIDTH else f"{why[: WIDTH - 3]}..."
-            more = f" ({number:,} of them; {len(others)} other reasons)" if others else ""
-            yield f"{counted(rule, self.reasons[rule].total()):>32}  {why}{more}"
-        total = sum(self.reasons[rule].total() for rule in kinds)
-        yield f"{total:,} jobs would run; nothing was. `snakemake plan` says what they cost and tell"
 
 
 def line(run: Run) -> str:
@@ -183,7 +172,9 @@ def screen(run: Run, stream: TextIO) -> Any:
 
 
 def last_words(display: Display, results: Path, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
-    """After a run that ended of itself."""
+    """After a run that ended of itself; nothing after what speaks for itself."""
+    if not display.run.totals:
+        return iter(())
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
     return summary.built(display.run, results, page="page" in display.run.done or "all" in display.run.targets)

@@ -13,6 +13,7 @@ from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
 from fairfl.terminal.names import KINDS, spoken
 from fairfl.terminal.progress import Job, Run, span
+from fairfl.workflow.plan import kind, table
 
 
 class Clock:
@@ -199,13 +200,29 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_a_dry_run_is_a_line_for_each_kind_of_job():
     out = io.StringIO()
     display = Display(out, dry=True)
-    display.why = {"a": "never finished", "b": "code changed", "c": "never finished"}.get
+    reasons = {"a": "never finished", "b": "learning_rate", "c": "never finished", "d": "learning_rate", "e": "x"}
+    display.why, display.told = reasons.get, table
     log = logging.Logger("x")
     log.addHandler(display)
-    for number, name in enumerate("abc"):
+    for number, name in enumerate(["a", "b", "c", "d", "e", "a"]):
         extra = {"event": LogEvent.JOB_INFO, "jobid": number, "reason": "Forced execution", **info("train", name)}
         log.info("", extra=extra)
     log.info("This was a dry-run (flag -n). The order of jobs does not reflect the order of execution.")
-    first, last = out.getvalue().splitlines()
-    assert first.split() == "3 trainings never finished (2 of them; 1 other reasons)".split()
-    assert last.startswith("3 jobs would run; nothing was.")
+    (line,) = out.getvalue().splitlines()
+    said = "6 trainings  never finished (3 of them; learning_rate: 2) and 1 for other reasons"
+    assert line.strip() == said
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("never finished (goes on from its checkpoint)", "never finished (goes on from its checkpoint)"),
+        ("train/x/seed0, which it reads, runs: edited fairfl.a", "what it reads has changed"),
+        ("metrics.parquet is missing", "a file is missing or damaged"),
+        ("metrics.parquet is damaged (3 bytes, not 4)", "a file is missing or damaged"),
+        ("rounds: 3 -> 4; setting.learning_rate: 0.1 -> 0.2", "rounds; setting.learning_rate"),
+        ("edited " + "x" * 200, "edited " + "x" * 80 + "..."),
+    ],
+)
+def test_reasons_are_told_by_what_they_have_in_common(reason, words):
+    assert kind(reason) == words
