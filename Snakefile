@@ -28,9 +28,9 @@ rule all:
     input:
         artifact_outputs(*workload.artifacts),
         beside_tables(),
-        "<results>/comparison.csv",
-        "<results>/claims.csv",
-        "<results>/index.html",
+        "<summaries>/comparison.csv",
+        "<summaries>/claims.csv",
+        "<summaries>/index.html",
 
 
 # One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`on_request`) too.

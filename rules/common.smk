@@ -7,6 +7,7 @@ import shlex
 import shutil
 
 from fairfl.experiments.calibration import folder
+from fairfl.experiments.config import Config, selection
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
 from fairfl.planning.restriction import affordable
@@ -14,6 +15,7 @@ from fairfl.reporting.claims import preflight
 from fairfl.reporting.reproduction.numbers import beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
+from fairfl.runtime.validation import check
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import spoken
@@ -58,8 +60,15 @@ CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "c
 CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
 
 
+# A part of all there is, selected on the command line, has a page, comparison, claims and orders of its own: those of the
+# whole stay. Runs, tables and figures are where they always are.
+SELECTION = selection(workload.config, check(load(Path("config.yaml")), Config, "config.yaml"))
+SUMMARIES = f"{RESULTS}/selections/{SELECTION}" if SELECTION else RESULTS
+
+
 pathvars:
     results=RESULTS,  # of this scale
+    summaries=SUMMARIES,
     logs=f"{RESULTS}/logs",
     data="results/data",  # prepared, for all scales
 
@@ -95,7 +104,7 @@ def order_of(name):
 
 def say_last():
     if display:
-        display.finish(last_words(display, Path(RESULTS), sys.argv[0], hooks.given_config(workflow)))
+        display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], hooks.given_config(workflow)))
 
 
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.

@@ -232,6 +232,7 @@ def recorded_numbers(wc):
     return [str(path) for path in [beside_record(workload, Path("."))] if path]
 
 
-def summary(rule):
+def summary(name):
     """Command of a job that reads config and papers/*.yaml itself."""
-    return job(rule, "--config {params.config:q} --root . --results $(dirname {output:q}) --out {output:q}")
+    results = shlex.quote(RESULTS)
+    return job(name, f"--config {{params.config:q}} --root . --results {results} --out {{output:q}}")

@@ -37,8 +37,8 @@ rule record:
 rule reproduction:
     """docs/reproduction.md, the block of README.md and results/recorded/*.csv, from what the record alone gives."""
     input:
-        comparison="<results>/comparison.csv",
-        claims="<results>/claims.csv",
+        comparison="<summaries>/comparison.csv",
+        claims="<summaries>/claims.csv",
     log:
         "<logs>/reproduction.log",
     localrule: True

@@ -10,9 +10,9 @@ rule comparison:
         results=compared,
         reported=reported,
     output:
-        "<results>/comparison.csv",
+        "<summaries>/comparison.csv",
     log:
-        "<logs>/comparison.log",
+        "<summaries>/logs/comparison.log",
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -28,9 +28,9 @@ rule claims:
         results=compared,
         reported=reported,
     output:
-        "<results>/claims.csv",
+        "<summaries>/claims.csv",
     log:
-        "<logs>/claims.log",
+        "<summaries>/logs/claims.log",
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -43,11 +43,11 @@ rule claims:
 rule order:
     """Kendall's tau of our numbers and the paper's over the variants of each column."""
     input:
-        comparison="<results>/comparison.csv",
+        comparison="<summaries>/comparison.csv",
     output:
-        "<results>/order.csv",
+        "<summaries>/order.csv",
     log:
-        "<logs>/order.log",
+        "<summaries>/logs/order.log",
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -60,11 +60,11 @@ rule order:
 rule beside:
     """Every table with the paper's number and the verdict in each cell."""
     input:
-        comparison="<results>/comparison.csv",
+        comparison="<summaries>/comparison.csv",
     output:
         beside_tables(),
     log:
-        "<logs>/beside.log",
+        "<summaries>/logs/beside.log",
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -82,15 +82,15 @@ rule page:
     input:
         artifacts=artifact_outputs(*workload.artifacts),
         beside=beside_tables(),
-        comparison="<results>/comparison.csv",
-        claims="<results>/claims.csv",
-        order="<results>/order.csv",
+        comparison="<summaries>/comparison.csv",
+        claims="<summaries>/claims.csv",
+        order="<summaries>/order.csv",
         reported=reported,
         recorded=recorded_numbers,
     output:
-        "<results>/index.html",
+        "<summaries>/index.html",
     log:
-        "<logs>/page.log",
+        "<summaries>/logs/page.log",
     conda:
         "../envs/fairfl.yaml"
     params:
@@ -102,7 +102,7 @@ rule page:
 
 rule report:
     input:
-        "<results>/index.html",
+        "<summaries>/index.html",
 
 
 # Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.

@@ -119,13 +119,25 @@ class Project:
     selection: tuple[str, ...] = tuple(SELECTION)
 
     def __init__(self, root: Path, folder: Path, scale: str = TINY, selection: Iterable[str] = SELECTION) -> None:
-        self.folder, self.selection = folder, tuple(selection)
+        self.folder = folder
         ignore = shutil.ignore_patterns("__pycache__")
         for name in FOLDERS:
             shutil.copytree(root / name, folder / name, ignore=ignore)
         for name in FILES:
             shutil.copy(root / name, folder / name)
         (folder / "scales" / "tiny.yaml").write_text(scale)
+        self.select(selection)
+
+    def select(self, selection: Iterable[str]) -> None:
+        """Let this be the whole of the project: what `--config` says beyond config.yaml has a page of its own."""
+        self.selection = tuple(selection)
+        path = self.folder / "config.yaml"
+        text = path.read_text()
+        for key, value in (part.split("=", 1) for part in self.selection):
+            if key in ("papers", "artifacts", "settings", "algorithms", "seeds"):
+                text, count = re.subn(rf"^{key}:.*$", f"{key}: [{value}]", text, flags=re.M)
+                assert count == 1, key
+        path.write_text(text)
 
     def copy(self, folder: Path) -> "Project":
         """With everything: results, records, what Snakemake remembers."""

@@ -102,7 +102,7 @@ def one_paper(root, tmp_path_factory) -> Project:
 def wide(one_paper, tmp_path_factory) -> Iterator[Project]:
     """Jobs of every kind, from four papers. Tests must leave the results as they are."""
     project = one_paper.copy(tmp_path_factory.mktemp("wide") / "project")
-    project.selection = SELECTION
+    project.select(SELECTION)
     project.snakemake()
     project.forks = Forks()
     yield project
@@ -461,7 +461,8 @@ def test_one_variant_less(case):
 def test_another_paper(wide, one_paper, tmp_path, every):
     """The results of one paper are there; the others come on top of it."""
     project = one_paper.copy(tmp_path / "project")
-    project.forks, project.selection = wide.forks, wide.selection
+    project.forks = wide.forks
+    project.select(wide.selection)
     eagle = {name for name in every if "eagle" in name} | {"prepare/digits"}
     eagle |= {name for name in every if name.startswith("prepare/synthetic_gaussian")}
     check(project, set(every) - eagle, {f"train/{FASHION}/*": "never finished"})

@@ -42,13 +42,18 @@ def test_another_clone_gives_the_same_bytes(finished, root, tmp_path):
 
 def test_plan_is_a_target_and_says_why_in_words(project):
     """What it says in each case: test_rerun.py."""
+    said = project.snakemake("plan", "--quiet", "all").stdout.splitlines()
+    assert [line for line in said if "tiny" in line] == [
+        "nothing to do at scale tiny: every result is as today's code makes it; results/tiny/index.html"
+    ]
     project.edit("papers/eagle.yaml", "defaults: {eta_lambda: 0.1", "defaults: {eta_lambda: 0.2")
     text = project.snakemake("plan", "--quiet", "all").stdout
-    said = plan_in(text)
+    said = plan_in((project.folder / "results/tiny/plan.txt").read_text())
     runs = {name: why for name, why in said.items() if name.startswith("train/")}
     assert len(runs) == 14 and runs["train/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
     assert runs["train/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
-    assert "2 of 14 train" in text and "would run at scale tiny" in text
+    assert " 2 trainings  hyperparameters.eta_lambda\n" in text and "scale tiny: 14 trainings" in text
+    assert "results/tiny/plan.txt" in text and "the page will be results/tiny/index.html" in text
 
 
 def test_bad_config_stops_before_any_job(project):
@@ -72,3 +77,20 @@ def test_missing_raw_data_is_one_clear_sentence(project):
 def test_a_single_artifact_is_a_target(finished):
     text = finished.snakemake("--dry-run", "--forceall", "eagle_table3").stdout
     assert "rule table" in text and "rule train" not in text
+
+
+def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
+    summaries = ("index.html", "comparison.csv", "claims.csv", "order.csv")
+    whole = project.folder / "results/tiny"
+    before = {name: (whole / name).read_bytes() for name in summaries}
+    project.snakemake(config=("artifacts=eagle_table1", "algorithms=fedavg"))
+    (part,) = (whole / "selections").iterdir()
+    assert part.name == "artifacts=eagle_table1_algorithms=fedavg"
+    assert {name: (whole / name).read_bytes() for name in summaries} == before
+    rows = (part / "comparison.csv").read_text().splitlines()
+    assert len(rows) > 1 and all(row.startswith("eagle_table1,") for row in rows[1:])
+    assert 'href="../../runs/' in (part / "index.html").read_text()
+    # What the part has built anew is made whole again, and nothing is trained.
+    assert not any("/train/" in log for log in project.planned())
+    project.snakemake()
+    assert {name: (whole / name).read_bytes() for name in summaries} == before

@@ -9,10 +9,12 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_va
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain
+from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import nearest
 
 _SCHEMES = ("http", "https", "file")
 _LONGEST_PLACE = 4000
+_LONGEST_NAME = 80
 
 
 def _place(value: str) -> str:
@@ -117,3 +119,21 @@ class Config(Strict):
             if "://" in place and scheme not in _SCHEMES:
                 raise ValueError(f"{plain.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
         return value
+
+
+# What selects a part of all there is.
+SELECTING = ("papers", "artifacts", "settings", "algorithms", "seeds")
+
+
+def selection(config: Config, usual: Config) -> str:
+    """What is selected beyond what config.yaml says, as the name of a folder: 'papers=eagle'; '' if nothing is."""
+    parts = []
+    for key in SELECTING:
+        chosen = getattr(config, key)
+        if chosen != getattr(usual, key):
+            parts.append(f"{key}={'all' if chosen is None else ','.join(map(str, chosen))}")
+    name = "_".join(parts)
+    plain_name = re.sub(r"[^A-Za-z0-9_.,=+-]", "_", name)
+    if plain_name == name and len(name) <= _LONGEST_NAME:
+        return name
+    return f"{plain_name[:_LONGEST_NAME]}-{fingerprint(name)[:8]}"

@@ -18,7 +18,10 @@ from fairfl.runtime.validation import nearest
 Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
-FOLDERS = ("calibrated", "logs", "optima", "partitions", "records", "runs", "surrogates", "tidy", "timed", "tuned")
+FOLDERS = (
+    "calibrated", "logs", "optima", "partitions", "records", "runs", "selections", "surrogates", "tidy", "timed",
+    "tuned",
+)  # fmt: skip
 SHARED = ("data",)
 
 

@@ -15,7 +15,7 @@ def main(argv: list[str] | None = None) -> None:
         "order",
         argv,
         lambda workload, args: csv_text(
-            order_lines(records(args.results / "comparison.csv", "comparison", ComparisonLine)), OrderLine
+            order_lines(records(args.out[0].parent / "comparison.csv", "comparison", ComparisonLine)), OrderLine
         ),
     )
 

@@ -209,7 +209,7 @@ def main(argv: list[str] | None = None) -> None:
         print("\n".join(lines(graph)))
         return
     planner = Planner(graph, args.root)
-    reasons, page = by_kind(planner.rerun), planner.results / "index.html"
+    reasons, page = by_kind(planner.rerun), graph.job("page").outputs[0]
     detailed, path = planner.results / "plan.txt", planner.results / "plan.csv"
     atomic.write_text(detailed, "\n".join(lines(graph)) + "\n")
     picks = [] if budget is None else planner.select(budget)

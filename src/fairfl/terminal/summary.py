@@ -17,7 +17,7 @@ def built(run: Run, results: Path, page: bool) -> Iterator[str]:
     """After a run without failures; `page`: the page is among what was asked for."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
-    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built in {results}/" if made else "")
+    yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built" if made else "")
     if page and (results / "index.html").exists():
         yield from judged(results)
         yield f"page: {(results.absolute() / 'index.html').as_uri()}"

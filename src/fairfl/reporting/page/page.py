@@ -246,9 +246,9 @@ def tiles(
 
 def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`."""
-    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
-    claims = records(results / "claims.csv", "claims", ClaimLine)
-    orders = records(results / "order.csv", "order", OrderLine)
+    lines = records(out.parent / "comparison.csv", "comparison", ComparisonLine)
+    claims = records(out.parent / "claims.csv", "claims", ClaimLine)
+    orders = records(out.parent / "order.csv", "order", OrderLine)
     recorded = judged_by_place(workload, root)
     files = Files(results, out)
     views = {
