@@ -12,7 +12,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import fetch
 from fairfl.planning.restriction import affordable
 from fairfl.reporting.claims import preflight
-from fairfl.reporting.reproduction.numbers import beside_record
+from fairfl.reporting.reproduction.numbers import CLAIMS, beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import check

@@ -229,7 +229,8 @@ def reported(wc):
 # page
 def recorded_numbers(wc):
     """What the record says at the papers' own scale, to stand beside the numbers of another one."""
-    return [str(path) for path in [beside_record(workload, Path("."))] if path]
+    numbers = beside_record(workload, Path("."))
+    return [str(path) for path in (numbers, CLAIMS) if path and path.is_file()] if numbers else []
 
 
 def summary(name):

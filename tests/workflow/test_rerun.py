@@ -355,7 +355,7 @@ def test_a_figure_function(case):
     check(case, {"figure/eagle/figure2", "page"})
 
 
-@pytest.mark.parametrize("name", ["page.html.j2", "page.css"])
+@pytest.mark.parametrize("name", ["page.html.j2", "page.macros.j2", "page.css", "page.js"])
 def test_the_template_of_the_page(case, name):
     path = f"src/fairfl/reporting/page/{name}"
     case.write(path, (case.folder / path).read_text() + "\n")

@@ -23,7 +23,7 @@ PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
 READERS = {f"{PLUMBING}{name}" for name in ("differences", "json_text", "result_files", "tables")}
 
-_BESIDE = {".css", ".j2"}  # not what editors and merges leave: page.py~, page.py.orig
+_BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
 
 
 def _path(module: str) -> Path:

@@ -19,6 +19,9 @@ def test_a_file_that_goes_with_a_module_counts(monkeypatch, tmp_path):
     with_file = code_hash.module_hash.__wrapped__("page", False)
     (tmp_path / "page_numbers.py").write_text("another module")
     assert alone != with_file == code_hash.module_hash.__wrapped__("page", False)
+    (tmp_path / "page.js").write_text("// ")
+    assert with_file != code_hash.module_hash.__wrapped__("page", False)
+    (tmp_path / "page.js").unlink()
     (tmp_path / "page.html.j2").write_text("<b>")
     assert with_file != code_hash.module_hash.__wrapped__("page", False)
 

@@ -1,68 +1,66 @@
-"""The numbers of an artifact on the page: tables in the paper's layout, and the runs behind every number."""
+"""The numbers of an artifact on the page: tables in the paper's layout."""
 
-import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
-from fairfl.experiments.variant import GREEK
 from fairfl.reporting.cells import DIVERGED, Record, digits_of, metric_of
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Head, numbers_of, spans
 from fairfl.reporting.marks import legend, marks
-from fairfl.reporting.reproduction.numbers import Place
+from fairfl.reporting.page.details import Details
+from fairfl.reporting.page.text import readable
+from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED, Place
 from fairfl.reporting.reproduction.numbers import place as place_of
 from fairfl.reporting.units import endless
 
-_SYMBOLS = GREEK | {
-    "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
-    "pm": "±", "times": "×", "cdot": "·", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "uparrow": "↑",
-    "downarrow": "↓", "to": "→", "infty": "∞", "sum": "∑", "nabla": "∇", "ell": "ℓ", "in": "∈", "sqrt": "√",
-    "Gamma": "Γ", "Delta": "Δ", "text": "", "mathrm": "", "mathbf": "", "mathcal": "", "textbf": "", "left": "",
-    "right": "", "quad": " ",
-}  # fmt: skip
+_OF_ALL = {
+    "agrees": "all agree",
+    "close": "all are close",
+    "differs": "all differ",
+    "diverged": "all of ours diverged",
+    "fitted": "fitted, not judged",
+    "not run": "none was run",
+    "not comparable: scale": "not judged: other scale",
+    "not comparable: stand-in": "not judged: stand-in data",
+    "not comparable: stand-in and scale": "not judged: stand-in data, other scale",
+    "not comparable: hardware": "not judged: other hardware",
+}
 
 
-def plain(text: str) -> str:
-    """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
-    text = re.sub(r"\\([%&#$_{}])", r"\1", text.replace("$", "").replace("^2", "²").replace("^*", "*"))
-    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), text)
-    return re.sub(r"[{}]", "", text).replace("\\,", " ").strip()
+class HeadView(NamedTuple):
+    """What stands above a column or in front of a line."""
 
-
-class Files:
-    """Links from the page to files of the results folder."""
-
-    def __init__(self, results: Path, page: Path) -> None:
-        self.results, self.folder = results, page.parent
-
-    def link(self, path: str) -> str:
-        """Relative URL, '' if nothing is there."""
-        target = self.results / path
-        if not target.exists():
-            return ""
-        return quote(Path(os.path.relpath(target, self.folder)).as_posix())
+    name: str
+    small: str = ""
+    meaning: str = ""
+    marks: str = ""
 
 
 def table_views(
     lines: list[Record],
     paper: Paper,
     artifact: Artifact,
-    groups: dict[tuple, dict[str, Any]],
+    details: Details,
     rounds: dict[str, tuple[int, int]],
     recorded: Mapping[Place, Record] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at paper scale."""
     digits, numbers = digits_of(paper.metrics), Compared(lines, artifact, paper)
+    over = "repetitions" if artifact.origins == ("timed",) else "seeds"
     cells = {}
     for place, line in numbers.placed.items():
         limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
-        cells[place] = cell_view(line, digits(line["metric"]), groups[_group(line)]["id"], *limits)
-        cells[place]["recorded"] = recorded_view(recorded.get(place_of(line)), digits(line["metric"]), limits[1])
+        full, metric = recorded.get(place_of(line)), metric_of(paper.metrics, line["metric"])
+        cells[place] = cell_view(line, digits(line["metric"]), "", *limits)
+        cells[place] |= details.add(line, readable(place[1].label), metric, over, full)
+        cells[place]["recorded"] = recorded_view(full, digits(line["metric"]), limits[1])
+        if full and (full["ours"], full["verdict"]) == (line["ours"], line["verdict"]):
+            cells[place]["recorded"] = None  # this run is the recorded one
+        cells[place]["sort"] = line["ours"]
+        cells[place]["best"] = full["verdict"] if full else line["verdict"]
     views = []
     for grid in numbers.grids():
         notes: dict[str, int] = {}  # on the paper's numbers, numbered
@@ -74,23 +72,55 @@ def table_views(
         axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
         bears = "row" if "row" in axes else "setting"
         metrics = list(dict.fromkeys(metric for _, _, metric in filled))
-        columns = [tuple(_head(head, numbers, paper, bears) for head in column) for column in grid.columns]
+        unmarked, said = said_once({cells[place]["verdict"] for place in filled})
+        columns = [[_head(head, numbers, paper, bears) for head in column] for column in grid.columns]
+        rows = [[[cells[place] for place in numbers_of(cell)] for cell in places] for places in grid.places]
+        for column, *inside in zip(columns, *rows, strict=True):
+            _raise_note(column, inside)
         views.append({
             "title": column_view(metrics[0], metric_of(paper.metrics, metrics[0]))["name"] if len(metrics) == 1 else "",
             "corner": grid.corner,
-            "header": spans(columns),
+            "header": spans([tuple(column) for column in columns]),
             "legend": legend({word for _, row, _ in filled for word in numbers.known.get(row, ())}),
             "notes": list(notes),
+            "unmarked": unmarked,
+            "said": said,
+            "recorded": any(cells[place]["recorded"] for place in filled),
+            "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
-                {
-                    "heads": [_head(head, numbers, paper, bears) for head in heads],
-                    "rule": number in grid.rules,
-                    "cells": [[cells[place] for place in numbers_of(cell)] for cell in places],
-                }
-                for number, (heads, places) in enumerate(zip(grid.lines, grid.places, strict=True))
+                _row_view([_head(head, numbers, paper, bears) for head in heads], row, number in grid.rules)
+                for number, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
             ],
         })  # fmt: skip
     return views
+
+
+def said_once(verdicts: set[str]) -> tuple[set[str], str]:
+    """The verdicts that no cell of a table needs to be marked with, and what is said of all of it instead."""
+    given = verdicts - {"not reported"}
+    if len(given) == 1:
+        return verdicts, _OF_ALL[next(iter(given))]
+    if given and all(word.startswith(("not comparable", "not run")) for word in given):
+        return verdicts - {"not run"}, "not judged: other data or another scale than the paper's"
+    return {"not reported"}, ""
+
+
+def _row_view(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -> dict[str, Any]:
+    """A line of a table; `judged` and `differing` if one of its numbers is, here or in the record."""
+    _raise_note(heads, cells)
+    verdicts = {cell["best"] for places in cells for cell in places}
+    judged, differing = verdicts.intersection(JUDGED), verdicts.intersection(DIFFER)
+    return {"heads": heads, "cells": cells, "rule": rule, "judged": bool(judged), "differing": bool(differing)}
+
+
+def _raise_note(heads: list[HeadView], cells: list[list[dict[str, Any]]]) -> None:
+    """A note on every number of the paper in a line or column goes to its head."""
+    reported = [cell for places in cells for cell in places if cell["reported"]]
+    notes = {cell["reported_mark"] for cell in reported}
+    if len(reported) > 1 and len(notes) == 1 and (note := notes.pop()):
+        heads[-1] = heads[-1]._replace(marks=f"{heads[-1].marks} [{note}]".strip())
+        for cell in reported:
+            cell["reported_mark"] = None
 
 
 def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[str, Any] | None:
@@ -100,15 +130,6 @@ def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[
     view = cell_view({**line, "reported_note": "", "note": ""}, digits, "", endless_there, endless_there)
     seeds = f"{line['seeds']} seed{'' if line['seeds'] == '1' else 's'}"
     return {key: view[key] for key in ("ours", "ours_std", "verdict")} | {"seeds": seeds}
-
-
-class HeadView(NamedTuple):
-    """What stands above a column or in front of a line."""
-
-    name: str
-    small: str = ""
-    meaning: str = ""
-    marks: str = ""
 
 
 def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:
@@ -124,33 +145,11 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
     # A member of a family carries its number: the family's title would stand over every column.
     family = re.search(r"_(\d+)$", name) and "_k" in metric.name
-    small = ", ".join(filter(None, (" or ".join([metric.unit, *metric.other_units]), better)))
+    units = " or ".join(
+        unit.replace("^2", "²").replace("percent2", "percent²") for unit in (metric.unit, *metric.other_units)
+    )
+    small = ", ".join(filter(None, (units, better)))
     return {"name": name if family else metric.name, "small": small, "meaning": metric.meaning}
-
-
-def _group(line: Record) -> tuple[str, ...]:
-    return tuple(line[key] for key in ("setting", "algorithm", "hyperparameters", "runs", "fingerprints"))
-
-
-def provenance(name: str, lines: list[Record], files: Files) -> dict[tuple, dict[str, Any]]:
-    """Numbers that stem from the same runs, with the runs' folders and fingerprints."""
-    groups: dict[tuple, dict[str, Any]] = {}
-    for line in lines:
-        key = _group(line)
-        runs = list(zip(line["runs"].split(";"), line["fingerprints"].split(";"), strict=False)) if line["runs"] else []
-        group = groups.setdefault(key, {
-            "id": f"prov-{name}-{len(groups) + 1}",
-            "setting": line["setting"],
-            "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
-            "data": line["data"],
-            "metrics": [],
-            # A training lies below runs/, a local optimum names its folder itself.
-            "runs": [
-                {"id": run, "code": code, "url": files.link(f"runs/{run}") or files.link(run)} for run, code in runs
-            ],
-        })  # fmt: skip
-        group["metrics"].append(line["metric"])
-    return groups
 
 
 def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list[dict[str, str]]:

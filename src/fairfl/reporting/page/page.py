@@ -1,11 +1,16 @@
-"""The report: one static page with every artifact, verdict, claim and source.
+"""The report: one page with every artifact, verdict, claim and source.
 
-Works from a file, without a network or scripts. It shows what comparison.csv and claims.csv say and links to the
-artifacts beside it; a file that is not there is named as missing. No dates: same inputs, same bytes.
+Works from a file, without a network; its script shows one artifact at a time, finds and filters them, and without
+scripts everything is there in one long page. It shows what comparison.csv and claims.csv say and links to the artifacts
+beside it; a file that is not there is named as missing. Same inputs on the same day, same bytes.
 """
 
+import base64
+import gzip
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +22,21 @@ from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin
 from fairfl.reporting import calibration
 from fairfl.reporting.cells import Record, metric_of, records
-from fairfl.reporting.changes import changed_by_scale, original
+from fairfl.reporting.changes import changed_by_scale, original, summary
 from fairfl.reporting.claims.judging import ClaimLine
 from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
-from fairfl.reporting.page.numbers import Files, contradictions_view, plain, provenance, table_views
-from fairfl.reporting.reproduction.numbers import JUDGED, Place, judged_by_place, place
+from fairfl.reporting.page.details import Details
+from fairfl.reporting.page.files import Files
+from fairfl.reporting.page.made import made_from
+from fairfl.reporting.page.numbers import contradictions_view, table_views
+from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
+from fairfl.reporting.page.text import readable
+from fairfl.reporting.reproduction.numbers import Place, claims_by_name, judged_by_place, place
 from fairfl.reporting.sources import used_values
 from fairfl.runtime.result_files import CalibratedChoice
-
-_PLURAL = {"agrees": "agree", "differs": "differ", "holds": "hold", "fails": "fail"}
-STATUS: dict[str, tuple[str, ...]] = {
-    "holds": ("good", "✓"),
-    "within noise": ("near", "≈"),
-    "fails": ("bad", "✗"),
-    "not judged here": ("apart", "≠"),
-    "undecidable": ("none", "?"),
-    "untestable": ("none", "–"),
-}
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -82,51 +82,144 @@ def gaps(lines: list[Record]) -> str:
 
 
 # -- artifacts --------------------------------------------------------------------------------
+@dataclass
+class Summaries:
+    """What the files beside the page say, and the record where this is another scale."""
+
+    lines: list[Record]
+    claims: list[Record]
+    orders: list[Record]
+    recorded: dict[Place, Record]
+    recorded_claims: dict[tuple[str, str], Record]
+
+    @classmethod
+    def read(cls, workload: Workload, root: Path, folder: Path) -> "Summaries":
+        """From the folder of the page; the record lies below `root`."""
+        return cls(
+            records(folder / "comparison.csv", "comparison", ComparisonLine),
+            records(folder / "claims.csv", "claims", ClaimLine),
+            records(folder / "order.csv", "order", OrderLine),
+            judged_by_place(workload, root),
+            claims_by_name(workload, root),
+        )
+
+    def of(self, artifacts: Collection[str]) -> "Summaries":
+        """Those of some artifacts."""
+        lines, claims, orders = (
+            [line for line in records if line["artifact"] in artifacts]
+            for records in (self.lines, self.claims, self.orders)
+        )
+        return Summaries(lines, claims, orders, self.recorded, self.recorded_claims)
+
+    @property
+    def full(self) -> list[Record]:
+        """The recorded numbers."""
+        return [self.recorded[place(line)] for line in self.lines if place(line) in self.recorded]
+
+    @property
+    def full_claims(self) -> list[Record]:
+        names = ((claim["artifact"], claim["claim"]) for claim in self.claims)
+        return [self.recorded_claims[name] for name in names if name in self.recorded_claims]
+
+    @property
+    def best(self) -> list[Record]:
+        """Each number as recorded, else as it came out here."""
+        return [self.recorded.get(place(line), line) for line in self.lines]
+
+    def cards(self) -> dict[str, Any]:
+        """What came out here, and what is recorded at the papers' own scale; None if nothing is."""
+        full = self.full
+        return {
+            "here": card(self.lines, [claim["here"] for claim in self.claims], self.orders),
+            "full": card(full, [claim["here"] for claim in self.full_claims], recorded_orders(full)) if full else None,
+        }
+
+
 def artifact_view(
-    name: str,
-    workload: Workload,
-    lines: list[Record],
-    claims: list[Record],
-    orders: list[Record],
-    recorded: dict[Place, Record],
-    files: Files,
+    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details
 ) -> dict[str, Any]:
-    """Everything the template needs to show one artifact."""
+    """Everything the template needs to show one artifact; `summaries` are its own."""
     paper, key, artifact = workload.artifacts[name]
     endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
     endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
     links = {ending: files.link(f"{paper}/{key}.{ending}") for ending in endings}
-    groups = provenance(name, lines, files)
-    source = workload.papers[paper]
+    missing = [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url]
+    if svg := files.link(f"{paper}/{key}.svg") if artifact.plot else "":
+        links["svg"] = svg
+    source, lines = workload.papers[paper], summaries.lines
     rounds = {
         setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
         for setting in dict.fromkeys(line["setting"] for line in lines)
     }
+    settings = [setting_fact(workload, setting) for setting in artifact.settings]
+    best = numbers_counted(summaries.best)
     return {
         "name": name,
+        "paper": paper,
         "spec": artifact,
         "path": f"{paper}/{key}",
         "telling": telling(workload.scale, name),
-        "stand_in": stand_ins(workload.settings[setting].data.label for setting in artifact.settings),
+        "stand_in": stand_ins(fact["data"] for fact in settings),
+        "only_stand_ins": bool(settings) and all(fact["stand_in"] for fact in settings),
         "links": links,
-        "missing": [f"{paper}/{key}.{ending}" for ending, url in links.items() if not url],
-        "settings": [
-            {
-                "name": setting,
-                "data": workload.settings[setting].data.label,
-                "stand_in": workload.settings[setting].data.stands_in_for is not None,
-                "changes": len(changed_by_scale(workload, setting)),
-            }
-            for setting in artifact.settings
-        ],
-        "verdicts": Counter(line["verdict"] for line in lines),
-        "tables": table_views(lines, source, artifact, groups, rounds, recorded),
+        "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
+        "missing": missing,
+        "settings": settings,
+        "here": numbers_counted(lines),
+        "full": numbers_counted(summaries.full),
+        "best": best,
+        "differing": best["counts"][-1][2],
+        "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
-        "claims": claims,
-        "orders": [order_view(order, source) for order in orders],
-        "provenance": list(groups.values()),
+        "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
+        "orders": [order_view(order, source) for order in summaries.orders],
+        "search": " ".join(searched(name, source, artifact, settings, summaries)).lower(),
     }
+
+
+def setting_fact(workload: Workload, name: str) -> dict[str, Any]:
+    """Where a setting of an artifact departs from the paper's."""
+    data = workload.settings[name].data
+    changes = changed_by_scale(workload, name)
+    return {
+        "name": name,
+        "data": data.label,
+        "stand_in": data.stands_in_for is not None,
+        "changes": len(changes),
+        "changed": "; ".join(summary(changes)),
+    }
+
+
+def searched(
+    name: str, paper: Paper, artifact: Artifact, settings: list[dict[str, Any]], summaries: Summaries
+) -> Iterator[str]:
+    """What an artifact is found by: caption, algorithms, settings and their data, metrics, claims."""
+    yield from (name.replace("_", " "), name, readable(artifact.title), readable(artifact.caption))
+    for key in dict.fromkeys(row.algorithm for row in artifact.rows):
+        yield from (key, readable(paper.algorithms[key].title) if key in paper.algorithms else "")
+    yield from (text for fact in settings for text in (fact["name"], fact["data"]))
+    described = (metric_of(paper.metrics, column) for column in artifact.columns)
+    yield from (readable(metric.name) for metric in described if metric)
+    yield from (claim["text"] for claim in summaries.claims)
+
+
+def claim_view(claim: Record, recorded: dict[tuple[str, str], Record], paper: Paper) -> dict[str, Any]:
+    """A claim, here and as recorded at the papers' own scale."""
+    full = recorded.get((claim["artifact"], claim["claim"]))
+    artifact = paper.artifacts[claim["artifact"].partition("_")[2]]
+    return {
+        **claim,
+        "artifact_title": readable(artifact.title),
+        "share_text": percent(claim["share"]),
+        "full": full["here"] if full else "",
+        "full_share": percent(full["share"]) if full else "",
+    }
+
+
+def percent(share: str) -> str:
+    """'holds in 97 % of the draws' from 0.97; '' from ''."""
+    return f"holds in {100 * float(share):.0f} % of the draws" if share else ""
 
 
 def order_view(order: Record, paper: Paper) -> dict[str, Any]:
@@ -218,92 +311,73 @@ def calibration_view(choice: CalibratedChoice) -> dict[str, Any]:
 
 
 # -- the page ---------------------------------------------------------------------------------
-def tiles(
-    artifacts: list[dict[str, Any]], lines: list[Record], claims: list[Record], recorded: list[Record]
-) -> list[dict[str, Any]]:
-    """Summary: (title, big number, parts); `recorded`: these numbers at the papers' own scale, if this is another."""
-    built = sum(not view["missing"] for view in artifacts)
+def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summaries: Summaries) -> dict[str, Any]:
+    """A paper with its artifacts; `summaries` of all papers."""
+    paper = workload.papers[key]
+    printed = {view["name"] for view in views if not view["spec"].ours}  # our readings repeat its numbers
+    every = summaries.of({view["name"] for view in views})
+    settings = [name for name in used_settings(workload) if workload.paper_of[name] == key]
+    return {
+        "id": key,
+        "spec": paper,
+        "artifacts": views,
+        "built": sum(not view["missing"] for view in views),
+        "cards": summaries.of(printed).cards(),
+        "settings": [setting_view(workload, name) for name in settings],
+        "calibrations": [
+            calibration_view(choice) for name, choice in workload.calibrated.items() if workload.paper_of[name] == key
+        ],
+        "contradictions": contradictions_view(every.lines, paper.metrics),
+        "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
+    }
 
-    def counted(title: str, records: list[Record], column: str, lead: str, judged: set[str]) -> dict[str, Any]:
-        """Of those that were judged, how many agree or hold; the others are named below."""
-        rows, styles = Counter(record[column] for record in records), VERDICTS | STATUS
-        parts = sorted(
-            (styles[word][0], _PLURAL.get(word, word), count) for word, count in rows.items() if word != lead
-        )
-        of = sum(count for word, count in rows.items() if word in judged)
-        return {"title": title, "count": rows[lead], "of": of, "word": _PLURAL[lead], "parts": parts}
 
-    numbers, statements = set(JUDGED), {"holds", "within noise", "fails"}
-    at_paper_scale = [counted("Numbers recorded at paper scale", recorded, "verdict", "agrees", numbers)]
-    return [
-        {"title": "Artifacts", "count": built, "of": len(artifacts), "word": "built", "parts": []},
-        counted("Numbers beside the paper's", lines, "verdict", "agrees", numbers),
-        *at_paper_scale[: len(recorded)],
-        counted("Claims on our numbers", claims, "here", "holds", statements),
-        counted("Claims on the paper's own numbers", claims, "reported", "holds", statements),
-    ]
+def embedded(data: Any) -> str:
+    """JSON for the page's script, as base64 of gzip: a tenth of its size."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`."""
-    lines = records(out.parent / "comparison.csv", "comparison", ComparisonLine)
-    claims = records(out.parent / "claims.csv", "claims", ClaimLine)
-    orders = records(out.parent / "order.csv", "order", OrderLine)
-    recorded = judged_by_place(workload, root)
+    summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
     files = Files(results, out)
-    views = {
-        name: artifact_view(
-            name,
-            workload,
-            [line for line in lines if line["artifact"] == name],
-            [claim for claim in claims if claim["artifact"] == name],
-            [order for order in orders if order["artifact"] == name],
-            recorded,
-            files,
-        )
-        for name in workload.artifacts
+    details = Details(files)
+    views = {name: artifact_view(name, workload, summaries.of({name}), files, details) for name in workload.artifacts}
+    papers = [
+        paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
+        for key in workload.papers
+    ]
+    paper_of = {name: view["paper"] for name, view in views.items()}
+    printed = summaries.of({name for name, view in views.items() if not view["spec"].ours})
+    copies = {
+        name: {ending: files.text(f"{view['path']}.{ending}") for ending in view["copies"]}
+        for name, view in views.items()
+        if view["copies"]
     }
-    papers = []
-    for key, paper in workload.papers.items():
-        artifacts = {name: view for name, view in views.items() if workload.artifacts[name][0] == key}
-        numbers = [line for line in lines if line["artifact"] in artifacts]
-        printed = {name for name, view in artifacts.items() if not view["spec"].ours}  # our readings repeat its numbers
-        own = [line for line in numbers if line["artifact"] in printed]
-        papers.append({
-            "id": key,
-            "spec": paper,
-            "artifacts": list(artifacts.values()),
-            "tiles": tiles(
-                list(artifacts.values()),
-                own,
-                [claim for claim in claims if claim["artifact"] in printed],
-                [recorded[place(line)] for line in own if place(line) in recorded],
-            ),
-            "settings": [setting_view(workload, n) for n in used_settings(workload) if workload.paper_of[n] == key],
-            "calibrations": [
-                calibration_view(choice) for n, choice in workload.calibrated.items() if workload.paper_of[n] == key
-            ],
-            "contradictions": contradictions_view(numbers, paper.metrics),
-            "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
-        })  # fmt: skip
-    folder = Path(__file__).parent
     environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["plain"] = plain
+    environment.filters["plain"] = readable
     return environment.get_template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
+        made=made_from(root, results, summaries.lines),
+        cards=printed.cards(),
         substitutions=substitutions(workload),
-        gaps=gaps(lines),
+        gaps=gaps(summaries.lines),
         verdict=workload.config.verdict,
-        tiles=tiles(
-            list(views.values()), lines, claims, [recorded[place(line)] for line in lines if place(line) in recorded]
+        farthest=ranked(
+            farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)
+            + farthest(printed.full, workload.papers, paper_of, "paper scale")
         ),
-        recorded=bool(recorded),
-        surprises=[claim for claim in claims if claim["reported"] != claim["reported_expected"]],
+        claims=[claim for view in views.values() for claim in view["claims"]],
+        recorded=bool(summaries.recorded),
+        surprises=[claim for claim in summaries.claims if claim["reported"] != claim["reported_expected"]],
         verdicts=VERDICTS,
         status=STATUS,
+        data=embedded(details.data()),
+        copies=embedded(copies),
         downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv", "order.csv")],
     )

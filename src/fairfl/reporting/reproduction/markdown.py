@@ -15,13 +15,12 @@ from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.reporting.cells import Record, digits_of, metric_of
 from fairfl.reporting.order import order_lines
-from fairfl.reporting.page.numbers import plain
-from fairfl.reporting.reproduction.numbers import JUDGED
+from fairfl.reporting.page.text import plain
+from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED
 from fairfl.reporting.units import printed, printed_spread
 from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"
-DIFFER = ("differs", "diverged")
 _COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close")
 
 

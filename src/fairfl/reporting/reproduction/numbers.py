@@ -14,6 +14,7 @@ from fairfl.reporting.cells import Record, csv_text, records
 
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
 JUDGED = ("agrees", "close", "differs", "diverged")
+DIFFER = ("differs", "diverged")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,13 @@ def recorded_claims(root: Path) -> list[Record]:
 def beside_record(workload: Workload, root: Path) -> Path | None:
     """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded."""
     return COMPARISON if workload.scale.scale != SCALE and (root / COMPARISON).is_file() else None
+
+
+def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], Record]:
+    """The claims that the record has, by artifact and id; {} where `beside_record` has no numbers either."""
+    if beside_record(workload, root) is None or not (root / CLAIMS).is_file():
+        return {}
+    return {(line["artifact"], line["claim"]): line for line in recorded_claims(root)}
 
 
 def judged_by_place(workload: Workload, root: Path) -> dict[Place, Record]:

@@ -1,0 +1,105 @@
+"""What the page tells of a number when asked: seeds, spread, limit, unit, source of its hyper-parameters, runs.
+
+Thousands of numbers share their sentences and runs. Both are kept once, and numbers point at them; the page's script
+puts them together.
+"""
+
+from typing import Any
+
+from fairfl.experiments.paper import Metric
+from fairfl.reporting.cells import Record
+from fairfl.reporting.notes import plural
+from fairfl.reporting.page import runs
+from fairfl.reporting.page.files import Files
+from fairfl.reporting.page.text import readable
+
+_UNITS = {
+    "percent2": "squared percentage points", "fraction^2": "squared fraction", "percent_points": "percentage points",
+    "mse": "mean squared error", "count": "a count", "degree": "degrees", "MB": "megabytes (2^20 bytes)",
+}  # fmt: skip
+_VERDICTS = {
+    "agrees": "Agrees with the paper",
+    "close": "Close to the paper's",
+    "differs": "Differs from the paper's",
+    "fitted": "Fitted, not judged",
+    "not comparable: scale": "Not judged: the scale changed the experiment",
+    "not comparable: stand-in": "Not judged: other data stand in for the paper's",
+    "not comparable: stand-in and scale": "Not judged: other data stand in for the paper's, and the scale changed more",
+    "not comparable: hardware": "Not judged: seconds tell of the machine",
+    "not reported": "The paper prints no number here",
+    "not run": "Not run",
+    "diverged": "Our run diverged",
+}
+
+
+class Details:
+    """Of all numbers of a page."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._texts: dict[str, int] = {}
+        self._runs: dict[str, tuple[int, str]] = {}  # id -> place, link
+        self._numbers: list[tuple[list[int], list[int]]] = []
+
+    def add(self, line: Record, title: str, metric: Metric | None, over: str, full: Record | None) -> dict[str, Any]:
+        """Keep a row of comparison.csv, `full` at the papers' own scale: {"detail": its place, "url": of its only run}.
+
+        `title` is what its row is called, `over` what its mean is over ('seeds').
+        """
+        texts = _sentences(line, title, metric, over, full)
+        names = line["runs"].split(";") if line["runs"] else []
+        places = [self._run(name) for name in names]
+        self._numbers.append(([self._texts.setdefault(text, len(self._texts)) for text in texts], places))
+        return {
+            "detail": len(self._numbers) - 1,
+            "url": self._runs[names[0]][1] if len(names) == 1 else "",
+        }
+
+    def _run(self, name: str) -> int:
+        if name not in self._runs:
+            # A training lies below runs/ and has a page; a local optimum or a choice names its file itself.
+            url = runs.href(name) if self._files.link(f"runs/{name}") else self._files.link(name)
+            self._runs[name] = len(self._runs), url
+        return self._runs[name][0]
+
+    def data(self) -> dict[str, Any]:
+        """For the page's script: sentences, runs as [id, link], and of each number which of both."""
+        links = [[name, url] for name, (_, url) in self._runs.items()]
+        return {"texts": list(self._texts), "runs": links, "numbers": self._numbers}
+
+
+def _sentences(line: Record, title: str, metric: Metric | None, over: str, full: Record | None) -> list[str]:
+    known, name = line["provenance"], readable(metric.name) if metric else line["metric"]
+    seeds = int(line["seeds"])
+    many = plural(seeds, over.removesuffix("s"))
+    ours = f"Ours: {many}" + (f", standard deviation {_short(line['ours_std'])}" if seeds > 1 else "")
+    theirs = f"the paper's: {plural(int(line['reported_seeds']), 'seed')}"
+    theirs += f", ± {line['reported_spread']}" if line["reported_spread"] else ""
+    verdict = _VERDICTS[line["verdict"]]
+    if line["difference"]:
+        verdict += f": difference {float(line['difference']):+.3g}, limit {float(line['limit']):.3g}"
+    meaning = f": {readable(metric.meaning)}" if metric and metric.meaning else ""
+    unit = f", in {_UNITS.get(line['unit'], line['unit'])}" if line["unit"] else ""
+    return [
+        text
+        for text in (
+            f"{title}, {line['setting']}",
+            f"{verdict}.",
+            f"{ours}; {theirs}." if line["reported"] and seeds else f"{ours}." if seeds else "",
+            f"Seed noise: {line['limit_source']}." if line["difference"] else "",
+            f"Recorded at the paper's own scale: {_short(full['ours']) or 'diverged'} "
+            f"({plural(int(full['seeds']), 'seed')}), {full['verdict']}."
+            if full
+            else "",
+            f"{name}{meaning}{unit}.",
+            f"Hyper-parameters: {known}." if known not in ("", "paper") else "",
+            f"{line['note'][:1].upper()}{line['note'][1:]}." if line["note"] else "",
+            f"On the paper's number: {line['reported_note']}." if line["reported_note"] else "",
+            f"The paper contradicts itself: {line['contradiction']}." if line["contradiction"] else "",
+        )
+        if text
+    ]
+
+
+def _short(text: str) -> str:
+    return f"{float(text):.4g}" if text else ""

@@ -1,0 +1,79 @@
+"""What the page was made from: commit, date, machines, versions and the seconds that the runs took."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fairfl.reporting.cells import Record
+
+_COMMANDS = {
+    "commit": [
+        "git",
+        "--no-optional-locks",
+        "describe",
+        "--always",
+        "--dirty=, changed since",
+        "--abbrev=12",
+        "--exclude=*",
+    ],
+    "date": ["git", "show", "--no-patch", "--format=%cs", "HEAD"],
+}
+
+
+def commit_of(root: Path) -> dict[str, str]:
+    """'5a774d58280c' or '5a774d58280c, changed since', and its date; '' outside of a git repository."""
+    return {key: _output(command, root) for key, command in _COMMANDS.items()}
+
+
+def _output(command: list[str], root: Path) -> str:
+    try:
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, Any]:
+    """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
+    names = dict.fromkeys(name for line in lines for name in line["runs"].split(";") if name)
+    summaries = [summary for name in names if (summary := _summary(results / "runs" / name / "summary.json"))]
+    machines = Counter(str(summary["processor"]) for summary in summaries if summary.get("processor"))
+    versions: dict[str, set[str]] = {}
+    for summary in summaries:
+        for package, number in (summary.get("versions") or {}).items():
+            versions.setdefault(package, set()).add(str(number))
+    seconds = sum(float(summary.get("seconds") or 0) for summary in summaries)
+    return {
+        **commit_of(root),
+        "made": _today(),
+        "runs": len(summaries),
+        "machines": [name for name, _ in machines.most_common()],
+        "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
+        "seconds": _duration(seconds),
+    }
+
+
+def _today() -> str:
+    """'2026-05-01' in UTC; SOURCE_DATE_EPOCH says another day, for builds that are to be equal."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    return (datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)).date().isoformat()
+
+
+def _summary(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _duration(seconds: float) -> str:
+    """'45 s', '12 min', '3.4 h'."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,128 @@
+"""What the page says first, and what it was made from."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairfl.experiments.paper import Paper
+from fairfl.reporting.page import runs
+from fairfl.reporting.page.made import made_from
+from fairfl.reporting.page.numbers import said_once
+from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
+from tests.unit.reporting import demo
+
+LINE = {
+    "artifact": "demo_table1", "setting": "x", "algorithm": "fedfv", "hyperparameters": "alpha=0.1", "metric": "acc",
+    "unit": "percent", "ours": "50", "ours_std": "1", "reported": "60", "reported_spread": "", "seeds": "2",
+    "difference": "-10", "limit": "2", "seed_std": "0.5", "verdict": "differs", "contradiction": "",
+}  # fmt: skip
+TABLE = {"kind": "table", "title": "Table 1", "caption": "c", "settings": ["x"], "columns": ["acc"]}
+PAPER = {
+    **demo.PAPER,
+    "metrics": {"acc": {"name": "Ave.", "meaning": "mean", "unit": "percent", "digits": 1}},
+    "algorithms": {"fedfv": {"title": "FedFV"}},
+    "settings": {"x": demo.SETTING},
+    "artifacts": {"table1": {**TABLE, "rows": [{"algorithm": "fedfv", "hyperparameters": {"alpha": 0.1}}]}},
+}
+
+
+def judged(*verdicts: str) -> list[dict[str, str]]:
+    return [{"verdict": verdict} for verdict in verdicts]
+
+
+def test_numbers_are_counted_of_those_that_were_judged() -> None:
+    counted = numbers_counted(judged("agrees", "agrees", "close", "differs", "diverged", "not run", "not reported"))
+    assert (counted["judged"], counted["others"]) == (5, 2)
+    assert [(count, word) for *_, count, word in counted["counts"]] == [(2, "agree"), (1, "close"), (2, "differ")]
+
+
+def test_claims_that_cannot_be_decided_are_counted_apart() -> None:
+    counted = claims_counted(["holds", "fails", "within noise", "undecidable", "not judged here"])
+    assert (counted["judged"], counted["others"]) == (3, 2)
+
+
+def test_tau_is_a_mean_over_the_columns_that_were_judged() -> None:
+    orders = [
+        {"tau": tau, "judged": known} for tau, known in (("1", "True"), ("0.5", "True"), ("-1", "False"), ("", "True"))
+    ]
+    assert taus(orders) == "+0.75 over 2 columns"
+    assert taus(orders[2:]) == "" and card([], [], orders[:1])["tau"] == "+1.00 over 1 column"
+
+
+def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
+    lines = [LINE | change for change in changes]
+    return ranked(farthest(lines, {"demo": Paper(**PAPER)}, {"demo_table1": "demo"}, "paper scale"))
+
+
+def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
+    shown = views(
+        {"difference": "-90", "limit": "0.05", "seed_std": "", "metric": "unknown"},  # the limit is rounding alone
+        {"difference": "3"},
+        {"difference": "-10"},
+        {"verdict": "agrees", "difference": "99"},
+    )
+    assert [(view["difference"], view["known"]) for view in shown] == [("-10", True), ("3", True), ("-90", False)]
+    first = shown[0]
+    assert (first["row"], first["metric"], first["times"]) == ("FedFV α = 0.1", "Ave.", 5.0)
+    assert (first["title"], first["where"]) == ("Table 1", "paper scale")
+    assert (first["cell"]["ours"], first["cell"]["reported"]) == ("50.0", "60.0")
+
+
+def test_a_run_that_diverged_is_among_the_farthest() -> None:
+    (view,) = views({"verdict": "diverged", "ours": "", "ours_std": "", "difference": "", "seed_std": ""})
+    assert view["cell"]["ours"] == "diverged" and not view["known"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "unmarked", "said"),
+    [
+        ({"agrees"}, {"agrees"}, "all agree"),
+        ({"not comparable: stand-in", "not reported"}, {"not comparable: stand-in", "not reported"}, "stand-in data"),
+        ({"not comparable: stand-in", "not comparable: scale"}, {"not comparable: scale"}, "not judged: other data or"),
+        ({"agrees", "not comparable: scale", "not reported"}, {"not reported"}, ""),
+        ({"not reported"}, {"not reported"}, ""),
+    ],
+)
+def test_what_holds_for_a_whole_table_is_said_once(verdicts, unmarked, said) -> None:
+    found, text = said_once(verdicts)
+    assert unmarked <= found and said in text and bool(text) == bool(said)
+
+
+def test_the_page_of_a_run_is_a_relative_link() -> None:
+    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "pages/runs/x/fedfv/alpha%3D0.1~tau%3D1/seed0.html"
+
+
+# -- what it was made from ----------------------------------------------------------------------
+def summary(results: Path, name: str, text: str) -> dict[str, str]:
+    path = results / f"runs/{name}/summary.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return {"runs": name}
+
+
+def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    versions = {"torch": "2.1", "python": "3.11"}
+    lines = [
+        summary(tmp_path, name, json.dumps({"processor": processor, "seconds": 70.0, "versions": versions}))
+        for name, processor in (("a", "EPYC"), ("b", "EPYC"), ("c", "Xeon"))
+    ]
+    lines += [summary(tmp_path, "d", "{damaged"), {"runs": "a;gone"}, {"runs": ""}]
+    made = made_from(tmp_path, tmp_path, lines)
+    assert (made["runs"], made["seconds"], made["made"]) == (3, "4 min", "1970-01-02")
+    assert (made["machines"], made["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
+
+
+def test_the_commit_is_named_and_whether_it_was_changed(tmp_path) -> None:
+    assert made_from(tmp_path, tmp_path, [])["commit"] == ""
+    (tmp_path / "file").write_text("a")
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "file"], [*identity, "commit", "-qm", "one"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    clean = made_from(tmp_path, tmp_path, [])
+    assert len(clean["commit"]) == 12 and clean["date"][:2] == "20"
+    (tmp_path / "file").write_text("b")
+    assert made_from(tmp_path, tmp_path, [])["commit"] == f"{clean['commit']}, changed since"
