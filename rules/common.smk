@@ -121,6 +121,7 @@ localrules:
     beside,
     claims,
     page,
+    runs,
 
 
 onstart:

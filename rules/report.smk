@@ -1,4 +1,4 @@
-# comparison -> order, beside; comparison, claims, order -> page; plan says what would run and why
+# comparison -> order, beside; comparison, claims, order -> page; collect -> runs; plan says what would run and why
 from fairfl.jobs.summary import config as config_of_summary
 
 CONFIG = canonical(config_of_summary(workload))
@@ -100,9 +100,27 @@ rule page:
         summary("page")
 
 
+rule runs:
+    """One page with the spec, curve, machine and log of every run."""
+    input:
+        rounds=curves,
+    output:
+        "<summaries>/runs.html",
+    log:
+        "<summaries>/logs/runs.log",
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        job=job_options,
+        config=CONFIG,
+    shell:
+        summary("runs")
+
+
 rule report:
     input:
         "<summaries>/index.html",
+        "<summaries>/runs.html",
 
 
 # Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.

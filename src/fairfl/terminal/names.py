@@ -25,6 +25,7 @@ KINDS = {
     "order": ("list of orders", "lists of orders"),
     "beside": ("set of tables beside the paper's", "sets of tables"),
     "page": ("page", "pages"),
+    "runs": ("page of runs", "pages of runs"),
 }
 
 

@@ -5,9 +5,6 @@ scripts everything is there in one long page. It shows what comparison.csv and c
 beside it; a file that is not there is named as missing. Same inputs on the same day, same bytes.
 """
 
-import base64
-import gzip
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,7 +26,7 @@ from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling,
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.details import Details
-from fairfl.reporting.page.files import Files
+from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
@@ -330,12 +327,6 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
         "contradictions": contradictions_view(every.lines, paper.metrics),
         "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
     }
-
-
-def embedded(data: Any) -> str:
-    """JSON for the page's script, as base64 of gzip: a tenth of its size."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
