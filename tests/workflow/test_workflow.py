@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.unit.reporting.test_runs_page import data_of
 from tests.workflow.small_project import Project, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -94,3 +95,12 @@ def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
     assert not any("/train/" in log for log in project.planned())
     project.snakemake()
     assert {name: (whole / name).read_bytes() for name in summaries} == before
+
+
+def test_the_page_of_the_runs_has_them_all_with_their_curves(finished):
+    text = (finished.folder / "results/tiny/runs.html").read_text()
+    known = {str(path.parent.relative_to(finished.folder / "results/tiny/runs")) for path in finished.folder.glob(
+        "results/tiny/runs/**/summary.json")}  # fmt: skip
+    data = data_of(text)
+    assert data.keys() == known and len(known) > 10
+    assert all(len(view["curve"]) == 4 and view["lines"] for view in data.values())  # rounds 0 to 3

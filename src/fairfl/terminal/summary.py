@@ -29,8 +29,8 @@ def judged(results: Path) -> Iterator[str]:
         with (results / "comparison.csv").open(newline="") as file:
             numbers = Counter(row["verdict"] for row in csv.DictReader(file))
         with (results / "claims.csv").open(newline="") as file:
-            claims = Counter(row["status"] for row in csv.DictReader(file))
-    except (OSError, KeyError):
+            claims = Counter(row["here"] for row in csv.DictReader(file))
+    except OSError:
         return
     count = sum(numbers[verdict] for verdict in JUDGED)
     apart = sum(number for verdict, number in numbers.items() if verdict.startswith("not comparable"))

@@ -335,7 +335,7 @@ def test_claims_and_what_the_papers_own_numbers_say(page) -> None:
 
 def test_every_number_leads_to_its_runs(page) -> None:
     runs = dict(page.embedded("details")["runs"])
-    assert runs["demo_full/fedavg/default/seed0"] == "pages/runs/demo_full/fedavg/default/seed0.html"
+    assert runs["demo_full/fedavg/default/seed0"] == "runs.html#demo_full/fedavg/default/seed0"
     assert runs["demo_full/fedavg/default/seed1"] == ""  # no such folder, no dead link
     asked = page.asked("demo_table1")[0]
     assert asked.endswith("demo_full/fedavg/default/seed0 demo_full/fedavg/default/seed1")
@@ -347,7 +347,7 @@ def test_a_number_of_one_run_is_a_link_to_its_page(tmp_path) -> None:
     lines[0]["runs"] = "demo_full/fedavg/default/seed0"
     (results / "comparison.csv").write_text(csv_text([ComparisonLine(**line) for line in lines], ComparisonLine))
     links = [a for a in rendered(workload, results).all("a") if "data-i" in a]
-    assert [a["href"] for a in links] == ["pages/runs/demo_full/fedavg/default/seed0.html"]
+    assert [a["href"] for a in links] == ["runs.html#demo_full/fedavg/default/seed0"]
 
 
 def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:

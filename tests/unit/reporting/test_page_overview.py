@@ -92,7 +92,7 @@ def test_what_holds_for_a_whole_table_is_said_once(verdicts, unmarked, said) -> 
 
 
 def test_the_page_of_a_run_is_a_relative_link() -> None:
-    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "pages/runs/x/fedfv/alpha%3D0.1~tau%3D1/seed0.html"
+    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "runs.html#x/fedfv/alpha%3D0.1~tau%3D1/seed0"
 
 
 # -- what it was made from ----------------------------------------------------------------------

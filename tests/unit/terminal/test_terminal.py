@@ -3,12 +3,15 @@
 import csv
 import io
 import logging
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from fairfl.experiments.workload import load_workload
+from fairfl.reporting.claims.judging import ClaimLine
+from fairfl.reporting.comparison import ComparisonLine
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
 from fairfl.terminal.names import KINDS, spoken
@@ -139,16 +142,21 @@ def test_a_job_without_a_log_could_not_begin(run):
     assert "   | (no log: the job could not begin)" in list(summary.failures(run, "snakemake", {}))
 
 
-def write(path: Path, column: str, values):
+def write(path: Path, kind: type, column: str, values):
+    """A file of such rows, empty but for one column."""
+    names = [one.name for one in fields(kind)]
+    assert column in names
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([[column], *([value] for value in values)])
+        writer = csv.DictWriter(file, names, restval="")
+        writer.writeheader()
+        writer.writerows({column: value} for value in values)
 
 
 def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     run.start(1, info("table"))
     run.finish(1)
-    write(tmp_path / "comparison.csv", "verdict", ["agrees"] * 3 + ["close", "differs", "not reported"])
-    write(tmp_path / "claims.csv", "status", ["holds", "holds", "not judged here"])
+    write(tmp_path / "comparison.csv", ComparisonLine, "verdict", ["agrees"] * 3 + ["close", "differs", "not reported"])
+    write(tmp_path / "claims.csv", ClaimLine, "here", ["holds", "holds", "not judged here"])
     (tmp_path / "index.html").write_text("")
     run.clock.now = 61.0
     assert list(summary.built(run, tmp_path, page=True)) == [
@@ -161,8 +169,8 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
 
 
 def test_nothing_judged_is_said(tmp_path):
-    write(tmp_path / "comparison.csv", "verdict", ["not comparable: scale"] * 1200)
-    write(tmp_path / "claims.csv", "status", [])
+    write(tmp_path / "comparison.csv", ComparisonLine, "verdict", ["not comparable: scale"] * 1200)
+    write(tmp_path / "claims.csv", ClaimLine, "here", [])
     (said,) = summary.judged(tmp_path)
     assert said.startswith("no number could be judged; 1,200 others: scale")
 

@@ -95,7 +95,11 @@ def view(run: Run, title: str, summary: Mapping[str, Any], files: Files) -> dict
 
 
 def _origin(recorded: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in recorded.items() if isinstance(value, str | int | float))
+    """'2026-11-22, commit 1a2b3c4, other code than today's'"""
+    parts = [recorded.get("date", ""), f"commit {recorded['commit']}" if recorded.get("commit") else ""]
+    parts.append("" if recorded.get("same_code", True) else "with other code than today's")
+    parts.append(f"with torch {recorded['torch']}" if recorded.get("torch") else "")
+    return ", ".join(filter(None, parts))
 
 
 def curves_of(rows: "pd.DataFrame", part: str) -> tuple[str, dict[tuple[str, str, int], Curve]]:

@@ -1,0 +1,82 @@
+"""What the page of the runs says of each."""
+
+import base64
+import gzip
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Run
+from fairfl.reporting.page import runs
+from fairfl.reporting.page.files import Files, embedded
+
+RUN = Run("toy", Variant("fedfv", {"alpha": 0.1}), 3)
+SUMMARY = {
+    "spec": {"rounds": 3, "code": {"fairfl.a": "1", "fairfl.b": "2"}},
+    "fingerprint": "f00d", "seconds": 12.34, "peak_memory_mib": 600.4, "processor": "a CPU", "threads": 2,
+    "versions": {"torch": "2.15.0"}, "measures": {"comm_cost": 0.5}, "diverged": False, "data_source": "drawn",
+}  # fmt: skip
+
+
+def test_a_link_names_the_run():
+    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "runs.html#x/fedfv/alpha%3D0.1~tau%3D1/seed0"
+
+
+def test_curves_are_means_and_ranges_over_clients():
+    """Two clients at rounds 0 and 2; a round in which a client diverged is no point."""
+    rows = pd.DataFrame({
+        "algorithm": "fedfv", "hyperparameters": ["alpha=0.1"] * 6, "seed": 3, "round": [0, 0, 2, 2, 4, 4],
+        "client": [0, 1] * 3, "accuracy_test": [0.1, 0.3, 0.5, 0.9, float("inf"), 0.5], "loss_test": 1.0,
+    })  # fmt: skip
+    measure, curves = runs.curves_of(rows, "test")
+    assert measure == "accuracy"
+    assert curves == {("fedfv", "alpha=0.1", 3): [(0, 20.0, 10.0, 30.0), (2, 70.0, 50.0, 90.0)]}
+    losses = rows.drop(columns="accuracy_test").assign(hyperparameters=None)
+    assert runs.curves_of(losses, "test")[1][("fedfv", "", 3)][0] == (0, 1.0, 1.0, 1.0)
+    assert runs.curves_of(losses, "train") == ("", {})
+
+
+@pytest.fixture()
+def files(tmp_path):
+    log = tmp_path / f"logs/train/{RUN.id}.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(f"line {n}\n" for n in range(20)))
+    (tmp_path / "runs" / RUN.id).mkdir(parents=True)
+    return Files(tmp_path, tmp_path / "selections/x/runs.html")
+
+
+def test_a_run_tells_how_it_was_made(files):
+    view = runs.view(RUN, "FedFV alpha=0.1", SUMMARY, files)
+    assert view["spec"] == {"rounds": 3} and view["lines"] == [f"line {n}" for n in range(12, 20)]
+    assert view["facts"].items() >= {"Took": "12.3 s", "Machine": "a CPU, 2 threads", "comm cost": "0.5"}.items()
+    assert view["facts"]["Code"].endswith("(2 modules)") and view["facts"]["Outcome"] == "finished"
+    assert "Recorded" not in view["facts"]
+    assert view["log"] == "../../logs/train/toy/fedfv/alpha%3D0.1/seed3.log"
+    assert view["files"] == "../../runs/toy/fedfv/alpha%3D0.1/seed3"
+
+
+def test_a_recorded_run_has_no_log_here(files):
+    view = runs.view(
+        RUN,
+        "FedFV",
+        SUMMARY
+        | {"recorded": {"commit": "abc", "date": "2026-11-23", "same_code": False, "torch": ""}, "diverged": True},
+        files,
+    )
+    assert (view["log"], view["lines"]) == ("", ["the record keeps no log"])
+    assert (
+        view["facts"]["Recorded"] == "2026-11-23, commit abc, with other code than today's"
+        and view["facts"]["Outcome"] == "diverged"
+    )
+
+
+def test_data_for_the_script_is_packed():
+    assert json.loads(gzip.decompress(base64.b64decode(embedded({"a": "é"})))) == {"a": "é"}
+
+
+def data_of(text: str):
+    (packed,) = re.findall(r'id="data">([^<]+)<', text)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
