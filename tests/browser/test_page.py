@@ -1,0 +1,111 @@
+"""The page in a real browser: finding, filtering, sorting, addresses that last, a phone, people who do not see it."""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+LISTED = (
+    "[...document.querySelectorAll('#artifacts li')]"
+    ".filter((e) => e.checkVisibility() && e.querySelector('a[href*=demo_]'))"
+)
+NAMES = f"{LISTED}.map((e) => e.querySelector('a').hash.slice(1).split('?')[0])"
+SHOWN = "document.querySelector('section.view.shown').id"
+
+
+def search(page, words: str) -> None:
+    page.js("const e = document.querySelector('#search'); e.value = arguments[0];"
+            "e.dispatchEvent(new Event('input', {bubbles: true}))", words)  # fmt: skip
+
+
+def test_search_looks_at_captions_algorithms_settings_and_claims(page):
+    every = page.js(f"return {NAMES}")
+    assert {"demo_table1", "demo_figure1", "demo_table3"} <= set(every)
+    search(page, "curves")
+    page.until(f"{NAMES}.length < {len(every)}")
+    assert page.js(f"return {NAMES}") == ["demo_figure1"]
+    search(page, "fedavg wins")  # a claim
+    page.until(f"JSON.stringify({NAMES}) === '[\"demo_table1\"]'")
+    search(page, "nothing of that name")
+    page.until(f"{NAMES}.length === 0")
+    search(page, "")
+    page.until(f"{NAMES}.length === {len(every)}")
+
+
+def test_filters_hide_what_was_not_judged(page):
+    page.js("document.querySelector('[data-filter=judged]').click()")
+    page.until(f"{NAMES}.length === 1")
+    assert page.js(f"return {NAMES}") == ["demo_table1"]
+
+
+def test_a_column_sorts_both_ways(page, address):
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    button = "document.querySelector('section.shown table th button.sort')"
+    first = "document.querySelector('section.shown table tbody tr th').textContent.trim()"
+    orders = set()
+    for _ in range(3):
+        page.js(f"{button}.click()")
+        orders.add((page.js(f"return {button}.closest('th').ariaSort"), page.js(f"return {first}")))
+    assert {"ascending", "descending"} <= {order for order, _ in orders}
+    assert len({name for order, name in orders if order in ("ascending", "descending")}) == 2
+
+
+def test_an_address_shows_an_artifact_and_outlives_a_reload(page, address):
+    page.open(f"{address}#demo_figure1")
+    page.until(f"{SHOWN} === 'demo_figure1'")
+    search(page, "curves")
+    page.until("location.hash.includes('q=curves')")
+    page.js("location.reload()")
+    page.until("document.readyState === 'complete' && document.querySelector('#search').value === 'curves'")
+    assert page.until(SHOWN) == "demo_figure1" and page.js(f"return {NAMES}") == ["demo_figure1"]
+
+
+def test_what_is_behind_a_number_is_told_when_it_has_the_focus(page, address):
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    page.js("document.querySelector('section.shown [data-i]').focus()")
+    told = page.until("!document.querySelector('#tip').hidden && document.querySelector('#tip').textContent")
+    assert "seeds" in told and "limit" in told
+
+
+def test_the_dark_is_kept(page):
+    page.js("document.querySelector('#theme').click()")
+    before = page.js("return document.documentElement.dataset.theme")
+    page.js("location.reload()")
+    page.until("document.readyState === 'complete' && document.querySelector('#theme')")
+    assert before in ("dark", "light") and page.js("return document.documentElement.dataset.theme") == before
+    page.js("document.querySelector('#theme').click(); localStorage.clear()")
+
+
+def test_a_phone_loses_nothing(page, address):
+    page.width(390, phone=True)
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    assert page.js("return document.documentElement.scrollWidth") <= 390
+    cells = "[...document.querySelectorAll('section.shown td')]"
+    assert page.js(f"return {cells}.filter((e) => !e.checkVisibility()).map((e) => e.outerHTML)") == []
+    # Whatever is wider than the screen scrolls in a box of its own.
+    scrolls = "['auto', 'scroll'].includes(getComputedStyle(box).overflowX)"
+    boxed = f"(e) => {{ for (let box = e; box; box = box.parentElement) if ({scrolls}) return true; return false; }}"
+    outside = f"{cells}.filter((e) => e.getBoundingClientRect().right > 390 && !({boxed})(e)).length"
+    assert page.js(f"return {cells}.length > 4 && {outside}") == 0
+
+
+@pytest.mark.parametrize("view", ["overview", "farthest", "claims", "demo_table1", "demo_figure1", "paper-demo"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_people_who_do_not_see_it_can_use_it(page, address, view, theme):
+    page.open(f"{address}#{view}")
+    page.until(f"{SHOWN} === arguments[0]", view)
+    page.js("document.documentElement.dataset.theme = arguments[0]", theme)
+    wrong = page.js((Path(__file__).parent / "accessibility.js").read_text())
+    assert wrong == []
+
+
+def test_nothing_complains_and_no_foreign_script_runs(page, address):
+    for view in ("overview", "claims", "farthest", "demo_table1", "demo_figure1", "demo_table3"):
+        page.js("location.hash = arguments[0]", view)
+        page.until(f"{SHOWN} === arguments[0]", view)
+    assert page.js("return window.alert.toString()").count("native code")
+    assert [line for line in page.complaints() if "figure2" not in line and "figure1" not in line] == []
