@@ -84,4 +84,6 @@ def options(config: Mapping[str, object]) -> list[str]:
 def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_text, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -16,6 +16,7 @@ from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
 
 SETTINGS = ["fedfv_fmnist", "fedfv_mnist"]
+PAGE = "results/paper/selections/papers=fedfv_settings=fedfv_fmnist,fedfv_mnist_seeds=0,1/index.html"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     assert any(line.startswith("numbers judged by core-hours") for line in table)
     assert len(text) < 40 and not re.search(r"[0-9a-f]{16}", "\n".join(text))
     assert text[-2:] == [
-        "then see:  results/paper/index.html",
+        f"then see:  {PAGE}",
         "details:   results/paper/plan.txt (each job), results/paper/plan.csv (each setting)",
     ]
     detailed = Path("results/paper/plan.txt").read_text()
@@ -90,7 +91,7 @@ def test_nothing_to_do_is_one_line(root, configuration, capsys):
     graph = graph_of(load_workload(root, configuration()))
     finish(graph)
     assert printed(root, configuration(), capsys) == [
-        "nothing to do at scale paper: every result is as today's code makes it; results/paper/index.html"
+        f"nothing to do at scale paper: every result is as today's code makes it; {PAGE}"
     ]
 
 
@@ -99,7 +100,7 @@ def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configura
     assert plan.command(root, Config(**usual)) == "snakemake --cores all"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
     changed = plan.command(root, Config(**usual | more))
-    assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5.0"
+    assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
 
 
 def test_what_takes_long_is_offered_with_a_budget(root, configuration, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
