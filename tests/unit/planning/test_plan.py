@@ -42,8 +42,8 @@ def rows():
 def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configuration, capsys):
     text = printed(root, configuration(), capsys)
     assert re.fullmatch(r"\d+ jobs would run at scale paper:", text[0])
-    assert "  60 trainings  never finished" in [f"  {line.strip()}" for line in text]
-    assert "done: 0 of 60 trainings here, 0 recorded, 60 missing" in text
+    assert "  50 trainings  never finished" in [f"  {line.strip()}" for line in text]
+    assert "done: 0 of 50 trainings here, 0 recorded, 50 missing" in text
     (takes,) = [line for line in text if line.startswith("takes: about ")]
     assert re.search(r" on a core, .* on all \d+ here, or .* on an NVIDIA", takes)
     assert "   hours are estimated from counted operations at 100 GFLOP/s" in text
@@ -59,7 +59,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
         "details:   results/paper/plan.txt (each job), results/paper/plan.csv (each setting)",
     ]
     detailed = Path("results/paper/plan.txt").read_text()
-    assert len(re.findall(r"^run   train/\S+  never finished$", detailed, re.M)) == 60
+    assert len(re.findall(r"^run   train/\S+  never finished$", detailed, re.M)) == 50
 
 
 def test_the_table_of_settings_and_a_csv(root, configuration, capsys):
@@ -80,7 +80,7 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     text = printed(root, configuration(), capsys)
     row = rows()[SETTINGS[0]]
     assert (row["finished"], row["missing"], row["numbers_done"]) == ("15", "15", "68")
-    assert "done: 15 of 60 trainings here, 0 recorded, 45 missing" in text
+    assert "done: 15 of 50 trainings here, 0 recorded, 35 missing" in text
     waiting = [line.split()[1] for line in text[text.index("") :] if re.match(r" +\d+  fedfv_", line)]
     assert waiting == [SETTINGS[1]]  # the other's numbers are judged: more seeds of it tell no more of them
     (tells,) = [line for line in text if line.startswith("tells: ")]
