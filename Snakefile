@@ -58,4 +58,4 @@ rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
 hooks.decide(workflow, graph, rerun)
 if display:
     display.why = lambda log: plan.kind(rerun.verdict(name_of(log)).reason)
-    display.told = plan.table
+    display.told = lambda reasons: plan.dry_run(reasons, workload.scale.scale)

@@ -53,8 +53,8 @@ def test_plan_is_a_target_and_says_why_in_words(project):
     runs = {name: why for name, why in said.items() if name.startswith("train/")}
     assert len(runs) == 14 and runs["train/eagle_emnist_linear_a0.1/fedavg/default/seed0"] == ""
     assert runs["train/eagle_emnist_linear_a0.1/afl/default/seed0"] == "hyperparameters.eta_lambda: 0.1 -> 0.2"
-    assert " 2 trainings  hyperparameters.eta_lambda\n" in text and "scale tiny: 14 trainings" in text
-    assert "results/tiny/plan.txt" in text and "the page will be results/tiny/index.html" in text
+    assert " 2 trainings  hyperparameters.eta_lambda changed\n" in text and "12 of 14 trainings here" in text
+    assert "results/tiny/plan.txt" in text and "then see:  results/tiny/index.html" in text
 
 
 def test_bad_config_stops_before_any_job(project):

@@ -1,16 +1,20 @@
 """python -m fairfl.planning.plan: what would run, and why; what that costs, and what it would tell. Runs nothing.
 
-A summary in words. A line for each job is in results/<scale>/plan.txt (fairfl.workflow.plan), one for each setting,
-with all numbers, in plan.csv beside it.
+A summary in words. A line for each job with its own reason is in results/<scale>/plan.txt (fairfl.workflow.plan), one
+for each setting, with all numbers, in plan.csv beside it.
 """
 
 import argparse
 import math
+import os
+import shlex
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfl.experiments.config import Config
+from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.planning import speed, targets
 from fairfl.planning.budget import Pick, Planner, in_words
@@ -18,12 +22,15 @@ from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
 from fairfl.reporting.cells import csv_text
 from fairfl.runtime import atomic, cli
-from fairfl.runtime.validation import from_text
+from fairfl.runtime.validation import check, from_text
+from fairfl.terminal.progress import span
+from fairfl.terminal.summary import options
 from fairfl.workflow import snakemake
-from fairfl.workflow.plan import by_kind, lines, table
+from fairfl.workflow.plan import by_kind, lines, would_run
 
 STEPS = (1, 5, 20, 100)  # hours at which the summary says what they tell
-SETTINGS = 12  # with runs to do, that the summary has a line for
+LONG = 24  # core-hours from which on it proposes a budget
+SETTINGS = 5  # that tell most: the summary has a line for each
 
 
 @dataclass(frozen=True)
@@ -117,44 +124,69 @@ def _mostly(costs: list[Cost]) -> str:
 
 # -- in words ---------------------------------------------------------------------------------------
 def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget: float | None) -> list[str]:
-    """A table of the settings that have runs to do, and sentences."""
-    waiting = sorted(
-        (row for row in rows if row.missing), key=lambda row: (row.numbers_done - row.numbers, -float(row.core_hours))
-    )
-    text = _table(waiting[:SETTINGS])
-    if waiting[SETTINGS:]:
-        text.append(f"and {len(waiting) - SETTINGS} more settings with fewer numbers to judge")
-    scale, gpu = planner.workload.scale.scale, reference()["gpu"]
+    """What is done, how long the rest takes, what it tells: a sentence each; the settings that tell most."""
 
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    text += [
-        f"scale {scale}: {total('runs'):.0f} trainings, of which {total('finished'):.0f} have finished here, "
-        f"{total('recorded'):.0f} are recorded and {total('missing'):.0f} are missing",
-        f"the missing ones take about {_short(total('core_hours'))} core-hours, or {_short(total('gpu_hours'))} hours "
-        f"of an {gpu['processor']} ({gpu['basis']}); one seed of each: {_short(total('core_hours_one_seed'))} or "
-        f"{_short(total('gpu_hours_one_seed'))}; {_short(total('disk_mib'))} MiB of disk, up to "
-        f"{max((row.memory_mib for row in rows), default=0):,} MiB of memory a job",
-        f"reported numbers that can be judged: {total('numbers') + total('numbers_without_runs'):.0f}, "
-        f"{total('numbers_done'):.0f} of them by runs that are done, {total('numbers_without_runs'):.0f} without runs; "
-        f"claims: {targets.decidable_claims(planner.workload)['']}",
+    numbers, done, free = total("numbers"), total("numbers_done"), total("numbers_without_runs")
+    text = [
+        f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} recorded, "
+        f"{total('missing'):,.0f} missing",
+        *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"))),
+        f"tells: of {numbers + free:,.0f} reported numbers {done:,.0f} are judged by runs that are done, "
+        f"{numbers - done:,.0f} wait for missing ones" + (f", {free:,.0f} need none" if free else "") + "; claims that "
+        f"can be decided: {targets.decidable_claims(planner.workload)['']}",
     ]
-    kinds = [row.known for row in rows if row.missing]
-    if "estimated" in kinds or "scaled" in kinds:
-        text.append(
-            "hours are measured, scaled from measured runs, or estimated from counted operations at "
-            f"{speed.gflops():.0f} GFLOP/s, what a matrix product reaches on a core here"
-        )
-    if unknown := [row.setting for row in rows if row.known == "unknown"]:
-        text.append(f"of {', '.join(unknown)} some hours are unknown and count nothing")
-    if gone := [row.setting for row in rows if row.files == "missing" and row.missing]:
-        text.append(f"raw data are neither here nor may they be downloaded: {', '.join(gone)}")
-    if budget is None and (best := planner.select(math.inf)):
-        text.append(_worth(planner, best))
+    telling = sorted(
+        (row for row in rows if row.missing and row.numbers > row.numbers_done),
+        key=lambda row: (row.numbers_done - row.numbers, float(row.core_hours)),
+    )
+    text += _table(telling[:SETTINGS])
+    if telling[SETTINGS:]:
+        text.append(f"  and {len(telling) - SETTINGS} more settings")
     if budget is not None:
         text.append(in_words(planner, picks, budget))
+    elif best := planner.select(math.inf):
+        text.append(_worth(planner, best))
     return text
+
+
+def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, disk: float) -> list[str]:
+    """How long the missing runs take and how that is known; nothing if none is missing."""
+    missing = [row for row in rows if row.known]
+    if not missing:
+        return []
+    cores, device = _cores(), reference()["gpu"]
+    known = {row.known for row in missing}
+    how = {
+        "measured": "measured",
+        "scaled": "scaled from measured runs",
+        "estimated": f"estimated from counted operations at {speed.gflops():.0f} GFLOP/s",
+    }
+    text = [
+        f"takes: about {in_time(core)} on a core, {in_time(core / cores)} on all {cores} here, or {in_time(gpu)} on an "
+        f"{device['processor']} ({device['basis']}); tables and figures come on top",
+        f"   one seed of each: {in_time(one_seed)} on a core; {disk:,.0f} MiB of disk, up to "
+        f"{max(row.memory_mib for row in missing):,} MiB of memory a job",
+        f"   hours are {', or '.join(words for key, words in how.items() if key in known) or 'unknown'}",
+    ]
+    if unknown := [row.setting for row in missing if row.known == "unknown"]:
+        text.append(f"   of {', '.join(unknown)} some hours are unknown and count nothing")
+    if gone := [row.setting for row in missing if row.files == "missing"]:
+        text.append(f"   raw data are neither here nor may they be downloaded: {', '.join(gone)}")
+    return text
+
+
+def _cores() -> int:
+    """Those that `--cores all` means."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def in_time(hours: float) -> str:
+    """'48 s', '3 h 20 min', '12 days'."""
+    return span(hours * 3600) if hours < 48 else f"{hours / 24:,.0f} days"
 
 
 def _worth(planner: Planner, picks: list[Pick]) -> str:
@@ -164,24 +196,21 @@ def _worth(planner: Planner, picks: list[Pick]) -> str:
     steps, parts = list(STEPS), []
     for pick in picks:
         while steps and hours + pick.hours > steps[0]:
-            parts.append(f"{told:,} after {steps.pop(0)} {unit}")
+            parts.append(f"{told:,} after {steps.pop(0)}")
         hours, told = hours + pick.hours, told + pick.tells
-    parts.append(f"{told:,} after {_short(hours)}")
-    return f"numbers that more runs would judge, the best first, where data are here or can be had: {', '.join(parts)}"
+    parts.append(f"{told:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
+    return f"numbers judged by {unit}, the most telling runs first, if their data can be had: {', '.join(parts)}"
 
 
 def _table(rows: list[SettingLine]) -> list[str]:
     """The columns that matter most, aligned."""
-    titles = ("setting", "missing", "core-hours", "one seed", "GPU-hours", "known", "numbers", "data")
+    titles = ("  numbers", "setting", "missing", "on a core", "data")
     cells = [
         (
+            f"{row.numbers - row.numbers_done:>9,}",
             row.setting,
-            f"{row.missing} of {row.runs}",
-            row.core_hours,
-            row.core_hours_one_seed,
-            row.gpu_hours,
-            row.known,
-            f"{row.numbers - row.numbers_done} of {row.numbers}",
+            f"{row.missing:,} of {row.runs:,}",
+            in_time(float(row.core_hours)) if row.known != "unknown" else "unknown",
             row.files,
         )
         for row in rows
@@ -192,8 +221,11 @@ def _table(rows: list[SettingLine]) -> list[str]:
     return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in [titles, *cells]]
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+def command(root: Path, config: Config) -> str:
+    """What runs what this configuration asks for."""
+    usual = check(load(root / "config.yaml"), Config, "config.yaml").model_dump(mode="json")
+    given = {key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]}
+    return shlex.join(["snakemake", "--cores", "all", *options(given)])
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -203,7 +235,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--jobs-only", action="store_true", help="only the line per job: no costs, no CSV")
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config")
-    budget = load_workload(args.root, config).config.budget  # a bad configuration is one line, without Snakemake's
+    asked = load_workload(args.root, config).config  # a bad configuration is one line, without Snakemake's
+    budget = asked.budget
     graph = snakemake.parsed(args.root, config | {"budget": None})["graph"]
     if args.jobs_only:
         print("\n".join(lines(graph)))
@@ -215,15 +248,19 @@ def main(argv: list[str] | None = None) -> None:
     picks = [] if budget is None else planner.select(budget)
     rows = setting_lines(planner, picks)
     atomic.write_text(path, csv_text(rows, SettingLine))
+    scale = planner.workload.scale.scale
     if not reasons:
-        print(
-            f"nothing to do at scale {planner.workload.scale.scale}: every result is as today's code makes it; {page}"
-        )
+        print(f"nothing to do at scale {scale}: every result is as today's code makes it; {page}")
         return
-    print("\n".join(["would run:", *table(reasons), ""]))
-    print("\n".join(summary(planner, rows, picks, budget)))
-    print(f"each job with its reason: {detailed}; each setting with more columns: {path}")
-    print(f"`snakemake --cores all` with the same --config runs it; the page will be {page}")
+    print("\n".join([*would_run(reasons, scale), "", *summary(planner, rows, picks, budget), ""]))
+    if budget is not None:
+        print("the jobs above are those of all runs, not only of those in the budget")
+    print(f"to run it: {command(args.root, asked)}")
+    if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
+        some = asked.model_copy(update={"budget": STEPS[1]})
+        print(f"or what tells most in {STEPS[1]} hours: {command(args.root, some)}")
+    print(f"then see:  {page}")
+    print(f"details:   {detailed} (each job), {path} (each setting)")
 
 
 if __name__ == "__main__":

@@ -72,12 +72,18 @@ def last_lines(job: Job) -> list[str]:
 
 def alone(job: Job, snakemake: str, config: Mapping[str, object]) -> str:
     """The command that runs one job again."""
+    return shlex.join([snakemake, "--cores", "1", *options(config), "--", job.output])
+
+
+def options(config: Mapping[str, object]) -> list[str]:
+    """Values that config.yaml does not have, as words of a command line."""
     given = [f"{key}={_text(value)}" for key, value in config.items()]
-    words = [snakemake, "--cores", "1", *(["--config", *given] if given else []), "--", job.output]
-    return shlex.join(words)
+    return ["--config", *given] if given else []
 
 
 def _text(value: object) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(_text, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)

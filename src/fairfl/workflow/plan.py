@@ -11,7 +11,12 @@ from fairfl.workflow.graph import Graph
 from fairfl.workflow.recorded import rerun_of
 from fairfl.workflow.rerun import Rerun
 
-WIDTH = 90  # of a reason in a summary
+WIDTH = 40  # of changed keys; if they take more, only what they are part of is named
+SHOWN = 2  # reasons for each kind of job
+_DAMAGE = re.compile(r" is (missing|damaged)( |$)|^its record says nothing of ")
+# What fairfl.runtime.differences says.
+_MODULE = re.compile(r"(?:edited|new module|module gone) (\S+)$")
+_KEY = re.compile(r"([\w.~/=+-]+): ")
 
 
 def lines(graph: Graph) -> list[str]:
@@ -39,13 +44,20 @@ def lines(graph: Graph) -> list[str]:
 
 
 def kind(reason: str) -> str:
-    """What many reasons have in common: keys without values, no names of jobs and files."""
+    """What many reasons have in common: names of modules and keys without values, no names of jobs and files."""
     if "which it reads" in reason or reason.startswith(("reads ", "no longer reads ")):
         return "what it reads has changed"
-    if reason.endswith(("is missing", "is damaged")) or " is damaged (" in reason:
+    if reason.startswith("its record is "):
+        return reason
+    if _DAMAGE.search(reason):
         return "a file is missing or damaged"
-    words = re.sub(r": [^;]*", "", reason)
-    return words if len(words) <= WIDTH else f"{words[: WIDTH - 3]}..."
+    parts = reason.split("; ")
+    modules = sorted({found[1] for part in parts if (found := _MODULE.match(part))})
+    keys = sorted({found[1] for part in parts if not _MODULE.match(part) and (found := _KEY.match(part))})
+    edited = f"edited {modules[0]}" + (f" and {len(modules) - 1} more" if modules[1:] else "") if modules else ""
+    if len(", ".join(keys)) > WIDTH:
+        keys = sorted({key.partition(".")[0] for key in keys})
+    return "; ".join(filter(None, (edited, f"{', '.join(keys)} changed" if keys else ""))) or reason
 
 
 def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
@@ -59,11 +71,26 @@ def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
 
 def table(reasons: dict[str, Counter[str]]) -> list[str]:
     """A line for each kind of job: how many would run, and why."""
-    text = []
-    for rule in (rule for rule in KINDS if rule in reasons):
-        (why, number), *others = reasons[rule].most_common()
-        rest = sum(count for _, count in others)
-        also = f" ({number:,} of them; {others[0][0]}: {others[0][1]:,})" if others else ""
-        more = f" and {rest - others[0][1]:,} for other reasons" if len(others) > 1 else ""
-        text.append(f"{counted(rule, reasons[rule].total()):>34}  {why}{also}{more}")
-    return text
+    numbers = {rule: counted(rule, reasons[rule].total()) for rule in KINDS if rule in reasons}
+    width = max(map(len, numbers.values()), default=0) + 2
+    return [f"{number:>{width}}  {_shares(reasons[rule])}" for rule, number in numbers.items()]
+
+
+def _shares(reasons: Counter[str]) -> str:
+    """'never finished: 3; rounds changed: 2; other reasons: 4', without a number if there is but one."""
+    most = reasons.most_common(SHOWN)
+    if len(reasons) == 1:
+        return most[0][0]
+    rest = reasons.total() - sum(number for _, number in most)
+    return "; ".join(f"{why}: {number:,}" for why, number in [*most, *([("other reasons", rest)] if rest else [])])
+
+
+def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
+    """How many jobs would run, then a line for each kind."""
+    number = sum(counter.total() for counter in reasons.values())
+    return [f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:", *table(reasons)]
+
+
+def dry_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
+    """What `snakemake -n` says of jobs that would run."""
+    return [*would_run(reasons, scale), "`snakemake plan` says what that costs and tells"]

@@ -2,18 +2,21 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 from benchmarks.pretend import finish
 
+from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload
 from fairfl.planning import budget, plan
 from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
 
 SETTINGS = ["fedfv_fmnist", "fedfv_mnist"]
+PAGE = "results/paper/selections/papers=fedfv_settings=fedfv_fmnist,fedfv_mnist_seeds=0,1/index.html"
 
 
 @pytest.fixture
@@ -36,15 +39,31 @@ def rows():
     return {row["setting"]: row for row in csv.DictReader(Path("results/paper/plan.csv").open())}
 
 
-def test_jobs_first_then_settings_then_sentences_and_a_csv(root, configuration, capsys):
+def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configuration, capsys):
     text = printed(root, configuration(), capsys)
-    assert text[0].startswith("run   ")
-    table = text[text.index("") + 1 :]
-    assert table[0].split()[:3] == ["setting", "missing", "core-hours"]
-    assert [line.split()[0] for line in table[1:3]] == SETTINGS
-    assert any(line.startswith("scale paper: ") and " 0 are recorded and " in line for line in table)
-    assert any("GFLOP/s" in line for line in table)
+    assert re.fullmatch(r"\d+ jobs would run at scale paper:", text[0])
+    assert "  50 trainings  never finished" in [f"  {line.strip()}" for line in text]
+    assert "done: 0 of 50 trainings here, 0 recorded, 50 missing" in text
+    (takes,) = [line for line in text if line.startswith("takes: about ")]
+    assert re.search(r" on a core, .* on all \d+ here, or .* on an NVIDIA", takes)
+    assert "   hours are estimated from counted operations at 100 GFLOP/s" in text
+    (tells,) = [line for line in text if line.startswith("tells: ")]
+    assert " 0 are judged by runs that are done, " in tells and "claims that can be decided: " in tells
+    table = text[text.index(tells) + 1 :]
+    assert table[0].split() == ["numbers", "setting", "missing", "on", "a", "core", "data"]
+    assert [line.split()[1] for line in table[1:3]] == SETTINGS
     assert any(line.startswith("numbers judged by core-hours") for line in table)
+    assert len(text) < 40 and not re.search(r"[0-9a-f]{16}", "\n".join(text))
+    assert text[-2:] == [
+        f"then see:  {PAGE}",
+        "details:   results/paper/plan.txt (each job), results/paper/plan.csv (each setting)",
+    ]
+    detailed = Path("results/paper/plan.txt").read_text()
+    assert len(re.findall(r"^run   train/\S+  never finished$", detailed, re.M)) == 50
+
+
+def test_the_table_of_settings_and_a_csv(root, configuration, capsys):
+    printed(root, configuration(), capsys)
     linear, convolutional = (rows()[name] for name in SETTINGS)
     assert linear["runs"] == linear["missing"] == "30" and linear["finished"] == linear["recorded"] == "0"
     assert 0 < float(linear["core_hours"]) < float(convolutional["core_hours"])
@@ -61,7 +80,39 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     text = printed(root, configuration(), capsys)
     row = rows()[SETTINGS[0]]
     assert (row["finished"], row["missing"], row["numbers_done"]) == ("15", "15", "68")
-    assert any(line.startswith(f"{SETTINGS[0]}  15 of 30 ") and " 0 of 68 " in line for line in text)
+    assert "done: 15 of 50 trainings here, 0 recorded, 35 missing" in text
+    waiting = [line.split()[1] for line in text[text.index("") :] if re.match(r" +\d+  fedfv_", line)]
+    assert waiting == [SETTINGS[1]]  # the other's numbers are judged: more seeds of it tell no more of them
+    (tells,) = [line for line in text if line.startswith("tells: ")]
+    assert " 68 are judged by runs that are done, " in tells
+
+
+def test_nothing_to_do_is_one_line(root, configuration, capsys):
+    graph = graph_of(load_workload(root, configuration()))
+    finish(graph)
+    assert printed(root, configuration(), capsys) == [
+        f"nothing to do at scale paper: every result is as today's code makes it; {PAGE}"
+    ]
+
+
+def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configuration):
+    usual = yaml.safe_load((root / "config.yaml").read_text())
+    assert plan.command(root, Config(**usual)) == "snakemake --cores all"
+    more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
+    changed = plan.command(root, Config(**usual | more))
+    assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
+
+
+def test_what_takes_long_is_offered_with_a_budget(root, configuration, monkeypatch, capsys):
+    assert not [line for line in printed(root, configuration(), capsys) if line.startswith("or what tells most")]
+    monkeypatch.setattr(plan, "LONG", 0)
+    (line,) = [line for line in printed(root, configuration(), capsys) if line.startswith("or what tells most in 5 ")]
+    assert line.endswith(" budget=5")
+
+
+@pytest.mark.parametrize(("hours", "words"), [(0.01, "36 s"), (3.5, "3 h 30 min"), (480, "20 days")])
+def test_hours_in_words(hours, words):
+    assert plan.in_time(hours) == words
 
 
 def test_a_budget_shows_what_it_buys(root, configuration, capsys):

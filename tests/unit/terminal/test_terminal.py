@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
 from fairfl.terminal.names import KINDS, spoken
 from fairfl.terminal.progress import Job, Run, span
-from fairfl.workflow.plan import kind, table
+from fairfl.workflow.plan import dry_run, kind, table
 
 
 class Clock:
@@ -205,6 +206,16 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
 
 
+def test_a_dry_run_sums_up_and_says_where_to_read_on():
+    reasons = {"train": Counter({"never finished": 1200}), "table": Counter({"edited fairfl.a": 1})}
+    assert dry_run(reasons, "quick") == [
+        "1,201 jobs would run at scale quick:",
+        "  1,200 trainings  never finished",
+        "          1 table  edited fairfl.a",
+        "`snakemake plan` says what that costs and tells",
+    ]
+
+
 def test_a_dry_run_is_a_line_for_each_kind_of_job():
     out = io.StringIO()
     display = Display(out, dry=True)
@@ -217,7 +228,7 @@ def test_a_dry_run_is_a_line_for_each_kind_of_job():
         log.info("", extra=extra)
     log.info("This was a dry-run (flag -n). The order of jobs does not reflect the order of execution.")
     (line,) = out.getvalue().splitlines()
-    said = "6 trainings  never finished (3 of them; learning_rate: 2) and 1 for other reasons"
+    said = "6 trainings  never finished: 3; learning_rate: 2; other reasons: 1"
     assert line.strip() == said
 
 
@@ -228,8 +239,20 @@ def test_a_dry_run_is_a_line_for_each_kind_of_job():
         ("train/x/seed0, which it reads, runs: edited fairfl.a", "what it reads has changed"),
         ("metrics.parquet is missing", "a file is missing or damaged"),
         ("metrics.parquet is damaged (3 bytes, not 4)", "a file is missing or damaged"),
-        ("rounds: 3 -> 4; setting.learning_rate: 0.1 -> 0.2", "rounds; setting.learning_rate"),
-        ("edited " + "x" * 200, "edited " + "x" * 80 + "..."),
+        ("data/raw/x.gz is missing or damaged", "a file is missing or damaged"),
+        ("its record says nothing of a.csv", "a file is missing or damaged"),
+        ("its record is missing or damaged", "its record is missing or damaged"),
+        ("is in the record", "is in the record"),
+        ("torch: 2.1 -> 2.2", "torch changed"),
+        ("rounds: 3 -> 4; setting.learning_rate: 0.1 -> 0.2", "rounds, setting.learning_rate changed"),
+        ("runs: new ['a']; runs: no longer ['b']; runs: new 'of table... (243 characters)'", "runs changed"),
+        ("paper: '963816eeaf4429ff' -> '552dfdb9e416be35'", "paper changed"),
+        ("settings.fedeba_cifar10_cnn.a: 1 -> 2; settings.fedeba_cifar10_cnn.b: 1 -> 2", "settings changed"),
+        ("edited fairfl.a", "edited fairfl.a"),
+        (
+            "edited fairfl.b; new module fairfl.a; module gone fairfl.c; seed: 0 -> 1",
+            "edited fairfl.a and 2 more; seed changed",
+        ),
     ],
 )
 def test_reasons_are_told_by_what_they_have_in_common(reason, words):
