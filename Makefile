@@ -94,7 +94,7 @@ $(SITE): envs/docs.lock | $(READY)
 	@touch $@
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
-	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper -- page calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
+	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
 clean:  ## remove results and Snakemake's records; data, .venv and the record stay
 	rm -rf .snakemake $(filter-out results/recorded,$(wildcard results/* results/.[!.]*))

@@ -236,7 +236,7 @@ def recorded_numbers(wc):
 # runs
 def curves(wc):
     """What all runs measured, round by round."""
-    return [f"<results>/tidy/{setting}.rounds.parquet" for setting in workload.variants]
+    return [f"<results>/tidy/{setting}.rounds.parquet" for setting in workload.shown]
 
 
 def summary(name):

@@ -167,6 +167,13 @@ class Workload:
         raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
 
     @cached_property
+    def shown(self) -> list[str]:
+        """Settings with runs that an artifact shows, so without those of searches."""
+        artifacts = [artifact for _, _, artifact in self.artifacts.values() if artifact.rows]
+        used = {setting for artifact in artifacts for setting in artifact.settings}
+        return [setting for setting in self.variants if setting in used]
+
+    @cached_property
     def seconds(self) -> dict[str, set[str]]:
         """setting -> timed metrics that the selected artifacts print for it."""
         found: dict[str, set[str]] = {}

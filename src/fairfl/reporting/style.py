@@ -31,14 +31,47 @@ COLUMN, PAGE = 3.4, 6.9  # inches: one column, the full width of a paper
 GREY = "#767676"
 RED, BLUE = "#D55E00", "#0072B2"
 
-# Clients: Okabe and Ito. Algorithms: Tol's "muted". Two palettes, because both can stand in one panel.
+# Clients: Okabe and Ito. Rows and classes: Tol's "muted". Two palettes, because both can stand in one panel.
 _CLIENTS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
-_ALGORITHMS = (
+_ROWS = (
     "#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#661100", "#88CCEE", "#DDCC77",
 )  # fmt: skip
-_BASELINE = {"fedavg": "#444444"}
-_DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
+# Colour, marker and dashes of an algorithm, the same in every figure of every paper. The papers' own methods have the
+# strongest colours, FedAvg and its kin are grey; what one figure compares differs in two of the three.
+_ALGORITHMS: dict[str, tuple[str, str, int]] = {
+    "fedavg": ("#444444", "o", 0),
+    "fedavg_hardcluster": ("#5e5e5e", "D", 2),
+    "fedsgd": ("#7a7a7a", "s", 3),
+    "fedprox": ("#949494", "^", 1),
+    "local_only": ("#adadad", "v", 2),
+    "eagle": ("#332288", "D", 0),
+    "fedeba_plus": ("#D55E00", "P", 0),
+    "prac_fedeba_plus": ("#882255", "X", 1),
+    "fedeba": ("#DDAA33", "p", 3),
+    "focus": ("#0072B2", "D", 0),
+    "fedfv": ("#E7298A", "v", 0),
+    "vred": ("#66A61E", "D", 1),
+    "semi_vred": ("#1B5E20", "P", 0),
+    "afl": ("#CC6677", "s", 1),
+    "qffl": ("#117733", "^", 2),
+    "term": ("#44AA99", "v", 3),
+    "propfair": ("#999933", "<", 4),
+    "fedmgda_plus": ("#56B4E9", "X", 5),
+    "ditto": ("#AA4499", "*", 4),
+    "fedfa": ("#661100", ">", 3),
+    "gifair": ("#8C6D31", "h", 5),
+    "aaggff": ("#F781BF", "p", 2),
+    "fedwavg": ("#A6761D", "h", 5),
+    "feddisco": ("#6A51A3", "<", 1),
+    "lp_proj": ("#5DA5DA", ">", 3),
+    "core_fed": ("#2F7F5F", "p", 4),
+    "rank_core_fed": ("#88CCAA", "h", 2),
+    "cgsv": ("#B15928", "v", 1),
+    "fedma": ("#E31A1C", "*", 3),
+    "pfnm": ("#6A3D9A", "X", 5),
+}
 
 # Marks of the paper's own numbers beside ours.
 HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.9}
@@ -119,19 +152,31 @@ def client_color(client: int, clients: int) -> str:
     return to_hex(matplotlib.colormaps["viridis"](0.92 * client / (clients - 1)))
 
 
-def algorithm_colors(algorithms: Iterable[str]) -> dict[str, str]:
-    """Colour of each algorithm by its place in the sorted list; baselines keep theirs everywhere."""
-    others = [name for name in sorted(set(algorithms)) if name not in _BASELINE]
-    return _BASELINE | {name: _ALGORITHMS[n % len(_ALGORITHMS)] for n, name in enumerate(others)}
+def algorithm_colors(algorithms: Iterable[str] = ()) -> dict[str, str]:
+    """Colour of each algorithm, the same everywhere; of others than ours by their place in the sorted list."""
+    known = {name: color for name, (color, _, _) in _ALGORITHMS.items()}
+    others = sorted(set(algorithms) - known.keys())
+    free = [color for color in _ROWS if color not in known.values()]
+    return known | {name: free[n % len(free)] for n, name in enumerate(others)}
+
+
+def algorithm_marker(algorithm: str) -> str:
+    """The same everywhere; a star for others than ours."""
+    return _ALGORITHMS[algorithm][1] if algorithm in _ALGORITHMS else "*"
+
+
+def algorithm_dash(algorithm: str, number: int = 0) -> str | tuple:
+    """Line style of the n-th row of an algorithm: lines of several, and of rows of one, stay apart without colour."""
+    return dash((_ALGORITHMS[algorithm][2] if algorithm in _ALGORITHMS else 0) + number)
 
 
 def is_baseline(algorithm: str) -> bool:
-    return algorithm in _BASELINE
+    return algorithm == "fedavg"
 
 
 def distinct(count: int) -> list[str]:
     """Colours of rows that are to be told apart by colour alone; beyond ten they come again."""
-    return [_ALGORITHMS[n % len(_ALGORITHMS)] for n in range(count)]
+    return [_ROWS[n % len(_ROWS)] for n in range(count)]
 
 
 def graded(count: int) -> list[str]:
@@ -141,8 +186,8 @@ def graded(count: int) -> list[str]:
 
 def class_map(classes: int) -> Colormap:
     """Colour of each class by its number; beyond ten a gradient."""
-    if classes <= len(_ALGORITHMS):
-        return ListedColormap(_ALGORITHMS[:classes])
+    if classes <= len(_ROWS):
+        return ListedColormap(_ROWS[:classes])
     return matplotlib.colormaps["turbo"].resampled(classes)
 
 
@@ -195,13 +240,13 @@ def footer(figure: Figure, text: str, head: str = "") -> float:
     room = 0.12 * len(above) + 0.06 * bool(above)  # inches
     figure.set_figheight(figure.get_figheight() + room)
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(text, width=int(width * 27), break_on_hyphens=False)
-    share = (0.085 * len(lines) + 0.06) / height
+    lines = textwrap.wrap(text, width=int(width * 21.5), break_on_hyphens=False)
+    share = (0.104 * len(lines) + 0.06) / height
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
     engine.set(rect=(0, share, 1, 1 - share - room / height))
     figure.text(0.01, 1 - 0.04 / height, "\n".join(above), fontsize=7, fontweight="bold", va="top", linespacing=1.1)
-    figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=4.8, color=GREY, va="bottom", linespacing=1.15)
+    figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=6, color=GREY, va="bottom", linespacing=1.15)
     return 1 - room / height
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NothingRun
 from fairfl.reporting.tables.table import table
@@ -209,6 +210,27 @@ def test_algorithms_keep_their_colour():
     few, many = style.algorithm_colors(["eagle", "fedavg"]), style.algorithm_colors(["fedavg", "zzz", "eagle"])
     assert few["eagle"] == many["eagle"] and few["fedavg"] == many["fedavg"]
     assert len({style.client_color(k, 20) for k in range(20)}) == 20
+
+
+def test_every_algorithm_has_a_look_of_its_own(root):
+    folder = root / "src/fairfl/algorithms"
+    names = {path.stem for path in folder.glob("*.py")} - {"__init__", "interface"}
+    assert names == style._ALGORITHMS.keys()
+    colors, looks = zip(*((color, (mark, dash)) for color, mark, dash in style._ALGORITHMS.values()), strict=True)
+    assert len(set(colors)) == len(names) and set(looks) <= {(m, d) for m in style._MARKERS for d in range(6)}
+    assert style.algorithm_marker("mine") and style.algorithm_colors(["mine"])["mine"] not in colors
+    lines = {style.algorithm_dash("fedfv", number) for number in range(3)}
+    assert len(lines) == 3  # rows of one algorithm differ
+
+
+@pytest.mark.parametrize("paper", ["eagle", "fedeba", "focus", "fedfv", "vred"])
+def test_what_a_figure_compares_differs_in_two_ways(root, paper):
+    """In colour, and in mark or dashes, so that grey prints tell them apart."""
+    workload = load_workload(root, {"scale": "quick", "papers": [paper]})
+    for name, (_, _, artifact) in workload.artifacts.items():
+        compared = {row.algorithm for row in artifact.rows} if artifact.kind == "figure" else set()
+        looks = {style._ALGORITHMS[algorithm][1:] for algorithm in compared}
+        assert len(looks) == len(compared), name
 
 
 def test_a_figure_is_laid_out_once_and_drawn_once_for_each_file(monkeypatch) -> None:

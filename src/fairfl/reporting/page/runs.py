@@ -44,7 +44,7 @@ def render(workload: Workload, results: Path, out: Path) -> str:
 def _views(workload: Workload, results: Path, files: Files) -> Iterator[dict[str, Any]]:
     import pandas as pd  # here: the report needs only `href`
 
-    for setting in workload.variants:
+    for setting in workload.shown:
         declared, path = workload.settings[setting], results / "tidy" / f"{setting}.rounds.parquet"
         rows = pd.read_parquet(path) if path.exists() else None
         measure, curves = curves_of(rows, declared.reported_part) if rows is not None else ("", {})

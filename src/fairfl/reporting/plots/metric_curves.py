@@ -166,7 +166,7 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
 
 
 def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
-    """Colour by algorithm, row or value of a hyper-parameter; dashes by place among an algorithm's, a value's rows.
+    """Colour by algorithm, row or value of a hyper-parameter; dashes by algorithm, or place among a value's rows.
 
     Raises FairflError if no row has the hyper-parameter.
     """
@@ -185,7 +185,8 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     seen: Counter[Hashable] = Counter()
     look_of = {}
     for row, kind in kinds.items():
-        look_of[row] = {"color": own[row] if color_by == "row" else colors[kind], "linestyle": style.dash(seen[kind])}
+        dash = style.algorithm_dash(row.algorithm, seen[kind]) if color_by is None else style.dash(seen[kind])
+        look_of[row] = {"color": own[row] if color_by == "row" else colors[kind], "linestyle": dash}
         seen[kind] += 1
     return look_of
 

@@ -73,8 +73,13 @@ def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
     """Colour by algorithm, shape by algorithm or row."""
     colors = style.algorithm_colors(inputs.spec.algorithms)
     rows = {_kind(row, config): row for row in inputs.measured()}
+    of_rows = config.by != "algorithm"
     return {
-        kind: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 5}
+        kind: {
+            "color": colors[row.algorithm],
+            "marker": style.marker(number) if of_rows else style.algorithm_marker(row.algorithm),
+            "markersize": 5,
+        }
         for number, (kind, row) in enumerate(rows.items())
     }
 

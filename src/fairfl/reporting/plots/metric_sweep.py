@@ -124,10 +124,9 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
 def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
     colors = style.algorithm_colors(inputs.spec.algorithms)
-    algorithms = dict.fromkeys(row.algorithm for row in rows)
     return {
-        name: {"color": colors[name], "marker": style.marker(number), "linestyle": style.dash(number)}
-        for number, name in enumerate(algorithms)
+        name: {"color": colors[name], "marker": style.algorithm_marker(name), "linestyle": style.algorithm_dash(name)}
+        for name in dict.fromkeys(row.algorithm for row in rows)
     }
 
 
