@@ -18,10 +18,8 @@ from fairfl.runtime.validation import nearest
 Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
-FOLDERS = (
-    "calibrated", "logs", "optima", "partitions", "records", "runs", "selections", "surrogates", "tidy", "timed",
-    "tuned",
-)  # fmt: skip
+FOLDERS = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
+FOLDERS += ("surrogates", "tidy", "timed", "tuned")
 SHARED = ("data",)
 
 

@@ -403,8 +403,9 @@ def test_links_are_relative_to_the_page(tmp_path) -> None:
     (tmp_path / "elsewhere").mkdir()
     for name in ("comparison.csv", "claims.csv", "order.csv"):  # the page shows those beside it
         (results / name).rename(tmp_path / "elsewhere" / name)
-    text = render(workload, results.parents[1], results, tmp_path / "elsewhere" / "page.html")
-    assert "../results/tiny/demo/figure1.png" in Elements(text).all("img")[0]["src"]
+    page = Elements(render(workload, results.parents[1], results, tmp_path / "elsewhere" / "page.html"))
+    assert "../results/tiny/demo/figure1.png" in page.all("img")[0]["src"]
+    assert {"comparison.csv", "claims.csv", "order.csv"} <= set(page.values("href"))
 
 
 def test_missing_comparison_names_the_command(tmp_path) -> None:

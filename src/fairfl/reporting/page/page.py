@@ -330,7 +330,10 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
 
 
 def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
-    """The page as HTML text; `out` decides how its links are written. The record lies below `root`."""
+    """The page as HTML text; `out` decides how its links are written. The record lies below `root`.
+
+    Comparison, claims and orders are beside the page: those of a selection are not those of all `results`.
+    """
     summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
     files = Files(results, out)
     details = Details(files)
@@ -370,5 +373,5 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         status=STATUS,
         data=embedded(details.data()),
         copies=embedded(copies),
-        downloads=[(name, files.link(name)) for name in ("comparison.csv", "claims.csv", "order.csv")],
+        downloads=["comparison.csv", "claims.csv", "order.csv"],
     )
