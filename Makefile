@@ -9,7 +9,7 @@ READY  := $(VENV)/ready
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture clean help
 .DEFAULT_GOAL := all
 
 all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -95,6 +95,9 @@ $(SITE): envs/docs.lock | $(READY)
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
 	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
+
+picture: $(READY)  ## draw docs/page.png, README's picture, from results/quick (needs chromium and chromedriver)
+	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/quick/index.html docs/page.png
 
 clean:  ## remove results and Snakemake's records; data, .venv and the record stay
 	rm -rf .snakemake $(filter-out results/recorded,$(wildcard results/* results/.[!.]*))
