@@ -18,7 +18,7 @@ from fairfl.runtime.validation import nearest
 Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
-FOLDERS = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
+FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
 FOLDERS += ("surrogates", "tidy", "timed", "tuned")
 SHARED = ("data",)
 
