@@ -15,8 +15,9 @@ COMMANDS = set(
     width else fi toprule midrule bottomrule cmidrule multicolumn textbf textsuperscript textbackslash textasciitilde
     textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd circ ast Vert
     vert nabla frac sqrt max min log exp text mathrm mathbf mathcal bar hat tilde left right quad ll gg subset setminus
-    mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi omega
-    Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq lfloor rfloor lceil rceil
+    mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
+    omega Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq lfloor rfloor
+    lceil rceil
     """.split()  # noqa: SIM905
 )
 
