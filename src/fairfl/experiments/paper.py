@@ -19,7 +19,8 @@ Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS = (
-    "calibrated", "logs", "optima", "partitions", "records", "runs", "selections", "surrogates", "tidy", "timed", "tuned",
+    "calibrated", "logs", "optima", "partitions", "records", "runs", "selections", "surrogates", "tidy", "timed",
+    "tuned",
 )  # fmt: skip
 
 
