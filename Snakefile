@@ -57,5 +57,4 @@ graph = hooks.graph_of(workflow, workload)
 rerun = rerun_of(graph, say=lambda line: print(line, file=sys.stderr))
 hooks.decide(workflow, graph, rerun)
 if display:
-    display.why = lambda log: plan.kind(rerun.verdict(name_of(log)).reason)
-    display.told = lambda reasons: plan.dry_run(reasons, workload.scale.scale)
+    plan.told_by(display, rerun, workload.scale.scale)

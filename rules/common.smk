@@ -19,7 +19,6 @@ from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import spoken
 from fairfl.workflow import calibrations, downloads, environment, plan
-from fairfl.workflow.graph import name_of
 from fairfl.workflow.recorded import available, rerun_of
 
 try:

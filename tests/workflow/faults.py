@@ -86,7 +86,7 @@ MADE_BY = {
     "results/tiny/index": "page",
 }
 # Saying how long it took, on which machine, by which process, or where a file was found: not equal in two runs.
-VARIES = (".json", ".log", "/.lock")
+VARIES = (".json", ".log", ".html", "/.lock")
 MADE = ("results", "data", ".snakemake")
 YEAR = 365.25 * 24 * 3600
 

@@ -161,7 +161,8 @@ def test_an_orphan_cannot_write(fresh, undisturbed, wakes):
     with start(fresh, ALONE, config=("warm_start=false",)) as first:
         orphan = sleeping_trainer(first)
         command = processes_in(fresh.folder)[orphan]
-        owner = (fresh.folder / option(command, "--record")).with_suffix(".lock")
+        order = json.loads((fresh.folder / option(command, "--job")).read_text())
+        owner = (fresh.folder / order["record"]).with_suffix(".lock")
         assert json.loads(owner.read_text())["pid"] == orphan
         first.process.kill()
         for pid in processes_in(fresh.folder):

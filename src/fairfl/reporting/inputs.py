@@ -1,7 +1,6 @@
 """What a table or figure is made from: its spec, its rows, the numbers and the other files that the spec lists."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from fairfl.reporting.cells import Cell, Cells, Curve, pooled
 from fairfl.reporting.changes import changed_keys
 from fairfl.reporting.notes import stand_in
 from fairfl.reporting.results import Results
+from fairfl.reporting.units import in_words
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text, nearest
@@ -292,7 +292,7 @@ class Inputs:
         metrics = self.spec.metrics
         if metric not in metrics:
             raise FairflError(f"{self.name}: options: {metric!r} is not one of the columns{nearest(metric, metrics)}")
-        name, unit = metrics[metric].name, re.sub(r"\^?2$", "²", metrics[metric].unit)
+        name, unit = metrics[metric].name, in_words(metrics[metric].unit)
         return f"{name} ({unit})" if unit else name
 
     def _files(self, kind: str) -> dict[str, str]:

@@ -17,8 +17,25 @@ _FACTORS = {
 # Every other unit is shown as it is: nats, mse (a mean squared error is no log-likelihood), rounds, seconds, count,
 # degree, MB (2^20 bytes).
 
+# How units are called, where that is not as they are.
+_WORDS = {
+    "count": "",
+    "fraction^2": "squared fraction",
+    "percent2": "percent²",
+    "nats^2": "nats²",
+    "percent_points": "percentage points",
+    "mse": "mean squared error",
+    "mse^2": "squared mean squared error",
+    "degree": "degrees",
+}
+
 # Units of numbers that span orders of magnitude: a learning rate or a hyper-parameter has none.
 _SIGNIFICANT = ("", "seconds")
+
+
+def in_words(unit: str) -> str:
+    """A unit as people read it, such as 'percent²'; '' for a mere number."""
+    return _WORDS.get(unit, unit)
 
 
 def counts(value: float, unit: str) -> bool:

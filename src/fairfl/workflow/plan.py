@@ -6,8 +6,9 @@ The verdicts are those that Snakemake is given (fairfl.workflow.rerun), on the j
 import re
 from collections import Counter
 
+from fairfl.terminal.display import Display
 from fairfl.terminal.names import KINDS, counted
-from fairfl.workflow.graph import Graph
+from fairfl.workflow.graph import Graph, name_of
 from fairfl.workflow.recorded import rerun_of
 from fairfl.workflow.rerun import Rerun
 
@@ -89,6 +90,12 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
     """How many jobs would run, then a line for each kind."""
     number = sum(counter.total() for counter in reasons.values())
     return [f"{number:,} {'job' if number == 1 else 'jobs'} would run at scale {scale}:", *table(reasons)]
+
+
+def told_by(display: Display, rerun: Rerun, scale: str) -> None:
+    """Let the display say why jobs run, and what a dry run would do."""
+    display.why = lambda log: kind(rerun.verdict(name_of(log)).reason)
+    display.told = lambda reasons: dry_run(reasons, scale)
 
 
 def dry_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:

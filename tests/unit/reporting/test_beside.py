@@ -9,7 +9,7 @@ from fairfl.jobs.beside import main
 from fairfl.reporting.comparison import VERDICTS
 from fairfl.reporting.tables.beside import page, pages, signs, tables_of
 from tests.unit.reporting import test_page
-from tests.unit.reporting.test_table import assert_compiles
+from tests.unit.reporting.latex import faults
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     workload, results = built
     (name,) = tables_of(workload)
     md, tex = pages(workload, results)
-    assert_compiles(tex)
+    assert list(faults(tex)) == []
     assert name == "demo_table1" and "| Dataset | Algorithm | $\\max_k L_k$ ↓ | accuracy ↑ |" in md
     assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md
     assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
@@ -33,9 +33,9 @@ def test_what_tells_nothing_says_so_here_too(built) -> None:
     workload, results = built
     workload.scale.tells_nothing["demo_table1"] = "of all"
     md, tex = pages(workload, results)
-    assert_compiles(tex)
+    assert list(faults(tex)) == []
     assert md.splitlines()[0].endswith("** [tiny: tells nothing of all] Stand-in: digits for synthetic gaussian.")
-    assert "[tiny: tells nothing of all] (demo; stand-in" in tex
+    assert "[tiny: tells nothing of all] (demo, Table 1, beside the paper's; stand-in" in tex
 
 
 def test_numbers_in_brackets_have_their_own_sign(built) -> None:
@@ -66,7 +66,7 @@ def test_numbers_in_brackets_have_their_own_sign(built) -> None:
         base | {"metric": "acc", "unit": "percent", "ours": "50", "reported": "60", "verdict": "not comparable: scale"},
     ]
     md, tex = page(workload, "demo", "table9", table, lines)
-    assert_compiles(tex)
+    assert list(faults(tex)) == []
     assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md
     assert "≈ close. ≠ not judged, other scale." in md
 
@@ -83,4 +83,4 @@ def test_the_job_writes_the_files_in_turn(built, tmp_path) -> None:
     config = json.dumps({"scale": "tiny", "papers": ["demo"]})
     main(["--config", config, "--root", str(tmp_path), "--results", str(results), "--out", *map(str, files)])
     assert files[0].read_text().startswith("**Table 1, beside the paper's: ")
-    assert files[1].read_text().startswith("\\begin{table}")
+    assert files[1].read_text().startswith("% To be \\input;")

@@ -12,11 +12,8 @@ from fairfl.reporting.notes import plural
 from fairfl.reporting.page import runs
 from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.text import readable
+from fairfl.reporting.units import in_words
 
-_UNITS = {
-    "percent2": "squared percentage points", "fraction^2": "squared fraction", "percent_points": "percentage points",
-    "mse": "mean squared error", "count": "a count", "degree": "degrees", "MB": "megabytes (2^20 bytes)",
-}  # fmt: skip
 _VERDICTS = {
     "agrees": "Agrees with the paper",
     "close": "Close to the paper's",
@@ -79,7 +76,7 @@ def _sentences(line: Record, title: str, metric: Metric | None, over: str, full:
     if line["difference"]:
         verdict += f": difference {float(line['difference']):+.3g}, limit {float(line['limit']):.3g}"
     meaning = f": {readable(metric.meaning)}" if metric and metric.meaning else ""
-    unit = f", in {_UNITS.get(line['unit'], line['unit'])}" if line["unit"] else ""
+    unit = f", in {in_words(line['unit'])}" if in_words(line["unit"]) else ""
     return [
         text
         for text in (

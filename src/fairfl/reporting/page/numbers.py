@@ -14,7 +14,7 @@ from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.text import readable
 from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED, Place
 from fairfl.reporting.reproduction.numbers import place as place_of
-from fairfl.reporting.units import endless
+from fairfl.reporting.units import endless, in_words
 
 _OF_ALL = {
     "agrees": "all agree",
@@ -145,9 +145,7 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
     # A member of a family carries its number: the family's title would stand over every column.
     family = re.search(r"_(\d+)$", name) and "_k" in metric.name
-    units = " or ".join(
-        unit.replace("^2", "²").replace("percent2", "percent²") for unit in (metric.unit, *metric.other_units)
-    )
+    units = " or ".join(filter(None, map(in_words, (metric.unit, *metric.other_units))))
     small = ", ".join(filter(None, (units, better)))
     return {"name": name if family else metric.name, "small": small, "meaning": metric.meaning}
 

@@ -137,13 +137,15 @@ def _fitted(tabular: str) -> str:
 def latex_page(
     paper: str, key: str, artifact: SelectedArtifact, telling: str, stand_in: str, tabulars: list[str], note_text: str
 ) -> str:
-    """A float to \\input; needs \\usepackage{booktabs, graphicx} and nothing else."""
+    """A float to \\input. LaTeX numbers it itself: what the paper calls it stands behind its caption."""
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
-    title = " ".join(latex(part) for part in (titled(artifact), telling) if part)
+    title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), telling) if part)
+    facts = f"{paper}, {artifact.title}" + f"; stand-in: {stand_in}" * bool(stand_in)
     text = [
+        "% To be \\input; needs in the preamble: \\usepackage{booktabs, graphicx}",
         "\\begin{table}[htbp]",
         "\\centering\\small",
-        f"\\caption{{{title} ({latex(paper)}{latex(f'; stand-in: {stand_in}') * bool(stand_in)})}}",
+        f"\\caption{{{f'{title} ({latex(facts)})' if title else latex(facts)}}}",
         f"\\label{{{label}}}",
         "\n\\par\\medskip\n".join(map(_fitted, tabulars)),
     ]

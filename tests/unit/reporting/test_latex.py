@@ -1,0 +1,77 @@
+"""Every table of the papers, with and without numbers, can be put into a LaTeX document as it is."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.workload import Workload, load_workload
+from fairfl.reporting.artifact import artifact_spec
+from fairfl.reporting.tables.beside import tables_of
+from fairfl.reporting.tables.table import table
+from tests.unit.reporting.latex import COMPILER, compiled, faults
+from tests.unit.reporting.test_table import TEX
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def workload() -> Workload:
+    return load_workload(ROOT, yaml.safe_load((ROOT / "config.yaml").read_text()))
+
+
+def written(name: str) -> str:
+    """A table before anything has run."""
+    known = workload()
+    kinds = dict.fromkeys([*known.needs(known.known[name][2]), "reported"])
+    return table(artifact_spec(known, name, {kind: {} for kind in kinds}))[2]
+
+
+TABLES = [name for name, (_, _, artifact) in workload().known.items() if artifact.kind in ("table", "static_table")]
+# What a run has left here, with the paper's numbers beside ours.
+MADE = sorted(ROOT.glob("results/quick/*/*.tex"))
+
+
+def test_there_are_tables():
+    assert len(TABLES) > 60 and len(tables_of(workload())) > 50
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_sound(name):
+    assert list(faults(written(name))) == []
+
+
+def test_tables_with_numbers_are_sound():
+    assert list(faults(TEX)) == []
+    assert {path.name: found for path in MADE if (found := list(faults(path.read_text())))} == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("\\midrule\nAFL", "\\midrule\nAFL & x", "4 cells in 3 columns"),
+        (r"\textbf{0.62}", r"\textbf{0.62", "braces"),
+        (r"\_k \& 50\%", r"_k \& 50\%", "outside of math"),
+        (r"50\%", "50%", "outside of math"),
+        (r"$\alpha = 0.1$", r"$\alpha = 0.1", "lone dollar"),
+        (r"\bottomrule", r"\botomrule", "commands ['botomrule']"),
+        (r"\end{table}", "", "never ends"),
+        (r"$\pm$", "±", "characters ['±']"),
+        ("{lrr}", "{lrX}", "columns that are not"),
+        (r"\midrule", r"\cmidrule(lr){2-4}", "below columns 2 to 4 of 3"),
+    ],
+)
+def test_what_would_not_compile_is_seen(old, new, says):
+    assert old in TEX
+    assert any(says in fault for fault in faults(TEX.replace(old, new, 1)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(COMPILER is None, reason="no pdflatex here (Debian: texlive-latex-base, texlive-latex-recommended)")
+def test_latex_compiles_every_table(tmp_path):
+    for name in TABLES:
+        (tmp_path / f"{name}.tex").write_text(written(name))
+    assert compiled(tmp_path, sorted(tmp_path.glob("*.tex")) + MADE) == ""
+    (tmp_path / "broken.tex").write_text(TEX.replace(r"\textbf{0.62}", r"\textbf{0.62", 1))
+    assert compiled(tmp_path, [tmp_path / "broken.tex"])
