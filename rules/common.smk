@@ -7,15 +7,14 @@ import shlex
 import shutil
 
 from fairfl.experiments.calibration import folder
-from fairfl.experiments.config import Config, selection
-from fairfl.experiments.workload import load_workload
+from fairfl.experiments.config import selection
+from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import fetch
 from fairfl.planning.restriction import affordable
 from fairfl.reporting.claims import preflight
 from fairfl.reporting.reproduction.numbers import CLAIMS, beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.validation import check
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import spoken
@@ -61,7 +60,7 @@ CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what
 
 # A part of all there is, selected on the command line, has a page, comparison, claims and orders of its own: those of the
 # whole stay. Runs, tables and figures are where they always are.
-SELECTION = selection(workload.config, check(load(Path("config.yaml")), Config, "config.yaml"))
+SELECTION = selection(workload.config, usual_config(ROOT))
 SUMMARIES = f"{RESULTS}/selections/{SELECTION}" if SELECTION else RESULTS
 
 

@@ -158,7 +158,7 @@ CONTENTS = [
     (b"scale: !!float x\n", "not valid YAML"),
     (b"scale: !!binary gIGC\n", "scale: b'\\x80\\x81\\x82': not a plain value"),
     (b"scale: !!set {a, b}\n", "not a plain value"),
-    (b"scale: 2020-02-30\n", "scale"),
+    (b"verdict: 2020-02-30\n", "verdict"),  # no day, so a text
     (b"seeds: [0x" + b"f" * 5000 + b"]\n", "seeds.0: a whole number of 20000 bits"),
     (b"seeds: [" + b"9" * 6000 + b"]\n", "not valid YAML"),
     (b"checkpoint_seconds: .nan\n", "checkpoint_seconds: nan: not a finite number"),

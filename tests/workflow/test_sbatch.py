@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairfl.experiments.paper import Limits
+from fairfl.experiments.scale import Limits
 from fairfl.experiments.workload import load_workload
 from tests.workflow.small_project import Project
 

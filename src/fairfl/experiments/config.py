@@ -2,6 +2,8 @@
 
 import re
 import urllib.parse
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
@@ -10,11 +12,12 @@ from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.runtime.validation import nearest
+from fairfl.runtime.validation import SpecError, nearest
 
 _SCHEMES = ("http", "https", "file")
 _LONGEST_PLACE = 4000
 _LONGEST_NAME = 80
+TEMPLATE = "template"  # papers/template.yaml: built only if it is named
 
 
 def _place(value: str) -> str:
@@ -45,7 +48,9 @@ class Config(Strict):
     model_config = Strict.model_config | ConfigDict(strict=False)
 
     scale: str
-    papers: Names = Field(min_length=1)
+    papers: Names = Field(
+        default_factory=lambda: ["*"], min_length=1, description="names or patterns; *: all others in papers/"
+    )
     seeds: Annotated[list[int], DISTINCT] | None = Field(None, min_length=1, description="null: each setting's own")
     artifacts: Names | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
     settings: Names | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
@@ -119,6 +124,20 @@ class Config(Strict):
             if "://" in place and scheme not in _SCHEMES:
                 raise ValueError(f"{plain.shown(place)}: no folder or address{nearest(scheme, _SCHEMES)}")
         return value
+
+
+def with_papers(config: Config, available: Iterable[str]) -> Config:
+    """The configuration with the papers that its patterns mean, in its order; `*` means all but the template.
+
+    Raises SpecError for a name or pattern that no paper has.
+    """
+    known, chosen = list(available), dict[str, None]()
+    for wanted in config.papers:
+        found = [name for name in known if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)]
+        if not found:
+            raise SpecError(f"config.yaml: papers: no paper {plain.shown(wanted)}{nearest(wanted, known)}")
+        chosen |= dict.fromkeys(found)
+    return config.model_copy(update={"papers": list(chosen)})
 
 
 # What selects a part of all there is.

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.searches import known_hyperparameters
-from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
+from fairfl.experiments.setting import SOURCED, Setting, check_kinds
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import plain
@@ -17,10 +17,9 @@ from fairfl.runtime.validation import nearest
 
 Name = Annotated[str, AfterValidator(plain.name)]
 
-# Folders of results/<scale> that hold no paper's artifacts, and folders of results/ that are no scale.
+# Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
 FOLDERS += ("surrogates", "tidy", "timed", "tuned")
-SHARED = ("data",)
 
 
 class Metric(Strict):
@@ -50,15 +49,10 @@ class Algorithm(Strict):
     grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
     sources: dict[str, str] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _sourced(self) -> "Algorithm":
-        missing = sorted((set(self.defaults) | set(self.grid)) - set(self.sources))
-        if missing:
-            raise ValueError(f"no source for {', '.join(missing)}")
-        for key, text in self.sources.items():
-            if not text.startswith(SOURCE_KINDS):
-                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
-        return self
+    @field_validator("sources")
+    @classmethod
+    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        return check_kinds(value)
 
 
 Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]
@@ -116,7 +110,7 @@ class Claim(Strict):
     expr: str = Field(max_length=10_000)
     text: str = ""
     reference: Literal["holds", "fails", "untestable"] = Field(
-        description="what the paper's own numbers say about the claim"
+        "untestable", description="what the paper's own numbers say about the claim; untestable: nothing"
     )
 
 
@@ -272,8 +266,13 @@ class Paper(Strict):
 
     paper: str
     title: str
-    citation: str
-    arxiv: str
+    sources: Literal["quoted", "own"] = Field(
+        "quoted",
+        description="quoted: each value has a source, each claim a reference; own: an experiment of one's own, which "
+        "needs neither of them, nor a citation",
+    )
+    citation: str = ""
+    arxiv: str = ""
     metrics: dict[Name, Metric]
     algorithms: dict[Name, Algorithm]
     modifiers: dict[str, dict[str, Value | None]] = Field(
@@ -303,15 +302,29 @@ class Paper(Strict):
 
     @field_validator("settings")
     @classmethod
-    def _sourced(cls, value: dict[str, Setting]) -> dict[str, Setting]:
+    def _sources_of_keys(cls, value: dict[str, Setting]) -> dict[str, Setting]:
         for name, setting in value.items():
-            missing = [key for key in SOURCED if key not in setting.sources]
-            if missing:
-                raise ValueError(f"{name}: no source for {', '.join(missing)}")
             unknown = [key for key in setting.sources if key.split(".")[0] not in Setting.model_fields]
             if unknown:
                 raise ValueError(f"{name}: source for unknown key {unknown[0]!r}{nearest(unknown[0], SOURCED)}")
         return value
+
+    @model_validator(mode="after")
+    def _sourced(self) -> "Paper":
+        if self.sources == "own":
+            return self
+        missing = [(f"no {key}", [""]) for key in ("citation", "arxiv") if not getattr(self, key)]
+        for name, algorithm in self.algorithms.items():
+            bare = sorted({*algorithm.defaults, *algorithm.grid} - algorithm.sources.keys())
+            missing.append((f"algorithms.{name}: no source for ", bare))
+        for name, setting in self.settings.items():
+            missing.append((f"settings.{name}: no source for ", [key for key in SOURCED if key not in setting.sources]))
+        for name, artifact in self.artifacts.items():
+            bare = [claim.id for claim in artifact.claims if "reference" not in claim.model_fields_set]
+            missing.append((f"artifacts.{name}: no reference for claim ", bare))
+        if faults := [what + ", ".join(keys) for what, keys in missing if keys]:
+            raise ValueError(f"{'; '.join(faults)}. `sources: own` is for an experiment of your own, which needs none")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> "Paper":
@@ -342,58 +355,3 @@ class Paper(Strict):
                         f"settings.{name}.unstated.targets: unknown metric {metric!r}{nearest(metric, self.metrics)}"
                     )
         return self
-
-
-class Patch(Strict):
-    """What a scale changes in the settings whose id matches one of the patterns."""
-
-    match: list[str] = Field(min_length=1, description="shell patterns over setting ids")
-    set: dict[str, Any] = Field(min_length=1, description="keys of a setting; 'a.b' reaches inside")
-    why: str
-
-
-class Limit(Strict):
-    """What a cluster is asked for, for one job."""
-
-    minutes: int = Field(60, gt=0, description="a training that is out of time goes on at the next try")
-    memory_mb: int = Field(2000, gt=0, description="of the host; the n-th try of a job gets n times as much")
-
-
-class Limits(Strict):
-    """Per rule. Other jobs take seconds."""
-
-    prepare: Limit = Limit()
-    local_optimum: Limit = Limit()
-    surrogate: Limit = Limit()
-    train: Limit = Limit()
-    timing: Limit = Limit()
-
-
-class OnRequest(Strict):
-    """Artifacts that are built only as targets, or if config.yaml names them or says `tuned: true`."""
-
-    artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
-    why: str
-
-
-class Scale(Strict):
-    """scales/<scale>.yaml. Patches are applied in order; later ones win."""
-
-    scale: Name
-    description: str
-    # Not part of what results are made from.
-    limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
-    patches: list[Patch] = Field(default_factory=list)
-    on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
-    tells_nothing: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
-        default_factory=dict,
-        description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
-        "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",
-    )
-
-    @field_validator("scale")
-    @classmethod
-    def _folder(cls, value: str) -> str:
-        if value in SHARED:
-            raise ValueError(f"{value!r} is a folder that all scales share")
-        return value

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.paper import Paper, Scale
+from fairfl.experiments.paper import Paper
+from fairfl.experiments.scale import Scale
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.strict import load, merged
 from fairfl.runtime.plain import shown, spoken

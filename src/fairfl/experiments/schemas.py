@@ -12,8 +12,9 @@ from pydantic import BaseModel
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.explanations import Explanations
-from fairfl.experiments.paper import Paper, Scale
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.plugins import names
+from fairfl.experiments.scale import Scale
 from fairfl.runtime import atomic
 
 

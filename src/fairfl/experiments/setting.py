@@ -31,6 +31,14 @@ from fairfl.runtime.validation import SpecError, explain
 SOURCE_KINDS = ("paper", "public code", "confirmed", "inferred", "recalled", "not stated: chosen because")
 
 
+def check_kinds(sources: dict[str, str]) -> dict[str, str]:
+    """The sources by key. Raises ValueError for one that begins with none of SOURCE_KINDS."""
+    for key, text in sources.items():
+        if not text.startswith(SOURCE_KINDS):
+            raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
+    return sources
+
+
 def _resolved(kind: str, choice: Choice) -> Choice:
     """Fill in the defaults of a plug-in; problems become ValueErrors that pydantic locates."""
     try:
@@ -180,10 +188,7 @@ class Setting(Strict):
     @field_validator("sources")
     @classmethod
     def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        for key, text in value.items():
-            if not text.startswith(SOURCE_KINDS):
-                raise ValueError(f"source of {key!r} must begin with one of {', '.join(SOURCE_KINDS)}")
-        return value
+        return check_kinds(value)
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.calibration import Point, applied, chosen, points
-from fairfl.experiments.config import Config
+from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Artifact, Paper, Row, Scale
+from fairfl.experiments.paper import Artifact, Paper, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
 from fairfl.experiments.references import check_references
+from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
+from fairfl.experiments.strict import load
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
@@ -340,16 +342,19 @@ class Workload:
             self.__dict__.pop("runs", None)
 
 
+def usual_config(root: Path) -> Config:
+    """What config.yaml alone asks for. Raises SpecError if it cannot be read."""
+    config = check(load(root / "config.yaml"), Config, "config.yaml")
+    return with_papers(config, sorted(path.stem for path in (root / "papers").glob("*.yaml")))
+
+
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
     Raises SpecError (one line per problem) before any job is planned.
     """
-    config = check(overrides, Config, "config.yaml")
     available = {path.stem: path for path in sorted((root / "papers").glob("*.yaml"))}
-    for name in config.papers:
-        if name not in available:
-            raise SpecError(f"config.yaml: papers: no paper {shown(name)}{nearest(name, available)}")
+    config = with_papers(check(overrides, Config, "config.yaml"), available)
     scales = {path.stem: path for path in sorted((root / "scales").glob("*.yaml"))}
     if config.scale not in scales:
         raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")

@@ -14,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.strict import load
-from fairfl.experiments.workload import load_workload
+from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.planning import speed, targets
 from fairfl.planning.budget import Pick, Planner, in_words
 from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
 from fairfl.reporting.cells import csv_text
 from fairfl.runtime import atomic, cli
-from fairfl.runtime.validation import check, from_text
+from fairfl.runtime.validation import from_text
 from fairfl.terminal.progress import span
 from fairfl.terminal.summary import options
 from fairfl.workflow import snakemake
@@ -223,7 +222,7 @@ def _table(rows: list[SettingLine]) -> list[str]:
 
 def command(root: Path, config: Config) -> str:
     """What runs what this configuration asks for."""
-    usual = check(load(root / "config.yaml"), Config, "config.yaml").model_dump(mode="json")
+    usual = usual_config(root).model_dump(mode="json")
     given = {key: value for key, value in config.model_dump(mode="json").items() if value != usual[key]}
     return shlex.join(["snakemake", "--cores", "all", *options(given)])
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.paper import Provenance, Scale
+from fairfl.experiments.paper import Provenance
+from fairfl.experiments.scale import Scale
 from fairfl.experiments.variant import Value
 
 # How a value is known, from the surest on.

@@ -98,6 +98,7 @@ def _levels(
     of_setting, of_row = place.hyperparameters.get(row.algorithm, {}), split_modifiers(row.hyperparameters)[0]
     given = {**usage.defaults, **of_setting, **of_row}
     values = parameters("algorithms", row.algorithm, given, f"papers/{paper}.yaml", f"{setting}: {row.algorithm}")
+    unsourced = "paper" if workload.papers[paper].sources == "own" else "assumed"
     levels = {}
     for name in names:
         if name not in of_row:
@@ -105,7 +106,7 @@ def _levels(
             paths = (f"{path}.{name}", path, "hyperparameters") if name in of_setting else ()
             notes = (place.sources[key] for key in paths if key in place.sources)
             note = next(notes, usage.sources.get(name, ""))
-            provenance = kind(note) if note else "assumed"
+            provenance = kind(note) if note else unsourced
         else:
             provenance, note = row.provenance, row.note
         levels[name] = (values[name], provenance, note)

@@ -12,8 +12,8 @@ from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.declaration import declaration
-from fairfl.experiments.paper import OnRequest
 from fairfl.experiments.plugins import names
+from fairfl.experiments.scale import OnRequest
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload

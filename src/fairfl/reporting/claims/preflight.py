@@ -11,21 +11,28 @@ from fairfl.reporting.cells import metric_of
 from fairfl.reporting.claims.contradictions import contradictions
 from fairfl.reporting.claims.grammar import ClaimError, Group, Monotone, Speaking, Undominated, nodes
 from fairfl.reporting.claims.judging import parsed
-from fairfl.runtime.validation import nearest
+from fairfl.reporting.required import missing, unknown_metrics
+from fairfl.runtime.validation import SpecError, nearest
 
 
 def check(workload: Workload) -> None:
     """Raises FairflError with paper, artifact and key.
 
-    For an unknown plot, an option that it does not take, a claim that cannot be read, and one that names a metric, an
-    algorithm, a setting or a row that the paper does not have.
+    For an unknown plot, an option that it does not take, an artifact that names nothing to show or what its settings do
+    not measure, a claim that cannot be read, and one that names a metric, an algorithm, a setting or a row that the
+    paper does not have.
     """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
-    variants = {name: _variants(paper) for name, paper in workload.papers.items()}
-    for name, (paper, key, artifact) in workload.artifacts.items():
+    faults = [f"{name}.yaml: {fault}" for name, paper in workload.papers.items() for fault in unknown_metrics(paper)]
+    for paper, key, artifact in workload.artifacts.values():
         if artifact.plot is not None:
             where = f"artifacts.{key}.options"
             parameters("reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where)
+        faults += [f"{paper}.yaml: artifacts.{key}: {fault}" for fault in missing(workload, paper, key, artifact)]
+    if faults:
+        raise SpecError("\n".join(f"papers/{fault}" for fault in faults))
+    variants = {name: _variants(paper) for name, paper in workload.papers.items()}
+    for name, (paper, _, artifact) in workload.artifacts.items():
         for claim, statement in parsed(workload, name):
             if artifact.drawing:  # compares what it draws, under names of its own
                 continue

@@ -33,6 +33,12 @@ class Config(Strict):
     log_x: bool = Field(False, description="logarithmic rounds (round 0 stays in sight)")
     share_y: bool = Field(True, description="same scale for all algorithms")
 
+    def metrics(self) -> list[str]:
+        return [] if self.gap_part == "none" else ["gap_client_0"]
+
+    def parts(self) -> list[str]:
+        return [self.upper.rpartition("_")[2], *([] if self.gap_part == "none" else [self.gap_part])]
+
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]

@@ -52,6 +52,9 @@ class Config(Strict):
         default_factory=list, description="what is printed below the true clusters, in their order; empty: C1, C2, ..."
     )
 
+    def metrics(self) -> list[str]:
+        return ["excess_client_0"]
+
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     setting = inputs.settings[0]

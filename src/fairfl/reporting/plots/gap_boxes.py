@@ -25,6 +25,9 @@ class Config(Strict):
     zero: bool = Field(True, description="mark zero")
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
 
+    def metrics(self) -> list[str]:
+        return [f"{self.family}_0"]
+
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()

@@ -28,6 +28,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 NEEDS = ("rounds", "reported")
+DRAWS_COLUMNS = ALONG_TRAINING = True
 COLUMNS = (
     "kind", "setting", "algorithm", "hyperparameters", "metric", "round", "mean", "low", "high", "seeds",
 )  # fmt: skip
@@ -51,6 +52,12 @@ class Config(Strict):
     )
     down: Literal["metric", "setting"] = Field("metric", description="what the lines of the grid are")
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
+
+    def columns(self) -> list[str]:
+        return [*self.y_labels, *self.log]
+
+    def parts(self) -> list[str]:
+        return [self.part]
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -18,6 +18,7 @@ from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 
 NEEDS = ("tidy", "reported")
+DRAWS_COLUMNS = True
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "x", "x_std", "y", "y_std", "seeds")
 
 Look = dict[str, Any]
@@ -30,6 +31,9 @@ class Config(Strict):
         "algorithm", description="what has its own shape and legend entry; row: tells an algorithm's rows apart"
     )
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
+
+    def columns(self) -> list[str]:
+        return [self.x, self.y]
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

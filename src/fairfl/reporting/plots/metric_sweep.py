@@ -25,6 +25,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 NEEDS = ("tidy", "reported")
+DRAWS_COLUMNS = True
 COLUMNS = ("kind", "setting", "algorithm", "hyperparameters", "metric", "x", "mean", "std", "seeds")
 
 Look = dict[str, Any]

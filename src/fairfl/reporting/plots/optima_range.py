@@ -25,6 +25,9 @@ class Config(Strict):
     low_name: str = Field("min over clients", description="legend of the red points")
     high_name: str = Field("max over clients", description="legend of the blue points")
 
+    def metrics(self) -> list[str]:
+        return [self.low, self.high]
+
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()

@@ -20,6 +20,7 @@ from fairfl.reporting.plots.client_curves import curves, over_seeds
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds", "data", "model")
+KEEP = ("path",)
 COLUMNS = (
     "panel", "setting", "algorithm", "hyperparameters", "client", "round", "mean", "low", "high", "seeds",
     "w1", "w2", "loss",
@@ -32,6 +33,9 @@ class Config(Strict):
     grid: int = Field(61, ge=11, le=301, description="points per side at which the contours' loss is computed")
     levels: int = Field(12, ge=3, le=50, description="number of contours")
     margin: float = Field(0.15, ge=0, le=2, description="room around the paths, as a share of their range")
+
+    def parts(self) -> list[str]:
+        return ["train"]
 
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:

@@ -1,0 +1,66 @@
+"""A scale: what scales/<scale>.yaml changes in the settings of papers, and what its jobs ask a cluster for."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, field_validator
+
+from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.runtime import plain
+
+# Folders of results/ that are no scale.
+SHARED = ("data",)
+
+
+class Patch(Strict):
+    """What a scale changes in the settings whose id matches one of the patterns."""
+
+    match: list[str] = Field(min_length=1, description="shell patterns over setting ids")
+    set: dict[str, Any] = Field(min_length=1, description="keys of a setting; 'a.b' reaches inside")
+    why: str
+
+
+class Limit(Strict):
+    """What a cluster is asked for, for one job."""
+
+    minutes: int = Field(60, gt=0, description="a training that is out of time goes on at the next try")
+    memory_mb: int = Field(2000, gt=0, description="of the host; the n-th try of a job gets n times as much")
+
+
+class Limits(Strict):
+    """Per rule. Other jobs take seconds."""
+
+    prepare: Limit = Limit()
+    local_optimum: Limit = Limit()
+    surrogate: Limit = Limit()
+    train: Limit = Limit()
+    timing: Limit = Limit()
+
+
+class OnRequest(Strict):
+    """Artifacts that are built only as targets, or if config.yaml names them or says `tuned: true`."""
+
+    artifacts: Annotated[list[str], DISTINCT] = Field(min_length=1, description="such as vred_table4")
+    why: str
+
+
+class Scale(Strict):
+    """scales/<scale>.yaml. Patches are applied in order; later ones win."""
+
+    scale: Annotated[str, AfterValidator(plain.name)]
+    description: str
+    # Not part of what results are made from.
+    limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
+    patches: list[Patch] = Field(default_factory=list)
+    on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
+    tells_nothing: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
+        default_factory=dict,
+        description="artifacts that cannot show at this scale what they are for -> what and why, as it stands in their "
+        "title line behind the words 'tells nothing': 'of best 5 %, which is one client'",
+    )
+
+    @field_validator("scale")
+    @classmethod
+    def _folder(cls, value: str) -> str:
+        if value in SHARED:
+            raise ValueError(f"{value!r} is a folder that all scales share")
+        return value

@@ -1,0 +1,138 @@
+"""What an artifact must name, and what its settings must measure, so that there is something to print or draw."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from types import SimpleNamespace
+
+from pydantic import BaseModel
+
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.paper import Artifact, Paper
+from fairfl.experiments.setting import Setting
+from fairfl.experiments.workload import Workload
+from fairfl.metrics.origin import origin, reference
+from fairfl.metrics.registry import AGAINST, ALONG, LOCAL, METRICS, PER_CLIENT, SUMMED
+from fairfl.runtime.validation import nearest
+
+_ACCURACY = ("accuracy", "recall")
+_OF_A_CLIENT = (*PER_CLIENT, "cluster_client")
+_NAMES = (*METRICS, *ALONG, *AGAINST, *SUMMED, *LOCAL, "assignment_rand", "n_skipped")
+_NAMES += tuple(f"{name}_late" for name in METRICS) + tuple(f"{name}_validation" for name in LOCAL)
+_TRAINED = {"tidy", "rounds", "model"}  # files of runs
+
+
+def unknown_metrics(paper: Paper) -> Iterator[str]:
+    """Faults of metrics that nothing measures."""
+    for metric in paper.metrics:
+        if origin(metric) == "tidy" and metric not in _NAMES and _client_of(metric) is None:
+            families = [f"{family}_{k}" for family in _OF_A_CLIENT for k in ("k", 0)]
+            yield f"metrics.{metric}: nothing measures it{nearest(metric, [*_NAMES, *families])}"
+
+
+def missing(workload: Workload, paper: str, key: str, artifact: Artifact) -> Iterator[str]:
+    """Faults of a table or figure: nothing to show, names that it does not have, settings that do not measure it.
+
+    `artifact` may be a part of the paper's own, with the settings that config.yaml selects; its plot exists and takes
+    its options.
+    """
+    whole = workload.papers[paper].artifacts[key]
+    measured = {setting: list(_columns(artifact, setting)) for setting in artifact.settings}
+    if artifact.plot is not None:
+        declared = declaration("reporting/plots", artifact.plot)
+        options = declared.Config.model_validate(artifact.options)
+        yield from _named(whole, declared, options)
+        for setting in artifact.settings:
+            measured[setting] += _listed(options, "metrics")
+            yield from _evaluated(setting, workload.settings[setting], declared, options)
+    for setting, metrics in measured.items():
+        for metric in dict.fromkeys(metrics):
+            if fault := _unmeasured(workload, setting, metric):
+                yield f"{metric}: {fault}"
+
+
+def _columns(artifact: Artifact, setting: str) -> Iterator[str]:
+    for row in artifact.rows_in(setting):
+        yield from artifact.columns_for(row.algorithm, setting)
+
+
+def _listed(options: BaseModel, name: str) -> list[str]:
+    """What a plot's options say by a method that its Config may have: columns, metrics or parts that it takes."""
+    return list(getattr(options, name)()) if callable(getattr(options, name, None)) else []
+
+
+def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) -> Iterator[str]:
+    """What the plot cannot do without; names in its options that the artifact does not have."""
+    needed = [("settings", bool(declared.NEEDS)), ("rows", bool(_TRAINED & set(declared.NEEDS)))]
+    needed.append(("columns", getattr(declared, "DRAWS_COLUMNS", False)))
+    for part, is_needed in needed:
+        if is_needed and not getattr(artifact, part):
+            yield f"plot {artifact.plot} needs {part}: {_EXAMPLES[part]}"
+    for name in _listed(options, "columns") if artifact.columns else ():
+        if name not in artifact.columns:
+            yield f"options: {name!r} is not one of the columns{nearest(name, artifact.columns)}"
+    for name in getattr(options, "labels", {}):
+        if name not in artifact.settings:
+            yield f"options.labels: {name!r} is not one of the settings{nearest(name, artifact.settings)}"
+    if getattr(declared, "ALONG_TRAINING", False):
+        known = [name for name, (_, vector, _) in METRICS.items() if vector in ("loss", *_ACCURACY)]
+        for metric in artifact.columns:
+            if metric not in known:
+                yield f"columns: {metric!r} cannot be drawn along training{nearest(metric, known)}"
+
+
+_EXAMPLES = {
+    "settings": "ids of settings",
+    "rows": "algorithms, such as `rows: [{algorithm: fedavg}]`",
+    "columns": "metrics, such as `columns: [accuracy_mean]`",
+}
+
+
+def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: BaseModel) -> Iterator[str]:
+    """What the plot takes from the runs of a setting, which these do not keep or evaluate."""
+    for part in _listed(options, "parts"):
+        if part not in here.evaluated_parts:
+            yield f"needs clients evaluated on {part}, evaluated_parts of {setting} are {_list(here.evaluated_parts)}"
+    keep = getattr(declared, "KEEP", ("model", "path") if "model" in declared.NEEDS else ())
+    if keep and here.keep not in keep:
+        yield f"needs the models of the runs: {setting} has keep: {here.keep}, expected {' or '.join(keep)}"
+
+
+def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
+    """Why a setting has no value of a metric; '' if it has one."""
+    here, base = workload.settings[setting], metric.removesuffix("_late")
+    if origin(metric) == "tuned" and here.tuning is None:
+        return f"is what tuning chose, and {setting} has no tuning"
+    if origin(metric) != "tidy":
+        return ""
+    against = "local_optimum" if base.startswith(("gap_", "local_loss_")) else reference(base)
+    if against is not None and getattr(here, against) is None:
+        return f"is measured from each client's {against}, which {setting} does not have"
+    if metric != base and here.late_evaluations is None:
+        return f"is a mean over the last evaluations, and {setting} has no late_evaluations"
+    if here.loss == "squared_error" and _vector(base) in _ACCURACY:
+        return f"{setting} is a regression, which has no accuracy"
+    siblings = workload.papers[workload.paper_of[setting]].artifacts.values()
+    if metric in AGAINST and not any(one.baseline and setting in one.settings for one in siblings):
+        return f"no artifact with {setting} has a baseline to compare with, such as `baseline: {{algorithm: fedavg}}`"
+    client = _client_of(metric)
+    if client is not None and client[1].isdigit() and int(client[1]) >= here.clients:
+        return f"{setting} has clients 0 to {here.clients - 1}"
+    return ""
+
+
+def _client_of(metric: str) -> tuple[str, str] | None:
+    """('accuracy_client', '3') of accuracy_client_3, ('accuracy_client', 'k') of a column for all; None for others."""
+    match = re.fullmatch(r"(\w+)_(\d+|k)", metric)
+    return (match[1], match[2]) if match and match[1] in _OF_A_CLIENT else None
+
+
+def _vector(metric: str) -> str:
+    """What a metric is a function of: accuracy, loss, ..."""
+    client = _client_of(metric)
+    if client is not None:
+        return PER_CLIENT[client[0]][1] if client[0] in PER_CLIENT else ""
+    return "accuracy" if metric in ALONG or metric in AGAINST else METRICS[metric][1] if metric in METRICS else ""
+
+
+def _list(words: Collection[str] | Iterable[str]) -> str:
+    return ", ".join(words)

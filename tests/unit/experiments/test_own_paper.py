@@ -1,0 +1,112 @@
+"""An experiment of one's own: no sources, no citation, no reference for claims; papers that are found by themselves."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.config import TEMPLATE, Config, with_papers
+from fairfl.experiments.reading import load_paper
+from fairfl.experiments.workload import load_workload, usual_config
+from fairfl.reporting.claims import preflight
+from fairfl.reporting.sources import used_values
+from fairfl.runtime.validation import SpecError
+
+PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
+
+
+@pytest.fixture()
+def template(root) -> dict:
+    return yaml.safe_load((root / "papers/template.yaml").read_text())
+
+
+def written(folder: Path, data: dict, name: str = "template") -> Path:
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return path
+
+
+def test_the_template_can_be_planned(root):
+    workload = load_workload(root, {"scale": "quick", "papers": ["template"]})
+    preflight.check(workload)
+    assert list(workload.artifacts) == ["template_table1", "template_figure1"]
+    assert len(workload.runs) == 6
+    assert workload.papers["template"].citation == ""
+
+
+def test_values_of_ones_own_are_not_marked_as_assumed(root):
+    workload = load_workload(root, {"scale": "quick", "papers": ["template"]})
+    assert {used.provenance for used in used_values(workload, "template")} == {"paper"}
+
+
+def test_the_template_names_the_schema_that_editors_check_with(root):
+    line = (root / "papers/template.yaml").read_text().splitlines()[0]
+    head, _, schema = line.partition("$schema=")
+    assert head == "# yaml-language-server: " and (root / "papers" / schema).is_file()
+
+
+def test_a_quoted_paper_is_told_at_once_all_that_has_no_source(tmp_path, template):
+    template |= {"sources": "quoted", "arxiv": "2603.29818"}
+    with pytest.raises(SpecError) as error:
+        load_paper(written(tmp_path, template))
+    text = str(error.value)
+    for words in (
+        "no citation; ",
+        "algorithms.fedavg: no source for weighting",
+        "settings.template_digits: no source for data, samples, model",
+        "artifacts.table1: no reference for claim t1_mean",
+        "`sources: own` is for an experiment of your own",
+    ):
+        assert words in text
+    assert "no arxiv" not in text and "algorithms.qffl" not in text
+
+
+def test_papers_are_quoted_unless_they_say_otherwise(tmp_path, template):
+    del template["sources"]
+    with pytest.raises(SpecError, match="no citation; no arxiv; .*settings.template_digits: no source"):
+        load_paper(written(tmp_path, template))
+
+
+def test_sources_that_are_given_are_still_checked(tmp_path, template):
+    template["algorithms"]["fedavg"]["sources"] = {"weighting": "I guess"}
+    with pytest.raises(SpecError, match="source of 'weighting' must begin with one of"):
+        load_paper(written(tmp_path, template))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (["*"], ["eagle", "fedfv", "mine"]),
+        (["mine", "*"], ["mine", "eagle", "fedfv"]),
+        (["fed*", "eagle"], ["fedfv", "eagle"]),
+        (["template"], ["template"]),
+    ],
+)
+def test_papers_are_found_by_patterns_in_their_order(wanted, found):
+    assert with_papers(Config(scale="quick", papers=wanted), PAPERS).papers == found
+
+
+def test_all_papers_are_meant_if_none_is_named():
+    assert with_papers(Config(scale="quick"), PAPERS).papers == ["eagle", "fedfv", "mine"]
+
+
+@pytest.mark.parametrize("wanted", ["minne", "mine_*"])
+def test_a_paper_that_is_not_there_is_refused(wanted):
+    with pytest.raises(SpecError, match="config.yaml: papers: no paper .*did you mean 'mine'"):
+        with_papers(Config(scale="quick", papers=[wanted]), PAPERS)
+
+
+def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_path, template):
+    for name in ("scales", "papers"):
+        shutil.copytree(root / name, tmp_path / name)
+    shutil.copy(root / "config.yaml", tmp_path)
+    before = usual_config(tmp_path).papers
+    assert before[:5] == ["eagle", "fedeba", "focus", "fedfv", "vred"] and TEMPLATE not in before
+    template["settings"] = {"mine_digits": template["settings"]["template_digits"]}
+    for artifact in template["artifacts"].values():
+        artifact["settings"] = ["mine_digits"]
+    written(tmp_path / "papers", template | {"paper": "mine"}, "mine")
+    workload = load_workload(tmp_path, yaml.safe_load((tmp_path / "config.yaml").read_text()))
+    assert workload.config.papers == [*before, "mine"]
+    assert "mine_table1" in workload.artifacts
