@@ -130,7 +130,7 @@ class Inputs:
         """Our numbers. A lossy copy of a data set must not pass for the original: the remarks name sources."""
         cells = self.results.ours
         for source in self.results.sources:
-            self.say(f"Source: {source}.")
+            self.remark("Source", [source] if source else [])
         return cells
 
     @cached_property
@@ -254,8 +254,9 @@ class Inputs:
         else:
             self.remark("Fewer seeds", [f"{name} ({seeds})" for name, seeds in fewer])
 
-    def compare_drawn_seeds(self) -> None:
-        """The same for the rows of a figure."""
+    @cached_property
+    def _drawn_seeds(self) -> dict[tuple[str, Variant], int]:
+        """(setting, variant) -> seeds of a figure's results; none where it needs no runs."""
         seeds: dict[tuple[str, Variant], int] = {}
         if "tidy" in self.spec.files:
             for (setting, variant, metric), cell in self.ours.cells.items():
@@ -266,6 +267,17 @@ class Inputs:
             for setting, algorithm, variant in zip(*(frame[key] for key in frame.columns[:3]), strict=True):
                 key = setting, Variant.from_csv(algorithm, variant)
                 seeds[key] = seeds.get(key, 0) + 1
+        return seeds
+
+    def settings_not_run(self) -> list[str]:
+        """The settings of a figure of results in which none of its rows has any."""
+        if not {"tidy", "rounds"} & self.spec.files.keys():
+            return []
+        return [s for s in self.settings if not any((s, row.variant) in self._drawn_seeds for row in self.rows_in(s))]
+
+    def compare_drawn_seeds(self) -> None:
+        """The same for the rows of a figure."""
+        seeds = self._drawn_seeds
         titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
         self.compare_seeds(
             (f"{row.label} ({titles[setting]})" if len(titles) > 1 else row.label, seeds[setting, row.variant], setting)
