@@ -38,8 +38,8 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         try:
             figure, frame = module.draw(inputs, config)
             inputs.compare_drawn_seeds()
-            head = _head(inputs, figure)
-            text = footer_text(inputs, getattr(config, "labels", {}))
+            titles = getattr(config, "labels", {})
+            head, text = _head(inputs, figure, titles), footer_text(inputs, titles)
         except NothingRun as error:
             figure, frame = _empty(str(error))
             head, text = "", f"{_name(spec)} Scale: {spec.scale}."
@@ -53,11 +53,12 @@ def _name(spec: ArtifactSpec) -> str:
     return f"{spec.paper}, {spec.artifact.title}."
 
 
-def _head(inputs: Inputs, figure: Figure) -> str:
-    """What nobody may miss: that the figure tells nothing, and stand-ins that no panel's title names."""
-    titles = " ".join(axes.get_title("left") for axes in figure.axes)
+def _head(inputs: Inputs, figure: Figure, titles: dict[str, str]) -> str:
+    """What nobody may miss: that the figure tells nothing, and stand-ins, unless titles of panels name them."""
+    drawn = {axes.get_title("left") for axes in figure.axes}
+    titled = set(inputs.panel_titles(titles).values()) <= drawn
     replaced = stand_ins(facts.data for facts in inputs.spec.settings.values())
-    shown = all(pair in titles for pair in replaced.split(", "))
+    shown = titled or not replaced
     return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
 
 

@@ -245,6 +245,11 @@ class Inputs:
         if names:
             self.say(f"{what}: {', '.join(names)}.")
 
+    def say_hidden(self, groups: Iterable[str]) -> None:
+        """Remark upon lines and marks of which only the uppermost is seen; 'FedAvg and AFL' is a group."""
+        if listed := "; ".join(groups):
+            self.say(f"Drawn over one another: {listed}.")
+
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
         ran = list(ran)
@@ -292,11 +297,16 @@ class Inputs:
             self.remarks.append(sentence)
 
     def panel_titles(self, titles: dict[str, str]) -> dict[str, str]:
-        """What stands above the panels of settings: `titles` by the options, and what stood in for the data."""
+        """What stands above the panels of settings: `titles` by the options, and what stood in for the data.
+
+        'MNIST (here: digits)', or 'two shards each (digits for MNIST)' if the title does not name the data.
+        """
         panels = {}
         for setting, name in labels(self.settings, titles).items():
             here = stand_in(self.spec.settings[setting].data)
-            panels[setting] = here if here.endswith(f" for {name}") else f"{name} ({here})" if here else name
+            substitute, _, original = here.partition(" for ")
+            shown = f"here: {substitute}" if here and original in name else here
+            panels[setting] = f"{name} ({shown})" if here else name
         return panels
 
     def axis(self, metric: str) -> str:

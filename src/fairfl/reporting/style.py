@@ -54,7 +54,7 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "prac_fedeba_plus": ("#882255", "X", 1),
     "fedeba": ("#DDAA33", "p", 3),
     "focus": ("#0072B2", "D", 0),
-    "fedfv": ("#E7298A", "v", 0),
+    "fedfv": ("#E7298A", "*", 0),
     "vred": ("#66A61E", "D", 1),
     "semi_vred": ("#1B5E20", "P", 0),
     "afl": ("#CC6677", "s", 1),

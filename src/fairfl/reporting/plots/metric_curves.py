@@ -62,7 +62,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     look_of = looks(inputs, inputs.trained(rounds), config.color_by)
     figure, cells = _panels(inputs, config, len(look_of) > 6)
     drawn = pd.concat([_panel(axes, inputs, config, *cell, look_of) for cell, axes in cells.items()], ignore_index=True)
-    inputs.remark("Drawn over one another", list(chain.from_iterable(_hidden(inputs, config, drawn, cells))))
+    inputs.say_hidden(chain.from_iterable(_hidden(inputs, config, drawn, cells)))
     handles = [style.key(label=row.label, **look) for row, look in look_of.items()]
     if "paper" in set(drawn["kind"]):
         handles.append(style.key(style.GREY, "the paper's", **_PAPER))

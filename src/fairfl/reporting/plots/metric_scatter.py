@@ -56,10 +56,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             style.not_run(axes)
         style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
         ours = {mark["label"]: (mark["x"], mark["y"]) for mark in marks if mark["kind"] == "ours"}
-        where = f" in {title}" if len(names) > 1 else ""
+        where = f" in {config.labels.get(setting, setting)}" if len(names) > 1 else ""
         hidden += [together + where for together in style.over_one_another(axes, ours)]
         records += marks
-    inputs.remark("Drawn over one another", hidden)
+    inputs.say_hidden(hidden)
     for axes in panels.flat[max(0, len(names) - across) : len(names)]:
         axes.set_xlabel(x)
     for axes in panels[:, 0]:

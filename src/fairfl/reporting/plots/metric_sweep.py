@@ -68,7 +68,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         lines = {titles[name]: (line["x"], line["mean"]) for name, line in ours.groupby("algorithm", sort=True)}
         where = ", ".join([names[settings[0]]] * (len(settings) < len(names)) + [inputs.axis(metric)])
         hidden += [f"{together} in {where}" for together in style.over_one_another(axes, lines)]
-    inputs.remark("Drawn over one another", hidden)
+    inputs.say_hidden(hidden)
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
