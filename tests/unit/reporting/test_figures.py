@@ -135,7 +135,7 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
     own = [looks[row] for row in rows if row.algorithm == "fedfv"]
     assert (own[0]["color"], own[0]["marker"]) == (style.algorithm_colors()["fedfv"], style.algorithm_marker("fedfv"))
     for part in ("color", "marker"):
-        assert len({look[part] for look in looks.values()}) == len(rows) == 11, part
+        assert len({look[part] for look in looks.values()}) == len(rows) == 10, part
 
 
 @pytest.mark.parametrize("kind", ["tidy", "rounds"])

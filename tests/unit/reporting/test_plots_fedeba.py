@@ -269,8 +269,8 @@ def test_lines_and_marks_that_hide_one_another_are_named(tmp_path, curves):
         "AFL, FedAvg and q-FFL in variance (percent²)."
     ]
     _, _, remarks = drawn(curve_spec(curves, labels=LABELS))
-    assert remarks[-1].startswith("Drawn over one another: ") and "in Data A, variance (percent²); " in remarks[-1]
-    assert "global accuracy" not in remarks[-1]
+    assert remarks[0].startswith("Drawn over one another: ") and "in Data A, variance (percent²); " in remarks[0]
+    assert "global accuracy" not in remarks[0]
 
 
 def test_rows_alike_in_that_hyperparameter_share_a_colour_and_differ_in_dashes(curves):
