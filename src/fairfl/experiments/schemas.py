@@ -27,7 +27,10 @@ def schemas() -> dict[str, str]:
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
 
 
-if __name__ == "__main__":
-    folder = Path(__file__).resolve().parents[3] / "schemas"
+def write(folder: Path) -> None:
     for name, text in schemas().items():
         atomic.write_text(folder / name, text)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).resolve().parents[3] / "schemas")
