@@ -41,7 +41,7 @@ def test_what_is_written(clone, capsys):
     }
     said = capsys.readouterr().out
     assert "wrote papers/mine.yaml" in said and "pytest tests/unit/data/test_mine.py" in said
-    assert "fairfl run mine --config papers=mine" in said
+    assert "fairfl run --config papers=mine" in said
 
 
 @pytest.mark.parametrize("kind", KINDS)
