@@ -69,7 +69,7 @@ def test_files_of_spreadsheets(table):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        (POINTS, {"label": "lable"}, "table.csv: no column 'lable'; did you mean 'label'"),
+        (POINTS, {"label": "labels"}, "table.csv: no column 'labels'; did you mean 'label'"),
         (POINTS, {"features": ["x", "z"]}, "no column 'z'"),
         (POINTS, {"client": "whom"}, "no column 'whom'; did you mean 'who'"),
         (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number"),
