@@ -6,13 +6,14 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
+COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
 .PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture clean help
 .DEFAULT_GOAL := all
 
-all: $(READY)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
+all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
 	@$(BIN)/snakemake --cores all $(ARGS)
 
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
@@ -28,7 +29,12 @@ calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CO
 	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
 	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=true
 
-setup: $(READY)  ## the pinned environment in .venv
+setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl
+
+$(COMMAND): | $(READY)
+	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' \
+		'PYTHONPATH="$$bin/../../src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
+	@chmod +x $@
 
 $(READY): envs/requirements.lock
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "fairfl needs Python >= 3.11; name one with: make PYTHON=python3.12"; exit 1; }

@@ -34,18 +34,19 @@ def laid_over(base, patch):
 def test_adding_an_algorithm(project, root):
     blocks = dict(BLOCK.findall((root / "docs/add-algorithm.md").read_text()))
     file = "src/fairfl/algorithms/power_of_choice.py"
-    assert set(blocks) == {file, "papers/eagle.yaml"}
+    assert set(blocks) == {file, "papers/template.yaml"}
     assert not (root / file).exists(), "the example shows how to add a file: it must be a new one"
+    selection = ("papers=template", "artifacts=template_table1")
+    before = project.planned(*selection)
     (project.folder / file).write_text(blocks[file])
-    paper = project.folder / "papers/eagle.yaml"
-    merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/eagle.yaml"]))
+    paper = project.folder / "papers/template.yaml"
+    merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/template.yaml"]))
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
-    rules = "/train/", "/local_optimum/", "/partition/"
-    planned = {name for name in project.planned() if any(rule in name for rule in rules)}
-    assert planned == {"tiny/logs/train/eagle_emnist_linear_a0.1/power_of_choice/default/seed0.log"}
-    project.snakemake("eagle_table1")
-    table = (project.folder / "results/tiny/eagle/table1.md").read_text()
+    more = project.planned(*selection) - before
+    assert more == {"tiny/logs/train/template_digits/power_of_choice/default/seed0.log"}
+    project.snakemake("template_table1", config=selection)
+    table = (project.folder / "results/tiny/template/table1.md").read_text()
     assert "| Power-of-choice |" in table
 
     # Weights computed by hand, on the file as it is printed.

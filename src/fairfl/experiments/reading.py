@@ -36,6 +36,16 @@ def _mapping(raw: dict[str, Any], key: str, file: str) -> dict[str, Any]:
     return value
 
 
+def _extended(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """A setting laid over the one that it extends. Another plug-in starts from its own defaults, not from the old one's
+    options."""
+
+    def is_another(new: Any, old: Any) -> bool:
+        return isinstance(new, dict) and isinstance(old, dict) and new.get("name", old.get("name")) != old.get("name")
+
+    return merged({key: old for key, old in parent.items() if not is_another(own.get(key), old)}, own)
+
+
 def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
     """Resolve `extends: name` of settings against `templates` and earlier settings."""
     templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
@@ -57,7 +67,7 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
             return own
         if not isinstance(parent, str):
             raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
-        return merged(resolve(parent, (*trail, name)), own)
+        return _extended(resolve(parent, (*trail, name)), own)
 
     resolved = {name: resolve(name, ()) for name in settings}
     rest = {key: value for key, value in raw.items() if key not in ("templates", "settings")}

@@ -6,6 +6,7 @@ Editors use them for completion. They are generated, never edited; a test fails 
 
 import json
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -22,12 +23,25 @@ def schemas() -> dict[str, str]:
     """File name -> JSON text."""
     models: list[type[BaseModel]] = [Config, Paper, Scale, Explanations]
     texts = {model.__name__.lower(): model.model_json_schema() for model in models}
+    _allow_templates(texts["paper"])
     for kind in ("algorithms", "data", "models", "modifiers", "partition"):
         texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
 
 
-if __name__ == "__main__":
-    folder = Path(__file__).resolve().parents[3] / "schemas"
+def _allow_templates(paper: dict[str, Any]) -> None:
+    """Parts of settings may stand in `templates`, and a setting has what it `extends`: no key of it is a must."""
+    setting = paper["$defs"]["Setting"]
+    del setting["required"]
+    setting["properties"]["extends"] = {"type": "string", "description": "a template, or a setting above this one"}
+    parts = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Setting"}}
+    paper["properties"]["templates"] = parts | {"description": "parts that settings share, by `extends`"}
+
+
+def write(folder: Path) -> None:
     for name, text in schemas().items():
         atomic.write_text(folder / name, text)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).resolve().parents[3] / "schemas")

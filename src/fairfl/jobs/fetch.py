@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.data import pretrained, registry
+from fairfl.data import checks, pretrained, registry
 from fairfl.data.download import find_all
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime import atomic, cli, job
@@ -27,7 +27,16 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
         return {"weights": pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]._asdict()}
     data = workload.prepared_by(key)[0]
     files = registry.files(data.name, data.options)
-    return {"dataset": data.name, "files": {file.relative(data.name): [*file.sha256, file.md5] for file in files}}
+    folder = Path(workload.config.data_folder)
+    digests = {file.relative(data.name): _digests(file, data.name, folder) for file in files}
+    return {"dataset": data.name, "files": digests}
+
+
+def _digests(file: RemoteFile, dataset: str, folder: Path) -> list[str | None]:
+    """What the file is known by. One that nobody publishes, by what it says now: an edit is another file."""
+    if not (file.urls or file.sha256 or file.md5 or file.instead) and checks.has(folder, file, dataset):
+        return [checks.inspect(folder / file.relative(dataset), file).sha256]
+    return [*file.sha256, file.md5]
 
 
 def main(argv: list[str] | None = None) -> None:

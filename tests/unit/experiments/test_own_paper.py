@@ -1,5 +1,6 @@
 """An experiment of one's own: no sources, no citation, no reference for claims; papers that are found by themselves."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import yaml
 
 from fairfl.experiments.config import TEMPLATE, Config, with_papers
 from fairfl.experiments.reading import load_paper
+from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.reporting.claims import preflight
 from fairfl.reporting.sources import used_values
@@ -44,6 +46,22 @@ def test_the_template_names_the_schema_that_editors_check_with(root):
     line = (root / "papers/template.yaml").read_text().splitlines()[0]
     head, _, schema = line.partition("$schema=")
     assert head == "# yaml-language-server: " and (root / "papers" / schema).is_file()
+
+
+def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, template):
+    template["settings"]["template_owners"] = {"extends": "template_digits", "partition": {"name": "by_client"}}
+    template["settings"]["template_skewed"] = {"extends": "template_digits", "partition": {"min_samples": 5}}
+    settings = load_paper(written(tmp_path, template)).settings
+    assert settings["template_owners"].partition.name == "by_client"
+    assert "alpha" not in settings["template_owners"].partition.options
+    skewed = settings["template_skewed"].partition
+    assert (skewed.name, skewed.options["alpha"], skewed.options["min_samples"]) == ("dirichlet_by_class", 0.3, 5)
+
+
+def test_the_schema_knows_templates_and_extends(root):
+    schema = json.loads(schemas()["paper.schema.json"])
+    assert "templates" in schema["properties"] and "extends" in schema["$defs"]["Setting"]["properties"]
+    assert "required" not in schema["$defs"]["Setting"]  # a setting may have from another what it must have
 
 
 def test_a_quoted_paper_is_told_at_once_all_that_has_no_source(tmp_path, template):

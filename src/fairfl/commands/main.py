@@ -1,0 +1,72 @@
+"""fairfl new | plan | run: skeletons of own parts, and Snakemake in the repository's root.
+
+    fairfl new algorithm|paper|dataset NAME    a working skeleton with its test
+    fairfl plan [OPTIONS OF SNAKEMAKE]         what would run, and why, and how long it takes
+    fairfl run [TARGETS AND OPTIONS]           Snakemake, with all cores unless --cores says otherwise
+
+For example: fairfl run mine_table1 --config papers=mine
+"""
+
+import os
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from fairfl.runtime import cli
+from fairfl.runtime.errors import FairflError
+
+_CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(=.*)?")
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Exits with 1 and one line for a mistake, and for a package that is missing, with what to do."""
+    words = sys.argv[1:] if argv is None else argv
+    cli.run(lambda _: _command(words))
+
+
+def _command(words: list[str]) -> None:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(__doc__)
+        return
+    command, *rest = words
+    if command not in ("new", "plan", "run"):
+        raise FairflError(f"fairfl has no command {command!r}, only new, plan and run; fairfl --help says what they do")
+    root = repository(Path.cwd())
+    try:
+        if command == "new":
+            from fairfl.commands import new
+
+            new.main(root, rest)
+        else:
+            snakemake(root, ["plan", *rest] if command == "plan" else rest)
+    except ModuleNotFoundError as error:
+        raise FairflError(missing(str(error.name))) from None
+
+
+def repository(folder: Path) -> Path:
+    """The root of the repository that a folder lies in, else of the one that this package lies in.
+
+    Raises FairflError if there is none.
+    """
+    for root in (folder, *folder.parents, Path(__file__).resolve().parents[3]):
+        if (root / "Snakefile").is_file() and (root / "src" / "fairfl").is_dir():
+            return root
+    raise FairflError(f"{folder} is in no clone of fairfl's repository, which holds the Snakefile; go there with cd")
+
+
+def snakemake(root: Path, words: list[str]) -> None:
+    """Become Snakemake, in the repository's root, with the same interpreter."""
+    if not find_spec("snakemake"):
+        raise ModuleNotFoundError(name="snakemake")
+    cores = [] if any(map(_CORES.fullmatch, words)) else ["--cores", "all"]
+    os.chdir(root)
+    os.execv(sys.executable, [sys.executable, "-m", "snakemake", *words, *cores])
+
+
+def missing(module: str) -> str:
+    """What to do about a package that this interpreter does not have."""
+    return (
+        f"{sys.executable} has no package {module!r}. In the repository, `make setup` installs what is needed into "
+        ".venv; then run .venv/bin/fairfl. For an environment of your own: python -m pip install -e ."
+    )

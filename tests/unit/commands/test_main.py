@@ -1,0 +1,90 @@
+"""fairfl plan and run hand over to Snakemake in the repository's root; mistakes end in one line with what to do."""
+
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fairfl.commands import main as command
+from fairfl.runtime.errors import FairflError
+
+
+class Became(Exception):
+    """What the process would have become, and where."""
+
+
+@pytest.fixture()
+def became(monkeypatch):
+    def execv(path, words):
+        raise Became(path, words, os.getcwd())
+
+    monkeypatch.setattr(os, "execv", execv)
+
+    def call(*words: str) -> tuple[list[str], str]:
+        before = os.getcwd()
+        try:
+            with pytest.raises(Became) as told:
+                command._command(list(words))
+        finally:
+            os.chdir(before)
+        path, line, folder = told.value.args
+        assert path == line[0] == sys.executable and line[1:3] == ["-m", "snakemake"]
+        return line[3:], folder
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["plan"], ["plan", "--cores", "all"]),
+        (["run"], ["--cores", "all"]),
+        (["run", "mine", "--config", "papers=mine"], ["mine", "--config", "papers=mine", "--cores", "all"]),
+        (["plan", "--config", "scale=small"], ["plan", "--config", "scale=small", "--cores", "all"]),
+        (["run", "-c2", "-n"], ["-c2", "-n"]),
+        (["run", "--cores=2"], ["--cores=2"]),
+        (["run", "--cores", "2", "eagle"], ["--cores", "2", "eagle"]),
+        (["run", "--workflow-profile", "profiles/slurm"], ["--workflow-profile", "profiles/slurm"]),
+    ],
+)
+def test_plan_and_run_are_snakemake(became, root, words, line):
+    assert became(*words) == (line, str(root))
+
+
+def test_from_a_folder_of_the_repository(became, root, monkeypatch):
+    monkeypatch.chdir(root / "docs")
+    assert became("plan")[1] == str(root)
+
+
+def test_a_clone_that_one_stands_in_counts_before_the_one_that_is_installed(tmp_path, root):
+    (tmp_path / "src/fairfl").mkdir(parents=True)
+    (tmp_path / "Snakefile").touch()
+    assert command.repository(tmp_path / "src") == tmp_path
+    assert command.repository(Path("/")) == root
+
+
+def run(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "fairfl", *words], text=True, capture_output=True)
+
+
+def test_help_and_unknown_commands():
+    assert "fairfl new algorithm|paper|dataset NAME" in run().stdout
+    done = run("plans")
+    assert done.returncode == 1
+    assert done.stderr.strip().startswith("error: fairfl has no command 'plans', only new, plan and run")
+
+
+def test_a_missing_package_says_what_to_do(monkeypatch, root):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    with pytest.raises(FairflError, match=r"has no package 'snakemake'.*`make setup`.*pip install -e \."):
+        command._command(["run"])
+
+
+def test_the_entry_point_is_the_command(root):
+    scripts = tomllib.loads((root / "pyproject.toml").read_text())["project"]["scripts"]
+    module, _, name = scripts["fairfl"].partition(":")
+    assert getattr(importlib.import_module(module), name) is command.main

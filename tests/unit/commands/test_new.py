@@ -1,0 +1,126 @@
+"""fairfl new: skeletons work as they are, their tests pass, nothing is overwritten."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairfl.commands import new
+from fairfl.data.formats import csv_table
+from fairfl.runtime.errors import FairflError
+
+KINDS = ("algorithm", "dataset", "paper")
+
+
+@pytest.fixture()
+def clone(root, tmp_path) -> Path:
+    """What the command reads of the repository, in a folder of its own."""
+    shutil.copytree(root / "papers", tmp_path / "papers")
+    shutil.copy(root / "config.yaml", tmp_path)
+    return tmp_path
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_is_written(clone, capsys):
+    before = files(clone)
+    for kind in KINDS:
+        new.main(clone, [kind, "mine"])
+    assert files(clone) - before == {
+        "src/fairfl/algorithms/mine.py",
+        "tests/unit/algorithms/test_mine.py",
+        "src/fairfl/data/mine.py",
+        "tests/unit/data/test_mine.py",
+        "data/mine/mine.csv",
+        "papers/mine.yaml",
+        "tests/unit/experiments/test_mine_paper.py",
+    }
+    said = capsys.readouterr().out
+    assert "wrote papers/mine.yaml" in said and "pytest tests/unit/data/test_mine.py" in said
+    assert "fairfl run --config papers=mine" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_overwritten(clone, kind):
+    new.main(clone, [kind, "mine"])
+    test = next(path for path in files(clone) if "test_mine" in path)
+    (clone / test).write_text("changed")
+    others = {path for path in files(clone) if "mine" in path and path != test}
+    for path in others:
+        (clone / path).unlink()
+    with pytest.raises(FairflError, match=f"{test} is there already; choose another name"):
+        new.main(clone, [kind, "mine"])
+    assert (clone / test).read_text() == "changed" and not others & files(clone)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("algorithm", "Mine"),
+        ("algorithm", "my-own"),
+        ("algorithm", "../mine"),
+        ("algorithm", "2fast"),
+        ("algorithm", "class"),
+        ("algorithm", "m" * 41),
+        ("dataset", "my data"),
+        ("dataset", ""),
+        ("paper", "my_paper"),
+        ("paper", "runs"),
+        ("paper", "template"),
+    ],
+)
+def test_bad_names_are_refused(clone, kind, name):
+    before = files(clone)
+    with pytest.raises(FairflError, match=f"cannot name a {kind}"):
+        new.main(clone, [kind, name])
+    assert files(clone) == before
+
+
+def test_an_algorithm_that_exists_is_not_replaced(root):
+    before = (root / "src/fairfl/algorithms/fedavg.py").read_bytes()
+    with pytest.raises(FairflError, match="src/fairfl/algorithms/fedavg.py is there already"):
+        new.main(root, ["algorithm", "fedavg"])
+    assert (root / "src/fairfl/algorithms/fedavg.py").read_bytes() == before
+
+
+def test_a_paper_of_another_name_does_not_speak_of_the_template(root):
+    text = new.paper((root / "papers/template.yaml").read_text(), "mine")
+    assert "emplate" not in text and text.startswith("# yaml-language-server: $schema=../schemas/paper.schema.json\n")
+    assert "paper: mine " in text and "  mine_digits:" in text
+
+
+def test_the_example_table_has_two_features_two_classes_and_four_owners(tmp_path):
+    (tmp_path / "points.csv").write_text(new.points())
+    prepared = csv_table.read("points", tmp_path / "points.csv", "label", ["x", "y"], "owner")
+    assert prepared.tensors["inputs"].shape == (240, 2)
+    for owner in range(4):
+        labels = prepared.tensors["labels"][prepared.tensors["client"] == owner]
+        assert sorted(labels.tolist()) == [0] * 30 + [1] * 30
+
+
+@pytest.mark.slow
+def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("src", "papers", "scales", "schemas", "tests"):
+        shutil.copytree(root / name, tmp_path / name, ignore=ignore)
+    for name in ("Snakefile", "config.yaml", "pyproject.toml"):
+        shutil.copy(root / name, tmp_path / name)
+    environment = {"PYTHONPATH": str(tmp_path / "src"), "OMP_NUM_THREADS": "1"}
+    for kind in KINDS:
+        words = [sys.executable, "-m", "fairfl", "new", kind, "mine"]
+        subprocess.run(words, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    tests = ["algorithms/test_mine.py", "algorithms/test_every.py", "data/test_mine.py", "data/test_interface.py"]
+    tests += ["experiments/test_mine_paper.py", "experiments/test_workload.py"]
+    chosen = "mine or schemas or names or has_all_its_artifacts"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", chosen, *(f"tests/unit/{name}" for name in tests)],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,0 +1,110 @@
+"""A CSV file of one's own: types are converted, no checksum is asked for, an edit of the file is noticed."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fairfl.data import local_csv
+from fairfl.data.formats import csv_table
+from fairfl.experiments.parts import Data
+from fairfl.jobs import fetch
+from fairfl.runtime.errors import DataError, SourceError
+
+POINTS = """x,y,label,who
+1,0.5,no,ann
+2,-1,yes,bob
+3,1e-1,no,ann
+"""
+
+
+@pytest.fixture()
+def table(tmp_path: Path):
+    """Writes the file into a data folder; prepares it under options."""
+
+    def prepare(text: str | bytes, **options):
+        path = tmp_path / "local_csv" / "table.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return local_csv.prepare(tmp_path, local_csv.Config(**options), 0)
+
+    return prepare
+
+
+def test_two_features_words_as_labels_and_owners(table):
+    prepared = table(POINTS, client="who")
+    tensors = prepared.tensors
+    assert {name: array.dtype for name, array in tensors.items()} == {
+        "inputs": np.float32, "labels": np.int64, "groups": np.int64, "client": np.int64,
+    }  # fmt: skip
+    np.testing.assert_array_equal(tensors["inputs"], np.float32([[1, 0.5], [2, -1], [3, 0.1]]))
+    assert tensors["labels"].tolist() == [0, 1, 0] and tensors["client"].tolist() == [0, 1, 0]
+    assert prepared.metadata["classes"] == "2"
+    assert prepared.metadata["source"] == "table.csv: label from x, y"
+
+
+@pytest.mark.parametrize(
+    ("column", "labels"),
+    [(["-1", "1", "-1"], [0, 1, 0]), (["10", "9", "2"], [2, 1, 0]), (["1.0", "0.0", "1.0"], [1, 0, 1])],
+)
+def test_labels_that_are_numbers_are_sorted_by_value(table, column, labels):
+    prepared = table("x,label\n" + "".join(f"0,{word}\n" for word in column))
+    assert prepared.tensors["labels"].tolist() == labels
+
+
+def test_a_regression(table):
+    prepared = table("size,price,age\n1,10,3\n2,2.5,4\n", label="price", task="number", features=["age"])
+    assert prepared.metadata["classes"] == "0"
+    assert prepared.tensors["labels"].dtype == np.float32 and prepared.tensors["labels"].tolist() == [10, 2.5]
+    assert prepared.tensors["inputs"].tolist() == [[3], [4]]
+
+
+def test_files_of_spreadsheets(table):
+    """A byte order mark, carriage returns, blanks and an empty last line."""
+    prepared = table(b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n")
+    assert prepared.tensors["inputs"].tolist() == [[1], [2]] and prepared.tensors["labels"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (POINTS, {"label": "labels"}, "table.csv: no column 'labels'; did you mean 'label'"),
+        (POINTS, {"features": ["x", "z"]}, "no column 'z'"),
+        (POINTS, {"client": "whom"}, "no column 'whom'; did you mean 'who'"),
+        (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number"),
+        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is no finite float32"),
+        ("x,label\n1,a\n1e39,b\n", {}, "sample 2: x: '1e39' is no finite float32"),
+        ("x,label\n1,a\n2,a\n", {}, "column 'label' has one class only, 'a'"),
+        ("x,label\n1,a\n2\n", {}, "sample 2 has 1 cells, the header 2"),
+        ("x,x,label\n1,1,a\n", {}, "two columns have one name"),
+        ("x,label\n", {}, "expected a header and a line per sample, found 1 lines in all"),
+        ("label\na\nb\n", {}, "no column of features beside label"),
+        (b"x,label\n\xff,a\n", {}, "not CSV"),
+        ("x,label\n1,b\n", {"task": "number"}, "sample 1: label: 'b' is no number"),
+    ],
+)
+def test_what_cannot_be_read_is_named(table, text, options, message):
+    with pytest.raises(DataError, match=message):
+        table(text, **options)
+
+
+def test_a_missing_file_and_a_name_with_a_folder(tmp_path):
+    with pytest.raises(SourceError, match="local_csv/table.csv is missing"):
+        local_csv.prepare(tmp_path, local_csv.Config(), 0)
+    with pytest.raises(ValueError, match="file"):
+        local_csv.Config(file="../table.csv")
+
+
+def test_an_edit_of_the_file_is_another_file(tmp_path):
+    data = Data(name="local_csv", **local_csv.Config().model_dump(mode="json"))
+    workload = SimpleNamespace(config=SimpleNamespace(data_folder=str(tmp_path)), prepared_by=lambda key: (data, 0))
+    before = fetch.spec(workload, "local_csv")
+    path = tmp_path / csv_table.local_file("table.csv").relative("local_csv")
+    path.parent.mkdir()
+    path.write_text("x,label\n1,a\n2,b\n")
+    first = fetch.spec(workload, "local_csv")
+    path.write_text("x,label\n1,a\n3,b\n")
+    second = fetch.spec(workload, "local_csv")
+    assert len({str(spec) for spec in (before, first, second)}) == 3
+    assert first["files"].keys() == {"local_csv/table.csv"}
