@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from fairfl.experiments.paper import Metric
 from fairfl.metrics.origin import origins
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.changes import summary
+from fairfl.reporting.units import in_words
 
 # How papers write the data sets that have stand-ins; others are called by their ids.
 _DATA = {
@@ -33,13 +35,14 @@ def stand_ins(data: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, map(stand_in, data))))
 
 
-def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str:
-    """What an artifact was made from, in sentences: scale, data, rounds, seeds, stand-ins, changes."""
+def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True, replaced: bool = True) -> str:
+    """What an artifact was made from, in sentences: scale, data, rounds, seeds, changes; stand-ins if `replaced`."""
     facts: list[tuple[str, str]] = []
     timed = origins(spec.artifact.columns) == ("timed",)  # not along a whole run
     for key, setting in spec.settings.items():
         length = f"; {plural(setting.rounds, 'round')}; {plural(setting.seeds, 'seed')}"
-        text = f"Data: {data_name(setting.data)}" + ("" if timed else length)
+        data = data_name(setting.data)
+        text = f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length)
         if setting.tuned:
             too = " and hyper-parameters" if setting.tuned == "all" else ""
             text += f". Learning rates, batch sizes{too}: what tuning chose here"
@@ -49,8 +52,8 @@ def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True) -> str
             text += f". Changed by the scale: {'; '.join(summary(setting.changed))}"
         facts.append((names.get(key, key), text))
     sentences = [f"Scale: {spec.scale}."]
-    if replaced := stand_ins(setting.data for setting in spec.settings.values()):
-        sentences.append(f"Made from a stand-in: {replaced}.")
+    if replaced and (instead := stand_ins(setting.data for setting in spec.settings.values())):
+        sentences.append(f"Made from a stand-in: {instead}.")
     return " ".join(sentences + grouped(facts))
 
 
@@ -61,6 +64,17 @@ def grouped(facts: Iterable[tuple[str, str]]) -> list[str]:
         groups.setdefault(text, []).append(name)
     alone = len(groups) == 1
     return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
+
+
+def units(metrics: Iterable[Metric]) -> str:
+    """'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).'; '' for mere numbers."""
+    named: dict[str, list[str]] = {}
+    for metric in metrics:
+        named.setdefault(in_words(metric.unit), []).append(metric.name)
+    if len(named) == 1:
+        return f"Unit: {unit}." if (unit := next(iter(named))) else ""
+    parts = [f"{unit} ({', '.join(dict.fromkeys(whose))})" for unit, whose in named.items() if unit]
+    return f"Unit{'s' * (len(parts) > 1)}: {', '.join(parts)}." if parts else ""
 
 
 def plural(number: int, what: str) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 COMPILER = shutil.which("pdflatex")
-ENVIRONMENTS = {"table", "tabular"}
-# Of LaTeX itself, booktabs and graphicx; any other command is a misprint.
+ENVIRONMENTS = {"table", "sidewaystable", "tabular"}
+# Of LaTeX itself, booktabs, graphicx and rotating; any other command is a misprint.
 COMMANDS = set(
     """
     begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth resizebox ifdim
-    width else fi toprule midrule bottomrule cmidrule multicolumn textbf textsuperscript textbackslash textasciitilde
+    width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf textsuperscript textbackslash textasciitilde
     textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd circ ast Vert
     vert nabla frac sqrt max min log exp text mathrm mathbf mathcal bar hat tilde left right quad ll gg subset setminus
     mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
@@ -78,14 +78,17 @@ def _rows(tabular: str) -> Iterator[str]:
 
 def compiled(folder: Path, files: Iterable[Path]) -> str:
     """What LaTeX complains of in a document with nothing but these tables, '' if of nothing."""
-    assert COMPILER is not None
     inputs = "\n".join(f"\\typeout{{in {path.name}}}\\input{{{path}}}\\clearpage" for path in files)
-    (folder / "all.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs, graphicx}\n"
-        f"\\begin{{document}}\n{inputs}\n\\end{{document}}\n"
-    )
+    preamble = "\\documentclass{article}\n\\usepackage{booktabs, graphicx, rotating}\n"
+    return complaints(folder, f"{preamble}\\begin{{document}}\n{inputs}\n\\end{{document}}\n")
+
+
+def complaints(folder: Path, document: str) -> str:
+    """What LaTeX complains of in a document, '' if of nothing; `folder` has what it reads."""
+    assert COMPILER is not None
+    (folder / "all.tex").write_text(document)
     command = [COMPILER, "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=300)
-    said = [line for line in done.stdout.splitlines() if line.startswith(("! ", "in ")) or "Overfull" in line]
-    complaints = [f"{before}: {line}" for before, line in zip(["", *said], said, strict=False) if line[:3] != "in "]
-    return "\n".join(complaints) or ("" if done.returncode == 0 else done.stdout[-2000:])
+    said = [line for line in done.stdout.splitlines() if line.startswith(("! ", "in ")) or "Overfull" in line or "too large" in line]
+    found = [f"{before}: {line}" for before, line in zip(["", *said], said, strict=False) if line[:3] != "in "]
+    return "\n".join(found) or ("" if done.returncode == 0 else done.stdout[-2000:])

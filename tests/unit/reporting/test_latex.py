@@ -10,7 +10,7 @@ from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.tables.beside import tables_of
 from fairfl.reporting.tables.table import table
-from tests.unit.reporting.latex import COMPILER, compiled, faults
+from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
 from tests.unit.reporting.test_table import TEX
 
 ROOT = Path(__file__).parents[3]
@@ -73,5 +73,8 @@ def test_latex_compiles_every_table(tmp_path):
     for name in TABLES:
         (tmp_path / f"{name}.tex").write_text(written(name))
     assert compiled(tmp_path, sorted(tmp_path.glob("*.tex")) + MADE) == ""
+    (tmp_path / "table1.tex").write_text(TEX)
+    (whole,) = (line for line in TEX.splitlines() if line.startswith("% A whole document: "))
+    assert complaints(tmp_path, whole.removeprefix("% A whole document: ")) == ""
     (tmp_path / "broken.tex").write_text(TEX.replace(r"\textbf{0.62}", r"\textbf{0.62", 1))
     assert compiled(tmp_path, [tmp_path / "broken.tex"])

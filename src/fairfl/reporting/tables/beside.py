@@ -10,12 +10,14 @@ from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.grid import Place
 from fairfl.reporting.marks import legend, telling
-from fairfl.reporting.notes import stand_ins
-from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, latex_page, markdown_page
+from fairfl.reporting.notes import stand_ins, units
+from fairfl.reporting.tables.markup import LATEX, MARKDOWN, TEXT_WIDTH, Markup, latex_page, letters, markdown_page
 from fairfl.reporting.tables.writing import Names, tabular
 from fairfl.reporting.units import endless
 
 _LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
+_STACKED = "In each cell ours, below it the paper's, mean ± standard deviation over seeds."
+_NONE = "–"
 
 
 def tables_of(workload: Workload) -> dict[str, tuple[str, str, Artifact]]:
@@ -36,17 +38,20 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     """(Markdown, LaTeX) of one table."""
     source, settings = workload.papers[paper], workload.settings
     numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
+    lacking: list[Place] = []
 
-    def written(markup: Markup) -> Callable[[Place, Place | None], str]:
+    def written(markup: Markup, stacked: bool = False) -> Callable[[Place, Place | None], str]:
         def number(place: Place) -> tuple[str, str, str]:
             """Ours and the paper's number, and the verdict's sign."""
             line = numbers.placed[place]
             ran = endless(line["metric"], settings[line["setting"]].rounds)
             view = cell_view(line, digits(line["metric"]), "", ran, "∞")
             ours, theirs = (
-                " ± ".join(filter(None, (view[side] or "–", view[side] and view[f"{side}_std"])))
+                " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
                 for side in ("ours", "reported")
             )
+            if _NONE in (ours, theirs):
+                lacking.append(place)
             return ours, theirs, VERDICTS[line["verdict"]][1] if line["verdict"] != "not reported" else ""
 
         def cell(place: Place, behind: Place | None) -> str:
@@ -54,20 +59,34 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
             if behind:
                 more = number(behind)
                 ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
+            if stacked:
+                return f"{markup.number(f'{ours} {sign}'.rstrip())}\n{markup.number(theirs)}"
             return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
         return cell
 
     names = Names(numbers.names, source.metrics, numbers.known)
-    md, tex = (
-        [tabular(grid, names, markup, written(markup)) for grid in numbers.grids()] for markup in (MARKDOWN, LATEX)
-    )
+    grids = numbers.grids()
+    md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
+    stacked = any(letters(text) > TEXT_WIDTH for text in tex)
+    if stacked:  # half as wide: larger letters on paper
+        tex = [tabular(grid, names, LATEX, written(LATEX, stacked)) for grid in grids]
     verdicts = {line["verdict"] for line in lines}
-    note = " ".join([_LEGEND, *signs(verdicts), *legend({word for words in numbers.known.values() for word in words})])
+    sentences = [
+        *signs(verdicts),
+        f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
+        *legend({word for words in numbers.known.values() for word in words}),
+        units(source.metrics[metric] for metric in dict.fromkeys(line["metric"] for line in lines)),
+        f"Scale: {workload.scale.scale}.",
+    ]
+    note = " ".join(filter(None, sentences))
     stand_in = stand_ins(settings[name].data.label for name in artifact.settings)
     beside = artifact.model_copy(update={"title": f"{artifact.title}, beside the paper's"})
     said = telling(workload.scale, f"{paper}_{key}"), stand_in
-    return markdown_page(beside, *said, md, note), latex_page(paper, f"{key}-beside", beside, *said, tex, note)
+    return (
+        markdown_page(beside, *said, md, f"{_LEGEND} {note}"),
+        latex_page(paper, f"{key}.beside", beside, *said, tex, f"{_STACKED if stacked else _LEGEND} {note}"),
+    )
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import GREEK, latex_symbol
@@ -54,6 +55,8 @@ def titled(artifact: SelectedArtifact) -> str:
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
+TEXT_WIDTH = 75  # letters of \small in a line of the class article
+SIDEWAYS = 120  # of them in its page's height: a table that is wider than that is turned
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -105,19 +108,24 @@ def latex_key(key: str) -> str:
 
 
 def latex_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
-    """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above."""
+    """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above.
+
+    A cell of two lines of text makes its line of the table two lines high.
+    """
     text = [f"\\begin{{tabular}}{{{align}}}", "\\toprule"]
     for line in header[:-1]:
         above = [f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name for name, width in line]
         text.append(" & ".join([*[""] * len(corner), *above]) + r" \\")
         text += [f"\\cmidrule(lr){{{first}-{last}}}" for first, last in _spanned(line, len(corner) + 1)]
     text += [" & ".join([*corner, *(name for name, _ in header[-1])]) + r" \\", "\\midrule"]
+    deep = any("\n" in cell for cells in body for cell in cells)
     for number, cells in enumerate(body):
-        if number in rules and number > 0:
-            text.append("\\midrule")
+        if number > 0 and (deep or number in rules):
+            text.append("\\midrule" if number in rules else "\\addlinespace")
         # After a line break LaTeX would take a leading [ or * for an argument.
         guard = "{}" if cells[0][:1] in ("[", "*") else ""
-        text.append(guard + " & ".join(cells) + r" \\")
+        parts = zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
+        text.append(guard + "\n".join(" & ".join(line) + r" \\" for line in parts))
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
 
 
@@ -127,6 +135,21 @@ def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int
         if width > 1:
             yield first, first + width - 1
         first += width
+
+
+def letters(tabular: str) -> int:
+    """About how many letters wide a table is: its longest cells and the gaps; 0 if a column breaks its lines."""
+    if re.match(r"\\begin\{tabular\}\{[lrc]*p", tabular):
+        return 0
+    longest: dict[int, int] = {}
+    for line in re.findall(r"^(.*) \\\\$", tabular, re.M):
+        column = 0
+        for cell in re.split(r"(?<!\\)&", line):
+            above = re.match(r"\s*\\multicolumn\{(\d+)\}", cell)
+            shown = re.sub(r"\\[A-Za-z]+", "x", re.sub(r"\\textbf|[{}$^_]|\\(?=[%&#_])", "", cell)).strip()
+            longest[column] = max(longest.get(column, 0), 0 if above else len(shown))
+            column += int(above[1]) if above else 1
+    return sum(longest.values()) + 2 * len(longest)
 
 
 def _fitted(tabular: str) -> str:
@@ -141,9 +164,13 @@ def latex_page(
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), telling) if part)
     facts = f"{paper}, {artifact.title}" + f"; stand-in: {stand_in}" * bool(stand_in)
+    sideways = max(map(letters, tabulars)) > SIDEWAYS
+    packages = "\\usepackage{booktabs, graphicx" + ", rotating" * sideways + "}"
+    whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [
-        "% To be \\input; needs in the preamble: \\usepackage{booktabs, graphicx}",
-        "\\begin{table}[htbp]",
+        f"% To be \\input; needs in the preamble: {packages}",
+        f"% A whole document: {whole}",
+        "\\begin{sidewaystable}" if sideways else "\\begin{table}[htbp]",
         "\\centering\\small",
         f"\\caption{{{f'{title} ({latex(facts)})' if title else latex(facts)}}}",
         f"\\label{{{label}}}",
@@ -151,7 +178,7 @@ def latex_page(
     ]
     if note_text:
         text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
-    return "\n".join([*text, "\\end{table}"]) + "\n"
+    return "\n".join([*text, "\\end{sidewaystable}" if sideways else "\\end{table}"]) + "\n"
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from fairfl.reporting.cells import number_text
 from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.marks import USED_HEADER, Known, legend, printed_values, used_lines
-from fairfl.reporting.notes import grouped, note, stand_ins
+from fairfl.reporting.notes import grouped, note, stand_ins, units
 from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (
     LATEX,
@@ -114,7 +114,9 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     used = {word for line in lines for word in known.get(line.row, Known("")).words}
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
-    note_text = " ".join([*explained, note(spec, names), *unprinted, *inputs.remarks])
+    measured = units(metrics[metric] for metric in dict.fromkeys(metric for _, _, metric in entries))
+    scale = note(spec, names, replaced=False)  # the title line names stand-ins
+    note_text = " ".join(filter(None, [*explained, measured, scale, *unprinted, *inputs.remarks]))
     return csv(inputs, lines, known), *_pages(spec, md, tex, note_text)
 
 
