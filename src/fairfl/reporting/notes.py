@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 
-from fairfl.experiments.paper import Metric
 from fairfl.metrics.origin import origins
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.changes import summary
@@ -66,14 +65,14 @@ def grouped(facts: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
 
 
-def units(metrics: Iterable[Metric]) -> str:
-    """'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).'; '' for mere numbers."""
+def units(measured: Iterable[tuple[str, str]]) -> str:
+    """From (name, unit) 'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).'; not of mere numbers."""
     named: dict[str, list[str]] = {}
-    for metric in metrics:
-        named.setdefault(in_words(metric.unit), []).append(metric.name)
+    for name, unit in dict.fromkeys(measured):
+        named.setdefault(in_words(unit), []).append(name)
     if len(named) == 1:
         return f"Unit: {unit}." if (unit := next(iter(named))) else ""
-    parts = [f"{unit} ({', '.join(dict.fromkeys(whose))})" for unit, whose in named.items() if unit]
+    parts = [f"{unit} ({', '.join(whose)})" for unit, whose in named.items() if unit]
     return f"Unit{'s' * (len(parts) > 1)}: {', '.join(parts)}." if parts else ""
 
 

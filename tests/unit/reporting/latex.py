@@ -89,6 +89,6 @@ def complaints(folder: Path, document: str) -> str:
     (folder / "all.tex").write_text(document)
     command = [COMPILER, "-interaction=nonstopmode", "-halt-on-error", "all.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=300)
-    said = [line for line in done.stdout.splitlines() if line.startswith(("! ", "in ")) or "Overfull" in line or "too large" in line]
+    said = [line for line in done.stdout.splitlines() if re.match("! |in |Overfull|.*Float too large", line)]
     found = [f"{before}: {line}" for before, line in zip(["", *said], said, strict=False) if line[:3] != "in "]
     return "\n".join(found) or ("" if done.returncode == 0 else done.stdout[-2000:])

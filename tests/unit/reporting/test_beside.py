@@ -26,7 +26,15 @@ def test_each_cell_has_both_numbers_and_the_sign(built) -> None:
     assert "| demo_full | FedAvg | 1.10 ± 0.10 / 1.10 ± 0.10 ✓ | – / – |" in md
     assert "| demo_full | q-FFL q = 1.0 | 1.10 ± 0.10 / 9.00 ± 0.10 ✗ | – / – |" in md
     assert "Each cell: ours / the paper's" in md and "✓ agrees. ✗ differs." in md and "≠" not in md
-    assert "1.10 $\\pm$ 0.10 / 1.10 $\\pm$ 0.10 $\\surd$" in tex and "\\label{tab:demo-table1-beside}" in tex
+    assert "– no number: not run here, or not printed in the paper. Units: nats ($\\max_k L_k$), percent" in md
+    assert md.endswith(" Scale: tiny.\n") and "\\label{tab:demo-table1-beside}" in tex
+
+
+def test_a_wide_table_has_the_papers_numbers_below_ours(built) -> None:
+    """Long names of settings make this one wide."""
+    _, tex = pages(*built)
+    assert "FedAvg & 1.10 $\\pm$ 0.10 $\\surd$ & -- \\\\\n &  & 1.10 $\\pm$ 0.10 & -- \\\\" in tex
+    assert "In each cell ours, below it the paper's" in tex and "Each cell: ours /" not in tex
 
 
 def test_what_tells_nothing_says_so_here_too(built) -> None:
@@ -67,7 +75,8 @@ def test_numbers_in_brackets_have_their_own_sign(built) -> None:
     ]
     md, tex = page(workload, "demo", "table9", table, lines)
     assert list(faults(tex)) == []
-    assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md
+    assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md and "– no number" not in md
+    assert "FedAvg & 1.50 (50.0) / 1.25 (60.0) $\\approx$$\\neq$ " in tex and "Each cell: ours /" in tex
     assert "≈ close. ≠ not judged, other scale." in md
 
 

@@ -9,6 +9,7 @@ import yaml
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.tables.beside import tables_of
+from fairfl.reporting.tables.markup import latex_page, latex_table, letters
 from fairfl.reporting.tables.table import table
 from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
 from tests.unit.reporting.test_table import TEX
@@ -65,6 +66,28 @@ def test_tables_with_numbers_are_sound():
 def test_what_would_not_compile_is_seen(old, new, says):
     assert old in TEX
     assert any(says in fault for fault in faults(TEX.replace(old, new, 1)))
+
+
+def wide(letters: int) -> str:
+    body = [["FedAvg", r"\textbf{" + "1" * (letters - 10) + "}"]]
+    tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], body, set(), "lr")
+    artifact = workload().known["eagle_table1"][2]
+    return latex_page("eagle", "table1.beside", artifact, "", "", [tabular], "")
+
+
+def test_a_table_wider_than_a_page_is_turned() -> None:
+    text = wide(150)
+    assert list(faults(text)) == []
+    assert r"\usepackage{booktabs, graphicx, rotating}" in text and r"\input{table1.beside.tex}" in text
+    assert r"\begin{sidewaystable}" in text and r"\end{sidewaystable}" in text and r"\begin{table}" not in text
+    upright = wide(100)
+    assert list(faults(upright)) == [] and "rotating" not in upright and r"\begin{table}[htbp]" in upright
+
+
+def test_letters_are_those_that_show() -> None:
+    lines = [r"FedAvg & \textbf{0.62} ($\pm$ 0.12) \\", r"q\_k & 1 \\", r" & \multicolumn{1}{c}{a long head of two} \\"]
+    assert letters("\n".join([r"\begin{tabular}{lr}", *lines])) == len("FedAvg0.62 (x 0.12)") + 2 * 2
+    assert letters("\n".join([r"\begin{tabular}{lp{3cm}}", *lines])) == 0  # those lines are broken
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.reporting.notes import units
 from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_table, markdown
 from fairfl.reporting.units import fixed
@@ -153,7 +154,7 @@ def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
     csv, md, tex = build(spec)
     assert "| iid | FedAvg | **0.800** | **0.20** |" in md
     assert "| $\\alpha = 0.1$ | FedAvg | **0.000** (± 0.000) | **0.62** (± 0.00) |" in md
-    assert "$\\alpha = 0.1$: Data: digits (stand-in for EMNIST); 40 rounds; 2 seeds." in md
+    assert "$\\alpha = 0.1$: Data: digits; 40 rounds; 2 seeds." in md
     assert "iid: Data: EMNIST; 7 rounds; 1 seed." in md
     assert csv.count("\neagle_table1,iid,") == 4
     assert "\\midrule\niid & AFL" in tex
@@ -608,7 +609,7 @@ def test_rows_that_are_not_the_papers_words_carry_marks(spec):
     )
     assert "AFL * & 0.300" in tex and "q-FFL $q = 1.0$ \\textsuperscript{r} & diverged" in tex
     assert "EAGLE $\\lambda = 0.1$ \\textsuperscript{a}* & \\textbf" in tex
-    legend = md.splitlines()[-1].partition(" Scale:")[0]
+    legend = md.splitlines()[-1].partition(" Units:")[0]
     assert legend == (
         "ʳ hyper-parameters lost in the paper, recalled from an earlier version, not checked. "
         "ᵃ hyper-parameters not known, assumed. \\* algorithm reconstructed: its formulas could not be read."
@@ -656,7 +657,7 @@ def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
     clocked["artifact"] |= {"layout": {"down": ["metric"], "across": ["setting"]}, "rows": [row]}
     _, md, tex = build(clocked)
     assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
-    assert "ᵃ hyper-parameters not known, assumed. Scale:" in md
+    assert "ᵃ hyper-parameters not known, assumed. Unit: seconds. Scale:" in md
 
 
 def test_notes_on_the_papers_numbers_are_numbered_below(chosen, tmp_path):
@@ -814,7 +815,7 @@ def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clo
         "| AFL | not timed | not timed |",
     ]
     assert md.splitlines()[-1] == (
-        "Scale: quick. Data: MNIST. Changed by the scale: timing. "
+        "Unit: seconds. Scale: quick. Data: MNIST. Changed by the scale: timing. "
         "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
     )
     assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv
@@ -871,3 +872,12 @@ def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
     assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
     assert "– No value: config_clusters of text." in md and "Not tuned" not in md
     assert ",mnist,,,config_batch_size,,inf,,1," in csv
+
+
+def test_units_below_a_table_are_words():
+    shares = [("Ave.", "percent"), ("Worst", "percent")]
+    both = [*shares, ("Var.", "percent2"), ("E", "count"), *shares]
+    assert units(both) == "Units: percent (Ave., Worst), percent² (Var.)."
+    assert units(shares) == "Unit: percent."
+    assert units([("Var.", "percent2"), ("E", "count")]) == "Unit: percent² (Var.)."  # not that of a mere number
+    assert units([("E", "count")]) == "" and units([]) == ""

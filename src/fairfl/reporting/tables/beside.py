@@ -11,7 +11,17 @@ from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.grid import Place
 from fairfl.reporting.marks import legend, telling
 from fairfl.reporting.notes import stand_ins, units
-from fairfl.reporting.tables.markup import LATEX, MARKDOWN, TEXT_WIDTH, Markup, latex_page, letters, markdown_page
+from fairfl.reporting.tables.markup import (
+    LATEX,
+    MARKDOWN,
+    TALL,
+    WIDE,
+    Markup,
+    height,
+    latex_page,
+    letters,
+    markdown_page,
+)
 from fairfl.reporting.tables.writing import Names, tabular
 from fairfl.reporting.units import endless
 
@@ -68,15 +78,15 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     names = Names(numbers.names, source.metrics, numbers.known)
     grids = numbers.grids()
     md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
-    stacked = any(letters(text) > TEXT_WIDTH for text in tex)
-    if stacked:  # half as wide: larger letters on paper
+    stacked = max(map(letters, tex)) > WIDE and sum(map(height, tex)) < TALL
+    if stacked:  # half as wide, twice as high: larger letters on paper
         tex = [tabular(grid, names, LATEX, written(LATEX, stacked)) for grid in grids]
     verdicts = {line["verdict"] for line in lines}
     sentences = [
         *signs(verdicts),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
-        units(source.metrics[metric] for metric in dict.fromkeys(line["metric"] for line in lines)),
+        units((source.metrics[line["metric"]].name, line["unit"]) for line in lines),
         f"Scale: {workload.scale.scale}.",
     ]
     note = " ".join(filter(None, sentences))

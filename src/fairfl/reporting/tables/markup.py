@@ -55,8 +55,8 @@ def titled(artifact: SelectedArtifact) -> str:
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
-TEXT_WIDTH = 75  # letters of \small in a line of the class article
-SIDEWAYS = 120  # of them in its page's height: a table that is wider than that is turned
+# Of the class article a line has 75 letters of \small, a page 120 from top to bottom and about 45 lines.
+WIDE, SIDEWAYS, TALL = 100, 120, 18  # lines of a table two lines high, with gaps, take two and a half
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -150,6 +150,11 @@ def letters(tabular: str) -> int:
             longest[column] = max(longest.get(column, 0), 0 if above else len(shown))
             column += int(above[1]) if above else 1
     return sum(longest.values()) + 2 * len(longest)
+
+
+def height(tabular: str) -> int:
+    """How many lines a table has."""
+    return len(re.findall(r" \\\\$", tabular, re.M))
 
 
 def _fitted(tabular: str) -> str:

@@ -114,7 +114,7 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     used = {word for line in lines for word in known.get(line.row, Known("")).words}
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
-    measured = units(metrics[metric] for metric in dict.fromkeys(metric for _, _, metric in entries))
+    measured = units((metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds)
     scale = note(spec, names, replaced=False)  # the title line names stand-ins
     note_text = " ".join(filter(None, [*explained, measured, scale, *unprinted, *inputs.remarks]))
     return csv(inputs, lines, known), *_pages(spec, md, tex, note_text)
