@@ -66,7 +66,7 @@ def grouped(facts: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def units(measured: Iterable[tuple[str, str]]) -> str:
-    """'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).' from (name, unit); not of mere numbers."""
+    """'Unit: percent.', or 'Units: percent (Ave., Worst 5%), percent² (Var.).' from (name, unit); none of counts."""
     named: dict[str, list[str]] = {}
     for name, unit in dict.fromkeys(measured):
         named.setdefault(in_words(unit), []).append(name)
