@@ -13,11 +13,11 @@ COMMANDS = set(
     """
     begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth resizebox ifdim
     width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf textsuperscript textbackslash
-    textasciitilde textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd circ
-    ast Vert vert nabla frac sqrt max min log exp text mathrm mathbf mathcal bar hat tilde left right quad ll gg subset setminus
-    mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi varphi chi psi
-    omega Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq lfloor rfloor
-    lceil rceil
+    textasciitilde textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd
+    circ ast Vert vert nabla frac sqrt max min log exp text mathrm mathbf mathcal bar hat tilde left right quad ll gg
+    subset setminus mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi
+    varphi chi psi omega Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq
+    lfloor rfloor lceil rceil
     """.split()  # noqa: SIM905
 )
 
