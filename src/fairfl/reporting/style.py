@@ -1,7 +1,7 @@
 """How every figure looks: sizes, fonts, colours. Changing a figure's look means changing this file.
 
-Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: their means and bands are computed before,
-as they stand in the figure's CSV, where seaborn would compute its own from samples.
+Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: means and bands are computed before, as
+they stand in the figure's CSV, where seaborn would compute its own from samples.
 """
 
 import textwrap

@@ -96,7 +96,7 @@ def test_nothing_to_do_is_one_line(root, configuration, capsys):
 
 
 def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configuration):
-    usual = yaml.safe_load((root / "config.yaml").read_text())
+    usual = usual_config(root).model_dump(mode="json")
     assert plan.command(root, Config(**usual)) == "snakemake --cores all"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
     changed = plan.command(root, Config(**usual | more))
