@@ -10,7 +10,7 @@ import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.workload import load_workload
+from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.planning import budget, plan
 from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
