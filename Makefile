@@ -10,7 +10,7 @@ COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -104,6 +104,16 @@ rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that f
 
 picture: $(READY)  ## draw docs/page.png, README's picture, from results/quick (needs chromium and chromedriver)
 	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/quick/index.html docs/page.png
+
+VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
+
+tag:  ## a git tag for the version in pyproject.toml, which CHANGELOG.md and CITATION.cff must have too; refuses a dirty tree
+	@test -z "$$(git status --porcelain)" || { echo "there are changes that are not committed: git status"; exit 1; }
+	@version=$$($(VERSION)) && \
+		{ grep -qF "## [$$version]" CHANGELOG.md || { echo "CHANGELOG.md has no section [$$version]"; exit 1; }; } && \
+		{ grep -qx "version: $$version" CITATION.cff || { echo "CITATION.cff has another version than $$version"; exit 1; }; } && \
+		git tag -a "v$$version" -m "fairfl $$version" && \
+		echo "tagged v$$version; publish it with: git push origin v$$version"
 
 clean:  ## remove results and Snakemake's records; data, .venv and the record stay
 	rm -rf .snakemake $(filter-out results/recorded,$(wildcard results/* results/.[!.]*))

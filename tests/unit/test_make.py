@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -26,6 +28,62 @@ def test_the_command_runs_the_package_of_its_clone_from_anywhere(tmp_path):
         said = subprocess.run(words, cwd=folder, env=environment, check=True, text=True, capture_output=True).stdout
         path, _, given = said.strip().partition(" ")
         assert Path(path).resolve() == tmp_path / "src/fairfl/__main__.py" and given == "['new', 'two words']"
+
+
+@pytest.fixture()
+def release(tmp_path):
+    """A committed repository of version 1.2.0; runs a command there."""
+
+    def run(*words: str, check: bool = True) -> subprocess.CompletedProcess:
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.org"] if words[0] == "git" else []
+        words = (words[0], *who, *words[1:])
+        names = {"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@example.org"}
+        done = subprocess.run(words, cwd=tmp_path, env=os.environ | names, text=True, capture_output=True)
+        assert done.returncode == 0 or not check, done.stderr
+        return done
+
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text("## [1.2.0] - 2026-01-01\n")
+    (tmp_path / "CITATION.cff").write_text("version: 1.2.0\n")
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "release"]):
+        run("git", *words)
+    return tmp_path, run
+
+
+def test_tag_is_the_version_once(release):
+    _, run = release
+    said = run("make", "tag", f"PYTHON={sys.executable}").stdout
+    assert said == "tagged v1.2.0; publish it with: git push origin v1.2.0\n"
+    assert run("git", "tag").stdout.split() == ["v1.2.0"]
+    assert run("make", "tag", f"PYTHON={sys.executable}", check=False).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "commit", "message"),
+    [
+        ("new.txt", "", False, "there are changes that are not committed"),
+        ("CHANGELOG.md", "## [1.1.0]\n", True, "CHANGELOG.md has no section [1.2.0]"),
+        ("CITATION.cff", "version: 1.1.0\n", True, "CITATION.cff has another version than 1.2.0"),
+    ],
+)
+def test_tag_refuses_what_is_not_ready(release, name, text, commit, message):
+    folder, run = release
+    (folder / name).write_text(text)
+    if commit:
+        run("git", "commit", "-qam", "another version")
+    done = run("make", "tag", f"PYTHON={sys.executable}", check=False)
+    assert done.returncode != 0 and message in done.stdout
+    assert run("git", "tag").stdout == ""
+
+
+def test_the_image_is_not_run_by_root_and_installs_by_hash():
+    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines() if line.strip()]
+    users = [words[1] for words in lines if words[0] == "USER"]
+    assert users and users[-1] != "root"
+    setup = next(number for number, words in enumerate(lines) if words[-2:] == ["make", "setup"])
+    assert ["USER", "fairfl"] in lines[:setup] and not any("pip" in words for words in lines)
+    assert "--require-hashes -r envs/requirements.lock" in (ROOT / "Makefile").read_text()
 
 
 def test_clean_keeps_the_record(tmp_path):

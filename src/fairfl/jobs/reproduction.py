@@ -6,7 +6,7 @@ Not a job of the graph: what it writes is committed. It takes only what the reco
 import argparse
 from pathlib import Path
 
-from fairfl.experiments.config import Config
+from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.workload import Workload, load_workload
@@ -21,9 +21,8 @@ PAGE, README = Path("docs/reproduction.md"), Path("README.md")
 def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
     given = workload.config
-    everything = Config(
-        scale="paper", recorded="only", papers=sorted(path.stem for path in (root / "papers").glob("*.yaml"))
-    )
+    names = sorted(path.stem for path in (root / "papers").glob("*.yaml"))
+    everything = with_papers(Config(scale="paper", recorded="only"), names)
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
     for key in (*which, "recorded", "tuned", "calibrated", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)
@@ -48,8 +47,14 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.comparison import ComparisonLine
     from fairfl.reporting.reproduction import numbers
 
-    lines = records(args.results / "comparison.csv", "comparison", ComparisonLine)
-    claims = records(args.results / "claims.csv", "claims", ClaimLine)
+    papers = published(workload.papers)
+    lines, claims = (
+        [record for record in records(path, job, kind) if record["artifact"].partition("_")[0] in papers]
+        for path, job, kind in (
+            (args.results / "comparison.csv", "comparison", ComparisonLine),
+            (args.results / "claims.csv", "claims", ClaimLine),
+        )
+    )
     files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
     for path, text in files.items():
         atomic.write_text(args.root / path, text)
@@ -59,12 +64,17 @@ def main(argv: list[str] | None = None) -> None:
     print(f"wrote {', '.join(map(str, [*files, *made]))}")
 
 
+def published(papers: dict[str, Paper]) -> dict[str, Paper]:
+    """By name, whatever order config.yaml has; an experiment of one's own reproduces nothing."""
+    return {name: paper for name, paper in sorted(papers.items()) if paper.sources == "quoted"}
+
+
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """The page and README.md, from results/recorded/*.csv and papers/explanations/*.yaml below `root`."""
     from fairfl.reporting.reproduction.markdown import Reproduction, readme_block, with_block
     from fairfl.reporting.reproduction.numbers import recorded_claims, recorded_numbers
 
-    papers = dict(sorted(papers.items()))  # config.yaml may name them in any order
+    papers = published(papers)
     tried = load_explanations(root, papers)
     reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried)
     readme = (root / README).read_text(encoding="utf-8")

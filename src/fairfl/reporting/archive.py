@@ -91,6 +91,7 @@ def metadata(files: dict[str, bytes], workload: Workload, commit: str, date: str
             "description": paper.citation,
         }
         for paper in workload.papers.values()
+        if paper.arxiv
     ]
     artifacts = _artifacts(files, workload)
     parts: list[dict[str, Any]] = [
@@ -152,7 +153,8 @@ def _artifacts(files: dict[str, bytes], workload: Workload) -> list[dict[str, An
         if name in workload.artifacts:
             paper, _, artifact = workload.artifacts[name]
             entity["name"] = f"{artifact.title} of {paper}: {Path(path).name}"
-            entity["isBasedOn"] = _id(f"https://arxiv.org/abs/{workload.papers[paper].arxiv}")
+            if arxiv := workload.papers[paper].arxiv:
+                entity["isBasedOn"] = _id(f"https://arxiv.org/abs/{arxiv}")
         found.append(entity)
     return found
 
@@ -202,8 +204,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--root", type=Path, default=Path("."), help="folder of the Snakefile")
     parser.add_argument("--out", type=Path, default=Path("dist"), help="folder to write into")
     args = parser.parse_args(argv)
-    papers = sorted(path.stem for path in (args.root / "papers").glob("*.yaml"))
-    name, data = archive(args.root, load_workload(args.root, {"scale": SCALE, "papers": papers}))
+    name, data = archive(args.root, load_workload(args.root, {"scale": SCALE}))
     atomic.write_bytes(args.out / name, data)
     print(f"wrote {args.out / name} ({len(data) / 1e6:.1f} MB)")
 
