@@ -10,6 +10,7 @@ from fairfl.experiments.calibration import folder
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import fetch
+from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
 from fairfl.reporting.claims import preflight
 from fairfl.reporting.reproduction.numbers import CLAIMS, beside_record
@@ -102,7 +103,9 @@ def order_of(name):
 
 def say_last():
     if display:
-        display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], hooks.given_config(workflow)))
+        given = hooks.given_config(workflow)
+        other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
+        display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, other))
 
 
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
@@ -133,9 +136,13 @@ onstart:
     except (FairflError, OSError) as error:
         raise WorkflowError(str(error)) from None
     shutil.rmtree(ORDERS, ignore_errors=True)
-    for name in hooks.about_to_run(workflow, graph):
+    names = hooks.about_to_run(workflow, graph)
+    for name in names:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
         Path(order_of(name)).write_text(graph.order(name))
+    if display:
+        seconds = costs.expected(rerun, names)
+        display.run.expected = {f"{RESULTS}/logs/{name}.log": taken for name, taken in seconds.items()}
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)

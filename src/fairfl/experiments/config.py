@@ -82,6 +82,7 @@ class Config(Strict):
     )
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
+    footnotes: bool = Field(True, description="below every figure, what it was made from; false: figures for a paper")
     verdict: Verdict = Verdict()
 
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")

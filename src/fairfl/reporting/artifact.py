@@ -47,6 +47,7 @@ class ArtifactSpec(JobSpec):
     used: list[UsedValue] = Field(default_factory=list, description="hyper-parameters, for a table of them")
     scale: str
     telling: str = Field("", description="mark in the title line of what tells nothing at this scale")
+    footnote: bool = Field(True, description="a figure says below its panels what it was made from")
     settings: dict[str, SettingFacts]
     files: dict[str, dict[str, str]] = Field(
         description="kind -> setting, run, artifact or <setting>/<algorithm> -> path; every kind that is needed"
@@ -91,6 +92,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
         used=used_values(workload, paper) if artifact.content == "used" else [],
         scale=workload.scale.scale,
         telling=telling(workload.scale, name),
+        footnote=workload.config.footnotes or not artifact.plot,
         settings=settings,
         files=files,
     )

@@ -38,24 +38,38 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
         try:
             figure, frame = module.draw(inputs, config)
             inputs.compare_drawn_seeds()
+            titles = getattr(config, "labels", {})
+            head, text = _head(inputs, figure, titles), footer_text(inputs, titles)
         except NothingRun as error:
             figure, frame = _empty(str(error))
-        titles = " ".join(axes.get_title("left") for axes in figure.axes)
-        replaced = stand_ins(facts.data for facts in spec.settings.values())
-        shown = all(pair in titles for pair in replaced.split(", "))
-        head = " ".join(filter(None, (spec.telling, "" if shown else f"Stand-in: {replaced}")))
-        top = style.footer(figure, footer_text(inputs, getattr(config, "labels", {})), head)
+            head, text = "", f"{_name(spec)} Scale: {spec.scale}."
+        top = style.footer(figure, text if spec.footnote else "", head)
         style.lay_out(figure, top)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
     return pdf, png, csv(spec, frame)
 
 
+def _name(spec: ArtifactSpec) -> str:
+    return f"{spec.paper}, {spec.artifact.title}."
+
+
+def _head(inputs: Inputs, figure: Figure, titles: dict[str, str]) -> str:
+    """What nobody may miss: that the figure tells nothing, and stand-ins, unless titles of panels name them."""
+    drawn = {axes.get_title("left") for axes in figure.axes}
+    titled = set(inputs.panel_titles(titles).values()) <= drawn
+    replaced = stand_ins(facts.data for facts in inputs.spec.settings.values())
+    shown = titled or not replaced
+    return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
+
+
 def footer_text(inputs: Inputs, titles: dict[str, str]) -> str:
-    """What the figure was sources from, in small print."""
-    spec = inputs.spec
-    head = f"{spec.paper}, {spec.artifact.title}."
-    sources = note(spec, labels(inputs.settings, titles), changes=False)
-    return " ".join([head, sources, *_recovered(inputs), *inputs.remarks])
+    """What the figure was made from, in small print; of settings that were not run only that they were not."""
+    spec, not_run = inputs.spec, inputs.settings_not_run()
+    names = labels(inputs.settings, titles)
+    ran = {setting: facts for setting, facts in spec.settings.items() if setting not in not_run}
+    inputs.remark("Not run", [names[setting] for setting in not_run])
+    sources = note(spec.model_copy(update={"settings": ran}), names, changes=False)
+    return " ".join([_name(spec), sources, *_recovered(inputs), *inputs.remarks])
 
 
 def _recovered(inputs: Inputs) -> list[str]:

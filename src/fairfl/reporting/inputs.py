@@ -130,7 +130,7 @@ class Inputs:
         """Our numbers. A lossy copy of a data set must not pass for the original: the remarks name sources."""
         cells = self.results.ours
         for source in self.results.sources:
-            self.say(f"Source: {source}.")
+            self.remark("Source", [source] if source else [])
         return cells
 
     @cached_property
@@ -245,6 +245,11 @@ class Inputs:
         if names:
             self.say(f"{what}: {', '.join(names)}.")
 
+    def say_hidden(self, groups: Iterable[str]) -> None:
+        """Remark upon lines and marks of which only the uppermost is seen; 'FedAvg and AFL' is a group."""
+        if listed := "; ".join(groups):
+            self.say(f"Drawn over one another: {listed}.")
+
     def compare_seeds(self, ran: Iterable[tuple[str, int, str]]) -> None:
         """Remark upon fewer seeds than there are to be; `ran`: name of a row, its seeds, its setting."""
         ran = list(ran)
@@ -254,8 +259,9 @@ class Inputs:
         else:
             self.remark("Fewer seeds", [f"{name} ({seeds})" for name, seeds in fewer])
 
-    def compare_drawn_seeds(self) -> None:
-        """The same for the rows of a figure."""
+    @cached_property
+    def _drawn_seeds(self) -> dict[tuple[str, Variant], int]:
+        """(setting, variant) -> seeds of a figure's results; none where it needs no runs."""
         seeds: dict[tuple[str, Variant], int] = {}
         if "tidy" in self.spec.files:
             for (setting, variant, metric), cell in self.ours.cells.items():
@@ -266,6 +272,17 @@ class Inputs:
             for setting, algorithm, variant in zip(*(frame[key] for key in frame.columns[:3]), strict=True):
                 key = setting, Variant.from_csv(algorithm, variant)
                 seeds[key] = seeds.get(key, 0) + 1
+        return seeds
+
+    def settings_not_run(self) -> list[str]:
+        """The settings of a figure of results in which none of its rows has any."""
+        if not {"tidy", "rounds"} & self.spec.files.keys():
+            return []
+        return [s for s in self.settings if not any((s, row.variant) in self._drawn_seeds for row in self.rows_in(s))]
+
+    def compare_drawn_seeds(self) -> None:
+        """The same for the rows of a figure."""
+        seeds = self._drawn_seeds
         titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
         self.compare_seeds(
             (f"{row.label} ({titles[setting]})" if len(titles) > 1 else row.label, seeds[setting, row.variant], setting)
@@ -280,11 +297,16 @@ class Inputs:
             self.remarks.append(sentence)
 
     def panel_titles(self, titles: dict[str, str]) -> dict[str, str]:
-        """What stands above the panels of settings: `titles` by the options, and what stood in for the data."""
+        """What stands above the panels of settings: `titles` by the options, and what stood in for the data.
+
+        'MNIST (here: digits)', or 'two shards each (digits for MNIST)' if the title does not name the data.
+        """
         panels = {}
         for setting, name in labels(self.settings, titles).items():
             here = stand_in(self.spec.settings[setting].data)
-            panels[setting] = here if here.endswith(f" for {name}") else f"{name} ({here})" if here else name
+            substitute, _, original = here.partition(" for ")
+            shown = f"here: {substitute}" if here and original in name else here
+            panels[setting] = f"{name} ({shown})" if here else name
         return panels
 
     def axis(self, metric: str) -> str:

@@ -65,3 +65,9 @@ def grouped(facts: Iterable[tuple[str, str]]) -> list[str]:
 
 def plural(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def seeds_text(seeds: Iterable[float]) -> str:
+    """'3 seeds', or '2 to 3 seeds' where they differ; numbers that are not known (NaN) do not count."""
+    counts = {int(number) for number in seeds if number == number}
+    return plural(max(counts), "seed") if len(counts) == 1 else f"{min(counts)} to {max(counts)} seeds"

@@ -1,20 +1,22 @@
 """How every figure looks: sizes, fonts, colours. Changing a figure's look means changing this file.
 
-The look is seaborn's "ticks" theme, which matplotlib ships, so that seaborn need not be imported.
+Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: means and bands are computed before, as
+they stand in the figure's CSV, where seaborn would compute its own from samples.
 """
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
-import matplotlib.style
 import numpy as np
+import seaborn
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import Colormap, ListedColormap, to_hex
+from matplotlib.colors import Colormap, ListedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -24,10 +26,12 @@ from matplotlib.transforms import Bbox
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
 
+    from fairfl.reporting.inputs import Row
+
 # Figures are only written to files; without this, drawing boxes would look for a screen through pyplot.
 matplotlib.use("agg")
 
-COLUMN, PAGE = 3.4, 6.9  # inches: one column, the full width of a paper
+COLUMN, PAGE = 3.3, 6.9  # inches: one column, the full width of a paper
 GREY = "#767676"
 RED, BLUE = "#D55E00", "#0072B2"
 
@@ -51,7 +55,7 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "prac_fedeba_plus": ("#882255", "X", 1),
     "fedeba": ("#DDAA33", "p", 3),
     "focus": ("#0072B2", "D", 0),
-    "fedfv": ("#E7298A", "v", 0),
+    "fedfv": ("#E7298A", "*", 0),
     "vred": ("#66A61E", "D", 1),
     "semi_vred": ("#1B5E20", "P", 0),
     "afl": ("#CC6677", "s", 1),
@@ -73,8 +77,14 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "pfnm": ("#6A3D9A", "X", 5),
 }
 
+# Rows of one algorithm have its hue: shares of black (negative) or white that are mixed into its colour.
+_SHADES = (0.0, -0.45, 0.45, -0.7, 0.7)
+# Smallest and largest number there can be in a unit. No metric in percent is a change: those are in points.
+_BOUNDS = {"percent": (0.0, 100.0), "fraction": (0.0, 1.0)}
+
+Look = dict[str, Any]
 # Marks of the paper's own numbers beside ours.
-HOLLOW: dict[str, Any] = {"markerfacecolor": "none", "markeredgewidth": 0.9}
+HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
 _RC: "dict[RcKeyType, Any]" = {
     "font.family": "sans-serif",
@@ -83,8 +93,8 @@ _RC: "dict[RcKeyType, Any]" = {
     "font.size": 7.5,
     "axes.titlesize": 8,
     "axes.labelsize": 7.5,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
     "legend.fontsize": 7,
     "legend.frameon": False,
     "legend.handlelength": 1.6,
@@ -119,8 +129,7 @@ def applied() -> Iterator[None]:
     """The style, independent of the user's matplotlibrc; everything is put back afterwards."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.style.use("seaborn-v0_8-ticks")
-        matplotlib.rcParams.update(_RC)
+        seaborn.set_theme(context="paper", style="ticks", rc=_RC)
         yield
 
 
@@ -170,13 +179,37 @@ def algorithm_dash(algorithm: str, number: int = 0) -> str | tuple:
     return dash((_ALGORITHMS[algorithm][2] if algorithm in _ALGORITHMS else 0) + number)
 
 
-def is_baseline(algorithm: str) -> bool:
-    return algorithm == "fedavg"
+def shade(color: str, number: int) -> str:
+    """The n-th shade of a colour: itself, then darker and lighter ones by turns."""
+    share = _SHADES[number % len(_SHADES)]
+    if share == 0:
+        return color
+    red, green, blue = ((1 - abs(share)) * part + max(share, 0.0) for part in to_rgb(color))
+    return to_hex((red, green, blue))
 
 
-def distinct(count: int) -> list[str]:
-    """Colours of rows that are to be told apart by colour alone; beyond ten they come again."""
-    return [_ROWS[n % len(_ROWS)] for n in range(count)]
+def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]:
+    """Colour, marker and line style of rows of an artifact with these algorithms.
+
+    The first row of an algorithm has the algorithm's; the next ones its hue in other shades, other dashes, and markers
+    that no algorithm of the artifact has.
+    """
+    colors = algorithm_colors(algorithms)
+    free = [shape for shape in _MARKERS if shape not in {algorithm_marker(row.algorithm) for row in rows}]
+    seen: Counter[str] = Counter()
+    result = {}
+    for row in rows:
+        number, name = seen[row.algorithm], row.algorithm
+        shape = free.pop(0) if number and free else algorithm_marker(name)
+        dashes = algorithm_dash(name, number)
+        result[row] = {"color": shade(colors[name], number), "marker": shape, "linestyle": dashes}
+        seen[name] += 1
+    return result
+
+
+def sparse(number: int, count: int, line: Look) -> Look:
+    """The look of the n-th of some lines with a marker at every eighth of its length, beside those of the others."""
+    return {**line, "markevery": (0.12 * (number + 0.5) / count, 0.12), "markersize": 3.2}
 
 
 def graded(count: int) -> list[str]:
@@ -216,6 +249,39 @@ def client_keys(clients: int, lines: bool = True) -> list[Line2D]:
 def legend_above(figure: Figure, handles: Sequence[Artist], columns: int | None = None) -> None:
     """One legend for all panels, above them."""
     figure.legend(handles=handles, loc="outside upper center", ncols=columns or min(len(handles), 6), columnspacing=1.2)
+
+
+def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:
+    """Limits of the axes that are possible in their units: no accuracy is above 100 percent."""
+    for unit, limits, set_limits in ((x, axes.get_xlim, axes.set_xlim), (y, axes.get_ylim, axes.set_ylim)):
+        if unit in _BOUNDS:
+            (low, high), (smallest, largest) = limits(), _BOUNDS[unit]
+            set_limits(max(low, smallest), min(high, largest))
+
+
+def not_run(axes: Axes) -> None:
+    """Say in an empty panel why it is empty."""
+    axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
+    axes.tick_params(labelbottom=False, labelleft=False, length=0)
+
+
+def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """'FedAvg and AFL' for what nobody sees apart: lines or marks, x and y by name, that are nowhere a hundredth apart.
+
+    The hundredth is one of the panel, whose limits must stand.
+    """
+    axes.get_xlim(), axes.get_ylim()  # brings them up to date
+    scale = axes.transScale + axes.transLimits
+    groups: list[tuple[np.ndarray, list[str]]] = []
+    for name, (x, y) in drawn.items():
+        places = scale.transform(np.column_stack([np.ravel(x), np.ravel(y)]).astype(float))
+        for first, names in groups:
+            if first.shape == places.shape and np.allclose(first, places, rtol=0, atol=0.01, equal_nan=True):
+                names.append(name)
+                break
+        else:
+            groups.append((places, [name]))
+    return [f"{', '.join(names[:-1])} and {names[-1]}" for _, names in groups if len(names) > 1]
 
 
 def zero_line(axes: Axes, vertical: bool = False) -> None:

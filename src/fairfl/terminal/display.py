@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -171,10 +171,12 @@ def screen(run: Run, stream: TextIO) -> Any:
     return live
 
 
-def last_words(display: Display, results: Path, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
-    """After a run that ended of itself; nothing after what speaks for itself."""
+def last_words(
+    display: Display, results: Path, snakemake: str, config: Mapping[str, object], other: Collection[str]
+) -> Iterator[str]:
+    """After a run that ended of itself; nothing after what speaks for itself. `other`: artifacts that count nowhere."""
     if not display.run.totals:
         return iter(())
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, page="page" in display.run.done or "all" in display.run.targets)
+    return summary.built(display.run, results, "page" in display.run.done or "all" in display.run.targets, other)

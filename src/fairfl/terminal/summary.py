@@ -3,7 +3,7 @@
 import csv
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from fairfl.terminal.names import counted
@@ -13,21 +13,21 @@ JUDGED = {"agrees": "agree", "close": "close", "differs": "differ"}
 LINES = 15  # of the log of a job that failed
 
 
-def built(run: Run, results: Path, page: bool) -> Iterator[str]:
-    """After a run without failures; `page`: the page is among what was asked for."""
+def built(run: Run, results: Path, page: bool, other: Collection[str] = ()) -> Iterator[str]:
+    """After a run without failures; `page`: the page is among what was asked for; `other` artifacts count nowhere."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
     yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built" if made else "")
     if page and (results / "index.html").exists():
-        yield from judged(results)
+        yield from judged(results, other)
         yield f"page: {(results.absolute() / 'index.html').as_uri()}"
 
 
-def judged(results: Path) -> Iterator[str]:
-    """What comparison.csv and claims.csv say, in a line."""
+def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
+    """What comparison.csv and claims.csv say, in a line each, but for numbers of `other` readings of a paper."""
     try:
         with (results / "comparison.csv").open(newline="") as file:
-            numbers = Counter(row["verdict"] for row in csv.DictReader(file))
+            numbers = Counter(row["verdict"] for row in csv.DictReader(file) if row["artifact"] not in other)
         with (results / "claims.csv").open(newline="") as file:
             claims = Counter(row["here"] for row in csv.DictReader(file))
     except OSError:

@@ -10,7 +10,7 @@ import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.workload import load_workload
+from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.planning import budget, plan
 from fairfl.planning.budget import Planner
 from tests.workflow.graphs import graph_of
@@ -96,7 +96,7 @@ def test_nothing_to_do_is_one_line(root, configuration, capsys):
 
 
 def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configuration):
-    usual = yaml.safe_load((root / "config.yaml").read_text())
+    usual = usual_config(root).model_dump(mode="json")
     assert plan.command(root, Config(**usual)) == "snakemake --cores all"
     more = {"papers": ["fedfv", "focus"], "budget": 5, "offline": True}
     changed = plan.command(root, Config(**usual | more))

@@ -26,8 +26,8 @@ def paper(*consistency) -> dict[str, Paper]:
     found = Paper(
         paper="p",
         title="",
-        citation="",
-        arxiv="",
+        citation="Nobody.",
+        arxiv="0000.00000",
         metrics=METRICS,
         algorithms={name: {"title": name} for name in ("fedavg", "qffl")},
         settings={"s.1": demo.SETTING, "t": demo.SETTING},

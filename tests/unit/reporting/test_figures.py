@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import subprocess
 import sys
 
@@ -13,7 +14,10 @@ from matplotlib.figure import Figure
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures, style
-from fairfl.reporting.inputs import Inputs, NothingRun
+from fairfl.reporting.artifact import artifact_spec
+from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
+from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.results import Results
 from fairfl.reporting.tables.table import table
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -70,8 +74,12 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     text = (tmp_path / "toy.csv").read_text().splitlines()[:lines]
     (tmp_path / "toy.csv").write_text("\n".join(text) + "\n")
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
-    pdf, _, csv = figures.build(demo.parsed(spec))
+    footers = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures.style, "footer", lambda figure, text, head="": footers.append((text, head)) or 1.0)
+        pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
+    assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
     with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
         Inputs(demo.parsed(spec)).measured()
 
@@ -83,6 +91,51 @@ def test_footer_says_what_it_was_made_from(spec):
         "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for EMNIST. "
         "Data: blobs (stand-in for EMNIST); 1 round; 2 seeds. Not run: AFL."
     )
+
+
+def test_a_setting_that_was_not_run_is_said_and_not_described(spec):
+    spec["artifact"]["settings"].append("other")
+    spec["settings"]["other"] = spec["settings"]["toy"] | {"data": "mnist", "seeds": 3}
+    assert figures.footer_text(Inputs(demo.parsed(spec)), {"other": "MNIST"}) == (
+        "eagle, Figure 4. Scale: quick. Made from a stand-in: blobs for EMNIST. "
+        "Data: blobs (stand-in for EMNIST); 1 round; 2 seeds. Not run: MNIST."
+    )
+
+
+def test_footnotes_can_be_left_out(spec, root):
+    spec["footnote"] = False
+    footers = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures.style, "footer", lambda figure, text, head="": footers.append((text, head)) or 1.0)
+        figures.build(demo.parsed(spec))
+    assert footers == [("", "Stand-in: blobs for EMNIST")]  # what nobody may miss stays
+    for said in (True, False):
+        workload = load_workload(root, {"scale": "quick", "papers": ["eagle"], "footnotes": said})
+        assert artifact_spec(workload, "eagle_figure4", {}).footnote is said
+        assert artifact_spec(workload, "eagle_table1", {}).footnote  # a table has its note either way
+
+
+def test_a_source_without_a_name_is_no_sentence(spec, monkeypatch):
+    monkeypatch.setattr(Results, "sources", ["", "drawn here"])
+    inputs = Inputs(demo.parsed(spec))
+    _ = inputs.ours
+    assert inputs.remarks == ["Source: drawn here."]
+
+
+def test_seeds_are_counted_in_words():
+    assert [seeds_text(counts) for counts in ([1], [3, 3, math.nan], [3, 2])] == ["1 seed", "3 seeds", "2 to 3 seeds"]
+
+
+def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
+    """The first looks as the algorithm does everywhere."""
+    workload = load_workload(root, {"scale": "quick", "papers": ["fedfv"]})
+    artifact = workload.artifacts["fedfv_figure2"][2]
+    rows = rows_of(artifact, dict.fromkeys((row.algorithm for row in artifact.rows), ""))
+    looks = style.looks(rows, [])
+    own = [looks[row] for row in rows if row.algorithm == "fedfv"]
+    assert (own[0]["color"], own[0]["marker"]) == (style.algorithm_colors()["fedfv"], style.algorithm_marker("fedfv"))
+    for part in ("color", "marker"):
+        assert len({look[part] for look in looks.values()}) == len(rows) == 10, part
 
 
 @pytest.mark.parametrize("kind", ["tidy", "rounds"])
@@ -183,10 +236,10 @@ def test_a_users_matplotlibrc_changes_nothing(spec):
 
 
 @pytest.mark.slow
-def test_command_line_writes_three_files_without_pyplot(spec, tmp_path):
+def test_command_line_writes_three_files_without_torch_or_a_screen(spec, tmp_path):
     code = (
         "import sys; from fairfl.jobs.figure import main; main(sys.argv[1:]); "
-        "assert not {'matplotlib.pyplot', 'seaborn', 'torch'} & set(sys.modules)"
+        "assert 'torch' not in sys.modules and sys.modules['matplotlib'].get_backend() == 'agg'"
     )
     files = {kind: tmp_path / "out" / f"figure4.{kind}" for kind in ("pdf", "png", "csv")}
     arguments = [f"--{kind}={path}" for kind, path in files.items()]
@@ -225,12 +278,12 @@ def test_every_algorithm_has_a_look_of_its_own(root):
 
 @pytest.mark.parametrize("paper", ["eagle", "fedeba", "focus", "fedfv", "vred"])
 def test_what_a_figure_compares_differs_in_two_ways(root, paper):
-    """In colour, and in mark or dashes, so that grey prints tell them apart."""
+    """In colour and mark, so that grey prints tell them apart."""
     workload = load_workload(root, {"scale": "quick", "papers": [paper]})
     for name, (_, _, artifact) in workload.artifacts.items():
         compared = {row.algorithm for row in artifact.rows} if artifact.kind == "figure" else set()
-        looks = {style._ALGORITHMS[algorithm][1:] for algorithm in compared}
-        assert len(looks) == len(compared), name
+        marks = {style.algorithm_marker(algorithm) for algorithm in compared}
+        assert len(marks) == len(compared), name
 
 
 def test_a_figure_is_laid_out_once_and_drawn_once_for_each_file(monkeypatch) -> None:

@@ -522,7 +522,7 @@ def test_lines_may_be_variants_and_columns_settings(two) -> None:
 
 
 def test_counts_have_settings_as_lines(two) -> None:
-    assert "Dataset clients count x_cifar – x_text –" in two.words("second_table2")
+    assert "Dataset clients x_cifar – x_text –" in two.words("second_table2")
 
 
 RECALLED = {
@@ -669,8 +669,8 @@ def focus(tmp_path) -> Elements:
 
 
 def test_lines_may_be_metrics(focus) -> None:
-    shown = focus.words("third_table1")
-    assert "Dataset Metric Focus FedAvg z_toy Avg Loss nats or mse, lower is better 0.250 (–) 0.500 (–) z_toy" in shown
+    shown, unit = focus.words("third_table1"), "nats or mean squared error, lower is better"
+    assert f"Dataset Metric Focus FedAvg z_toy Avg Loss {unit} 0.250 (–) 0.500 (–) z_toy" in shown
 
 
 def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> None:
@@ -679,8 +679,8 @@ def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> N
 
 
 def test_lines_of_several_metrics_are_tables_where_rows_share_their_title(focus) -> None:
-    shown = focus.words("third_table8")
-    assert "Metric Algorithm z_toy z_image Avg Loss nats or mse, lower is better Focus 0.250 0.250" in shown
+    shown, unit = focus.words("third_table8"), "nats or mean squared error, lower is better"
+    assert f"Metric Algorithm z_toy z_image Avg Loss {unit} Focus 0.250 0.250" in shown
     assert "70% rounds, lower is better Focus 9 9" in shown and "M =" not in shown
 
 

@@ -470,7 +470,7 @@ def test_metric_curves_may_have_a_line_of_panels_for_each_setting_and_a_colour_f
     others = frame[frame["algorithm"] == "qffl"].assign(hyperparameters="q=1.0")
     pd.concat([frame, others, frame.assign(setting="other")]).to_parquet(accuracies / "rounds.parquet")
     (accuracies / "other.csv").write_text(demo.TIDY)
-    options = {"down": "setting", "color_by": "row", "labels": {SETTING: "CIFAR-10", "other": "MNIST"}}
+    options = {"down": "setting", "labels": {SETTING: "CIFAR-10", "other": "MNIST"}}
     rows = ({"algorithm": "fedavg"}, QFFL, more)
     columns = ["accuracy_mean", "loss_mean"]
     spec = metric_spec("metric_curves", accuracies, (SETTING, "other"), rows, columns=columns, **options)
@@ -478,11 +478,11 @@ def test_metric_curves_may_have_a_line_of_panels_for_each_setting_and_a_colour_f
     spec["settings"]["other"]["data"] = "blobs (stand-in for noisy_mnist)"
     drawing, *_ = in_memory.drawn(spec)
     titles = [axes.get_title("left") for axes in drawing.axes]
-    assert titles == ["digits for CIFAR-10"] * 2 + ["MNIST (blobs for noisy mnist)"] * 2
+    assert titles == ["CIFAR-10 (here: digits)"] * 2 + ["MNIST (blobs for noisy mnist)"] * 2
     assert [axes.get_ylabel() for axes in drawing.axes[:2]] == [axes.get_ylabel() for axes in drawing.axes[2:]]
     (legend,) = drawing.legends
     colors = [line.get_color() for line in legend.get_lines()[:3]]
-    assert len(set(colors)) == 3 and colors[0] == style.algorithm_colors([])["fedavg"]
+    assert len(set(colors)) == 3 and colors[:2] == [style.algorithm_colors()[name] for name in ("fedavg", "qffl")]
 
 
 def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):

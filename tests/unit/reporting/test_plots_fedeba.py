@@ -110,7 +110,7 @@ def test_a_sweep_is_mean_and_deviation_over_seeds_at_the_values_of_the_hyperpara
     assert variance["mean"].tolist() == pytest.approx([81, 61, 71])  # 1e4 percent2 in a fraction^2
     paper = frame[frame["kind"] == "paper"]
     assert paper[["setting", "x", "mean"]].to_numpy().tolist() == [[A, 15, 71.5]]
-    assert remarks == ["Bars: ± one standard deviation over seeds."]
+    assert remarks == ["Bars: ± one standard deviation over 2 seeds."]
 
 
 def test_a_sweep_has_a_line_of_panels_per_metric_and_a_column_per_setting(swept):
@@ -225,10 +225,52 @@ def test_a_hyperparameter_can_have_the_colours(curves):
     drawing, *_ = drawn(curve_spec(curves, color_by="dp.sigma"))
     lines = drawing.axes[0].get_lines()
     assert len({line.get_color() for line in lines}) == 3 and {line.get_linestyle() for line in lines} == {"-"}
+    assert len({line.get_marker() for line in lines}) == 3  # in grey prints
     drawing, *_ = drawn(curve_spec(curves))
     lines = drawing.axes[0].get_lines()
-    assert len({line.get_color() for line in lines}) == 1 and lines[0].get_linestyle() == "-"
-    assert {line.get_linestyle() for line in lines[1:]} == {"--"}
+    first, *others = (matplotlib.colors.rgb_to_hsv(matplotlib.colors.to_rgb(line.get_color())) for line in lines)
+    assert [other[0] for other in others] == pytest.approx([first[0]] * 2, abs=0.01)  # one algorithm, one hue
+    assert len({line.get_color() for line in lines}) == len({line.get_marker() for line in lines}) == 3
+    assert lines[0].get_linestyle() == "-" and {line.get_linestyle() for line in lines[1:]} == {"--"}
+
+
+def test_no_accuracy_axis_goes_where_no_accuracy_is(tmp_path):
+    """All clients right: matplotlib would show 95 to 105 percent; a deviation reaches beyond, an accuracy does not."""
+    rows = [{"algorithm": "fedavg"}, plus(alpha=0.9)]
+    lines = [
+        (A, row, seed, metric, value)
+        for row, low in zip(rows, (1.0, 0.96), strict=True)
+        for seed, value in enumerate((low, 1.0))
+        for metric in ("accuracy_global", "accuracy_var")
+    ]
+    files = tidy_files(tmp_path, lines)
+    scatter = spec_of("metric_scatter", files, [A], rows, list(METRICS)[:2], x="accuracy_global", y="accuracy_var")
+    drawing, frame, _ = drawn(scatter)
+    low, high = drawing.axes[0].get_xlim()
+    assert high == 100 and low < frame["x"].min() and drawing.axes[0].get_ylim()[1] > 9600
+    drawing, *_ = drawn(spec_of("metric_sweep", files, [A], rows, ["accuracy_global"], key="alpha", default=0))
+    low, high = drawing.axes[0].get_ylim()
+    assert high == 100 and low < 98
+    marks = [line for line in drawing.axes[0].get_lines() if line.get_marker() in ("o", "P")]
+    assert marks and not any(mark.get_clip_on() for mark in marks)  # one at 100 percent is seen whole
+
+
+def test_lines_and_marks_that_hide_one_another_are_named(tmp_path, curves):
+    rows = [{"algorithm": name, "hyperparameters": {"q": 0.5}} for name in ("fedavg", "afl", "qffl")]
+    lines = [(A, row, 0, "accuracy_global", value) for row, value in zip(rows, (0.5, 0.5001, 0.9), strict=True)]
+    lines += [(A, row, 0, "accuracy_var", 0.1) for row in rows]
+    given = ([A], rows, list(METRICS)[:2])
+    files = tidy_files(tmp_path, lines)
+    _, _, remarks = drawn(spec_of("metric_scatter", files, *given, x="accuracy_global", y="accuracy_var"))
+    assert remarks == ["Drawn over one another: FedAvg q = 0.5 and AFL q = 0.5."]
+    _, _, remarks = drawn(spec_of("metric_sweep", files, *given, key="q"))
+    assert remarks == [
+        "Drawn over one another: AFL and FedAvg in global accuracy (percent); "
+        "AFL, FedAvg and q-FFL in variance (percent²)."
+    ]
+    _, _, remarks = drawn(curve_spec(curves, labels=LABELS))
+    assert remarks[0].startswith("Drawn over one another: ") and "in Data A, variance (percent²); " in remarks[0]
+    assert "global accuracy" not in remarks[0]
 
 
 def test_rows_alike_in_that_hyperparameter_share_a_colour_and_differ_in_dashes(curves):
@@ -255,6 +297,7 @@ def test_a_setting_without_runs_of_its_rows_has_an_empty_panel(curves):
     drawing, frame, remarks = drawn(curve_spec(curves, rows=rows))
     assert set(frame["setting"]) == {A} and [len(axes.get_lines()) for axes in drawing.axes[:2]] == [1, 0]
     assert remarks[0] == "Not run: FedEBA+ α = 0.9, dp.sigma = 2."
+    assert [[text.get_text() for text in axes.texts] for axes in drawing.axes[:2]] == [[], ["not run"]]
 
 
 # -- scatter ----------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def test_agents_stand_by_true_cluster_with_mean_loss_split_at_the_surrogates(ris
     assert own["bayes"].tolist() == pytest.approx([0.1, 0.1, 0.1, 0.2, 0.3])
     assert own["loss"].tolist() == pytest.approx((own["bayes"] + own["excess"]).tolist())
     assert own["loss_std"].tolist() == pytest.approx([0.01] * 5) and set(own["seeds"]) == {2}
-    assert remarks[-1] == "Bars: mean over seeds; error bars: loss ± one standard deviation over seeds."
+    assert remarks[-1] == "Bars: mean over 2 seeds; error bars: loss ± one standard deviation."
 
 
 def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_surrogates(risks):

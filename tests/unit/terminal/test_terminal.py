@@ -57,6 +57,21 @@ def test_time_to_go_is_what_such_jobs_took(run):
     assert run.left() == pytest.approx(3 * 10 - 4 + 2 * 10)
 
 
+def test_time_to_go_is_known_from_what_such_jobs_took_before(run):
+    """A training of 100 s and one of 10 s wait, one of 40 s takes half as long again as before."""
+    logs = {name: f"results/tiny/logs/train/{name}.log" for name in ("a", "b", "c")}
+    run.plan({"train": 3, "total": 3})
+    run.expected = {logs["a"]: 40.0, logs["b"]: 100.0, logs["c"]: 10.0}
+    run.start(1, info("train", logs["a"]))
+    run.clock.now = 10.0
+    assert run.left() == pytest.approx(100 + 10 + 30)
+    run.clock.now = 60.0
+    run.finish(1)
+    assert run.left() == pytest.approx(1.5 * (100 + 10))
+    run.start(2, info("train", logs["b"]))
+    assert run.left() == pytest.approx(1.5 * (100 + 10))
+
+
 def test_two_jobs_at_once_take_half_of_the_time(run):
     for number in (1, 2):
         run.start(number, info("train"))
@@ -167,6 +182,7 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
         f"page: {(tmp_path / 'index.html').as_uri()}",
     ]
     assert len(list(summary.built(run, tmp_path, page=False))) == 1
+    assert "no number could be judged" in list(summary.built(run, tmp_path, page=True, other={""}))
 
 
 def test_nothing_judged_is_said(tmp_path):

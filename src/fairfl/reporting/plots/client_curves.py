@@ -14,12 +14,13 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("rounds",)
 COLUMNS = ("setting", "algorithm", "hyperparameters", "quantity", "client", "round", "mean", "low", "high", "seeds")
 BANDS = {"range": "; band: smallest to largest seed", "std": "; band: ± one standard deviation", "none": ""}
-TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy"}
+TITLES = {"loss": "loss (nats)", "gap": "loss gap (nats)", "accuracy": "accuracy (fraction)"}
 
 
 class Config(Strict):
@@ -61,11 +62,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
             if quantity.startswith("gap"):
                 style.zero_line(axes)
             _label(axes, row, quantity, line, column, len(quantities), config.log_x)
+            style.within_bounds(axes, y="fraction" if quantity.startswith("accuracy") else "")
     if pd.concat(frames)["mean"].isna().all():
         raise FairflError(f"{inputs.name}: no finite value of {' or '.join(quantities)} in {setting}")
     style.legend_above(figure, style.client_keys(clients))
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
+        inputs.say(f"Line: mean over {seeds_text(pd.concat(frames)['seeds'])}{BANDS[config.band]}.")
     return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 

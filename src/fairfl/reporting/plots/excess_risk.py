@@ -27,6 +27,7 @@ from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.cells import Cell
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "partition", "reported")
@@ -81,7 +82,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_ylabel(f"loss ({_unit(inputs, setting, rows)})")
     style.legend_above(figure, _keys(drawn), None if wide else 2)
     if drawn["seeds"].max() > 1:
-        inputs.say("Bars: mean over seeds; error bars: loss ± one standard deviation over seeds.")
+        inputs.say(f"Bars: mean over {seeds_text(drawn['seeds'])}; error bars: loss ± one standard deviation.")
     return figure, drawn[list(COLUMNS)]
 
 
@@ -205,7 +206,7 @@ def _below(axes: Axes, frame: pd.DataFrame, names: dict[int, str], lines: int) -
 
 def _print(axes: Axes, across: Transform, x: float, depth: float, text: str, ha: str = "center", **given: Any) -> None:
     """Write below the axis: x in the units of `across`, depth in points."""
-    look: dict[str, Any] = {"fontsize": 6.5, "ha": ha, "va": "center"} | given
+    look: dict[str, Any] = {"fontsize": 7, "ha": ha, "va": "center"} | given
     axes.text(x, -depth, text, transform=_points_below(axes, across), **look)
 
 

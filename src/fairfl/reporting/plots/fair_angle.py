@@ -110,5 +110,5 @@ def _arc(axes: Axes, angle: float, radius: float, color: str, label: str) -> Non
     axes.add_patch(Arc((0, 0), 2 * radius, 2 * radius, theta1=low, theta2=high, color=color, linewidth=0.9))
     axes.annotate(
         label, tuple(radius * middle), tuple(6 * middle), textcoords="offset points", color=color,
-        ha="center", va="center", fontsize=6.5,
+        ha="center", va="center",
     )  # fmt: skip

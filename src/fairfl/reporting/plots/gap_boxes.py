@@ -4,8 +4,12 @@ Points are clients of single runs, pooled over seeds and spread in the order of 
 quartiles, whiskers reach to the farthest point within 1.5 box lengths, the thick line is the median.
 """
 
+import warnings
+
+import matplotlib
 import numpy as np
 import pandas as pd
+import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
@@ -75,13 +79,14 @@ def _box(axes: Axes, at: int, points: pd.DataFrame, row: Row, color: str, inputs
         inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
     if not good.any():
         return
-    axes.boxplot(
-        values[good], positions=[at], orientation="horizontal", widths=0.62, showfliers=False, patch_artist=True,
-        boxprops={"facecolor": color, "alpha": 0.35, "edgecolor": color, "linewidth": 0.8},
-        medianprops={"color": color, "linewidth": 1.8},
-        whiskerprops={"color": color, "linewidth": 0.9}, capprops={"color": color, "linewidth": 0.9},
-        manage_ticks=False,
-    )  # fmt: skip
+    with warnings.catch_warnings():  # seaborn 0.13 still says `vert`, which matplotlib 3.13 will not know
+        warnings.simplefilter("ignore", matplotlib.MatplotlibDeprecationWarning)
+        seaborn.boxplot(
+            x=values[good], y=np.full(good.sum(), at), orient="h", native_scale=True, width=0.62, showfliers=False,
+            boxprops={"facecolor": color, "alpha": 0.35, "edgecolor": color, "linewidth": 0.8},
+            medianprops={"color": color, "linewidth": 1.8},
+            whiskerprops={"color": color, "linewidth": 0.9}, capprops={"color": color, "linewidth": 0.9}, ax=axes,
+        )  # fmt: skip
     clients = points["client"].to_numpy(int)
     offset = (clients - clients.max() / 2) / max(clients.max(), 1) * 0.4
     axes.scatter(values[good], at + offset[good], s=5, color=color, alpha=0.75, linewidths=0, zorder=3)

@@ -3,13 +3,14 @@
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints: side by side in one
 setting; with several settings they are the lines of a grid whose columns are the settings, or the other way round. A
 line is the mean over seeds, the band the smallest to the largest seed (or mean ± std). A seed that diverges ends the
-line instead of leaving the mean. Colour is the algorithm, or the value of a hyper-parameter, the dashes tell rows of
-one colour apart. Thin lines with circles are the paper's own curves, drawn if nothing but the seeds differs from its
-setting and its numbers are at hand.
+line instead of leaving the mean. Colour, marker and dashes are the algorithm's, or colour and marker the value of a
+hyper-parameter; rows of one algorithm have its hue. Lines that hide one another are named. Thin lines with circles
+are the paper's own curves, drawn if nothing but the seeds differs from its setting and its numbers are at hand.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -21,7 +22,8 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.inputs import Inputs, Row, labels
+from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
 from fairfl.reporting.units import factor
 from fairfl.runtime.errors import FairflError
@@ -48,7 +50,7 @@ class Config(Strict):
     )
     log: list[str] = Field(default_factory=list, description="columns with a logarithmic vertical axis")
     color_by: str | None = Field(
-        None, description="hyper-parameter whose values have their own colours; row: rows have; null: algorithms have"
+        None, description="hyper-parameter whose values have their own colours; null: algorithms have, rows shades"
     )
     down: Literal["metric", "setting"] = Field("metric", description="what the lines of the grid are")
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
@@ -67,13 +69,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     look_of = looks(inputs, inputs.trained(rounds), config.color_by)
     figure, cells = _panels(inputs, config, len(look_of) > 6)
     drawn = pd.concat([_panel(axes, inputs, config, *cell, look_of) for cell, axes in cells.items()], ignore_index=True)
+    inputs.say_hidden(chain.from_iterable(_hidden(inputs, config, drawn, cells)))
     handles = [style.key(label=row.label, **look) for row, look in look_of.items()]
     if "paper" in set(drawn["kind"]):
         handles.append(style.key(style.GREY, "the paper's", **_PAPER))
     wide = figure.get_figwidth() > style.COLUMN
     style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over seeds{BANDS[config.band]}.")
+        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
     return figure, drawn.reindex(columns=list(COLUMNS))
 
 
@@ -134,24 +137,42 @@ def _panel(
     rounds = inputs.rounds[inputs.rounds["setting"] == setting]
     rows = {row: look for row, look in look_of.items() if row in inputs.rows_in(setting) and not row.of(rounds).empty}
     if not rows:
+        style.not_run(axes)
         return pd.DataFrame()
-    values = along_training(rounds, metric, inputs.spec.metrics[metric].unit, config.part)
+    unit = inputs.spec.metrics[metric].unit
+    values = along_training(rounds, metric, unit, config.part)
     frames = []
-    for row, look in rows.items():
+    for number, (row, look) in enumerate(rows.items()):
         names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values.assign(setting=setting)).groupby("round")["value"], config.band)
         frame = frame.reset_index()
-        _curve(axes, frame, look)
+        _curve(axes, frame, style.sparse(number, len(rows), look))
         frames.append(frame.assign(kind="ours", **names))
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
         if len(paper):
-            axes.plot(paper["round"], paper["mean"], **look, **_PAPER)
+            axes.plot(paper["round"], paper["mean"], **look | _PAPER)
             frames.append(paper.assign(kind="paper", **names))
     drawn = pd.concat(frames, ignore_index=True)
     if drawn["mean"].isna().all():
         raise FairflError(f"{inputs.name}: no finite value of {metric} in {setting}")
     axes.margins(x=0.02)
+    style.within_bounds(axes, y=unit)
     return drawn
+
+
+def _hidden(
+    inputs: Inputs, config: Config, drawn: pd.DataFrame, cells: Mapping[tuple[str, str], Axes]
+) -> Iterator[list[str]]:
+    """What lies over one another in each panel, with its titles where there are several."""
+    ours, names = drawn[drawn["kind"] == "ours"], labels(inputs.settings, config.labels)
+    for (setting, metric), axes in cells.items():
+        here = ours[(ours["setting"] == setting) & (ours["metric"] == metric)]
+        lines = {
+            row.label: (line["round"], line["mean"]) for row in inputs.rows_in(setting) if len(line := row.of(here))
+        }
+        titles = [names[setting]] * (len(names) > 1) + [inputs.axis(metric)] * (len(inputs.spec.metrics) > 1)
+        where = f" in {', '.join(titles)}" if titles else ""
+        yield [together + where for together in style.over_one_another(axes, lines)]
 
 
 def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> pd.DataFrame:
@@ -173,28 +194,26 @@ def along_training(rounds: pd.DataFrame, metric: str, unit: str, part: str) -> p
 
 
 def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, dict[str, Any]]:
-    """Colour by algorithm, row or value of a hyper-parameter; dashes by algorithm, or place among a value's rows.
+    """Those of the algorithms; or colour and marker by value of a hyper-parameter, dashes by place among its rows.
 
     Raises FairflError if no row has the hyper-parameter.
     """
-    kinds: dict[Row, Hashable] = {row: row.algorithm for row in rows}
-    colors: dict[Any, str] = style.algorithm_colors(inputs.spec.algorithms)
-    if color_by == "row":
-        others = iter(style.distinct(len(rows)))
-        own = {row: colors[row.algorithm] if style.is_baseline(row.algorithm) else next(others) for row in rows}
-    elif color_by is not None:
-        known = {key for row in inputs.rows for key, _ in row.variant.values}
-        if color_by not in known:
-            raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
-        kinds = {row: dict(row.variant.values).get(color_by) for row in rows}
-        values: list[Hashable] = list(dict.fromkeys(dict(row.variant.values).get(color_by) for row in inputs.rows))
-        colors = dict(zip(values, style.graded(len(values)), strict=True))
+    if color_by is None:
+        own = style.looks(inputs.rows, inputs.spec.algorithms)
+        return {row: own[row] for row in rows}
+    known = {key for row in inputs.rows for key, _ in row.variant.values}
+    if color_by not in known:
+        raise FairflError(f"{inputs.name}: options.color_by: no row has {color_by!r}{nearest(color_by, known)}")
+    value_of = {row: dict(row.variant.values).get(color_by) for row in inputs.rows}
+    values: list[Hashable] = list(dict.fromkeys(value_of.values()))
+    colors = style.graded(len(values))
     seen: Counter[Hashable] = Counter()
     look_of = {}
-    for row, kind in kinds.items():
-        dash = style.algorithm_dash(row.algorithm, seen[kind]) if color_by is None else style.dash(seen[kind])
-        look_of[row] = {"color": own[row] if color_by == "row" else colors[kind], "linestyle": dash}
-        seen[kind] += 1
+    for row in rows:
+        value = value_of[row]
+        at = values.index(value)
+        look_of[row] = {"color": colors[at], "marker": style.marker(at), "linestyle": style.dash(seen[value])}
+        seen[value] += 1
     return look_of
 
 

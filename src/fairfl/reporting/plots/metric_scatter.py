@@ -1,8 +1,9 @@
 """Two metrics against each other, one panel per setting and one mark per row: what fairness costs.
 
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
-unless rows have their own. Hollow marks are the paper's numbers, drawn if nothing but the seeds differs from its
-setting and they are at hand. Both metrics are columns of the artifact, in the units that the paper prints.
+unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's numbers, drawn if
+nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the artifact, in the
+units that the paper prints.
 """
 
 import math
@@ -16,6 +17,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.notes import seeds_text
 
 NEEDS = ("tidy", "reported")
 DRAWS_COLUMNS = True
@@ -44,12 +46,24 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     wide = across > 1 or len(looks) > 6
     figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * -(-len(names) // across))
     panels = style.panels(figure, len(names), across)
-    records = []
+    records: list[dict[str, Any]] = []
+    hidden: list[str] = []
     for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
         axes.set_title(title)
         axes.margins(0.12)
-        for row in inputs.rows_in(setting):
-            records += _mark(axes, inputs, config, (setting, title), row, looks)
+        marks = [
+            mark
+            for row in inputs.rows_in(setting)
+            for mark in _mark(axes, inputs, config, (setting, title), row, looks)
+        ]
+        if not marks:
+            style.not_run(axes)
+        style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
+        ours = {mark["label"]: (mark["x"], mark["y"]) for mark in marks if mark["kind"] == "ours"}
+        where = f" in {config.labels.get(setting, setting)}" if len(names) > 1 else ""
+        hidden += [together + where for together in style.over_one_another(axes, ours)]
+        records += marks
+    inputs.say_hidden(hidden)
     for axes in panels.flat[max(0, len(names) - across) : len(names)]:
         axes.set_xlabel(x)
     for axes in panels[:, 0]:
@@ -64,7 +78,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
     style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
     if frame["seeds"].max() > 1:
-        inputs.say("Bars: ± one standard deviation over seeds.")
+        inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
     return figure, frame
 
 
@@ -74,18 +88,14 @@ def _kind(row: Row, config: Config) -> str | Row:
 
 
 def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
-    """Colour by algorithm, shape by algorithm or row."""
-    colors = style.algorithm_colors(inputs.spec.algorithms)
-    rows = {_kind(row, config): row for row in inputs.measured()}
-    of_rows = config.by != "algorithm"
-    return {
-        kind: {
-            "color": colors[row.algorithm],
-            "marker": style.marker(number) if of_rows else style.algorithm_marker(row.algorithm),
-            "markersize": 5,
-        }
-        for number, (kind, row) in enumerate(rows.items())
-    }
+    """Colour and shape by algorithm or row."""
+    own = style.looks(inputs.rows, inputs.spec.algorithms)
+    first = {row.algorithm: row for row in reversed(inputs.rows)}
+    looks: dict[str | Row, Look] = {}
+    for row in inputs.measured():
+        look = own[row if config.by == "row" else first[row.algorithm]]
+        looks[_kind(row, config)] = {"color": look["color"], "marker": look["marker"], "markersize": 5}
+    return looks
 
 
 def _mark(
@@ -103,8 +113,8 @@ def _mark(
         bars: Look = (
             {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
         )
-        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3)
-        records.append({**row.names(setting), **mark, "kind": "ours"})
+        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
+        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label})
     paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))
     if look and paper_x is not None and paper_y is not None:
         axes.plot(paper_x, paper_y, **look, **style.HOLLOW, linestyle="none", zorder=2)

@@ -3,8 +3,8 @@
 Each column of the artifact is a metric with its own panel, in the unit that the paper prints. Where a hyper-parameter
 is swept, the metrics are the lines of a grid whose columns are the settings; where settings are swept, they share a
 panel. A mark is the mean over seeds, its bar ± one population standard deviation; a run that diverged interrupts the
-line. Empty marks on a thin line are the paper's numbers, drawn if nothing but the seeds differs from its setting and
-they are at hand.
+line. Lines that hide one another are named. Empty marks on a thin line are the paper's numbers, drawn if nothing but
+the seeds differs from its setting and they are at hand.
 """
 
 import math
@@ -19,7 +19,8 @@ from pydantic import Field, model_validator
 from fairfl.experiments.base import Strict
 from fairfl.experiments.variant import symbol
 from fairfl.reporting import style
-from fairfl.reporting.inputs import Inputs, Row, mean_and_std
+from fairfl.reporting.inputs import Inputs, Row, labels, mean_and_std
+from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.metric_curves import titled
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -55,18 +56,26 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, inputs.measured())
     frame = _numbers(inputs, _places(inputs, config), list(looks))
     figure, panels = _panels(inputs, config)
+    titles, names, hidden = inputs.spec.algorithms, labels(inputs.settings, config.labels), []
     for (settings, metric), axes in panels.items():
         shown_here = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
         for (algorithm, kind), line in shown_here.groupby(["algorithm", "kind"], sort=True):
             _line(axes, line.sort_values("x"), looks[algorithm], kind)
         _ticks(axes, shown_here["x"], config)
-    titles = inputs.spec.algorithms
+        if shown_here.empty:
+            style.not_run(axes)
+        style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
+        ours = shown_here[shown_here["kind"] == "ours"].sort_values("x")
+        lines = {titles[name]: (line["x"], line["mean"]) for name, line in ours.groupby("algorithm", sort=True)}
+        where = ", ".join([names[settings[0]]] * (len(settings) < len(names)) + [inputs.axis(metric)])
+        hidden += [f"{together} in {where}" for together in style.over_one_another(axes, lines)]
+    inputs.say_hidden(hidden)
     handles = [style.key(label=titles[name], **look) for name, look in looks.items()]
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
     style.legend_above(figure, handles)
     if frame["seeds"].max() > 1:
-        inputs.say("Bars: ± one standard deviation over seeds.")
+        inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
     return figure, frame
 
 
@@ -148,7 +157,7 @@ def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:
         axes.plot(line["x"], line["mean"], **look, **_PAPER)
     else:
         bars = {"yerr": line["std"], "elinewidth": 0.7, "capsize": 1.5} if line["seeds"].max() > 1 else {}
-        axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3)
+        axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3, clip_on=False)
 
 
 def _ticks(axes: Axes, places: pd.Series, config: Config) -> None:

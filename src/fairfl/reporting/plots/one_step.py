@@ -99,18 +99,16 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     room = 0.12 * (max(models) - min(models))
     x = np.linspace(min(models) - room, max(models) + room, 201)
     sweep = _sweep(inputs, toy)
-    colors = style.algorithm_colors(inputs.spec.algorithms)
-    looks = {
-        row: {"color": colors[row.algorithm], "marker": style.marker(number), "markersize": 4.5}
-        for number, row in enumerate(rows)
-    }
+    own = style.looks(inputs.rows, inputs.spec.algorithms)
+    looks = {row: {**own[row], "linestyle": "-", "markersize": 4.5} for row in rows}
+    color = style.algorithm_colors()["fedeba"]
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, [toy.start, *runs.values(), *paper.values()])
     for width, points in (_RUN, runs), (_PAPER, paper):
         for row, at in points.items():
             left.plot([at, at], toy.losses(at), zorder=3, **looks[row], **width)
-    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, colors.get("fedeba", _DARK))
+    _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, color)
     style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 3)
     frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
     return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))

@@ -64,7 +64,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_title(title)
         axes.plot([0, ends[0]], [0, ends[1]], color=style.GREY, linestyle=style.dash(1), linewidth=0.9)
         axes.plot(*ends, marker="*", markersize=7, color=style.RED, linestyle="none")
-        axes.annotate(r"$\theta^*$", ends, xytext=(4, 2), textcoords="offset points", color=style.RED)
+        # Beyond the star, where no arrow ends.
+        beyond = 9 * unit(ends)
+        axes.annotate(
+            r"$\theta^*$", ends, beyond, textcoords="offset points", color=style.RED, ha="center", va="center"
+        )
         for k, vector in enumerate(vectors):
             style.arrow(axes, vector, style.client_color(k, len(g)), 1.2)
         style.arrow(axes, len(g) * averages[way], _AVERAGE, 2.2)

@@ -15,6 +15,7 @@ from pydantic import Field
 from fairfl.experiments.base import Strict
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, Samples, mean_and_std
+from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "model")
@@ -32,7 +33,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     samples = inputs.plane(setting)
     rows = inputs.measured(setting)
     clients = int(samples.client.max()) + 1
-    colors = style.algorithm_colors(inputs.spec.algorithms)
+    looks = style.looks(inputs.rows, inputs.spec.algorithms)
 
     figure = style.canvas(style.PAGE, 2.9)
     grid = figure.add_gridspec(2, 2, width_ratios=(1.15, 1))
@@ -42,13 +43,13 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     records = _samples(plane, setting, samples, clients)
     frame(plane, samples.features, config.margin)
     plane.set(xlabel=config.x_label, ylabel=config.y_label)
-    lines, seeds = _lines(plane, inputs, setting, rows, colors)
+    lines, seeds = _lines(plane, inputs, setting, rows, looks)
     records += lines
     for axes, family, title in zip(bars, ("loss", "gap"), ("loss (nats)", "loss gap (nats)"), strict=True):
-        records += _bars(axes, inputs, setting, rows, colors, family, clients)
+        records += _bars(axes, inputs, setting, rows, looks, family, clients)
         axes.set_ylabel(title)
     bars[0].tick_params(labelbottom=False)
-    handles = [style.key(colors[row.algorithm], row.label, linestyle=style.dash(n)) for n, row in enumerate(rows)]
+    handles = [style.key(looks[row]["color"], row.label, linestyle=looks[row]["linestyle"]) for row in rows]
     classes = np.unique(samples.labels)
     handles += style.client_keys(clients, lines=False)
     handles += [
@@ -56,8 +57,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         for n, label in enumerate(classes)
     ]
     style.legend_above(figure, handles, len(handles) if len(handles) <= 6 else (len(handles) + 1) // 2)
-    inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: mean and std over seeds.")
-    return figure, pd.DataFrame(records, columns=list(COLUMNS))
+    drawn = pd.DataFrame(records, columns=list(COLUMNS))
+    bars_are = f"mean ± standard deviation over {seeds_text(drawn['seeds'])}" if drawn["seeds"].max() > 1 else "1 seed"
+    inputs.say(f"Lines: final models of seed {', '.join(map(str, sorted(seeds)))}; bars: {bars_are}.")
+    return figure, drawn
 
 
 def _samples(axes: Axes, setting: str, samples: Samples, clients: int) -> list[dict[str, Any]]:
@@ -82,10 +85,10 @@ def frame(axes: Axes, points: np.ndarray, margin: float) -> None:
 
 
 def _lines(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], colors: dict[str, str]
+    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], looks: dict[Row, style.Look]
 ) -> tuple[list[dict[str, Any]], set[int]]:
     records, seeds = [], set()
-    for number, row in enumerate(rows):
+    for row in rows:
         model = inputs.model(setting, row)
         if model is None:
             inputs.remark("No model kept", [row.label])
@@ -95,7 +98,7 @@ def _lines(
         if ends is None:
             inputs.remark("Line outside the frame", [row.label])
             continue
-        axes.plot(*ends.T, color=colors[row.algorithm], linestyle=style.dash(number), linewidth=2, zorder=4)
+        axes.plot(*ends.T, color=looks[row]["color"], linestyle=looks[row]["linestyle"], linewidth=2, zorder=4)
         records += [{**row.names(setting), "panel": "line", "x": x, "y": y} for x, y in ends.tolist()]
     return records, seeds
 
@@ -121,7 +124,7 @@ def line_in_frame(theta: np.ndarray, across: tuple[float, float], up: tuple[floa
 
 
 def _bars(
-    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], colors: dict[str, str], family: str, clients: int
+    axes: Axes, inputs: Inputs, setting: str, rows: list[Row], looks: dict[Row, style.Look], family: str, clients: int
 ) -> list[dict[str, Any]]:
     records = []
     width = 0.8 / len(rows)
@@ -132,7 +135,7 @@ def _bars(
                 continue
             mean, std = mean_and_std(cell)
             at = client + (number - (len(rows) - 1) / 2) * width
-            axes.bar(at, mean, width * 0.92, color=colors[row.algorithm], zorder=2)
+            axes.bar(at, mean, width * 0.92, color=looks[row]["color"], zorder=2)
             if cell.seeds > 1:
                 axes.errorbar(at, mean, std, color="#222222", linewidth=0.8, capsize=1.8, capthick=0.8)
             numbers = {"client": client, "value": mean, "std": std, "seeds": cell.seeds}

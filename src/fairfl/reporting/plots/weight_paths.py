@@ -77,11 +77,12 @@ def _plane(
     levels = np.unique(np.geomspace(max(losses.min(), 1e-6) * 1.01, losses.max(), config.levels))
     axes.contourf(*grid, losses.T, levels=levels, cmap="Greys", alpha=0.45, extend="both", zorder=0)
     lines = axes.contour(*grid, losses.T, levels=levels, colors="#9a9a9a", linewidths=0.5, zorder=1)
-    axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=5.5, colors="#666666")
-    colors = style.algorithm_colors(inputs.spec.algorithms)
+    axes.clabel(lines, levels[::2], fmt="%.2f", fontsize=7, colors="#555555")
+    looks = style.looks(inputs.rows, inputs.spec.algorithms)
     for number, (row, (_, theta)) in enumerate(paths.items()):
-        style_of: dict[str, Any] = {"color": colors[row.algorithm], "zorder": 3}
-        axes.plot(*theta[:, :2].T, linestyle=style.dash(number), linewidth=1.6, label=row.label, **style_of)
+        style_of: dict[str, Any] = {"color": looks[row]["color"], "zorder": 3}
+        line = style.sparse(number, len(paths), looks[row])
+        axes.plot(*theta[:, :2].T, linewidth=1.6, label=row.label, zorder=3, **line)
         axes.scatter(theta[0, 0], theta[0, 1], s=16, facecolors="white", edgecolors="#333333", zorder=4, linewidths=0.9)
         axes.scatter(
             theta[-1, 0], theta[-1, 1], s=55, marker="*", edgecolors="white", linewidths=0.5, **style_of | {"zorder": 5}

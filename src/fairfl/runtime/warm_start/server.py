@@ -35,6 +35,7 @@ LIBRARIES = (
     "matplotlib.backends.backend_pdf",
     "pyarrow.parquet",
     "safetensors.torch",
+    "seaborn",
 )
 # What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
 # these: they differ between rules, and jobs set them themselves.
