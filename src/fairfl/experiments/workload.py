@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.calibration import Point, applied, chosen, points
-from fairfl.experiments.config import TEMPLATE, Config, with_papers
+from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
@@ -340,11 +340,6 @@ class Workload:
             self.paper_of[name] = paper
             self.variants.setdefault(name, {}).update(zip(variants, variants, strict=True))
             self.__dict__.pop("runs", None)
-
-
-def papers_of(root: Path) -> list[str]:
-    """Every paper but the template."""
-    return sorted(path.stem for path in (root / "papers").glob("*.yaml") if path.stem != TEMPLATE)
 
 
 def usual_config(root: Path) -> Config:

@@ -6,10 +6,10 @@ Not a job of the graph: what it writes is committed. It takes only what the reco
 import argparse
 from pathlib import Path
 
-from fairfl.experiments.config import Config
+from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.workload import Workload, load_workload, papers_of
+from fairfl.experiments.workload import Workload, load_workload
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
@@ -21,7 +21,8 @@ PAGE, README = Path("docs/reproduction.md"), Path("README.md")
 def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
     given = workload.config
-    everything = Config(scale="paper", recorded="only", papers=papers_of(root))
+    names = sorted(path.stem for path in (root / "papers").glob("*.yaml"))
+    everything = with_papers(Config(scale="paper", recorded="only"), names)
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
     for key in (*which, "recorded", "tuned", "calibrated", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)

@@ -204,7 +204,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--root", type=Path, default=Path("."), help="folder of the Snakefile")
     parser.add_argument("--out", type=Path, default=Path("dist"), help="folder to write into")
     args = parser.parse_args(argv)
-    name, data = archive(args.root, load_workload(args.root, {"scale": SCALE, "papers": ["*"]}))
+    name, data = archive(args.root, load_workload(args.root, {"scale": SCALE}))
     atomic.write_bytes(args.out / name, data)
     print(f"wrote {args.out / name} ({len(data) / 1e6:.1f} MB)")
 

@@ -209,7 +209,7 @@ def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]
 
 def sparse(number: int, count: int, line: Look) -> Look:
     """The look of the n-th of some lines with a marker at every eighth of its length, beside those of the others."""
-    return {**line, "markevery": (0.12 * (number + 0.5) / count, 0.12), "markersize": 3.2}
+    return {**line, "markevery": (0.12 * (number + 0.5) / count, 0.12), "markersize": 3.8}
 
 
 def graded(count: int) -> list[str]:
@@ -262,7 +262,9 @@ def within_bounds(axes: Axes, x: str = "", y: str = "") -> None:
 def not_run(axes: Axes) -> None:
     """Say in an empty panel why it is empty."""
     axes.text(0.5, 0.5, "not run", transform=axes.transAxes, ha="center", va="center", color=GREY)
-    axes.tick_params(labelbottom=False, labelleft=False, length=0)
+    for axis, alike in (("x", axes.get_shared_x_axes()), ("y", axes.get_shared_y_axes())):
+        if len(alike.get_siblings(axes)) == 1:  # numbers of an axis of several panels are those of the others
+            axes.set(**{f"{axis}ticks": []})
 
 
 def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[str]:

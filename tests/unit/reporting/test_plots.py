@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.legend import Legend
+from matplotlib.text import Text
 from safetensors.numpy import save_file
 
 from fairfl.experiments.declaration import declaration
@@ -158,6 +160,18 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
     frame = pd.read_csv(io.StringIO(text))
     assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
     assert set(frame["artifact"]) == {"eagle_figure9"}
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_words_can_be_read_in_print_and_legends_cover_nothing(results, plot):
+    """At the width of a column or a page nothing is smaller than 7 points."""
+    drawing, *_ = in_memory.drawn(spec_of(results, plot))
+    assert drawing.get_figwidth() in (style.COLUMN, style.PAGE) == (3.3, 6.9)
+    texts = [text for text in drawing.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    assert texts and min(text.get_fontsize() for text in texts) >= 7
+    legends = [legend.get_window_extent() for legend in drawing.findobj(Legend)]
+    panels = [axes.get_window_extent() for axes in drawing.axes if axes.get_visible()]
+    assert not any(legend.overlaps(panel) for legend in legends for panel in panels)
 
 
 @pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])

@@ -255,6 +255,29 @@ def test_no_accuracy_axis_goes_where_no_accuracy_is(tmp_path):
     assert marks and not any(mark.get_clip_on() for mark in marks)  # one at 100 percent is seen whole
 
 
+def test_panels_of_settings_that_were_not_run_say_so(tmp_path):
+    rows = [{"algorithm": "fedavg"}, plus(alpha=0.9)]
+    names = list(METRICS)[:2]
+    files = tidy_files(tmp_path, [(A, row, 0, metric, 0.5) for row in rows for metric in names])
+    for plot, options in {
+        "metric_scatter": {"x": names[0], "y": names[1]},
+        "metric_sweep": {"key": "alpha", "default": 0},
+        "gap_boxes": {"family": "gap_client"},
+    }.items():
+        if plot == "gap_boxes":
+            line = f"{A},fedavg,,0,gap_client_0,0.1,nats,d,9,r,f\n"
+            (tmp_path / "tidy.csv").write_text(demo.TIDY + line)
+        drawing, *_ = drawn(spec_of(plot, files, [A, B], rows, names, labels=LABELS, **options))
+        there, missing = drawing.axes[:2]
+        assert not there.texts and [text.get_text() for text in missing.texts] == ["not run"], plot
+        if plot == "gap_boxes":  # both panels have the names of the rows
+            assert [label.get_text() for label in there.get_yticklabels()] == ["FedAvg"]
+            continue
+        assert len(there.get_yticks()) > 1 and len(missing.get_yticks()) == 0, plot
+        if plot == "metric_sweep":  # the panels share their places
+            assert missing.get_xticks().tolist() == there.get_xticks().tolist() == [0, 0.9]
+
+
 def test_lines_and_marks_that_hide_one_another_are_named(tmp_path, curves):
     rows = [{"algorithm": name, "hyperparameters": {"q": 0.5}} for name in ("fedavg", "afl", "qffl")]
     lines = [(A, row, 0, "accuracy_global", value) for row, value in zip(rows, (0.5, 0.5001, 0.9), strict=True)]

@@ -50,6 +50,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         for at, row in enumerate(rows):
             _box(axes, at, points[setting, row], row, colors[row.algorithm], inputs)
             drawn.append(points[setting, row])
+        if all(points[setting, row].empty for row in rows):
+            style.not_run(axes)
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=config.x_label)
         axes.grid(axis="y", visible=False)

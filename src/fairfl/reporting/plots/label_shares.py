@@ -34,7 +34,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set(title=title, xlabel="client")
         _bars(axes, counts)
         frames.append(_long(setting, counts))
-    panels[0].set_ylabel("share of the client's samples (fraction)")
+    panels[0].set_ylabel("share of samples (fraction)")
     return figure, pd.concat(frames, ignore_index=True)[list(COLUMNS)]
 
 

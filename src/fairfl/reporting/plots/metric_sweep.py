@@ -61,9 +61,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         shown_here = frame[frame["setting"].isin(settings) & (frame["metric"] == metric)]
         for (algorithm, kind), line in shown_here.groupby(["algorithm", "kind"], sort=True):
             _line(axes, line.sort_values("x"), looks[algorithm], kind)
-        _ticks(axes, shown_here["x"], config)
         if shown_here.empty:
             style.not_run(axes)
+            continue
+        _ticks(axes, shown_here["x"], config)
         style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
         ours = shown_here[shown_here["kind"] == "ours"].sort_values("x")
         lines = {titles[name]: (line["x"], line["mean"]) for name, line in ours.groupby("algorithm", sort=True)}
@@ -135,7 +136,12 @@ def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
     colors = style.algorithm_colors(inputs.spec.algorithms)
     return {
-        name: {"color": colors[name], "marker": style.algorithm_marker(name), "linestyle": style.algorithm_dash(name)}
+        name: {
+            "color": colors[name],
+            "marker": style.algorithm_marker(name),
+            "markersize": 4.5,
+            "linestyle": style.algorithm_dash(name),
+        }
         for name in dict.fromkeys(row.algorithm for row in rows)
     }
 
