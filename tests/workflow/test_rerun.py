@@ -239,6 +239,7 @@ def entries(name: str) -> list[str]:
         "order": lambda: ["fairfl.jobs.order"],
         "beside": lambda: ["fairfl.jobs.beside"],
         "page": lambda: ["fairfl.jobs.page"],
+        "runs": lambda: ["fairfl.jobs.runs"],
     }.get(kind, lambda: ["fairfl.jobs.table"])()  # fmt: skip
 
 
