@@ -32,6 +32,8 @@ _NEWS = (
     "Terminating processes",
     "Will exit after",
 )
+# A command that failed: its job is named by what it is, with its log.
+_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' returned non-zero", re.S)
 _PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^\w*(Error|Exception) in file .*:$', re.M)
 
 
@@ -64,6 +66,8 @@ class Display(logging.Handler):
     def _message(self, record: logging.LogRecord) -> None:
         text = str(record.getMessage())
         if any(words in text for words in _KNOWN) and (self.run.failed or record.levelno < logging.WARNING):
+            return
+        if _COMMAND.match(text):
             return
         if record.levelno >= logging.WARNING:
             self.say("\n".join(line for line in _PLACE.sub("", text).splitlines() if line.strip()))

@@ -215,6 +215,8 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert "1 of 3 jobs; 1 of 3 trainings; about " in out.getvalue()
     event(LogEvent.JOB_FINISHED, job_id=1)  # soon after: no line
     log.error("WorkflowError in file /x/common.smk, line 3:\nno such thing\n  File /x", extra={"event": LogEvent.ERROR})
+    failed = "RuleException:\nCommand 'set -euo pipefail;  python client.py' returned non-zero exit status 1."
+    log.error(failed, extra={"event": LogEvent.ERROR})
     event(LogEvent.JOB_ERROR, jobid=2)
     log.error("At least one job did not complete successfully.", extra={"event": LogEvent.ERROR})
     assert len(out.getvalue().splitlines()) == 6 and "no such thing" in out.getvalue()
