@@ -1,20 +1,58 @@
 """What is committed about the record is what the record gives: built from nothing but a clone."""
 
+import re
 import shutil
 
 import pytest
 
+from fairfl.experiments.config import Config, with_papers
+from fairfl.experiments.workload import load_workload
+from fairfl.reporting.page.page import render
+from fairfl.terminal.summary import judged
 from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.xdist_group("reproduction")]
 COMMITTED = ("docs/reproduction.md", "README.md", "results/recorded/comparison.csv", "results/recorded/claims.csv")
 
 
-def test_the_committed_texts_are_what_the_record_gives(root, tmp_path):
-    project = Project(root, tmp_path, selection=("scale=paper", "recorded=only"))
-    shutil.copytree(root / "results/recorded", tmp_path / "results/recorded", ignore=shutil.ignore_patterns("*.csv"))
-    shutil.copy(root / "README.md", tmp_path)
-    said = project.snakemake("reproduction").stdout
+@pytest.fixture(scope="module")
+def clone(root, tmp_path_factory) -> Project:
+    """What the record gives, but for tables, figures and the page."""
+    folder = tmp_path_factory.mktemp("reproduction")
+    project = Project(root, folder, selection=("scale=paper", "recorded=only"))
+    shutil.copytree(root / "results/recorded", folder / "results/recorded", ignore=shutil.ignore_patterns("*.csv"))
+    shutil.copy(root / "README.md", folder)
+    said = project.snakemake("reproduction", "results/paper/order.csv").stdout
     assert "rule train" not in said and "rule fetch" not in said
+    return project
+
+
+def test_the_committed_texts_are_what_the_record_gives(root, clone):
     for name in COMMITTED:
-        assert (tmp_path / name).read_text() == (root / name).read_text(), f"{name} is stale: `make reproduction`"
+        assert (clone.folder / name).read_text() == (root / name).read_text(), f"{name} is stale: `make reproduction`"
+
+
+def test_the_same_numbers_are_counted_in_five_places(clone):
+    """README, docs/reproduction.md, the last words of a run, the plan and the page: how many can be compared and are
+    judged."""
+    folder = clone.folder
+    papers = sorted(path.stem for path in (folder / "papers").glob("*.yaml"))
+    config = with_papers(Config(scale="paper", recorded="only"), papers)
+    workload = load_workload(folder, config.model_dump(mode="json"))
+    other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
+    results = folder / "results/paper"
+    page = re.sub(r"<[^>]*>", "", render(workload, folder, results, results / "index.html"))
+    places = {
+        "README": (r"Of ([\d,]+) numbers that can be compared, ([\d,]+) have been judged", "README.md"),
+        "reproduction": (r"\| all \| ([\d,]+) \| ([\d,]+) \|", "docs/reproduction.md"),
+    }
+    counts = {name: re.search(words, (folder / file).read_text()) for name, (words, file) in places.items()}
+    counts["log"] = re.search(r"judged: (?P<b>[\d,]+) of (?P<a>[\d,]+) numbers", next(judged(results, other)))
+    counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) numbers judged", page)
+    plan = clone.snakemake("plan").stdout
+    counts["plan"] = re.search(r"of ([\d,]+) numbers that can be compared ([\d,]+) are judged", plan)
+    found = {}
+    for name, match in counts.items():
+        assert match, name
+        found[name] = tuple(int(match[key].replace(",", "")) for key in (("a", "b") if match.groupdict() else (1, 2)))
+    assert len(set(found.values())) == 1 and min(found["README"]) > 100, found

@@ -3,8 +3,9 @@
     tau = (P - Q) / sqrt((P + Q + ties of ours) (P + Q + ties of theirs)),   P, Q pairs in the same, the opposite order
 
 1 is the same order, -1 the opposite one, 0 none. `low` and `high` hold 95 % of the values that other seeds might give:
-both means are drawn anew around their values, the paper's with the standard deviation of our seeds. `p` is the
-probability of such a tau, or one farther from 0, if the orders had nothing to do with each other.
+both means are drawn anew around their values, the paper's with the standard deviation of our seeds. Such draws have the
+noise twice, in the means and on top of them, which takes them nearer to 0 than tau; the range reaches to tau anyway.
+`p` is the probability of such a tau, or one farther from 0, if the orders had nothing to do with each other.
 """
 
 from collections.abc import Iterable, Mapping
@@ -56,6 +57,7 @@ def _order(artifact: str, setting: str, metric: str, lines: list[Mapping[str, st
             errors = std / np.sqrt([max(int(line[name]), 1) for line in lines])
             drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
         low, high = np.quantile(taus(*drawn), [0.025, 0.975])
+        low, high = min(low, tau), max(high, tau)
     return OrderLine(
         artifact=artifact,
         setting=setting,

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Record, csv_text, records
+from fairfl.judgement.measurements import JUDGED, comparable
 from fairfl.recorded.record import FOLDER, SCALE
 
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
-JUDGED = ("agrees", "close", "differs", "diverged")
-DIFFER = ("differs", "diverged")
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def place(line: Record) -> Place:
 
 def comparison_text(lines: Iterable[Record]) -> str:
     """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale."""
-    return _csv([line for line in lines if line["verdict"] in (*JUDGED, "not run")], RecordedNumber)
+    return _csv(filter(comparable, lines), RecordedNumber)
 
 
 def claims_text(lines: Iterable[Record]) -> str:
@@ -97,8 +96,14 @@ def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], Reco
     return {(line["artifact"], line["claim"]): line for line in recorded_claims(root)}
 
 
-def judged_by_place(workload: Workload, root: Path) -> dict[Place, Record]:
-    """The numbers that the record has, by what they are about; {} where `beside_record` has none."""
+def numbers_beside(workload: Workload, root: Path) -> list[Record]:
+    """What the record has of the selected artifacts and settings; [] where `beside_record` has nothing."""
     if beside_record(workload, root) is None:
-        return {}
-    return {place(line): line for line in recorded_numbers(root) if line["verdict"] in JUDGED}
+        return []
+    known = {(name, setting) for name, (_, _, artifact) in workload.artifacts.items() for setting in artifact.settings}
+    return [line for line in recorded_numbers(root) if (line["artifact"], line["setting"]) in known]
+
+
+def judged_by_place(lines: Iterable[Record]) -> dict[Place, Record]:
+    """Those that were judged, by what they are about."""
+    return {place(line): line for line in lines if line["verdict"] in JUDGED}

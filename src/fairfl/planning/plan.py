@@ -97,7 +97,7 @@ def _line(planner: Planner, setting: str, picks: list[Pick], claims: int) -> Set
         disk_mib=f"{sum(cost.disk_mib for cost in costs.values()):.3g}",
         numbers=sum(numbers.of_runs[setting, variant] for variant in workload.variants[setting]),
         numbers_done=sum(numbers.of_runs[setting, variant] for variant in {run.variant for run in done}),
-        numbers_without_runs=numbers.of_settings[setting] + numbers.chosen[setting],
+        numbers_without_runs=sum(many for (where, _), many in numbers.of_jobs.items() if where == setting),
         claims=claims,
         budget_runs=sum(job.startswith("train/") for pick in own for job in pick.jobs),
         budget_hours=f"{math.fsum(pick.hours for pick in own):.3g}",
@@ -128,14 +128,17 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    numbers, done, free = total("numbers"), total("numbers_done"), total("numbers_without_runs")
+    told = planner.numbers
+    done = total("numbers_done") + sum(many for (_, job), many in told.of_jobs.items() if not job or planner.done(job))
+    never = told.unselected.total()
     text = [
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} recorded, "
         f"{total('missing'):,.0f} missing",
         *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"))),
-        f"tells: of {numbers + free:,.0f} reported numbers {done:,.0f} are judged by runs that are done, "
-        f"{numbers - done:,.0f} wait for missing ones" + (f", {free:,.0f} need none" if free else "") + "; claims that "
-        f"can be decided: {targets.decidable_claims(planner.workload)['']}",
+        f"tells: of {told.compared:,} numbers that can be compared {done:,.0f} are judged by what is done, "
+        f"{told.compared - never - done:,.0f} wait for missing runs"
+        + (f", {never:,} are measured by no run of this selection" if never else "")
+        + f"; claims that can be decided: {targets.decidable_claims(planner.workload)['']}",
     ]
     telling = sorted(
         (row for row in rows if row.missing and row.numbers > row.numbers_done),

@@ -3,49 +3,49 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import MEASURED_KINDS, Cell, Cells, digits_of
+from fairfl.judgement.cells import Cell, Cells, digits_of
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.judging import comparable, parsed, setting_of, settings_of
-from fairfl.judgement.comparison import obstacle
-from fairfl.judgement.results import results_of
-from fairfl.metrics.origin import origin, owner
+from fairfl.judgement.comparison import comparison_lines
+from fairfl.judgement.measurements import measurements
+from fairfl.metrics.origin import origin
 
 Place = tuple[str, Variant]  # setting, variant
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """Lines of comparison.csv that would have a verdict: one for each artifact that the paper prints a number in."""
+    """Numbers that a run would judge: each that counts (fairfl.judgement.measurements) once, wherever it is printed."""
 
     of_runs: Counter[Place]  # those that runs of a variant measure
-    of_settings: Counter[str]  # those that need no run: counts of a partition, what a setting says
-    chosen: Counter[str]  # those that tuning chooses
+    of_jobs: Counter[tuple[str, str]]  # those of a setting that another job counts or chooses; '': that it says itself
+    unselected: Counter[str]  # those that no run of this configuration measures
+
+    @property
+    def compared(self) -> int:
+        """All of them."""
+        return sum(part.total() for part in (self.of_runs, self.of_jobs, self.unselected))
 
 
 def numbers(workload: Workload, root: Path) -> Numbers:
-    """Of the selected artifacts but `ours`, which print a paper's numbers again. Points of curves, empty cells, seconds
-    and settings that a scale has changed do not count."""
-    reported = results_of(workload, root, root / "results").reported
+    """Of the selected artifacts, as if nothing had run yet."""
     found = Numbers(Counter(), Counter(), Counter())
-    for name, (_, _, artifact) in workload.artifacts.items():
-        if artifact.ours or artifact.kind not in MEASURED_KINDS or not artifact.columns or name not in reported:
-            continue
-        for (setting, variant, metric), cell in reported[name].cells.items():
-            if setting not in artifact.settings or obstacle(workload, setting, metric):
-                continue
-            if cell.mean is None and not cell.diverged:
-                continue
-            if owner(metric) == "setting":
-                found.of_settings[setting] += 1
-            elif owner(metric) == "algorithm":
-                found.chosen[setting] += 1
-            elif (running := _running(workload, setting, variant)) is not None:
-                found.of_runs[setting, running] += 1
+    lines = comparison_lines(workload, root, root / "results" / "none")
+    other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
+    for setting, variant, metric, _ in measurements(map(asdict, lines), other):
+        if origin(metric) != "tidy":
+            seed = workload.settings[setting].seeds[0]
+            jobs = {"statistics": f"partition/{setting}/seed{seed}", "tuned": f"tune/{setting}/{variant.algorithm}"}
+            found.of_jobs[setting, jobs.get(origin(metric), "")] += 1
+        elif (running := _running(workload, setting, variant)) is not None:
+            found.of_runs[setting, running] += 1
+        else:
+            found.unselected[setting] += 1
     return found
 
 

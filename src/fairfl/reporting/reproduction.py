@@ -7,47 +7,31 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.order import order_lines
-from fairfl.judgement.recorded import DIFFER, JUDGED
 from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.page.text import plain
 from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"
-_COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close")
+_COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close", "one seed")
 
 
-@dataclass(frozen=True)
-class Tally:
-    """How many numbers came out how."""
-
-    verdicts: Counter[str]
-
-    @property
-    def judged(self) -> int:
-        return sum(self.verdicts[verdict] for verdict in JUDGED)
-
-    @property
-    def differ(self) -> int:
-        return sum(self.verdicts[verdict] for verdict in DIFFER)
-
-    def cells(self) -> list[str]:
-        """Those of `_COLUMNS`."""
-        counts = self.verdicts
-        near = f"{(self.judged - self.differ) / self.judged:.0%}".replace("%", " %") if self.judged else "–"
-        every = self.verdicts.total(), self.judged, counts["agrees"], counts["close"], self.differ, counts["not run"]
-        return [*(f"{count:,}" for count in every), near]
+def share(found: Count) -> str:
+    """'62 %' of what was judged agrees or is close."""
+    return f"{(found.judged - found.differ) / found.judged:.0%}".replace("%", " %") if found.judged else "–"
 
 
-def tally(lines: Iterable[Record]) -> Tally:
-    return Tally(Counter(line["verdict"] for line in lines))
+def _cells(found: Count) -> list[str]:
+    """Those of `_COLUMNS`."""
+    every = found.compared, found.judged, found.agree, found.close, found.differ, found.compared - found.judged
+    return [*(f"{number:,}" for number in every), share(found), f"{found.one_seed:,}"]
 
 
 class Reproduction:
@@ -99,8 +83,11 @@ class Reproduction:
 
     def unexplained(self) -> dict[str, int]:
         """Artifact -> differing numbers that nothing was tried on."""
-        counts = {name: sum(not self.tried_on(line) for line in self.differing(name)) for name in self.numbers}
-        return {name: count for name, count in counts.items() if count}
+        lacking = {
+            name: sum(not (line["contradiction"] or self.tried_on(line)) for line in self.differing(name))
+            for name in self.numbers
+        }
+        return {name: many for name, many in lacking.items() if many}
 
     # -- text ----------------------------------------------------------------------------------
     def page(self) -> str:
@@ -113,7 +100,8 @@ class Reproduction:
             "`make recorded` builds every table and figure\nfrom the record; `make reproduction` writes this page.\n",
             self.summary(),
             "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
-            "many\ncolumns. Runs that diverged differ. Other readings of a paper, marked †, count in no sum.\n",
+            "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
+            "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
         ]
@@ -124,13 +112,13 @@ class Reproduction:
         lines = []
         for name in self.papers:
             numbers, claims = self.counted(name)
-            lines.append([name, *tally(numbers).cells(), *_claims(claims)])
+            lines.append([name, *_cells(count(numbers)), *_claims(claims)])
         numbers, claims = self.counted(*self.papers)
-        lines.append(["all", *tally(numbers).cells(), *_claims(claims)])
+        lines.append(["all", *_cells(count(numbers)), *_claims(claims)])
         return _table(["paper", *_COLUMNS, "claims"], lines)
 
     def unexplained_section(self, numbers: list[Record]) -> str:
-        differ = [line for line in numbers if line["verdict"] in DIFFER]
+        differ = [line for line, *_ in measurements(numbers).values() if line["verdict"] in DIFFER]
         reached = Counter(_reached(self.tried_on(line)) for line in differ)
         text = "## What differs\n\n"
         if not differ:
@@ -139,13 +127,13 @@ class Reproduction:
             f"Of {len(differ):,} numbers that differ, {reached['explained']:,} are explained; on {reached['open']:,} "
             f"something was tried and the reason is still\nopen; {reached['']:,} are openly unexplained:\n\n"
         )
-        rows = [[self._link(name), f"{count:,}"] for name, count in self.unexplained().items()]
+        rows = [[self._link(name), f"{many:,}"] for name, many in self.unexplained().items()]
         return text + (_table(["openly unexplained", "numbers"], rows) if rows else "none.\n")
 
     def section(self, paper: str) -> str:
         """All artifacts of a paper, each number that differs, and what was tried."""
         rows = [
-            [self._link(name), *tally(self.numbers.get(name, ())).cells(), *self._more(name)] for name in self.of(paper)
+            [self._link(name), *_cells(count(self.numbers.get(name, ()))), *self._more(name)] for name in self.of(paper)
         ]
         text = f"## {paper}\n\n{plain(self.papers[paper].title)}\n\n"
         text += _table(["", *_COLUMNS, "order", "claims"], rows)
@@ -206,13 +194,14 @@ class Reproduction:
 def readme_block(reproduction: Reproduction) -> str:
     """What README.md says, between its markers."""
     numbers, _ = reproduction.counted(*reproduction.papers)
-    counts = tally(numbers)
-    if not counts.judged:
+    found = count(numbers)
+    if not found.judged:
         sentence = "Nothing is recorded at the papers' own scale yet."
     else:
         sentence = (
-            f"Of {counts.verdicts.total():,} numbers that can be compared, {counts.judged:,} have been judged at the "
-            f"papers' own scale; {counts.cells()[-1]} of them\nagree or are close."
+            f"Of {found.compared:,} numbers that can be compared, {found.judged:,} have been judged at the papers' own "
+            f"scale, in {found.cells:,} cells of tables and figures; {share(found)} of them\nagree or are close. "
+            f"{found.one_seed:,} rest on one seed."
         )
     return f"{BEGIN}\n{sentence}\n\n{reproduction.summary()}{END}"
 
@@ -239,7 +228,7 @@ def _reached(tried: list[Explanation]) -> str:
 
 def _claims(claims: Iterable[Record]) -> list[str]:
     """'3 hold, 1 fails', of those that can be decided."""
-    counts = Counter(claim["here"] for claim in claims)
+    counts = count_claims(claims).statuses
     words = {"holds": ("holds", "hold"), "within noise": ("within noise",) * 2, "fails": ("fails", "fail")}
     return [", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"]
 

@@ -2,14 +2,13 @@
 
 import csv
 import shlex
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from fairfl.judgement.measurements import count, count_claims
 from fairfl.terminal.names import counted
 from fairfl.terminal.progress import Job, Run, span
 
-JUDGED = {"agrees": "agree", "close": "close", "differs": "differ"}
 LINES = 15  # of the log of a job that failed
 
 
@@ -26,20 +25,27 @@ def built(run: Run, results: Path, page: bool, other: Collection[str] = ()) -> I
 def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
     """What comparison.csv and claims.csv say, in a line each, but for numbers of `other` readings of a paper."""
     try:
-        with (results / "comparison.csv").open(newline="") as file:
-            numbers = Counter(row["verdict"] for row in csv.DictReader(file) if row["artifact"] not in other)
-        with (results / "claims.csv").open(newline="") as file:
-            claims = Counter(row["here"] for row in csv.DictReader(file))
+        lines, claims = (_rows(results / name, other) for name in ("comparison.csv", "claims.csv"))
     except OSError:
         return
-    count = sum(numbers[verdict] for verdict in JUDGED)
-    apart = sum(number for verdict, number in numbers.items() if verdict.startswith("not comparable"))
-    said = ", ".join(f"{numbers[verdict]} {word}" for verdict, word in JUDGED.items())
-    text = f"judged: {count} numbers, {said}" if count else "no number could be judged"
+    found, statuses = count(lines), count_claims(claims).statuses
+    apart = sum(line["verdict"].startswith("not comparable") for line in lines)
+    text = f"no number could be judged, of {found.compared:,} that can be compared"
+    if found.judged:
+        text = (
+            f"judged: {found.judged:,} of {found.compared:,} numbers that can be compared, in {found.cells:,} cells: "
+            f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
+        )
+        text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
     yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
-    claimed = ", ".join(f"{claims[status]} {word}" for status, word in _CLAIMS.items() if claims[status])
+    claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
     if claimed:
         yield f"claims of the papers: {claimed}"
+
+
+def _rows(path: Path, other: Collection[str]) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["artifact"] not in other]
 
 
 _CLAIMS = {

@@ -49,6 +49,16 @@ def test_the_range_over_seeds():
     assert float(more.low) > float(unsure.low)
 
 
+def test_tau_lies_within_its_own_range():
+    """Noise on top of noise takes every draw nearer to 0 than a tau of long, nearly equal orders."""
+    values = list(range(20))
+    (order,) = order_lines(column(values, values, seed_std="2"))
+    drawn = [float(order.low), float(order.tau), float(order.high)]
+    assert drawn == sorted(drawn) and drawn[0] < 0.95 and drawn[1] == 1
+    (opposite,) = order_lines(column(values, values[::-1], seed_std="2"))
+    assert float(opposite.low) == float(opposite.tau) == -1
+
+
 def test_taus_are_scipys():
     left, right = np.random.default_rng(0).standard_normal((2, 20, 6))
     expected = [stats.kendalltau(a, b).statistic for a, b in zip(left, right, strict=True)]

@@ -227,7 +227,7 @@ def test_headlines_count_what_was_judged(page) -> None:
     words = page.words("overview")
     assert "2 numbers judged: ✓ 1 agree ✗ 1 differ in this run" in words
     assert "2 claims judged: ≈ 1 within noise ✗ 1 fail in this run" in words
-    assert "This run 2 numbers judged: ✓ 1 agree ✗ 1 differ (6 not)" in words
+    assert "This run 2 numbers judged: ✓ 1 agree ✗ 1 differ" in words
     assert "of 8" not in words and "paper scale" not in words
 
 
@@ -248,7 +248,7 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     assert "over seeds; full: recorded at the paper's own scale" in shown
     assert shown.count(" full ") == 1 and "full is our number" in words  # nothing of what was not run
     assert "Recorded at the paper's own scale: 1.25 (1 seed), close." in page.asked("demo_table1")[0]
-    assert "1 number judged: ≈ 1 close at the papers' own scale, from the record" in words
+    assert "1 of 2 numbers judged: ≈ 1 close 1 of them from one seed at the papers' own scale, from the record" in words
     assert "1 claim judged: ✓ 1 hold at the papers' own scale" in words
     assert "FedAvg wins loss(fedavg) < loss(qffl, q=1) ≈ within noise" in shown
     assert "holds in 100 % of the draws" in shown
@@ -376,7 +376,8 @@ def test_the_page_says_what_was_not_run(tmp_path) -> None:
     (results / "comparison.csv").write_text(csv_text(lines, ComparisonLine))
     text = " ".join(rendered(workload, results).text.split())
     assert "Nothing was substituted, but not everything was run Whatever ran" in text
-    assert "1 of 8 numbers were not run. 3 come from fewer seeds than the paper's." in text
+    assert "1 of 2 numbers that can be compared were not run." in text
+    assert "1 of 1 judged numbers rest on fewer seeds than the paper's, 1 on one seed." in text
 
 
 def test_settings_list_value_here_value_of_the_paper_and_source(page) -> None:
@@ -500,7 +501,7 @@ def test_papers_are_listed_and_counted_one_by_one(two) -> None:
     assert listed[2:6] == ["#overview", "#farthest", "#claims", "#paper-demo"]
     assert "all papers demo second" in two.words("sidebar")
     shown = two.words("overview")
-    assert "second Another paper arXiv 0000.00000 This run 2 numbers judged: ✓ 2 agree (6 not)" in shown
+    assert "second Another paper arXiv 0000.00000 This run 2 numbers judged: ✓ 2 agree" in shown
     assert "https://arxiv.org/abs/0000.00000" in two.values("href")
     assert "0 of 3 artifacts built: T2 , T4 , T5 ." in two.words("paper-second")
 

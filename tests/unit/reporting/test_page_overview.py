@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fairfl.experiments.paper import Paper
+from fairfl.judgement.measurements import count
 from fairfl.reporting.page import runs
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.numbers import said_once
@@ -18,6 +19,7 @@ LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedfv", "hyperparameters": "alpha=0.1", "metric": "acc",
     "unit": "percent", "ours": "50", "ours_std": "1", "reported": "60", "reported_spread": "", "seeds": "2",
     "difference": "-10", "limit": "2", "seed_std": "0.5", "verdict": "differs", "contradiction": "",
+    "reported_seeds": "2",
 }  # fmt: skip
 TABLE = {"kind": "table", "title": "Table 1", "caption": "c", "settings": ["x"], "columns": ["acc"]}
 PAPER = {
@@ -29,18 +31,20 @@ PAPER = {
 }
 
 
-def judged(*verdicts: str) -> list[dict[str, str]]:
-    return [{"verdict": verdict} for verdict in verdicts]
-
-
 def test_numbers_are_counted_of_those_that_were_judged() -> None:
-    counted = numbers_counted(judged("agrees", "agrees", "close", "differs", "diverged", "not run", "not reported"))
-    assert (counted["judged"], counted["others"]) == (5, 2)
-    assert [(count, word) for *_, count, word in counted["counts"]] == [(2, "agree"), (1, "close"), (2, "differ")]
+    verdicts = ("agrees", "agrees", "close", "differs", "diverged", "not run", "not reported")
+    counted = numbers_counted(count(LINE | {"verdict": word, "reported": str(n)} for n, word in enumerate(verdicts)))
+    assert (counted["judged"], counted["of"].compared, counted["seeds"]) == (5, 6, "")
+    assert [(number, word) for *_, number, word in counted["counts"]] == [(2, "agree"), (1, "close"), (2, "differ")]
+    one = count([LINE | {"seeds": "1", "reported_seeds": "5"}])
+    assert numbers_counted(one)["seeds"] == "1 of them from one seed"
+
+
+STATUSES = ("holds", "fails", "within noise", "undecidable", "not judged here")
 
 
 def test_claims_that_cannot_be_decided_are_counted_apart() -> None:
-    counted = claims_counted(["holds", "fails", "within noise", "undecidable", "not judged here"])
+    counted = claims_counted({"artifact": "a", "here": here} for here in STATUSES)
     assert (counted["judged"], counted["others"]) == (3, 2)
 
 
@@ -60,9 +64,10 @@ def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
 def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     shown = views(
         {"difference": "-90", "limit": "0.05", "seed_std": "", "metric": "unknown"},  # the limit is rounding alone
-        {"difference": "3"},
+        {"difference": "3", "reported": "47"},
         {"difference": "-10"},
-        {"verdict": "agrees", "difference": "99"},
+        {"difference": "-10", "artifact": "demo_table1", "contradiction": ""},  # the same number, printed again
+        {"verdict": "agrees", "reported": "51", "difference": "99"},
     )
     assert [(view["difference"], view["known"]) for view in shown] == [("-10", True), ("3", True), ("-90", False)]
     first = shown[0]

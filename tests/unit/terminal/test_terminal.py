@@ -158,38 +158,45 @@ def test_a_job_without_a_log_could_not_begin(run):
     assert "   | (no log: the job could not begin)" in list(summary.failures(run, "snakemake", {}))
 
 
-def write(path: Path, kind: type, column: str, values):
-    """A file of such rows, empty but for one column."""
-    names = [one.name for one in fields(kind)]
-    assert column in names
+def write(path: Path, kind: type, rows):
+    """A file of such rows, empty but for what is given."""
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, names, restval="")
+        writer = csv.DictWriter(file, [one.name for one in fields(kind)], restval="")
         writer.writeheader()
-        writer.writerows({column: value} for value in values)
+        writer.writerows(rows)
+
+
+def compared(*verdicts: str):
+    """Rows of comparison.csv with different numbers of 5 seeds in the paper, one here."""
+    more = {"metric": "accuracy_mean", "seeds": "1", "reported_seeds": "5"}
+    return [{"verdict": verdict, "reported": str(n), **more} for n, verdict in enumerate(verdicts)]
 
 
 def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     run.start(1, info("table"))
     run.finish(1)
-    write(tmp_path / "comparison.csv", ComparisonLine, "verdict", ["agrees"] * 3 + ["close", "differs", "not reported"])
-    write(tmp_path / "claims.csv", ClaimLine, "here", ["holds", "holds", "not judged here"])
+    rows = compared("agrees", "agrees", "agrees", "close", "diverged", "not reported", "not run")
+    write(tmp_path / "comparison.csv", ComparisonLine, [*rows, rows[0] | {"artifact": "again", "seeds": "1"}])
+    claims = [{"here": here} for here in ("holds", "holds", "not judged here")]
+    write(tmp_path / "claims.csv", ClaimLine, [*claims, {"here": "fails", "artifact": "other"}])
     (tmp_path / "index.html").write_text("")
     run.clock.now = 61.0
-    assert list(summary.built(run, tmp_path, page=True)) == [
+    assert list(summary.built(run, tmp_path, page=True, other={"other"})) == [
         "done: 1 job in 1 min 1 s; 1 table built",
-        "judged: 5 numbers, 3 agree, 1 close, 1 differ",
+        "judged: 5 of 6 numbers that can be compared, in 6 cells: 3 agree, 1 close, 1 differ; 5 rest on one seed",
         "claims of the papers: 2 hold, 1 not judged at this scale",
         f"page: {(tmp_path / 'index.html').as_uri()}",
     ]
     assert len(list(summary.built(run, tmp_path, page=False))) == 1
-    assert "no number could be judged" in list(summary.built(run, tmp_path, page=True, other={""}))
+    said = list(summary.built(run, tmp_path, page=True, other={"", "again"}))
+    assert "no number could be judged, of 0 that can be compared" in said
 
 
 def test_nothing_judged_is_said(tmp_path):
-    write(tmp_path / "comparison.csv", ComparisonLine, "verdict", ["not comparable: scale"] * 1200)
-    write(tmp_path / "claims.csv", ClaimLine, "here", [])
+    write(tmp_path / "comparison.csv", ComparisonLine, compared(*["not comparable: scale"] * 1200))
+    write(tmp_path / "claims.csv", ClaimLine, [])
     (said,) = summary.judged(tmp_path)
-    assert said.startswith("no number could be judged; 1,200 others: scale")
+    assert said.startswith("no number could be judged, of 0 that can be compared; 1,200 others: scale")
 
 
 # -- Snakemake's records ------------------------------------------------------------------------

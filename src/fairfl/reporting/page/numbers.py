@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
 from fairfl.judgement.cells import DIVERGED, Record, digits_of, metric_of
-from fairfl.judgement.recorded import DIFFER, JUDGED, Place
+from fairfl.judgement.measurements import DIFFER, JUDGED
+from fairfl.judgement.recorded import Place
 from fairfl.judgement.recorded import place as place_of
 from fairfl.judgement.units import endless, in_words
 from fairfl.reporting.compared import Compared, cell_view

@@ -1,15 +1,14 @@
 """What the page says first: how what was judged came out, by paper, and which numbers are farthest from the paper's."""
 
 import statistics
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.order import order_lines
-from fairfl.judgement.recorded import DIFFER, JUDGED
 from fairfl.reporting.compared import cell_view
 from fairfl.reporting.inputs import rows_of
 from fairfl.reporting.page.numbers import column_view
@@ -23,28 +22,27 @@ STATUS: dict[str, tuple[str, str]] = {
     "undecidable": ("none", "?"),
     "untestable": ("none", "–"),
 }
-Count = tuple[str, str, int, str]  # style, mark, how many, word
+Shown = tuple[str, str, int, str]  # style, mark, how many, word
 
 
-def numbers_counted(lines: Iterable[Record]) -> dict[str, Any]:
-    """Of the numbers that were judged, how many agree, are close, differ; a run that diverged differs."""
-    verdicts = Counter(line["verdict"] for line in lines)
-    counts: list[Count] = [
-        ("good", "✓", verdicts["agrees"], "agree"),
-        ("near", "≈", verdicts["close"], "close"),
-        ("bad", "✗", sum(verdicts[word] for word in DIFFER), "differ"),
+def numbers_counted(found: Count) -> dict[str, Any]:
+    """How the numbers came out that can be compared."""
+    counts: list[Shown] = [
+        ("good", "✓", found.agree, "agree"),
+        ("near", "≈", found.close, "close"),
+        ("bad", "✗", found.differ, "differ"),
     ]
-    judged = sum(verdicts[word] for word in JUDGED)
-    return {"judged": judged, "others": verdicts.total() - judged, "counts": counts}
+    seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
+    return {"of": found, "judged": found.judged, "counts": counts, "seeds": seeds}
 
 
-def claims_counted(statuses: Iterable[str]) -> dict[str, Any]:
+def claims_counted(claims: Iterable[Record]) -> dict[str, Any]:
     """Of the claims that were judged, how many hold and fail; the others cannot be decided here."""
-    rows = Counter(statuses)
+    found = count_claims(claims)
     words = {"holds": "hold", "within noise": "within noise", "fails": "fail"}
-    counts: list[Count] = [(*STATUS[status], rows[status], word) for status, word in words.items()]
-    judged = sum(rows[status] for status in words)
-    return {"judged": judged, "others": rows.total() - judged, "counts": counts}
+    counts: list[Shown] = [(*STATUS[status], found.statuses[status], word) for status, word in words.items()]
+    others = found.statuses.total() - found.judged
+    return {"judged": found.judged, "others": others, "counts": counts, "of": None, "seeds": ""}
 
 
 def taus(orders: Iterable[Record]) -> str:
@@ -60,22 +58,22 @@ def recorded_orders(lines: Iterable[Record]) -> list[Record]:
     return [{"artifact": line.artifact, "tau": line.tau, "judged": str(line.judged)} for line in order_lines(lines)]
 
 
-def card(lines: Iterable[Record], statuses: Iterable[str], orders: Iterable[Record]) -> dict[str, Any]:
+def card(lines: Iterable[Record], claims: Iterable[Record], orders: Iterable[Record]) -> dict[str, Any]:
     """What is said of one paper, or of all, from one scale."""
-    return {"numbers": numbers_counted(lines), "claims": claims_counted(statuses), "tau": taus(orders)}
+    return {"numbers": numbers_counted(count(lines)), "claims": claims_counted(claims), "tau": taus(orders)}
 
 
 # -- farthest from the paper ------------------------------------------------------------------
 def farthest(
     lines: Iterable[Record], papers: Mapping[str, Paper], paper_of: Mapping[str, str], where: str
 ) -> list[dict[str, Any]]:
-    """The numbers that differ; `where` says at which scale, `paper_of` knows the paper of each artifact.
+    """The numbers that differ, each once; `where` says at which scale, `paper_of` knows the paper of each artifact.
 
     The largest |difference| / limit comes first. A limit whose seed noise is not known is rounding alone, so the
     numbers that have such a one come after all others.
     """
     views = []
-    for line in lines:
+    for line, *_ in measurements(lines).values():
         if line["verdict"] not in DIFFER:
             continue
         paper = papers[paper_of[line["artifact"]]]

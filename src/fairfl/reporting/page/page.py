@@ -21,10 +21,10 @@ from fairfl.judgement.cells import Record, metric_of, records
 from fairfl.judgement.changes import changed_by_scale, original, summary
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.measurements import Count, count
 from fairfl.judgement.order import OrderLine
-from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, place
+from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, numbers_beside, place
 from fairfl.judgement.sources import used_values
-from fairfl.metrics.origin import origin
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.page.details import Details
@@ -69,13 +69,15 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
     return sentences
 
 
-def gaps(lines: list[Record]) -> str:
+def gaps(found: Count) -> str:
     """How many numbers were not run, or with fewer seeds than the paper's, in words; empty if all were run."""
-    unrun = sum(line["verdict"] == "not run" for line in lines)
-    ran = [line for line in lines if line["seeds"] != "0" and origin(line["metric"]) == "tidy"]
-    fewer = sum(int(line["seeds"]) < int(line["reported_seeds"]) for line in ran)
-    sentences = [(unrun, "{} of {:,} numbers were not run."), (fewer, "{} come from fewer seeds than the paper's.")]
-    return " ".join(text.format(f"{count:,}", len(lines)) for count, text in sentences if count)
+    sentences = []
+    if unrun := found.compared - found.judged:
+        sentences.append(f"{unrun:,} of {found.compared:,} numbers that can be compared were not run.")
+    if found.fewer_seeds:
+        few = f"{found.judged:,} judged numbers rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
+        sentences.append(f"{found.fewer_seeds:,} of {few}")
+    return " ".join(sentences)
 
 
 # -- artifacts --------------------------------------------------------------------------------
@@ -86,32 +88,30 @@ class Summaries:
     lines: list[Record]
     claims: list[Record]
     orders: list[Record]
-    recorded: dict[Place, Record]
+    full: list[Record]  # the numbers of the record
+    recorded: dict[Place, Record]  # those of them that were judged
     recorded_claims: dict[tuple[str, str], Record]
 
     @classmethod
     def read(cls, workload: Workload, root: Path, folder: Path) -> "Summaries":
         """From the folder of the page; the record lies below `root`."""
+        full = numbers_beside(workload, root)
         return cls(
             records(folder / "comparison.csv", "comparison", ComparisonLine),
             records(folder / "claims.csv", "claims", ClaimLine),
             records(folder / "order.csv", "order", OrderLine),
-            judged_by_place(workload, root),
+            full,
+            judged_by_place(full),
             claims_by_name(workload, root),
         )
 
     def of(self, artifacts: Collection[str]) -> "Summaries":
         """Those of some artifacts."""
-        lines, claims, orders = (
+        lines, claims, orders, full = (
             [line for line in records if line["artifact"] in artifacts]
-            for records in (self.lines, self.claims, self.orders)
+            for records in (self.lines, self.claims, self.orders, self.full)
         )
-        return Summaries(lines, claims, orders, self.recorded, self.recorded_claims)
-
-    @property
-    def full(self) -> list[Record]:
-        """The recorded numbers."""
-        return [self.recorded[place(line)] for line in self.lines if place(line) in self.recorded]
+        return Summaries(lines, claims, orders, full, self.recorded, self.recorded_claims)
 
     @property
     def full_claims(self) -> list[Record]:
@@ -127,8 +127,8 @@ class Summaries:
         """What came out here, and what is recorded at the papers' own scale; None if nothing is."""
         full = self.full
         return {
-            "here": card(self.lines, [claim["here"] for claim in self.claims], self.orders),
-            "full": card(full, [claim["here"] for claim in self.full_claims], recorded_orders(full)) if full else None,
+            "here": card(self.lines, self.claims, self.orders),
+            "full": card(full, self.full_claims, recorded_orders(full)) if full else None,
         }
 
 
@@ -149,7 +149,7 @@ def artifact_view(
         for setting in dict.fromkeys(line["setting"] for line in lines)
     }
     settings = [setting_fact(workload, setting) for setting in artifact.settings]
-    best = numbers_counted(summaries.best)
+    best = numbers_counted(count(summaries.best))
     return {
         "name": name,
         "paper": paper,
@@ -162,8 +162,8 @@ def artifact_view(
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "settings": settings,
-        "here": numbers_counted(lines),
-        "full": numbers_counted(summaries.full),
+        "here": numbers_counted(count(lines)),
+        "full": numbers_counted(count(summaries.full)),
         "best": best,
         "differing": best["counts"][-1][2],
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
@@ -360,7 +360,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         made=made_from(root, results, summaries.lines),
         cards=printed.cards(),
         substitutions=substitutions(workload),
-        gaps=gaps(summaries.lines),
+        gaps=gaps(count(printed.lines)),
         verdict=workload.config.verdict,
         farthest=ranked(
             farthest(printed.lines, workload.papers, paper_of, workload.scale.scale)

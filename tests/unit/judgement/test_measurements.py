@@ -1,0 +1,67 @@
+"""What counts: numbers once wherever they are printed, none that cannot be compared or that the paper contradicts."""
+
+import pytest
+
+from fairfl.judgement.measurements import comparable, count, count_claims, measurements
+
+LINE = {
+    "artifact": "demo_table1", "setting": "x", "algorithm": "fedavg", "hyperparameters": "", "metric": "accuracy_mean",
+    "reported": "80", "verdict": "agrees", "seeds": "2", "reported_seeds": "5", "contradiction": "", "data": "mnist",
+    "changed_by_scale": "",
+}  # fmt: skip
+
+
+def lines(*changes):
+    return [LINE | change for change in changes]
+
+
+def test_a_number_that_two_tables_print_counts_once_and_two_values_of_it_twice():
+    found = count(lines({}, {"artifact": "demo_table2"}, {"artifact": "demo_table3", "reported": "81"}))
+    assert (found.judged, found.cells, found.agree, found.compared) == (2, 3, 2, 2)
+    other = count(lines({}, {"artifact": "demo_late", "reported": "79"}), {"demo_late"})
+    assert (other.judged, other.cells) == (1, 1)
+
+
+def test_choices_belong_to_algorithms_and_counts_to_settings():
+    rows = [{"metric": "learning_rate", "algorithm": "qffl", "hyperparameters": f"q={q}"} for q in (1.0, 2.0)]
+    rows += [{"metric": "samples_train", "algorithm": name} for name in ("fedavg", "afl")]
+    assert [len(places) for places in measurements(lines(*rows)).values()] == [2, 2]
+
+
+def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed():
+    found = count(lines({"contradiction": "table 9: 70"}, {"artifact": "demo_table2"}, {"metric": "accuracy_var"}))
+    assert (found.judged, found.cells) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "counts"),
+    [
+        ({"verdict": "not run"}, True),
+        ({"verdict": "not run", "changed_by_scale": "seeds: [0, 1] -> [0]; keep: none -> model"}, True),
+        ({"verdict": "not run", "changed_by_scale": "seeds: [0, 1] -> [0]; rounds: 100 -> 10"}, False),
+        ({"verdict": "not run", "data": "digits (stand-in for mnist)"}, False),
+        ({"verdict": "not run", "metric": "inference_seconds"}, False),
+        ({"verdict": "not comparable: scale"}, False),
+        ({"verdict": "not reported"}, False),
+        ({"verdict": "fitted"}, False),
+        ({"verdict": "diverged"}, True),
+    ],
+)
+def test_what_can_be_compared(change, counts):
+    assert comparable(LINE | change) == counts
+    record = {key: value for key, value in (LINE | change).items() if key not in ("data", "changed_by_scale")}
+    assert comparable(record) == (counts or change["verdict"] == "not run" and "metric" not in change)
+
+
+def test_one_seed_is_counted_where_the_paper_has_several():
+    rows = [{"seeds": seeds, "reported": str(n)} for n, seeds in enumerate(("1", "1", "4", "5"))]
+    rows += [{"seeds": "1", "reported_seeds": "1"}, {"seeds": "1", "metric": "samples_train"}]
+    rows += [{"seeds": "0", "verdict": "not run", "metric": "loss_mean"}]
+    found = count(lines(*rows))
+    assert (found.one_seed, found.fewer_seeds, found.judged, found.compared) == (2, 3, 6, 7)
+
+
+def test_claims_of_other_readings_do_not_count():
+    claims = [{"artifact": "a", "here": here} for here in ("holds", "within noise", "undecidable")]
+    found = count_claims([*claims, {"artifact": "b", "here": "fails"}], {"b"})
+    assert found.judged == 2 and found.statuses.total() == 3
