@@ -12,9 +12,9 @@ from fairfl.experiments.reading import load_paper
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import train
-from fairfl.reporting.claims import preflight
+from fairfl.judgement.claims import preflight
+from fairfl.judgement.sources import used_values
 from fairfl.reporting.page import runs as runs_page
-from fairfl.reporting.sources import used_values
 from fairfl.runtime.validation import SpecError
 from fairfl.terminal.names import spoken
 
