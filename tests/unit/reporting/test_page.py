@@ -240,11 +240,17 @@ def test_an_experiment_of_ones_own_has_its_own_words(tmp_path, monkeypatch) -> N
     workload, results = build(tmp_path / "own")
     (tmp_path / "own/papers/reported/demo/table1.csv").unlink()
     page = rendered(summarised(tmp_path / "own", "demo"), results)
-    for words in ("The paper says", "On the paper's own", "could be judged", "the paper prints none", "beside the paper's."):
+    for words in (
+        "The paper says",
+        "On the paper's own",
+        "could be judged",
+        "the paper prints none",
+        "beside the paper's.",
+    ):
         assert words not in page.text
     assert "experiments of one's own, which no paper reports" in page.words("overview")
     assert "8 numbers of one's own" in page.words("overview")
-    assert "2 claims judged: ≈ 1 within noise ✗ 1 fail" in page.words("overview")  # though the scale changed the setting
+    assert "2 claims judged: ≈ 1 within noise ✗ 1 fail" in page.words("overview")  # at any scale
 
 
 def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> None:
