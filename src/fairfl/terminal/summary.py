@@ -37,10 +37,11 @@ def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
             f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
         )
         text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
-    yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
+    if any(line["verdict"] != "not reported" for line in lines):  # as all numbers of one's own experiments are
+        yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
     claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
     if claimed:
-        yield f"claims of the papers: {claimed}"
+        yield f"claims: {claimed}"
 
 
 def _rows(path: Path, other: Collection[str]) -> list[dict[str, str]]:

@@ -1,7 +1,7 @@
 """What the page says first: how what was judged came out, by paper, and which numbers are farthest from the paper's."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairfl.experiments.paper import Paper
@@ -58,9 +58,10 @@ def recorded_orders(lines: Iterable[Record]) -> list[Record]:
     return [{"artifact": line.artifact, "tau": line.tau, "judged": str(line.judged)} for line in order_lines(lines)]
 
 
-def card(lines: Iterable[Record], claims: Iterable[Record], orders: Iterable[Record]) -> dict[str, Any]:
+def card(lines: Sequence[Record], claims: Iterable[Record], orders: Iterable[Record]) -> dict[str, Any]:
     """What is said of one paper, or of all, from one scale."""
-    return {"numbers": numbers_counted(count(lines)), "claims": claims_counted(claims), "tau": taus(orders)}
+    numbers = numbers_counted(count(lines))
+    return {"numbers": numbers, "claims": claims_counted(claims), "tau": taus(orders), "lines": len(lines)}
 
 
 # -- farthest from the paper ------------------------------------------------------------------
