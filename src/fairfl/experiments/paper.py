@@ -103,7 +103,7 @@ class Row(Strict):
 
 
 class Claim(Strict):
-    """A checkable statement of the paper about an artifact, in the grammar of fairfl.reporting.claims.grammar."""
+    """A checkable statement of the paper about an artifact, in the grammar of fairfl.judgement.claims.grammar."""
 
     id: str
     setting: str | None = None
@@ -115,7 +115,7 @@ class Claim(Strict):
 
 
 class Consistency(Strict):
-    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.reporting.claims.grammar.
+    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.judgement.claims.grammar.
 
     The algorithm `row` stands for every variant, in every setting, of which the paper prints the number on the left.
     """

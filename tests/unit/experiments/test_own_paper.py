@@ -11,8 +11,8 @@ from fairfl.experiments.config import TEMPLATE, Config, with_papers
 from fairfl.experiments.reading import load_paper
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.reporting.claims import preflight
-from fairfl.reporting.sources import used_values
+from fairfl.judgement.claims import preflight
+from fairfl.judgement.sources import used_values
 from fairfl.runtime.validation import SpecError
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]

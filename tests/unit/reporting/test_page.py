@@ -15,15 +15,15 @@ import pytest
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.page import main
-from fairfl.reporting.cells import csv_text
-from fairfl.reporting.claims.judging import ClaimLine, claim_lines
-from fairfl.reporting.comparison import ComparisonLine, comparison_lines
-from fairfl.reporting.order import OrderLine, order_lines
+from fairfl.judgement.cells import csv_text
+from fairfl.judgement.claims.judging import ClaimLine, claim_lines
+from fairfl.judgement.comparison import ComparisonLine, comparison_lines
+from fairfl.judgement.order import OrderLine, order_lines
+from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
+from fairfl.judgement.recorded import COMPARISON, RecordedClaim, comparison_text
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.page import records, render, substitutions
 from fairfl.reporting.page.text import plain, readable
-from fairfl.reporting.reproduction.numbers import CLAIMS as RECORDED_CLAIMS
-from fairfl.reporting.reproduction.numbers import COMPARISON, RecordedClaim, comparison_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 

@@ -46,7 +46,8 @@ def test_a_record_says_what_was_made_from_what():
     assert record["inputs"] == {
         "results/records/a.json": [a, records.results_hash(records.read("results/records/a.json"))]
     }
-    assert record["outputs"] == {"b.csv": [6, records.content(Path("b.csv"))]} and record["versions"] == {}
+    sums = [records.content(Path("b.csv")), records.checksum("b.csv")]
+    assert record["outputs"] == {"b.csv": [6, *sums]} and record["versions"] == {}
     run("c", torch=True)
     assert records.read("results/records/c.json")["versions"] == {"torch": version("torch")}
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left

@@ -11,8 +11,8 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import ComparisonLine
+from fairfl.judgement.claims.judging import ClaimLine
+from fairfl.judgement.comparison import ComparisonLine
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
 from fairfl.terminal.names import KINDS, spoken

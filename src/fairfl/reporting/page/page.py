@@ -16,23 +16,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
+from fairfl.judgement import calibration
+from fairfl.judgement.cells import Record, metric_of, records
+from fairfl.judgement.changes import changed_by_scale, original, summary
+from fairfl.judgement.claims.judging import ClaimLine
+from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.order import OrderLine
+from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, place
+from fairfl.judgement.sources import used_values
 from fairfl.metrics.origin import origin
-from fairfl.reporting import calibration
-from fairfl.reporting.cells import Record, metric_of, records
-from fairfl.reporting.changes import changed_by_scale, original, summary
-from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
-from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
 from fairfl.reporting.page.text import readable
-from fairfl.reporting.reproduction.numbers import Place, claims_by_name, judged_by_place, place
-from fairfl.reporting.sources import used_values
 from fairfl.runtime.result_files import CalibratedChoice
 
 

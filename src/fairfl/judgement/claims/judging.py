@@ -11,13 +11,13 @@ from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.agreement import pooled_noise
-from fairfl.reporting.cells import digits_of, number_text, pooled
-from fairfl.reporting.changes import changed_by_scale, changed_keys
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.reporting.claims.noise import Status, share_that_holds, with_noise
-from fairfl.reporting.results import results_of
+from fairfl.judgement.agreement import pooled_noise
+from fairfl.judgement.cells import digits_of, number_text, pooled
+from fairfl.judgement.changes import changed_by_scale, changed_keys
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
+from fairfl.judgement.claims.noise import Status, share_that_holds, with_noise
+from fairfl.judgement.results import results_of
 from fairfl.runtime.validation import nearest
 
 
