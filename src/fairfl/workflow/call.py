@@ -53,6 +53,7 @@ class Call:
             kept.trim(results, self.most)
         rerun = self.judge()
         must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}
+        rerun.intact.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
         stale = [name for name in must if name not in self._planned]
         if not stale or first & self._planned:  # nothing, or it failed otherwise, or was not to run in this call

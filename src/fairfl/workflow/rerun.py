@@ -58,7 +58,7 @@ class Rerun:
         self.say = say or (lambda _: None)
         self.others: dict[str, int] = {}  # torch version -> results that were made with it and are kept
         self.kept: dict[str, kept.Kept] = {}  # of jobs that get back what was kept; these are among the restorations
-        self._intact = Intact()
+        self.intact = Intact()
         self._above: dict[str, list[str]] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._records: dict[str, dict[str, Any] | None] = {}
@@ -92,9 +92,7 @@ class Rerun:
 
     def needed(self, targets: Iterable[str]) -> list[Job]:
         """The jobs that targets stand for, and all that they need."""
-        jobs = list(self.graph.below(targets, self.is_leaf))
-        self._intact.save()
-        return jobs
+        return list(self.graph.below(targets, self.is_leaf))
 
     def record(self, name: str) -> dict[str, Any] | None:
         if name not in self._records:
@@ -129,7 +127,7 @@ class Rerun:
         return Verdict(self._damage(job, record) or self._lost(job))
 
     def _damage(self, job: Job, record: dict[str, Any]) -> str:
-        return damage(job, record, self._intact)
+        return damage(job, record, self.intact)
 
     def _kept(self, job: Job) -> kept.Kept | None:
         """The result that is kept of a job as it is today, if there is one that is whole."""

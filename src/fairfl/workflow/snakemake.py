@@ -164,6 +164,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
             try:
                 check_targets(workflow, graph)
                 jobs = asked(workflow, rerun)
+                rerun.intact.save()
             except FairflError as error:
                 raise WorkflowError(str(error)) from None
             rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
