@@ -278,7 +278,10 @@ class Paper(Strict):
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
     )
-    settings: dict[Name, Setting] = Field(min_length=1)
+    settings: dict[Name, Setting] = Field(
+        default_factory=dict,
+        description="by id, which begins with the name of the paper; artifacts may name settings of other papers too",
+    )
     artifacts: dict[Name, Artifact]
     consistency: list[Consistency] = Field(
         default_factory=list,

@@ -146,7 +146,7 @@ def results_of(workload: Workload, root: Path, results: Path) -> Results:
     }
     return Results(
         {kind: {name: str(path) for name, path in paths.items() if path.is_file()} for kind, paths in files.items()},
-        lambda setting: workload.papers[workload.paper_of[setting]].metrics,
+        workload.sharing.metrics,
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,
     )

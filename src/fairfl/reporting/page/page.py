@@ -168,6 +168,7 @@ def artifact_view(
         "differing": best["counts"][-1][2],
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
+        "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
         "orders": [order_view(order, source) for order in summaries.orders],
@@ -313,7 +314,8 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
     paper = workload.papers[key]
     printed = {view["name"] for view in views if not view["spec"].ours}  # our readings repeat its numbers
     every = summaries.of({view["name"] for view in views})
-    settings = [name for name in used_settings(workload) if workload.paper_of[name] == key]
+    used = dict.fromkeys(setting for view in views for setting in view["spec"].settings)
+    settings = [name for name in used if workload.sharing.builders(name)[0] == key]
     return {
         "id": key,
         "spec": paper,
@@ -340,7 +342,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     views = {name: artifact_view(name, workload, summaries.of({name}), files, details) for name in workload.artifacts}
     papers = [
         paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
-        for key in workload.papers
+        for key in workload.config.papers
     ]
     paper_of = {name: view["paper"] for name, view in views.items()}
     printed = summaries.of({name for name, view in views.items() if not view["spec"].ours})
@@ -357,6 +359,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     return environment.get_template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
+        own=all(paper["spec"].sources == "own" for paper in papers),
         made=made_from(root, results, summaries.lines),
         cards=printed.cards(),
         substitutions=substitutions(workload),
