@@ -39,7 +39,7 @@ def checksum(path: Path | str) -> str:
     import xxhash
 
     with open(path, "rb", buffering=0) as file:
-        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()  # type: ignore[arg-type]  # typeshed knows hashlib's only
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 Known = Callable[[str, os.stat_result, str], bool]
