@@ -72,9 +72,9 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
         if name not in artifact.columns:
             yield f"options: {name!r} is not one of the columns{nearest(name, artifact.columns)}"
     for name in _listed(options, "rows"):
-        known = {row.algorithm for row in artifact.rows} | {row.variant.selector for row in artifact.rows}
-        if selected_by(name) not in {selected_by(text) for text in known}:
-            yield f"options: {name!r} is not one of the rows{nearest(name, known)}"
+        rows = {text: selected_by(text) for row in artifact.rows for text in (row.algorithm, row.variant.selector)}
+        if selected_by(name) not in rows.values():
+            yield f"options: {name!r} is not one of the rows{nearest(name, rows)}"
     for name in getattr(options, "labels", {}):
         if name not in artifact.settings:
             yield f"options.labels: {name!r} is not one of the settings{nearest(name, artifact.settings)}"
