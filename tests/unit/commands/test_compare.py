@@ -82,7 +82,7 @@ def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clon
     ("words", "message"),
     [
         (["terms", "--with", "fedfv_table3"], "did you mean 'term'"),
-        (["term/alhpa=1", "--with", "fedfv_table3"], "alhpa: unknown key"),
+        (["term/aleph=1", "--with", "fedfv_table3"], "aleph: unknown key"),
         ([OWN, "--with", "fedfv_table33"], "no table, figure or setting of fedfv has this name.* 'fedfv_table3'"),
         ([OWN, "--with", "fedvf_table3"], "no paper 'fedvf'"),
         ([OWN, "--with", "fedfv_table1"], "prints no results of runs in columns; these do: .*fedfv_table3"),
