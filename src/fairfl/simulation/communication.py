@@ -22,6 +22,17 @@ class Communication:
     parameters: int  # P
     sent: int = 0
     model: Tensor | None = field(default=None, repr=False)  # that the clients of the round have
+    asked: set[int] = field(default_factory=set)  # clients that got x before the round's were chosen
+
+    def forget(self) -> None:
+        """A new round begins."""
+        self.asked = set()
+
+    def ask(self, clients: list[int], x: Tensor, numbers: int) -> None:
+        """Clients are sent x and answer with so many numbers in all, before the server selects."""
+        new = set(clients) - self.asked
+        self.asked |= new
+        self.sent += len(new) * x.numel() + numbers
 
     def add(self, reports: Reports, plan: Plan) -> None:
         """One exchange with the clients of a round, who are sent x and answer with `reports`."""
@@ -37,6 +48,8 @@ class Communication:
         up += 0 if reports.gradient is None else self.parameters
         up += sum(value.numel() // clients for name in NUMBERS if (value := getattr(reports, name)) is not None)
         self.sent += clients * (down + up)
+        if self.asked and self.traffic is None and reports.exchange == 0:
+            self.sent -= len(self.asked.intersection(reports.clients.tolist())) * reports.x.numel()
 
     def measures(self, rounds: int, clients: int, size: int) -> dict[str, float]:
         """MB of 2^20 bytes per round, in all and beyond FedAvg's one model of `size` down and up for every client."""
