@@ -279,7 +279,8 @@ class Algorithm(Generic[Hyperparameters]):
         return model
 
     def traffic(self, federation: Federation) -> tuple[int, int] | None:
-        """Numbers that a client receives and sends in a round, (down, up), beside losses, directions and gradients.
+        """Numbers that a client receives and sends in a round, (down, up), beside losses and gradients, and beside a
+        direction that all clients share. What a direction of its own is made of counts here, if it is sent.
 
         By default None: the models that it receives and trains. Only reported (metric comm_cost).
         """

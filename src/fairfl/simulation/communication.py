@@ -13,7 +13,7 @@ BYTES = 4
 
 @dataclass
 class Communication:
-    """Counts what a simulated run would send: models down and up, directions down, gradients up, losses up.
+    """Counts what a simulated run would send: models down and up, shared directions down, gradients up, losses up.
 
     `traffic` are the numbers (down, up) of a client and round where these are not the models it receives and trains.
     """
@@ -44,7 +44,8 @@ class Communication:
         down, up = 0 if has_it else reports.x.numel(), reports.start.numel() // clients
         if self.traffic is not None:
             down, up = self.traffic if reports.exchange == 0 else (0, 0)
-        down += 0 if plan.direction is None else self.parameters
+        shared = plan.direction is not None and plan.direction.dim() == 1
+        down += self.parameters if shared else 0
         up += 0 if reports.gradient is None else self.parameters
         up += sum(value.numel() // clients for name in NUMBERS if (value := getattr(reports, name)) is not None)
         self.sent += clients * (down + up)
