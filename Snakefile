@@ -35,7 +35,7 @@ rule all:
 
 
 # One target per paper (`eagle`) and one per artifact (`eagle_table8`), those on request (`on_request`) too.
-for _paper in workload.papers:
+for _paper in workload.config.papers:
 
     rule:
         name:

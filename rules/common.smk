@@ -12,8 +12,8 @@ from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import fetch
 from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
-from fairfl.reporting.claims import preflight
-from fairfl.reporting.reproduction.numbers import CLAIMS, beside_record
+from fairfl.judgement.claims import preflight
+from fairfl.judgement.recorded import CLAIMS, beside_record
 from fairfl.runtime import atomic, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server

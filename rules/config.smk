@@ -16,7 +16,7 @@ try:
         "pyarrow",
         "seaborn",
         "fairfl.workflow.recorded",
-        "fairfl.reporting.claims.preflight",
+        "fairfl.judgement.claims.preflight",
     ):
         if not importlib.util.find_spec(name):
             raise ModuleNotFoundError(f"No module named {name!r}")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fairfl.experiments.reading import load_paper, load_scale, patched
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.claims import preflight
+from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import check
 from tests.bad_input.refusals import refused
 

@@ -12,7 +12,7 @@ from fairfl.data import registry
 from fairfl.experiments.config import Config
 from fairfl.experiments.plugins import names
 from fairfl.experiments.strict import load
-from fairfl.reporting.claims.grammar import ClaimError, parse
+from fairfl.judgement.claims.grammar import ClaimError, parse
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError, check, checked, from_text
 from tests.bad_input.refusals import check_lines

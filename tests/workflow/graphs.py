@@ -19,7 +19,7 @@ def graph_of(workload: Workload) -> Graph:
         contextlib.chdir(ROOT),
         mock.patch.dict(os.environ),
         mock.patch("fairfl.experiments.workload.load_workload", lambda *_: workload),
-        mock.patch("fairfl.reporting.claims.preflight.check", lambda _: None),
+        mock.patch("fairfl.judgement.claims.preflight.check", lambda _: None),
     ):
         try:
             return snakemake.parsed(ROOT, {"scale": workload.scale.scale})["graph"]

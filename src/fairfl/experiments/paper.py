@@ -103,7 +103,7 @@ class Row(Strict):
 
 
 class Claim(Strict):
-    """A checkable statement of the paper about an artifact, in the grammar of fairfl.reporting.claims.grammar."""
+    """A checkable statement of the paper about an artifact, in the grammar of fairfl.judgement.claims.grammar."""
 
     id: str
     setting: str | None = None
@@ -115,7 +115,7 @@ class Claim(Strict):
 
 
 class Consistency(Strict):
-    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.reporting.claims.grammar.
+    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.judgement.claims.grammar.
 
     The algorithm `row` stands for every variant, in every setting, of which the paper prints the number on the left.
     """
@@ -278,7 +278,10 @@ class Paper(Strict):
     modifiers: dict[str, dict[str, Value | None]] = Field(
         default_factory=dict, description="modifier -> parameters in this paper, under those of a row"
     )
-    settings: dict[Name, Setting] = Field(min_length=1)
+    settings: dict[Name, Setting] = Field(
+        default_factory=dict,
+        description="by id, which begins with the name of the paper; artifacts may name settings of other papers too",
+    )
     artifacts: dict[Name, Artifact]
     consistency: list[Consistency] = Field(
         default_factory=list,

@@ -19,6 +19,8 @@ def check_references(workload: "Workload") -> None:
             if setting not in workload.settings:
                 hint = nearest(setting, workload.settings)
                 raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.settings: no setting {setting!r}{hint}")
+    if fault := next(workload.sharing.faults(), None):
+        raise SpecError(fault)
     for wanted in workload.config.settings or []:
         if not fnmatch.filter(workload.settings, wanted):
             raise SpecError(f"config.yaml: settings: no setting {shown(wanted)}{nearest(wanted, workload.settings)}")

@@ -15,6 +15,7 @@ from fairfl.experiments.references import check_references
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
+from fairfl.experiments.sharing import Sharing, with_lenders
 from fairfl.experiments.strict import load
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
@@ -26,7 +27,10 @@ from fairfl.runtime.validation import SpecError, check, nearest
 
 @dataclass
 class Workload:
-    """All that `snakemake` may be asked for, at one scale."""
+    """All that `snakemake` may be asked for, at one scale.
+
+    `papers` are those of `config.papers`, whose artifacts are built, and those that only lend them settings.
+    """
 
     config: Config
     papers: dict[str, Paper]
@@ -35,7 +39,7 @@ class Workload:
     paper_of: dict[str, str]
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
-    _users: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
+    _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
     # What calibration chose, by setting; empty unless config.yaml says `calibrated`.
     calibrated: dict[str, CalibratedChoice] = field(default_factory=dict)
     # Names of jobs that there may be, of those that take long or need data; None: all.
@@ -55,16 +59,16 @@ class Workload:
             suffix = f"-{fingerprint(changed)[:8]}" if changed else ""
             key = f"{data.name}{suffix}" + (f"_seed{seed}" if declared.PER_SEED else "")
             self._keys[setting, seed] = key
-            self._users.setdefault(key, (setting, seed))
+            self._first.setdefault(key, (setting, seed))
         return self._keys[setting, seed]
 
     def prepared_by(self, key: str) -> tuple[Data, int]:
         """The data set, and a seed, that have this key. Raises KeyError if no setting uses it."""
-        if key not in self._users:
+        if key not in self._first:
             for name in self.settings:
                 for seed in self.settings[name].seeds:
                     self.prepared(name, seed)
-        setting, seed = self._users[key]
+        setting, seed = self._first[key]
         return self.settings[setting].data, seed
 
     # -- runs ---------------------------------------------------------------------------------
@@ -169,6 +173,11 @@ class Workload:
         raise SpecError(f"{setting}: no run {shown(f'{algorithm}/{folder}')}{hint}")
 
     @cached_property
+    def sharing(self) -> Sharing:
+        """Who uses which setting, and describes algorithms and metrics there."""
+        return Sharing(self.papers, self.config.papers, self.paper_of)
+
+    @cached_property
     def shown(self) -> list[str]:
         """Settings with runs that an artifact shows, so without those of searches."""
         artifacts = [artifact for _, _, artifact in self.artifacts.values() if artifact.rows]
@@ -242,13 +251,13 @@ class Workload:
         return self._values(run.setting, run.variant)
 
     def _values(self, setting: str, variant: Variant) -> dict[str, Any]:
-        paper, algorithm = self.paper_of[setting], variant.algorithm
-        usage = self.papers[paper].algorithms.get(algorithm)
+        algorithm = variant.algorithm
+        usage = self.sharing.usage(setting, algorithm)
         of_setting = self.settings[setting].hyperparameters.get(algorithm, {})
         given = {**(usage.defaults if usage else {}), **of_setting, **split_modifiers(dict(variant.values))[0]}
         key = setting, algorithm, repr(given)
         if key not in self._checked:
-            where = f"papers/{paper}.yaml", f"{setting}: {variant}"
+            where = f"papers/{self.sharing.author(setting, algorithm)}.yaml", f"{setting}: {variant}"
             self._checked[key] = parameters("algorithms", algorithm, given, *where)
         return dict(self._checked[key])
 
@@ -361,7 +370,7 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     scale_file = f"scales/{config.scale}.yaml"
     scale = load_scale(scales[config.scale])
 
-    papers = {name: load_paper(available[name]) for name in config.papers}
+    papers = with_lenders({name: load_paper(available[name]) for name in config.papers}, available)
     check_artifacts(scale, papers, available, scale_file)
     settings: dict[str, Setting] = {}
     paper_of: dict[str, str] = {}

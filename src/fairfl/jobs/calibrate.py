@@ -1,7 +1,7 @@
 """python -m fairfl.jobs.calibrate: what the unstated facts of a setting must have been, by FedAvg's reported row.
 
 Only FedAvg is looked at: to choose an unstated fact by a paper's own method, or by any other row, would fit the answer
-to the claims. How the choice is made: fairfl.reporting.calibration.
+to the claims. How the choice is made: fairfl.judgement.calibration.
 """
 
 import json
@@ -19,7 +19,7 @@ from fairfl.runtime.errors import FairflError
 
 if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
-    from fairfl.reporting.cells import Cell
+    from fairfl.judgement.cells import Cell
 
 
 class Point(JobSpec):
@@ -50,7 +50,7 @@ class Spec(JobSpec):
 
 def spec(workload: "Workload", files: dict[str, dict[str, str]], setting: str) -> dict[str, Any]:
     """Grid, targets, and where the numbers lie."""
-    from fairfl.reporting.changes import changed_by_scale, changed_keys, original
+    from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 
     grid = workload.calibration_grid(setting)
     unstated, paper = workload.settings[setting].unstated, workload.papers[workload.paper_of[setting]]
@@ -78,7 +78,7 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
 
     Raises FairflError if the paper does not report a target, or a point has no run that measured one.
     """
-    from fairfl.reporting.results import Results
+    from fairfl.judgement.results import Results
 
     results = Results(spec.files, lambda _: spec.metrics)
     fedavg = Variant(spec.algorithm, {})
@@ -103,9 +103,9 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
 
 def choose(spec: Spec) -> dict[str, Any]:
     """The choice and the fit of every point, the best first, as runtime.result_files.CalibratedChoice has it."""
-    from fairfl.reporting import calibration
-    from fairfl.reporting.cells import digits_of
-    from fairfl.reporting.units import half_unit
+    from fairfl.judgement import calibration
+    from fairfl.judgement.cells import digits_of
+    from fairfl.judgement.units import half_unit
 
     ours, reported = numbers(spec)
     digits = digits_of(spec.metrics)
@@ -173,7 +173,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out, args.csv, args.md):
-        from fairfl.reporting import calibration
+        from fairfl.judgement import calibration
 
         made = choose(spec)
         header, lines = calibration.table(made)

@@ -40,7 +40,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.reporting.collection import Spec, tidy
+    from fairfl.judgement.collection import Spec, tidy
 
     parser = job.parser("collect")
     parser.add_argument("--results", required=True, type=Path, help="results/<scale>")

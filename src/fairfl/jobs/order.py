@@ -1,15 +1,15 @@
 """python -m fairfl.jobs.order: whether the order of the variants is the paper's, by artifact and column."""
 
 from fairfl.jobs import summary
-from fairfl.reporting.cells import csv_text, records
-from fairfl.reporting.comparison import ComparisonLine
+from fairfl.judgement.cells import csv_text, records
+from fairfl.judgement.comparison import ComparisonLine
 from fairfl.runtime import cli
 
 spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.reporting.order import OrderLine, order_lines  # here: the planner must not import numpy and scipy
+    from fairfl.judgement.order import OrderLine, order_lines  # here: the planner must not import numpy and scipy
 
     summary.write(
         "order",

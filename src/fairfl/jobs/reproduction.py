@@ -42,10 +42,10 @@ def main(argv: list[str] | None = None) -> None:
     workload = load_workload(args.root, from_text(args.config, dict, "--config"))
     check(workload, args.root)
 
-    from fairfl.reporting.cells import records  # after bad options are refused: imports numpy and scipy
-    from fairfl.reporting.claims.judging import ClaimLine
-    from fairfl.reporting.comparison import ComparisonLine
-    from fairfl.reporting.reproduction import numbers
+    from fairfl.judgement import recorded as numbers
+    from fairfl.judgement.cells import records  # after bad options are refused: imports numpy and scipy
+    from fairfl.judgement.claims.judging import ClaimLine
+    from fairfl.judgement.comparison import ComparisonLine
 
     papers = published(workload.papers)
     lines, claims = (
@@ -71,8 +71,8 @@ def published(papers: dict[str, Paper]) -> dict[str, Paper]:
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """The page and README.md, from results/recorded/*.csv and papers/explanations/*.yaml below `root`."""
-    from fairfl.reporting.reproduction.markdown import Reproduction, readme_block, with_block
-    from fairfl.reporting.reproduction.numbers import recorded_claims, recorded_numbers
+    from fairfl.judgement.recorded import recorded_claims, recorded_numbers
+    from fairfl.reporting.reproduction import Reproduction, readme_block, with_block
 
     papers = published(papers)
     tried = load_explanations(root, papers)

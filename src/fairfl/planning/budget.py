@@ -18,11 +18,11 @@ from pathlib import Path
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
+from fairfl.judgement.cells import records
+from fairfl.judgement.comparison import ComparisonLine
 from fairfl.planning import data, targets
 from fairfl.planning.costs import LONG, Costs
 from fairfl.planning.targets import Numbers
-from fairfl.reporting.cells import records
-from fairfl.reporting.comparison import ComparisonLine
 from fairfl.runtime import cli
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
+from fairfl.judgement.cells import csv_text
 from fairfl.planning import speed, targets
 from fairfl.planning.budget import Pick, Planner, in_words
 from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
-from fairfl.reporting.cells import csv_text
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.validation import from_text
 from fairfl.terminal.progress import span

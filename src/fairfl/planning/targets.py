@@ -8,12 +8,12 @@ from pathlib import Path
 
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.cells import MEASURED_KINDS, Cell, Cells, digits_of
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.judging import comparable, parsed, setting_of, settings_of
+from fairfl.judgement.comparison import obstacle
+from fairfl.judgement.results import results_of
 from fairfl.metrics.origin import origin, owner
-from fairfl.reporting.cells import MEASURED_KINDS, Cell, Cells, digits_of
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.judging import comparable, parsed, setting_of, settings_of
-from fairfl.reporting.comparison import obstacle
-from fairfl.reporting.results import results_of
 
 Place = tuple[str, Variant]  # setting, variant
 

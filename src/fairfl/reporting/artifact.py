@@ -8,10 +8,10 @@ from pydantic import Field
 from fairfl.experiments.base import JobSpec, Strict
 from fairfl.experiments.paper import Metric, SelectedArtifact
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.changes import changed_by_scale
+from fairfl.judgement.sources import UsedValue, reconstructed, unprinted, used_values
 from fairfl.metrics.configuration import configured
-from fairfl.reporting.changes import changed_by_scale
-from fairfl.reporting.marks import UsedValue, telling
-from fairfl.reporting.sources import reconstructed, unprinted, used_values
+from fairfl.reporting.marks import telling
 
 # Keys of a setting that matter to numbers of these origins only.
 _ALSO = {"tuned": "tuning", "timed": "timing"}

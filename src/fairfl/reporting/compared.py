@@ -7,10 +7,10 @@ from typing import Any
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import DIVERGED, Record
+from fairfl.judgement.cells import DIVERGED, Record
+from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.grid import Grid, Place, grids_of
 from fairfl.reporting.inputs import Row, rows_of
-from fairfl.reporting.units import printed, printed_spread
 
 
 class Compared:

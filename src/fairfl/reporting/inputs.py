@@ -13,14 +13,14 @@ import pandas as pd
 from fairfl.data import prepared
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.cells import Cell, Cells, Curve, pooled
+from fairfl.judgement.changes import changed_keys
+from fairfl.judgement.results import Results
+from fairfl.judgement.units import in_words
 from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.cells import Cell, Cells, Curve, pooled
-from fairfl.reporting.changes import changed_keys
 from fairfl.reporting.notes import stand_in
-from fairfl.reporting.results import Results
-from fairfl.reporting.units import in_words
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text, nearest

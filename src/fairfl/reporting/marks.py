@@ -3,15 +3,10 @@ artifacts that tell nothing at a scale.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from fairfl.experiments.base import Strict
-from fairfl.experiments.paper import Provenance
 from fairfl.experiments.scale import Scale
-from fairfl.experiments.variant import Value
+from fairfl.judgement.sources import UsedValue
 
-# How a value is known, from the surest on.
-SURE = ("paper", "confirmed", "inferred", "recalled", "assumed")
 # Word -> superscript beside the name of a row, or beside a value. What stands in the paper has none.
 MARKS = {"confirmed": "ᶜ", "inferred": "ⁱ", "recalled": "ʳ", "assumed": "ᵃ", "reconstructed": "*"}
 _MEANINGS = {
@@ -21,32 +16,6 @@ _MEANINGS = {
     "assumed": "{what} not known, assumed",
     "reconstructed": "algorithm reconstructed: its formulas could not be read",
 }
-
-
-@dataclass(frozen=True)
-class Known:
-    """How the hyper-parameters of a row are known, and if its algorithm is a reconstruction."""
-
-    provenance: str
-    reconstructed: bool = False
-    note: str = ""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What the columns `provenance` of CSV files hold, separated by ', '."""
-        return (self.provenance, "reconstructed") if self.reconstructed else (self.provenance,)
-
-
-class UsedValue(Strict):
-    """A value that a hyper-parameter has in the runs of a paper's artifacts."""
-
-    algorithm: str
-    title: str
-    hyperparameter: str
-    value: Value | None
-    provenance: Provenance
-    note: str
-    artifacts: list[str]
 
 
 def marks(words: Iterable[str]) -> str:

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
+from fairfl.judgement.changes import summary
+from fairfl.judgement.units import in_words
 from fairfl.metrics.origin import origins
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.changes import summary
-from fairfl.reporting.units import in_words
 
 # How papers write the data sets that have stand-ins; others are called by their ids.
 _DATA = {

@@ -40,9 +40,9 @@ def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
     setting, artifact = names.pop("setting", ""), names.pop("artifact", "")
     parts = []
     if "algorithm" in names:
-        paper = workload.papers[workload.paper_of[setting]]
         variant = Variant.from_folder(names.pop("algorithm"), names.pop("variant", "default"))
-        parts.append(f"{paper.algorithms[variant.algorithm].title} {variant.csv.replace(',', ', ')}".strip())
+        usage = workload.sharing.usage(setting, variant.algorithm)
+        parts.append(f"{usage.title if usage else variant.algorithm} {variant.csv.replace(',', ', ')}".strip())
     if artifact:
         paper = workload.papers[names.pop("paper")]
         parts.append(f"{paper.paper} {paper.artifacts[artifact].title}")

@@ -36,10 +36,11 @@ def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
     apart = sum(number for verdict, number in numbers.items() if verdict.startswith("not comparable"))
     said = ", ".join(f"{numbers[verdict]} {word}" for verdict, word in JUDGED.items())
     text = f"judged: {count} numbers, {said}" if count else "no number could be judged"
-    yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
+    if set(numbers) != {"not reported"}:  # as all numbers of one's own experiments are
+        yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
     claimed = ", ".join(f"{claims[status]} {word}" for status, word in _CLAIMS.items() if claims[status])
     if claimed:
-        yield f"claims of the papers: {claimed}"
+        yield f"claims: {claimed}"
 
 
 _CLAIMS = {

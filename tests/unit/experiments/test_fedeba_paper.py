@@ -8,7 +8,7 @@ import pytest
 
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.cells import MEASURED_KINDS
+from fairfl.judgement.cells import MEASURED_KINDS
 
 SCALES = ("paper", "small", "quick")
 

@@ -11,9 +11,12 @@ from fairfl.experiments.config import TEMPLATE, Config, with_papers
 from fairfl.experiments.reading import load_paper
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.reporting.claims import preflight
-from fairfl.reporting.sources import used_values
+from fairfl.jobs import train
+from fairfl.judgement.claims import preflight
+from fairfl.judgement.sources import used_values
+from fairfl.reporting.page import runs as runs_page
 from fairfl.runtime.validation import SpecError
+from fairfl.terminal.names import spoken
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
 
@@ -128,3 +131,90 @@ def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_pa
     workload = load_workload(tmp_path, yaml.safe_load((tmp_path / "config.yaml").read_text()))
     assert workload.config.papers == [*before, "mine"]
     assert "mine_table1" in workload.artifacts
+
+
+# -- settings that published papers lend ----------------------------------------------------------
+BORROWED = {
+    "paper": "mine",
+    "title": "Mine",
+    "sources": "own",
+    "metrics": {
+        "accuracy_mean": {"name": "mean", "meaning": "mean", "unit": "percent"},
+        "accuracy_worst10": {"name": "worst", "meaning": "worst tenth", "unit": "percent"},
+    },
+    "algorithms": {"fedavg": {"title": "FedAvg"}, "term": {"title": "Tilted", "defaults": {"alpha": 2.0}}},
+    "settings": {},
+    "artifacts": {
+        "table1": {
+            "kind": "table",
+            "title": "Table 1",
+            "caption": "mine beside theirs",
+            "settings": ["fedfv_fmnist"],
+            "rows": [{"algorithm": "fedavg"}, {"algorithm": "term"}],
+            "columns": ["accuracy_mean", "accuracy_worst10"],
+        }
+    },
+}
+
+
+@pytest.fixture()
+def borrowing(root, tmp_path):
+    """A function: the workload of an own paper, changed by some function, that uses FedFV's setting."""
+    for folder in ("papers", "scales"):
+        shutil.copytree(root / folder, tmp_path / folder)
+    shutil.copy(root / "config.yaml", tmp_path)
+
+    def load(change=lambda paper: None, **config):
+        paper = json.loads(json.dumps(BORROWED))
+        change(paper)
+        written(tmp_path / "papers", paper, "mine")
+        return load_workload(tmp_path, {"scale": "paper", "papers": ["mine"], **config})
+
+    return load
+
+
+def test_a_paper_of_ones_own_may_use_a_published_setting_alone(borrowing):
+    workload = borrowing()
+    preflight.check(workload)
+    assert list(workload.artifacts) == ["mine_table1"] and len(workload.runs) == 10
+    assert {run.setting for run in workload.runs} == {"fedfv_fmnist"}
+    assert workload.sharing.users("fedfv_fmnist") == ["fedfv", "mine"]
+    assert workload.sharing.builders("fedfv_fmnist") == ["mine"]
+
+
+def test_the_lender_says_how_its_algorithms_run_and_the_borrower_how_its_own_do(borrowing, root):
+    """So that its runs are those that the record has."""
+    workload = borrowing()
+    fedavg, term = (next(run for run in workload.runs if run.algorithm == name) for name in ("fedavg", "term"))
+    assert workload.hyperparameters(fedavg)["weighting"] == "uniform"
+    assert workload.hyperparameters(term)["alpha"] == 2.0
+    assert workload.sharing.usage("fedfv_fmnist", "term").title == "Tilted"
+    assert workload.sharing.metrics("fedfv_fmnist")["accuracy_worst10"].name == "worst"
+    alone = load_workload(root, {"scale": "paper", "papers": ["fedfv"]})
+    same = next(run for run in alone.runs if run == fedavg)
+    assert train.spec_of_run(workload, same) == train.spec_of_run(alone, same)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda p: p["algorithms"]["fedavg"].update(defaults={"weighting": "samples"}), "algorithms.fedavg.defaults: "),
+        (lambda p: p["metrics"]["accuracy_mean"].update(unit="fraction"), "metrics.accuracy_mean.unit: 'fraction': "),
+        (lambda p: p["algorithms"]["term"].update(defaults={"t": 2.0}), "term.t: unknown key (value 2.0)"),
+        (lambda p: p["artifacts"]["table1"].update(settings=["fedfv_fmnits"]), "did you mean 'fedfv_fmnist'"),
+    ],
+    ids=["defaults", "unit", "hyper-parameter", "setting"],
+)
+def test_what_a_borrower_says_otherwise_is_refused(borrowing, change, words):
+    with pytest.raises(SpecError) as error:
+        borrowing(change)
+    assert "papers/mine.yaml: " in str(error.value) and words in str(error.value)
+
+
+def test_jobs_and_runs_of_borrowed_settings_have_names(borrowing):
+    workload = borrowing()
+    for run in workload.runs[::5]:
+        words = {"setting": run.setting, "algorithm": run.algorithm, "variant": run.variant.folder, "seed": "0"}
+        title = BORROWED["algorithms"][run.algorithm]["title"]
+        assert spoken(workload, "train", words) == f"{title}, fedfv_fmnist, seed 0"
+        assert runs_page._title(workload, run) == title

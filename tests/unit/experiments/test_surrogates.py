@@ -9,7 +9,7 @@ from fairfl.experiments.setting import Setting, Surrogate
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, partition, surrogate, train
-from fairfl.reporting.changes import changed_by_scale
+from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError, check
 from fairfl.workflow.graph import spec_of

@@ -18,8 +18,8 @@ from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, train, tune
+from fairfl.judgement.changes import changed_by_scale
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow.downloads import published_weights
@@ -195,7 +195,10 @@ def test_a_train_spec_holds_what_the_run_depends_on(root):
     others = {f"fairfl.algorithms.{name}" for name in names("algorithms")} - {"fairfl.algorithms.eagle"}
     assert not code & others
     code -= {"fairfl.partition.partition_file"}  # it reads the partition
-    assert not any(name.startswith(("fairfl.reporting", "fairfl.data.registry", "fairfl.partition.")) for name in code)
+    assert not any(
+        name.startswith(("fairfl.reporting", "fairfl.judgement", "fairfl.data.registry", "fairfl.partition."))
+        for name in code
+    )
     assert "fairfl.models.cnn" not in code
     assert json.loads(canonical(spec)) == spec
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairfl.jobs import collect
-from fairfl.reporting.collection import Spec, tidy
+from fairfl.judgement.collection import Spec, tidy
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 

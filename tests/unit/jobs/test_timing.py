@@ -6,8 +6,8 @@ import pytest
 
 from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
+from fairfl.judgement.results import Results, Timing
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
-from fairfl.reporting.results import Results, Timing
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.simulation import Simulation

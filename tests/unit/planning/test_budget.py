@@ -8,10 +8,10 @@ import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.workload import load_workload
+from fairfl.judgement.cells import csv_text
+from fairfl.judgement.comparison import ComparisonLine
 from fairfl.planning import budget
 from fairfl.planning.budget import Planner, hangs_on_noise
-from fairfl.reporting.cells import csv_text
-from fairfl.reporting.comparison import ComparisonLine
 from tests.workflow.graphs import graph_of
 
 SETTING = "fedfv_fmnist"

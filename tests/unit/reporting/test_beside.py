@@ -6,7 +6,7 @@ import pytest
 
 from fairfl.experiments.paper import Artifact
 from fairfl.jobs.beside import main
-from fairfl.reporting.comparison import VERDICTS
+from fairfl.judgement.comparison import VERDICTS
 from fairfl.reporting.tables.beside import page, pages, signs, tables_of
 from tests.unit.reporting import test_page
 from tests.unit.reporting.latex import faults

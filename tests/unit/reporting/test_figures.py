@@ -13,11 +13,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from fairfl.experiments.workload import load_workload
+from fairfl.judgement.results import Results
 from fairfl.reporting import figures, style
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
 from fairfl.reporting.notes import seeds_text
-from fairfl.reporting.results import Results
 from fairfl.reporting.tables.table import table
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo

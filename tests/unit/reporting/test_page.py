@@ -15,15 +15,15 @@ import pytest
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.page import main
-from fairfl.reporting.cells import csv_text
-from fairfl.reporting.claims.judging import ClaimLine, claim_lines
-from fairfl.reporting.comparison import ComparisonLine, comparison_lines
-from fairfl.reporting.order import OrderLine, order_lines
+from fairfl.judgement.cells import csv_text
+from fairfl.judgement.claims.judging import ClaimLine, claim_lines
+from fairfl.judgement.comparison import ComparisonLine, comparison_lines
+from fairfl.judgement.order import OrderLine, order_lines
+from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
+from fairfl.judgement.recorded import COMPARISON, RecordedClaim, comparison_text
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.page import records, render, substitutions
 from fairfl.reporting.page.text import plain, readable
-from fairfl.reporting.reproduction.numbers import CLAIMS as RECORDED_CLAIMS
-from fairfl.reporting.reproduction.numbers import COMPARISON, RecordedClaim, comparison_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -229,6 +229,28 @@ def test_headlines_count_what_was_judged(page) -> None:
     assert "2 claims judged: ≈ 1 within noise ✗ 1 fail in this run" in words
     assert "This run 2 numbers judged: ✓ 1 agree ✗ 1 differ (6 not)" in words
     assert "of 8" not in words and "paper scale" not in words
+
+
+def test_an_experiment_of_ones_own_has_its_own_words(tmp_path, monkeypatch) -> None:
+    assert "The paper says" in rendered(*build(tmp_path / "quoted")).text
+    own = json.loads(json.dumps(PAPER)) | {"sources": "own"}
+    for claim in own["artifacts"]["table1"]["claims"]:
+        claim["setting"] = "demo_short_with_a_rather_long_name_for_a_setting_a0.1"
+    monkeypatch.setitem(globals(), "PAPER", own)
+    workload, results = build(tmp_path / "own")
+    (tmp_path / "own/papers/reported/demo/table1.csv").unlink()
+    page = rendered(summarised(tmp_path / "own", "demo"), results)
+    for words in (
+        "The paper says",
+        "On the paper's own",
+        "could be judged",
+        "the paper prints none",
+        "beside the paper's.",
+    ):
+        assert words not in page.text
+    assert "experiments of one's own, which no paper reports" in page.words("overview")
+    assert "8 numbers of one's own" in page.words("overview")
+    assert "2 claims judged: ≈ 1 within noise ✗ 1 fail" in page.words("overview")  # at any scale
 
 
 def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> None:

@@ -16,11 +16,11 @@ from safetensors.numpy import save_file
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
+from fairfl.judgement.results import drawn_values
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.separators import line_in_frame
 from fairfl.reporting.plots.weight_paths import mean_loss
-from fairfl.reporting.results import drawn_values
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting import drawing as in_memory

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from fairfl.algorithms.shared import entropy
+from fairfl.judgement.results import drawn_values
 from fairfl.partition.deal import statistics
 from fairfl.reporting import figures
 from fairfl.reporting.inputs import Inputs
 from fairfl.reporting.plots.one_step import Toy
-from fairfl.reporting.results import drawn_values
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn

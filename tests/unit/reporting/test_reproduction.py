@@ -10,11 +10,11 @@ import yaml
 from fairfl.experiments.explanations import FOLDER, load_explanations
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
-from fairfl.reporting.cells import csv_text
-from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import ComparisonLine
-from fairfl.reporting.reproduction.markdown import BEGIN, END, with_block
-from fairfl.reporting.reproduction.numbers import CLAIMS, COMPARISON, beside_record, judged_by_place
+from fairfl.judgement.cells import csv_text
+from fairfl.judgement.claims.judging import ClaimLine
+from fairfl.judgement.comparison import ComparisonLine
+from fairfl.judgement.recorded import CLAIMS, COMPARISON, beside_record, judged_by_place
+from fairfl.reporting.reproduction import BEGIN, END, with_block
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError
 from tests.unit.reporting import demo

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.judgement.units import fixed
 from fairfl.reporting.notes import units
 from fairfl.reporting.tables import table as tables
 from fairfl.reporting.tables.markup import latex, latex_table, markdown
-from fairfl.reporting.units import fixed
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.latex import faults

@@ -11,8 +11,8 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import ComparisonLine
+from fairfl.judgement.claims.judging import ClaimLine
+from fairfl.judgement.comparison import ComparisonLine
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
 from fairfl.terminal.names import KINDS, spoken
@@ -178,11 +178,13 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     assert list(summary.built(run, tmp_path, page=True)) == [
         "done: 1 job in 1 min 1 s; 1 table built",
         "judged: 5 numbers, 3 agree, 1 close, 1 differ",
-        "claims of the papers: 2 hold, 1 not judged at this scale",
+        "claims: 2 hold, 1 not judged at this scale",
         f"page: {(tmp_path / 'index.html').as_uri()}",
     ]
     assert len(list(summary.built(run, tmp_path, page=False))) == 1
     assert "no number could be judged" in list(summary.built(run, tmp_path, page=True, other={""}))
+    write(tmp_path / "comparison.csv", ComparisonLine, "verdict", ["not reported"] * 3)
+    assert not any("judged:" in line or "could be" in line for line in summary.judged(tmp_path))
 
 
 def test_nothing_judged_is_said(tmp_path):

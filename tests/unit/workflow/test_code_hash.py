@@ -98,7 +98,7 @@ def test_docstrings_count_where_some_module_reads_them(monkeypatch):
 @pytest.mark.parametrize("job", ["fetch", "prepare", "partition", "local_optimum", "surrogate", "train", "tune"])
 def test_what_stands_in_papers_and_how_results_are_shown_trains_nothing(job):
     above = {name.split(".")[1] for name in closure(f"fairfl.jobs.{job}") if "." in name}
-    assert above & {"reporting", "metrics", "workflow"} == set()
+    assert above & {"judgement", "reporting", "metrics", "workflow"} == set()
     experiments = {name for name in closure(f"fairfl.jobs.{job}") if name.startswith("fairfl.experiments.")}
     assert experiments <= {f"fairfl.experiments.{name}" for name in ("base", "parts", "plugins")}  # what checks specs
 
@@ -111,4 +111,4 @@ def test_modifiers_do_not_count_where_none_can_act(job):
 @pytest.mark.parametrize("job", ["collect", "table", "figure"])
 def test_claims_and_the_page_do_not_count_elsewhere(job):
     found = closure(f"fairfl.jobs.{job}")
-    assert [name for name in found if name.startswith(("fairfl.reporting.claims", "fairfl.reporting.page"))] == []
+    assert [name for name in found if name.startswith(("fairfl.judgement.claims", "fairfl.reporting.page"))] == []

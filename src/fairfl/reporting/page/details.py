@@ -7,12 +7,12 @@ puts them together.
 from typing import Any
 
 from fairfl.experiments.paper import Metric
-from fairfl.reporting.cells import Record
+from fairfl.judgement.cells import Record
+from fairfl.judgement.units import in_words
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page import runs
 from fairfl.reporting.page.files import Files
 from fairfl.reporting.page.text import readable
-from fairfl.reporting.units import in_words
 
 _VERDICTS = {
     "agrees": "Agrees with the paper",

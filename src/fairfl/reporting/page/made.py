@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fairfl.reporting.cells import Record
+from fairfl.judgement.cells import Record
 
 _COMMANDS = {
     "commit": [

@@ -6,15 +6,15 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
-from fairfl.reporting.cells import DIVERGED, Record, digits_of, metric_of
+from fairfl.judgement.cells import DIVERGED, Record, digits_of, metric_of
+from fairfl.judgement.recorded import DIFFER, JUDGED, Place
+from fairfl.judgement.recorded import place as place_of
+from fairfl.judgement.units import endless, in_words
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Head, numbers_of, spans
 from fairfl.reporting.marks import legend, marks
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.text import readable
-from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED, Place
-from fairfl.reporting.reproduction.numbers import place as place_of
-from fairfl.reporting.units import endless, in_words
 
 _OF_ALL = {
     "agrees": "all agree",

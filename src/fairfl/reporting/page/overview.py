@@ -7,13 +7,13 @@ from typing import Any
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import Record, digits_of, metric_of
+from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.order import order_lines
+from fairfl.judgement.recorded import DIFFER, JUDGED
 from fairfl.reporting.compared import cell_view
 from fairfl.reporting.inputs import rows_of
-from fairfl.reporting.order import order_lines
 from fairfl.reporting.page.numbers import column_view
 from fairfl.reporting.page.text import readable
-from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED
 
 STATUS: dict[str, tuple[str, str]] = {
     "holds": ("good", "✓"),

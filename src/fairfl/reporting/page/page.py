@@ -16,23 +16,23 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
+from fairfl.judgement import calibration
+from fairfl.judgement.cells import Record, metric_of, records
+from fairfl.judgement.changes import changed_by_scale, original, summary
+from fairfl.judgement.claims.judging import ClaimLine
+from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.order import OrderLine
+from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, place
+from fairfl.judgement.sources import used_values
 from fairfl.metrics.origin import origin
-from fairfl.reporting import calibration
-from fairfl.reporting.cells import Record, metric_of, records
-from fairfl.reporting.changes import changed_by_scale, original, summary
-from fairfl.reporting.claims.judging import ClaimLine
-from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
-from fairfl.reporting.order import OrderLine
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
 from fairfl.reporting.page.text import readable
-from fairfl.reporting.reproduction.numbers import Place, claims_by_name, judged_by_place, place
-from fairfl.reporting.sources import used_values
 from fairfl.runtime.result_files import CalibratedChoice
 
 
@@ -168,6 +168,7 @@ def artifact_view(
         "differing": best["counts"][-1][2],
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
+        "own": source.sources == "own",
         "over": "repetitions" if artifact.origins == ("timed",) else "seeds",
         "claims": [claim_view(claim, summaries.recorded_claims, source) for claim in summaries.claims],
         "orders": [order_view(order, source) for order in summaries.orders],
@@ -313,7 +314,8 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
     paper = workload.papers[key]
     printed = {view["name"] for view in views if not view["spec"].ours}  # our readings repeat its numbers
     every = summaries.of({view["name"] for view in views})
-    settings = [name for name in used_settings(workload) if workload.paper_of[name] == key]
+    used = dict.fromkeys(setting for view in views for setting in view["spec"].settings)
+    settings = [name for name in used if workload.sharing.builders(name)[0] == key]
     return {
         "id": key,
         "spec": paper,
@@ -340,7 +342,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     views = {name: artifact_view(name, workload, summaries.of({name}), files, details) for name in workload.artifacts}
     papers = [
         paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
-        for key in workload.papers
+        for key in workload.config.papers
     ]
     paper_of = {name: view["paper"] for name, view in views.items()}
     printed = summaries.of({name for name, view in views.items() if not view["spec"].ours})
@@ -357,6 +359,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     return environment.get_template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
+        own=all(paper["spec"].sources == "own" for paper in papers),
         made=made_from(root, results, summaries.lines),
         cards=printed.cards(),
         substitutions=substitutions(workload),

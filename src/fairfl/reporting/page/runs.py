@@ -58,8 +58,8 @@ def _views(workload: Workload, results: Path, files: Files) -> Iterator[dict[str
 
 
 def _title(workload: Workload, run: Run) -> str:
-    algorithm = workload.papers[workload.paper_of[run.setting]].algorithms[run.variant.algorithm].title
-    return f"{algorithm} {run.variant.csv.replace(',', ', ')}".strip()
+    usage = workload.sharing.usage(run.setting, run.variant.algorithm)
+    return f"{usage.title if usage else run.variant.algorithm} {run.variant.csv.replace(',', ', ')}".strip()
 
 
 def view(run: Run, title: str, summary: Mapping[str, Any], files: Files) -> dict[str, Any]:

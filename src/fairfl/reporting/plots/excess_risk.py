@@ -24,8 +24,8 @@ from matplotlib.transforms import Affine2D, ScaledTranslation, Transform, blende
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.judgement.cells import Cell
 from fairfl.reporting import style
-from fairfl.reporting.cells import Cell
 from fairfl.reporting.inputs import Inputs, Row, mean_and_std
 from fairfl.reporting.notes import seeds_text
 from fairfl.runtime.errors import FairflError

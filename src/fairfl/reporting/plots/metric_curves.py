@@ -20,12 +20,12 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.judgement.units import factor
 from fairfl.metrics.registry import METRICS, measured
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, Row, labels
 from fairfl.reporting.notes import seeds_text
 from fairfl.reporting.plots.client_curves import BANDS, mean_and_band
-from fairfl.reporting.units import factor
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 

@@ -25,9 +25,9 @@ from scipy.optimize import minimize_scalar
 from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
+from fairfl.judgement.units import fixed
 from fairfl.reporting import style
 from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples, mean_and_std
-from fairfl.reporting.units import fixed
 from fairfl.runtime.errors import FairflError
 
 NEEDS = ("tidy", "data", "reported")

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.cells import Record, digits_of, records
+from fairfl.judgement.cells import Record, digits_of, records
+from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
-from fairfl.reporting.comparison import VERDICTS, ComparisonLine
 from fairfl.reporting.grid import Place
 from fairfl.reporting.marks import legend, telling
 from fairfl.reporting.notes import stand_ins, units
@@ -23,7 +24,6 @@ from fairfl.reporting.tables.markup import (
     markdown_page,
 )
 from fairfl.reporting.tables.writing import Names, tabular
-from fairfl.reporting.units import endless
 
 _LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
 _STACKED = "In each cell ours, below it the paper's, mean ± standard deviation over seeds."

@@ -4,11 +4,11 @@ import math
 import re
 from dataclasses import dataclass, replace
 
+from fairfl.judgement.cells import NO_VARIANT, Cell
+from fairfl.judgement.units import endless, printed, printed_spread
 from fairfl.metrics.origin import origin
-from fairfl.reporting.cells import NO_VARIANT, Cell
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import grouped, plural
-from fairfl.reporting.units import endless, printed, printed_spread
 
 MISSING, DIVERGED = "–", "diverged"
 

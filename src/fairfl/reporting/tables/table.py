@@ -14,12 +14,13 @@ from functools import partial
 import pandas as pd
 
 from fairfl.experiments.variant import symbol
+from fairfl.judgement.cells import number_text
+from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.cells import number_text
 from fairfl.reporting.grid import Place, grids_of, title
 from fairfl.reporting.inputs import Inputs, Row, labels
-from fairfl.reporting.marks import USED_HEADER, Known, legend, printed_values, used_lines
+from fairfl.reporting.marks import USED_HEADER, legend, printed_values, used_lines
 from fairfl.reporting.notes import grouped, note, stand_ins, units
 from fairfl.reporting.tables.lines import MISSING, TableLine, best, lines_of, on_machines, remarks
 from fairfl.reporting.tables.markup import (

@@ -1,7 +1,7 @@
 """Evaluate the claims of the papers on our numbers and on theirs.
 
-A claim is judged here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is not, and what
-it does on the stand-in is a hint.
+A claim of a paper is judged here only if its settings ran as the paper has them, but for the seeds. Elsewhere it is
+not, and what it does on the stand-in is a hint. A claim of one's own speaks of what ran, wherever that is.
 """
 
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.agreement import pooled_noise
-from fairfl.reporting.cells import digits_of, number_text, pooled
-from fairfl.reporting.changes import changed_by_scale, changed_keys
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.reporting.claims.noise import Status, share_that_holds, with_noise
-from fairfl.reporting.results import results_of
+from fairfl.judgement.agreement import pooled_noise
+from fairfl.judgement.cells import digits_of, number_text, pooled
+from fairfl.judgement.changes import changed_by_scale, changed_keys
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
+from fairfl.judgement.claims.noise import Status, share_that_holds, with_noise
+from fairfl.judgement.results import results_of
 from fairfl.runtime.validation import nearest
 
 
@@ -110,7 +110,7 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
     noise = pooled_noise(numbers.ours.cells)
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
-        reported = pooled(name, numbers.reported)
+        reported, own = pooled(name, numbers.reported), workload.papers[paper].sources == "own"
         digits = digits_of(workload.papers[paper].metrics)
         for claim, statement in claims[name]:
             setting = setting_of(claim, name, artifact)
@@ -118,7 +118,7 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
             here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
             share = share_that_holds(judge, numbers.ours, noise) if here.status != "undecidable" else None
             hint = with_noise(here.status, share, workload.config.verdict.level)
-            judged = hint == "undecidable" or comparable(workload, settings)
+            judged = hint == "undecidable" or own or comparable(workload, settings)
             rows.append(
                 ClaimLine(
                     paper=paper,

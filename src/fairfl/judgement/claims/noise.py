@@ -1,7 +1,7 @@
 """How sure a claim is: judged again on numbers as other seeds might have given them.
 
 Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
-fairfl.reporting.agreement and t from Student's distribution. A claim holds or fails if it does so
+fairfl.judgement.agreement and t from Student's distribution. A claim holds or fails if it does so
 in all but `verdict.level` of the draws; otherwise seeds decide, and it is within noise. Numbers without a known noise
 stay as they are. The draws are the same in every run.
 """
@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.agreement import Noise, noise_of
-from fairfl.reporting.cells import Cell, Cells, Key, key_of
-from fairfl.reporting.claims.evaluation import Judgement
+from fairfl.judgement.agreement import Noise, noise_of
+from fairfl.judgement.cells import Cell, Cells, Key, key_of
+from fairfl.judgement.claims.evaluation import Judgement
 
 Status = Literal["holds", "within noise", "fails", "undecidable"]
 DRAWS = 400

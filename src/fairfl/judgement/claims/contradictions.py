@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from fairfl.experiments.paper import Consistency, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import CellOf, ClaimError, Comparison, Group, bound, nodes, parse
-from fairfl.reporting.units import half_unit, printed
+from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.grammar import CellOf, ClaimError, Comparison, Group, bound, nodes, parse
+from fairfl.judgement.units import half_unit, printed
 from fairfl.runtime.validation import nearest
 
 # In a relation: any variant of which the paper prints the number on the left.

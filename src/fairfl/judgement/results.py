@@ -12,10 +12,7 @@ from pathlib import Path
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
-from fairfl.metrics.configuration import configured
-from fairfl.metrics.origin import owner
-from fairfl.metrics.statistics import STATISTICS
-from fairfl.reporting.cells import (
+from fairfl.judgement.cells import (
     DIVERGED,
     MEASURED_KINDS,
     NO_VARIANT,
@@ -28,7 +25,10 @@ from fairfl.reporting.cells import (
     metric_of,
     printed_unit,
 )
-from fairfl.reporting.units import counts, factor
+from fairfl.judgement.units import counts, factor
+from fairfl.metrics.configuration import configured
+from fairfl.metrics.origin import owner
+from fairfl.metrics.statistics import STATISTICS
 from fairfl.runtime import result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
@@ -146,7 +146,7 @@ def results_of(workload: Workload, root: Path, results: Path) -> Results:
     }
     return Results(
         {kind: {name: str(path) for name, path in paths.items() if path.is_file()} for kind, paths in files.items()},
-        lambda setting: workload.papers[workload.paper_of[setting]].metrics,
+        workload.sharing.metrics,
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,
     )

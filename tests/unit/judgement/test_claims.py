@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import Cell, Cells
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
+from fairfl.judgement.cells import Cell, Cells
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
 
 NUMBERS = {
     ("fedavg", ""): {"gap": 0.3, "acc": 0.687},

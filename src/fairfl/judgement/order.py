@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from fairfl.reporting.cells import number_text
+from fairfl.judgement.cells import number_text
 
 DRAWS = 400
 LEAST = 3  # variants, for an order

@@ -111,7 +111,7 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
         return f"is a mean over the last evaluations, and {setting} has no late_evaluations"
     if here.loss == "squared_error" and _vector(base) in _ACCURACY:
         return f"{setting} is a regression, which has no accuracy"
-    siblings = workload.papers[workload.paper_of[setting]].artifacts.values()
+    siblings = [a for name in workload.sharing.builders(setting) for a in workload.papers[name].artifacts.values()]
     if metric in AGAINST and not any(one.baseline and setting in one.settings for one in siblings):
         return f"no artifact with {setting} has a baseline to compare with, such as `baseline: {{algorithm: fedavg}}`"
     client = _client_of(metric)

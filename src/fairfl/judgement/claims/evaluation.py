@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import Cells
-from fairfl.reporting.claims.grammar import (
+from fairfl.judgement.cells import Cells
+from fairfl.judgement.claims.grammar import (
     Argopt,
     Binary,
     Call,

@@ -6,9 +6,9 @@ import pytest
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import Cell, Cells
-from fairfl.reporting.claims.contradictions import contradictions
-from fairfl.reporting.claims.grammar import ClaimError
+from fairfl.judgement.cells import Cell, Cells
+from fairfl.judgement.claims.contradictions import contradictions
+from fairfl.judgement.claims.grammar import ClaimError
 from tests.unit.reporting import demo
 
 METRICS = {

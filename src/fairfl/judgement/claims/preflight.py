@@ -6,12 +6,12 @@ from fairfl.experiments.declaration import parameters
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.cells import metric_of
+from fairfl.judgement.claims.contradictions import contradictions
+from fairfl.judgement.claims.grammar import ClaimError, Group, Monotone, Speaking, Undominated, nodes
+from fairfl.judgement.claims.judging import parsed
+from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.metrics.origin import owner
-from fairfl.reporting.cells import metric_of
-from fairfl.reporting.claims.contradictions import contradictions
-from fairfl.reporting.claims.grammar import ClaimError, Group, Monotone, Speaking, Undominated, nodes
-from fairfl.reporting.claims.judging import parsed
-from fairfl.reporting.required import missing, unknown_metrics
 from fairfl.runtime.validation import SpecError, nearest
 
 

@@ -10,7 +10,7 @@ import yaml
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting.claims import preflight
+from fairfl.judgement.claims import preflight
 from fairfl.runtime.validation import SpecError
 
 FIGURE: dict[str, Any] = {

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fairfl.reporting.cells import Cell
+from fairfl.judgement.cells import Cell
 
 DRAWS = 2000
 

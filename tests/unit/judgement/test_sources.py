@@ -7,9 +7,10 @@ import pytest
 from fairfl.experiments.paper import Row
 from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting import sources
+from fairfl.judgement import sources
+from fairfl.judgement.sources import SURE, Known
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.marks import MARKS, SURE, Known, legend, marks, printed_values, used_lines
+from fairfl.reporting.marks import MARKS, legend, marks, printed_values, used_lines
 from tests.unit.reporting import demo
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance, with_printed
-from fairfl.reporting.cells import Cell
-from fairfl.reporting.comparison import verdict
+from fairfl.judgement.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance, with_printed
+from fairfl.judgement.cells import Cell
+from fairfl.judgement.comparison import verdict
 
 FEDAVG, QFFL, AFL = (Variant(name, {}) for name in ("fedavg", "qffl", "afl"))
 

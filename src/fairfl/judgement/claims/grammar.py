@@ -1,4 +1,4 @@
-"""Claims of the papers: a small language, parsed into plain data; fairfl.reporting.claims.evaluation judges them.
+"""Claims of the papers: a small language, parsed into plain data; fairfl.judgement.claims.evaluation judges them.
 
 comparison   gap_var(eagle, lambda=1.0) < min_over(gap_var, !eagle)     < <= > >= == !=
              + - * / ( ) abs() min() max() sqrt() atan_deg() over cells and numbers; atan_deg: arc tangent in degrees

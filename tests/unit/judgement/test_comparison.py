@@ -9,9 +9,9 @@ import pytest
 
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs.comparison import main
-from fairfl.reporting.cells import Cell
-from fairfl.reporting.comparison import ComparisonLine, comparison_lines, verdict
-from fairfl.reporting.units import half_unit
+from fairfl.judgement.cells import Cell
+from fairfl.judgement.comparison import ComparisonLine, comparison_lines, verdict
+from fairfl.judgement.units import half_unit
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import CalibratedChoice
 from tests.unit.reporting import demo

@@ -1,16 +1,45 @@
 """How the values of a paper are known: printed, recovered or assumed, as rows, algorithms' files and sources say it."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
+from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import declaration, parameters
-from fairfl.experiments.paper import Row
+from fairfl.experiments.paper import Provenance, Row
 from fairfl.experiments.setting import SOURCE_KINDS, Setting
-from fairfl.experiments.variant import Variant, split_modifiers
+from fairfl.experiments.variant import Value, Variant, split_modifiers
 from fairfl.experiments.workload import Workload
-from fairfl.reporting.marks import SURE, Known, UsedValue
 
+# How a value is known, from the surest on.
+SURE = ("paper", "confirmed", "inferred", "recalled", "assumed")
 _KINDS = {"public code": "paper", "not stated: chosen because": "assumed"}
+
+
+@dataclass(frozen=True)
+class Known:
+    """How the hyper-parameters of a row are known, and if its algorithm is a reconstruction."""
+
+    provenance: str
+    reconstructed: bool = False
+    note: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the columns `provenance` of CSV files hold, separated by ', '."""
+        return (self.provenance, "reconstructed") if self.reconstructed else (self.provenance,)
+
+
+class UsedValue(Strict):
+    """A value that a hyper-parameter has in the runs of a paper's artifacts."""
+
+    algorithm: str
+    title: str
+    hyperparameter: str
+    value: Value | None
+    provenance: Provenance
+    note: str
+    artifacts: list[str]
 
 
 def known(row: Row) -> Known:

@@ -1,4 +1,4 @@
-"""Every number of every table and figure beside the paper's, with a verdict (fairfl.reporting.agreement).
+"""Every number of every table and figure beside the paper's, with a verdict (fairfl.judgement.agreement).
 
 Two numbers are only judged if nothing but the seeds differs between the paper's setting and the one that ran. A run
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
@@ -20,9 +20,8 @@ from typing import Literal
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
-from fairfl.metrics.origin import origin
-from fairfl.reporting.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_printed
-from fairfl.reporting.cells import (
+from fairfl.judgement.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_printed
+from fairfl.judgement.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
     Cell,
@@ -33,12 +32,12 @@ from fairfl.reporting.cells import (
     metric_of,
     number_text,
 )
-from fairfl.reporting.changes import changed_by_scale, changed_keys, original
-from fairfl.reporting.claims.contradictions import Contradictions, contradictions
-from fairfl.reporting.marks import Known
-from fairfl.reporting.results import results_of
-from fairfl.reporting.sources import known
-from fairfl.reporting.units import half_unit
+from fairfl.judgement.changes import changed_by_scale, changed_keys, original
+from fairfl.judgement.claims.contradictions import Contradictions, contradictions
+from fairfl.judgement.results import results_of
+from fairfl.judgement.sources import Known, known
+from fairfl.judgement.units import half_unit
+from fairfl.metrics.origin import origin
 from fairfl.runtime.errors import FairflError
 
 Verdict = Literal[

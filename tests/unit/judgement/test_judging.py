@@ -11,13 +11,13 @@ from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.jobs.claims import main
-from fairfl.reporting.agreement import pooled_noise
-from fairfl.reporting.cells import Cell, Cells, digits_of, pooled
-from fairfl.reporting.claims.evaluation import evaluate
-from fairfl.reporting.claims.grammar import ClaimError, parse
-from fairfl.reporting.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
-from fairfl.reporting.claims.noise import DRAWS, share_that_holds, with_noise
-from fairfl.reporting.results import results_of
+from fairfl.judgement.agreement import pooled_noise
+from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
+from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.grammar import ClaimError, parse
+from fairfl.judgement.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
+from fairfl.judgement.claims.noise import DRAWS, share_that_holds, with_noise
+from fairfl.judgement.results import results_of
 from tests.unit.reporting import demo
 
 ROOT = Path(__file__).resolve().parents[3]

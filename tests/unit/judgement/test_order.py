@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairfl.reporting.order import order_lines, taus
+from fairfl.judgement.order import order_lines, taus
 
 
 def line(algorithm, ours, reported, **changes):

@@ -17,8 +17,8 @@ from typing import Any
 
 from fairfl.experiments.paper import Metric
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.units import counts
 from fairfl.metrics.origin import owner
-from fairfl.reporting.units import counts
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 

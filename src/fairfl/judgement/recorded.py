@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.cells import Record, csv_text, records
 from fairfl.recorded.record import FOLDER, SCALE
-from fairfl.reporting.cells import Record, csv_text, records
 
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
 JUDGED = ("agrees", "close", "differs", "diverged")

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fairfl.experiments.config import Verdict
+from fairfl.judgement.cells import Cell, Key
 from fairfl.metrics.origin import origin
-from fairfl.reporting.cells import Cell, Key
 
 ENOUGH = 3
 # Units in which differences are points of accuracy -> how many of them are one point.

@@ -7,10 +7,10 @@ import pytest
 
 from fairfl.experiments.paper import Metric, Paper
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, expanded, number_text
+from fairfl.judgement.results import Results
+from fairfl.judgement.units import endless, factor, half_unit, printed
 from fairfl.metrics.configuration import configured
-from fairfl.reporting.cells import NO_VARIANT, Cell, Cells, expanded, number_text
-from fairfl.reporting.results import Results
-from fairfl.reporting.units import endless, factor, half_unit, printed
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting.demo import REPORTED, TIDY
 

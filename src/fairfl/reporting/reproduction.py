@@ -13,11 +13,11 @@ from itertools import groupby
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.reporting.cells import Record, digits_of, metric_of
-from fairfl.reporting.order import order_lines
+from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.order import order_lines
+from fairfl.judgement.recorded import DIFFER, JUDGED
+from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.page.text import plain
-from fairfl.reporting.reproduction.numbers import DIFFER, JUDGED
-from fairfl.reporting.units import printed, printed_spread
 from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"

@@ -1,0 +1,80 @@
+"""Settings that several papers use: one defines it, others borrow it, as an experiment of one's own does."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fairfl.experiments.paper import Algorithm, Metric, Paper
+from fairfl.experiments.reading import load_paper
+from fairfl.runtime.plain import shown
+
+
+def with_lenders(papers: dict[str, Paper], available: Mapping[str, Path]) -> dict[str, Paper]:
+    """These papers, and behind them those that only lend them settings: a setting's id begins with its paper's name."""
+    own = {setting for paper in papers.values() for setting in paper.settings}
+    used = {name for paper in papers.values() for artifact in paper.artifacts.values() for name in artifact.settings}
+    lenders = {setting.partition("_")[0] for setting in used - own} & available.keys() - papers.keys()
+    return papers | {name: load_paper(available[name]) for name in sorted(lenders)}
+
+
+class Sharing:
+    """Which of `papers` use a setting. `built` are those whose artifacts are built, the others only lend settings."""
+
+    def __init__(self, papers: Mapping[str, Paper], built: Sequence[str], paper_of: Mapping[str, str]) -> None:
+        self._papers, self._built = papers, built
+        self._users = {setting: [paper] for setting, paper in paper_of.items()}
+        for name in built:
+            for artifact in papers[name].artifacts.values():
+                for setting in artifact.settings:
+                    if name not in self._users.setdefault(setting, []):
+                        self._users[setting].append(name)
+
+    def users(self, setting: str) -> list[str]:
+        """The paper that defines a setting (a point of a grid: the one whose grid it is), then those that borrow it."""
+        return self._users[setting.partition("~")[0]]
+
+    def builders(self, setting: str) -> list[str]:
+        """Those of its users whose artifacts are built."""
+        return [name for name in self.users(setting) if name in self._built]
+
+    def author(self, setting: str, algorithm: str) -> str:
+        """The first paper with a setting that describes an algorithm; the one that defines the setting if none does."""
+        users = self.users(setting)
+        return next((name for name in users if algorithm in self._papers[name].algorithms), users[0])
+
+    def usage(self, setting: str, algorithm: str) -> Algorithm | None:
+        """How its author uses an algorithm in a setting; None if no paper describes it."""
+        return self._papers[self.author(setting, algorithm)].algorithms.get(algorithm)
+
+    def metrics(self, setting: str) -> dict[str, Metric]:
+        """Metrics by id, each as the first paper with the setting that has it describes it."""
+        papers = [self._papers[name] for name in reversed(self.users(setting))]
+        return {key: metric for paper in papers for key, metric in paper.metrics.items()}
+
+    def faults(self) -> Iterator[str]:
+        """Where a borrower says otherwise what holds for all numbers of a setting: fixed parameters, units."""
+        for setting, (lender, *borrowers) in self._users.items():
+            for name in borrowers:
+                metrics = self.metrics(setting)
+                for key, metric in self._papers[name].metrics.items():
+                    if metric.unit != metrics[key].unit:
+                        yield (
+                            f"papers/{name}.yaml: metrics.{key}.unit: {shown(metric.unit)}: numbers of "
+                            f"{setting} are in {shown(metrics[key].unit)}, as papers/{lender}.yaml says"
+                        )
+                for key in self._in(name, setting):
+                    given, used = self._papers[name].algorithms[key].defaults, self.usage(setting, key)
+                    if used and given and given != used.defaults:
+                        yield (
+                            f"papers/{name}.yaml: algorithms.{key}.defaults: {shown(given)}: {setting} is of "
+                            f"papers/{lender}.yaml, where they are {shown(used.defaults)}; leave them out, and "
+                            "name what differs in the rows' hyperparameters"
+                        )
+
+    def _in(self, paper: str, setting: str) -> list[str]:
+        """Algorithms of a paper's rows in a setting."""
+        artifacts = self._papers[paper].artifacts.values()
+        return list(
+            dict.fromkeys(
+                row.algorithm for one in artifacts if setting in one.settings for row in one.variants_in(setting)
+            )
+        )
