@@ -1,17 +1,15 @@
 """Algorithms: one file each, named by its id. `create` imports lazily, so none depends on another."""
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from fairfl.algorithms.interface import Algorithm
+from fairfl.experiments import plugins
 
 
 def load(name: str) -> type[Algorithm]:
-    """The class that extends `Algorithm` in the algorithm's file."""
-    module = importlib.import_module(f"fairfl.algorithms.{name}")
-    classes = (value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Algorithm))
-    return next(found for found in classes if found.__module__ == module.__name__)
+    """The class that extends `Algorithm` in the algorithm's file. Raises PluginError if it cannot be imported."""
+    return plugins.plugin_class("algorithms", name, Algorithm)
 
 
 def create(name: str, hyperparameters: Mapping[str, Any]) -> Algorithm:
@@ -19,6 +17,4 @@ def create(name: str, hyperparameters: Mapping[str, Any]) -> Algorithm:
 
     Raises pydantic.ValidationError for a value that its `Config` refuses.
     """
-    algorithm = load(name)
-    config = importlib.import_module(algorithm.__module__).Config
-    return algorithm(config(**hyperparameters))
+    return load(name)(plugins.module("algorithms", name).Config(**hyperparameters))

@@ -50,17 +50,17 @@ class Eagle(Algorithm[Config]):
         """w [K], for the next round."""
         return {"w": gap_weights(torch.zeros_like(federation.samples), self.config)}
 
-    def weights(self, state: State, received: Received) -> Tensor:
+    def _weights(self, state: State, received: Received) -> Tensor:
         """w of this round's clients, [m]."""
         r = received.val_received - received.val_best
         return state["w"][received.clients] if self.config.lag == 1 else gap_weights(r, self.config)
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        return Plan(lr_scale=self.weights(state, received)) if self.config.where == "client_lr" else Plan()
+        return Plan(lr_scale=self._weights(state, received)) if self.config.where == "client_lr" else Plan()
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S = reports.clients
         uniform = torch.ones_like(reports.samples) / len(S)
-        w = uniform * self.weights(state, reports) if self.config.where == "server" else uniform
+        w = uniform * self._weights(state, reports) if self.config.where == "server" else uniform
         r = reports.val_received - reports.val_best
         return Aggregate(weights=w), {"w": state["w"].index_copy(0, S, gap_weights(r, self.config))}

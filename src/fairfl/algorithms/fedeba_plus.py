@@ -98,11 +98,11 @@ class FedEBAPlus(Algorithm[Config]):
         """How many rounds had gradient alignment, [], if any can."""
         return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
 
-    def is_unfair(self, received: Received) -> bool:
+    def _is_unfair(self, received: Received) -> bool:
         """Gradient alignment, not model alignment."""
         return self.config.alpha > 0 and entropy.angle(received.loss_received) > self.config.theta
 
-    def fair_gradient(self, received: Received, g: Tensor, A: Tensor) -> Tensor:
+    def _fair_gradient(self, received: Received, g: Tensor, A: Tensor) -> Tensor:
         """g_b of eq. (10), [P], from g [m, P] and losses A [m]."""
         if self.config.fair_weights == "uniform":
             return entropy.weighted(received.shares(self.config.prior), g)
@@ -111,9 +111,9 @@ class FedEBAPlus(Algorithm[Config]):
     def configure_clients(self, state: State, received: Received) -> Plan:
         if received.exchange == 1:  # the aligned pass, if the plain one has left a direction
             return Plan(mix=self.config.alpha, direction=state["g_b"]) if "g_b" in state else Plan(epochs=0)
-        if self.two_passes or not self.is_unfair(received):
+        if self.two_passes or not self._is_unfair(received):
             return Plan()
-        g_b = self.fair_gradient(received, received.gradient, received.loss_received)
+        g_b = self._fair_gradient(received, received.gradient, received.loss_received)
         return Plan(mix=self.config.alpha, direction=g_b)  # eq. (11)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
@@ -127,14 +127,14 @@ class FedEBAPlus(Algorithm[Config]):
         if alpha == 0:
             return Aggregate(w), state
         aligned = state["aligned"]
-        if second or (self.is_unfair(reports) and not self.two_passes):
+        if second or (self._is_unfair(reports) and not self.two_passes):
             return Aggregate(w), {"aligned": aligned + 1}
         g = reports.gradient
         if self.two_passes:
             g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
-            if self.is_unfair(reports):
+            if self._is_unfair(reports):
                 A = reports.loss_after if self.config.fair_weights == "after" else reports.loss_received
-                return Aggregate(), {"aligned": aligned, "g_b": self.fair_gradient(reports, g, A)}
+                return Aggregate(), {"aligned": aligned, "g_b": self._fair_gradient(reports, g, A)}
         steps = J if self.config.rescale_model_alignment or self.two_passes else 1
         D_a = reports.learning_rate * entropy.weighted(q * steps, g)  # eq. (9)
         return Aggregate((1 - alpha) * w, extra=alpha * D_a), {"aligned": aligned}  # eq. (8)

@@ -38,6 +38,7 @@ import torch
 from torch import Tensor
 
 from fairfl.experiments.base import Strict
+from fairfl.runtime.hooks import WithHooks
 
 State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
@@ -199,7 +200,7 @@ class EvaluationModels:
 Hyperparameters = TypeVar("Hyperparameters", bound=Strict)
 
 
-class Algorithm(Generic[Hyperparameters]):
+class Algorithm(WithHooks, Generic[Hyperparameters]):
     """One federated algorithm with its validated hyper-parameters; all that it remembers is in `state`.
 
     Extend it as `class FedAvg(Algorithm[Config])`. `aggregate` is the one method that every algorithm must write. The

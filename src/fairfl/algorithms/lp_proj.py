@@ -105,7 +105,7 @@ class LpProj(Algorithm[Config]):
             "P": random_projection(federation.seed, d_sub, parameters, self.config.orthogonalize).to(x),
         }
 
-    def anchors(self, state: State, received: Received) -> Tensor:
+    def _anchors(self, state: State, received: Received) -> Tensor:
         """o_k of all clients as the exchange begins, [K, d_sub]: omega in the first one of a round."""
         return state["omega"].expand_as(state["o"]) if received.exchange == 0 else state["o"]
 
@@ -114,12 +114,12 @@ class LpProj(Algorithm[Config]):
         if self.config.p == 2:
             refuse_divergence("lp_proj", "lambda", self.config.lam, received.learning_rate)
         S = received.clients
-        force = partial(pull, P=state["P"], o=self.anchors(state, received)[S], config=self.config)
+        force = partial(pull, P=state["P"], o=self._anchors(state, received)[S], config=self.config)
         return Plan(start=state["th"][S], epochs=self.config.epochs, force=force)
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         S, th, P, b = reports.clients, reports.trained, state["P"], self.config.b
-        o = self.anchors(state, reports)
+        o = self._anchors(state, reports)
         o_S = o[S] - self.config.eta_o * self.config.lam * r(o[S] - th[:, : P.shape[1]] @ P.T, self.config.p)
         state = {**state, "th": state["th"].index_copy(0, S, th), "o": o.index_copy(0, S, o_S)}
         if reports.exchange == self.config.repeats - 1:

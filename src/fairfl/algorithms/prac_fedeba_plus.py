@@ -64,18 +64,18 @@ class PracFedEBAPlus(Algorithm[Config]):
         """How many rounds had gradient alignment, [], if any can. After a round also g_b, [P], and its angle, []."""
         return {"aligned": federation.samples.new_zeros(())} if self.config.alpha > 0 else {}
 
-    def is_unfair(self, state: State, received: Received) -> bool:
+    def _is_unfair(self, state: State, received: Received) -> bool:
         """Gradient alignment, not model alignment."""
         if self.config.angle_from == "previous":
             return bool(state["angle"] > self.config.theta)
         return entropy.angle(received.loss_received) > self.config.theta
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        if "g_b" in state and self.is_unfair(state, received):
+        if "g_b" in state and self._is_unfair(state, received):
             return Plan(mix=self.config.alpha, direction=state["g_b"])  # eq. (11)
         return Plan()
 
-    def fair_gradient(self, reports: Reports, w: Tensor) -> Tensor:
+    def _fair_gradient(self, reports: Reports, w: Tensor) -> Tensor:
         """g_b of eq. (12), [P], from the weights w just used, [m]."""
         v = w
         if self.config.gradient_weights == "received":
@@ -88,11 +88,11 @@ class PracFedEBAPlus(Algorithm[Config]):
         w = entropy.weights(F, reports, self.config)  # eq. (4)
         if alpha == 0:
             return Aggregate(w), state
-        g_b, angle = self.fair_gradient(reports, w), w.new_tensor(entropy.angle(F))
+        g_b, angle = self._fair_gradient(reports, w), w.new_tensor(entropy.angle(F))
         following = {"aligned": state["aligned"], "g_b": g_b, "angle": angle}
         if "g_b" not in state:
             return Aggregate(w), following
-        if self.is_unfair(state, reports):
+        if self._is_unfair(state, reports):
             return Aggregate(w), following | {"aligned": state["aligned"] + 1}
         one_step = entropy.weighted(q / reports.steps, reports.delta)  # sum_k q_k D_k / J_k
         return Aggregate((1 - alpha) * w, extra=alpha * one_step), following  # eq. (8)

@@ -1,10 +1,9 @@
 """The data sets, one module each: files of this folder with a `class Config`, their options."""
 
-import importlib
 from typing import Any, cast
 
 from fairfl.data.interface import Dataset, RemoteFile
-from fairfl.experiments.plugins import known
+from fairfl.experiments.plugins import known, module
 from fairfl.runtime.errors import FairflError
 
 
@@ -14,10 +13,10 @@ def load(name: str) -> Dataset:
         known("data")(name)
     except ValueError as error:
         raise FairflError(f"dataset: {error}") from None
-    return cast(Dataset, importlib.import_module(f"fairfl.data.{name}"))
+    return cast(Dataset, module("data", name))
 
 
 def files(name: str, options: dict[str, Any]) -> tuple[RemoteFile, ...]:
     """The raw files that a data set needs under these options."""
-    module = load(name)
-    return module.files(module.Config(**options))
+    found = load(name)
+    return found.files(found.Config(**options))

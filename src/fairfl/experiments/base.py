@@ -17,13 +17,14 @@ DISTINCT = AfterValidator(_different)
 
 
 class Strict(BaseModel):
-    """Frozen, no unknown key, no NaN, no infinity, no silent conversion of text to numbers."""
+    """Frozen, no unknown key, no NaN, no infinity, no silent conversion of text to numbers; defaults obey, too."""
 
     model_config = ConfigDict(
         strict=True,
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,
+        validate_default=True,
         populate_by_name=True,
         protected_namespaces=(),
     )

@@ -11,14 +11,20 @@ puts in their place.
 """
 
 import ast
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from fairfl.experiments.plugins import PACKAGE, known
+from fairfl.runtime.errors import PluginError
+from fairfl.runtime.hooks import no_hook
+from fairfl.runtime.plain import one_line
 from fairfl.runtime.validation import SpecError, check, nearest
 
 _CHEAP = {"typing", "pydantic", "fairfl.experiments.base", "math", "collections.abc"}
@@ -33,7 +39,8 @@ _BUILT_IN = (
 def declaration(kind: str, name: str) -> SimpleNamespace:
     """The `Config` class, the upper-case constants and the class attributes of src/fairfl/<kind>/<name>.py.
 
-    Raises SpecError naming the nearest plug-in if there is no such file, and the file if it cannot be read.
+    Raises SpecError naming the nearest plug-in if there is no such file, PluginError naming file and line if it cannot
+    be used as it stands.
     """
     try:
         known(kind)(name)
@@ -44,46 +51,153 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
     try:
         tree = ast.parse(path.read_bytes(), str(path))
         exec(compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace)
-        namespace |= _class_attributes(tree, _interface(path.with_name("interface.py")))
+        check_defaults(namespace["Config"])
     except Exception as error:  # a plug-in is a program that somebody writes
-        raise SpecError(f"{path}: its declaration fails: {type(error).__name__}: {error}") from error
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise PluginError(f"{_where(path, error)}: {type(error).__name__}: {one_line(what)}") from error
+    namespace |= _class_attributes(path, tree, _interfaces(path.with_name("interface.py")))
     return SimpleNamespace(**{k: v for k, v in namespace.items() if not k.startswith("__")})
 
 
+def _where(path: Path, error: Exception) -> str:
+    """'src/fairfl/models/cnn.py, line 12', of what stands there."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(path)]
+    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+    return f"{path.relative_to(PACKAGE.parents[1])}" + (f", line {line}" if line else "")
+
+
+def check_defaults(config: type[BaseModel]) -> None:
+    """Raises ValueError for a default that its own field refuses."""
+    try:
+        config.model_validate({})
+    except ValidationError as error:
+        known = {field.alias or name for name, field in config.model_fields.items()}
+        for problem in error.errors():
+            if problem["type"] != "missing" and problem["loc"] and problem["loc"][0] in known:
+                key = ".".join(map(str, problem["loc"]))
+                raise ValueError(f"default of {key}: {problem['input']!r}: {problem['msg']}") from None
+
+
+@dataclass(frozen=True)
+class _Interface:
+    """A class that plug-ins extend, one that is generic in their Config."""
+
+    name: str
+    attributes: dict[str, Any]  # those with a literal value, inherited ones included
+    hooks: dict[str, ast.FunctionDef]
+    meant: dict[str, str]  # hooks and fields of what they return -> hook
+
+
 @cache
-def _interface(path: Path) -> dict[str, dict[str, Any]]:
-    """Class attributes of an interface file, by class that plug-ins may extend: those generic in their Config.
-
-    Only attributes with a literal value count; inherited ones are included. {} if there is no such file.
-    """
-    classes: dict[str, dict[str, Any]] = {"Generic": {}}
+def _interfaces(path: Path) -> dict[str, _Interface]:
+    """Of an interface file, by name. {} if there is no such file."""
     body = ast.parse(path.read_bytes(), str(path)).body if path.is_file() else []
-    for node in (node for node in body if isinstance(node, ast.ClassDef)):
-        base = next((base for base in _bases(node) if base in classes), None)
-        if base is not None:
-            literals = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
-            classes[node.name] = {**classes[base], **literals}
-    del classes["Generic"]
-    return classes
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    found: dict[str, _Interface] = {}
+    for node in classes.values():
+        base = next((found[base] for base in _bases(node) if base in found), None)
+        if base is None and "Generic" not in _bases(node):
+            continue
+        attributes = {name: ast.literal_eval(value) for name, value in _assigned(node) if _is_literal(value)}
+        hooks = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+        meant = {name: name for name in hooks if not name.startswith("_")}
+        for name in list(meant):
+            returned = {part.id for part in ast.walk(hooks[name].returns or node) if isinstance(part, ast.Name)}
+            for kind in returned & classes.keys() - {node.name}:
+                fields = [part.target for part in classes[kind].body if isinstance(part, ast.AnnAssign)]
+                meant |= {field.id: name for field in fields if isinstance(field, ast.Name) and field.id not in meant}
+        found[node.name] = _Interface(
+            node.name,
+            {**(base.attributes if base else {}), **attributes},
+            {**(base.hooks if base else {}), **hooks},
+            {**(base.meant if base else {}), **meant},
+        )
+    return found
 
 
-def _class_attributes(tree: ast.Module, interface: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Class attributes of the plug-in's class. Raises TypeError without one, AttributeError for one of another name."""
-    if not interface:
+def _class_attributes(path: Path, tree: ast.Module, interfaces: dict[str, _Interface]) -> dict[str, Any]:
+    """Class attributes of the plug-in's class.
+
+    Raises PluginError, a line for each fault, if it has no class or one that holds what its interface does not know.
+    """
+    if not interfaces:
         return {}
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    extending = [(node, base) for node in classes for base in _bases(node) if base in interface]
+    extending = [(node, base) for node in classes for base in _bases(node) if base in interfaces]
+    shown = path.relative_to(PACKAGE.parents[1])
     if len(extending) != 1:
-        raise TypeError(f"{len(extending)} classes extend {' or '.join(interface)}, expected one")
+        raise PluginError(f"{shown}: {len(extending)} classes extend {' or '.join(interfaces)}, expected one")
     node, base = extending[0]
-    attributes = dict(interface[base])
+    interface = interfaces[base]
+    if faults := sorted(set(_faults(tree, node, interface))):
+        raise PluginError("\n".join(f"{shown}, line {line}: {what}" for line, what in faults))
+    return interface.attributes | {name: ast.literal_eval(value) for name, value in _assigned(node)}
+
+
+def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iterator[tuple[int, str]]:
+    """(line, what is wrong) of a plug-in's class: names that nobody uses, hooks that cannot be called."""
+    if len(node.bases) > 1 or node.keywords:
+        yield node.lineno, f"{node.name} extends more than {interface.name}; write helpers as functions"
+    methods = [part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
+    used = {part.attr for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
+    seen: set[str] = set()
+    for method in methods:
+        name = method.name
+        if name in interface.hooks:
+            if wrong := _unfit(method, interface.hooks[name]):
+                yield method.lineno, f"{node.name}.{name}: {wrong}"
+        elif not name.startswith("_") or name not in used:
+            yield method.lineno, no_hook(node.name, name, interface.name, interface.meant)
+        if name in seen:
+            yield method.lineno, f"{node.name}.{name} is there twice, the first would be ignored"
+        seen.add(name)
+    plain = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign, ast.AnnAssign, ast.Pass, ast.Expr)
+    for other in (other for other in node.body if not isinstance(other, plain)):
+        yield other.lineno, f"{node.name}: expected class attributes and methods, not {_start(other)}"
     for name, value in _assigned(node):
-        if name not in attributes:
-            raise AttributeError(f"{node.name}.{name} is not a class attribute of {base}{nearest(name, attributes)}")
-        if not _is_literal(value):
-            raise ValueError(f"{node.name}.{name} must be a literal, not {ast.unparse(value)}")
-        attributes[name] = ast.literal_eval(value)
-    return attributes
+        if name not in interface.attributes:
+            hint = nearest(name, interface.attributes)
+            yield value.lineno, f"{node.name}.{name} is not a class attribute of {interface.name}{hint}"
+        elif not _is_literal(value):
+            yield value.lineno, f"{node.name}.{name} must be a literal, not {_start(value)}"
+    inside = [method for owner in ast.walk(tree) if isinstance(owner, ast.ClassDef) for method in owner.body]
+    for part in ast.walk(tree):
+        if isinstance(part, ast.FunctionDef) and part not in inside and [a.arg for a in part.args.args[:1]] == ["self"]:
+            yield part.lineno, f"{part.name}(self, ...) stands in no class, nobody would call it; is it indented right?"
+    for method in (method for method in methods if method.name != "__init__"):
+        for part in ast.walk(method):
+            if (
+                isinstance(part, ast.Attribute)
+                and isinstance(part.ctx, ast.Store)
+                and ast.unparse(part.value) == "self"
+            ):
+                what = f"{node.name}.{method.name} sets self.{part.attr}, which a resumed run has lost"
+                yield part.lineno, f"{what}: what is remembered belongs in the state"
+
+
+def _is_own(node: ast.expr) -> bool:
+    """self, or a part of it."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _unfit(method: ast.FunctionDef | ast.AsyncFunctionDef, hook: ast.FunctionDef) -> str:
+    """Why a method cannot be called as the hook is, "" if it can."""
+    if isinstance(method, ast.AsyncFunctionDef):
+        return "is async, expected a plain function"
+    if decorated := [_start(part) for part in method.decorator_list if "property" in ast.unparse(part)]:
+        return f"is a {decorated[0]}, expected a method"
+    given, wanted = method.args, [arg.arg for arg in hook.args.args]
+    known = [arg.arg for arg in (*given.posonlyargs, *given.args)]
+    most = len(known) if given.vararg is None else len(wanted)
+    fits = len(known) - len(given.defaults) <= len(wanted) <= most
+    required = [arg for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    return "" if fits and not required else f"takes ({ast.unparse(given)}), it is given ({', '.join(wanted)})"
+
+
+def _start(node: ast.AST) -> str:
+    return ast.unparse(node).splitlines()[0][:60]
 
 
 def _bases(node: ast.ClassDef) -> list[str]:

@@ -13,6 +13,7 @@ from torch import Generator, Tensor, nn
 
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
 from fairfl.experiments.base import Strict
+from fairfl.runtime.hooks import WithHooks
 
 Outputs = Callable[[Tensor], Tensor]  # inputs [n, ...] -> logits [n, C]
 
@@ -63,7 +64,7 @@ class Schedule:
 Parameters = TypeVar("Parameters", bound=Strict)
 
 
-class Modifier(Generic[Parameters]):
+class Modifier(WithHooks, Generic[Parameters]):
     """A modifier with its validated parameters; all that it remembers is in `state`. By default it changes nothing.
 
     Extend it as `class LSR(Modifier[Config])`. Class attributes are literals: the planner reads them, here and in the

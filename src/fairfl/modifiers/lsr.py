@@ -37,6 +37,7 @@ from torch import Generator, Tensor
 from fairfl.experiments.base import Strict
 from fairfl.models.layers import image_shape
 from fairfl.modifiers.interface import Modifier, Outputs, Samples
+from fairfl.runtime.errors import OptionError
 
 LEAST = 1e-6
 MOST_DEGREES = 30.0
@@ -161,10 +162,10 @@ class LSR(Modifier[Config]):
     losses = ("cross_entropy",)
 
     def objective(self, loss: str, samples: Samples, rounds: int) -> "SelfRegularised":
-        """Raises ValueError if a sample is no image [channels, height, width], or has no colours to be changed."""
+        """Raises OptionError if a sample is no image [channels, height, width], or has no colours to be changed."""
         channels = image_shape(samples.shape, "modifier lsr")[0]
         if self.config.augmentation == "colour" and channels != 3:
-            raise ValueError(
+            raise OptionError(
                 f"lsr.augmentation: 'colour' needs images of 3 channels, these have {channels}; use 'rotation'"
             )
         return SelfRegularised(self.config, samples, rounds)

@@ -1,6 +1,5 @@
 """Dealing a prepared data set out to clients, and cutting each client's share."""
 
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import AfterValidator, Field
 from fairfl.data import prepared
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Choice, Count, Data, LabelNoise, Seed, Split
-from fairfl.experiments.plugins import known
+from fairfl.experiments.plugins import known, module
 from fairfl.partition.cut import cut
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from fairfl.partition.label_noise import flipped
@@ -87,7 +86,7 @@ def partition(spec: Spec, tensors: dict[str, np.ndarray]) -> tuple[dict[str, np.
         for number, (purpose, seed) in enumerate(seeds.items())
     }
     table, rows = table_of(tensors, spec.samples, draw["subset"])
-    method = importlib.import_module(f"fairfl.partition.{spec.partition.name}")
+    method = module("partition", spec.partition.name)
     config = validation.checked(spec.partition.options, method.Config, "--spec", "partition")
     assignment = method.assign(table, spec.clients, config, draw["deal"])
     columns = {

@@ -27,7 +27,7 @@ from fairfl.planning import operations, speed
 from fairfl.planning.data import facts
 from fairfl.planning.operations import NOTHING, Operations
 from fairfl.planning.reference import reference
-from fairfl.runtime.errors import FairflError
+from fairfl.runtime.errors import FairflError, PluginError
 from fairfl.runtime.machine import cpu_name
 from fairfl.workflow.environment import gpus_per_job
 from fairfl.workflow.graph import Job
@@ -146,6 +146,8 @@ class Costs:
             try:
                 counted = self._operations(kind)
                 self._estimates[kind] = self._seconds(kind, counted)
+            except PluginError:
+                raise
             except (FairflError, ValueError, ImportError):  # data or a model of which nothing is known here
                 self._estimates[kind] = None
         return self._estimates[kind]

@@ -15,8 +15,10 @@ from fairfl.experiments.variant import Run
 from fairfl.experiments.workload import Workload
 from fairfl.planning.data import Facts, facts
 from fairfl.planning.speed import one_thread
+from fairfl.runtime import hooks
 from fairfl.runtime.fingerprint import canonical
 
+TOY_SECONDS = 30.0  # after which a hook is stopped: here it has next to nothing to do
 SAMPLES, IMAGE = 12, (3, 4, 4)  # of a toy client: training samples, and the shape of each
 
 
@@ -263,7 +265,12 @@ def _passes(spec: str, sizes: tuple[int, int], validation: int, clusters: int) -
     }
     memberships = torch.eye(max(clusters, 1))[torch.arange(clients) % max(clusters, 1)].double() if clusters else None
     training, best = TrainingSpec(**json.loads(spec), **fixed), torch.zeros(clients, dtype=torch.float64)
-    simulation = Simulation(training, federation, best, torch.device("cpu"), memberships=memberships)
+    with hooks.limited(TOY_SECONDS):
+        return _counted(Simulation(training, federation, best, torch.device("cpu"), memberships=memberships), drawn)
+
+
+def _counted(simulation: Any, drawn: int) -> Passes:
+    """What the first round and an evaluation do."""
     backend, train, forward = simulation.backend, simulation.backend.train, simulation.backend.forward
     done = {"epochs": 0, "batches": 0, "forward": 0}
 
@@ -272,11 +279,11 @@ def _passes(spec: str, sizes: tuple[int, int], validation: int, clusters: int) -
         done["epochs" if whole else "batches"] += len(work.clients) * local.passes
         return train(work, local, *arguments, **options)
 
-    def counting_forward(x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    def counting_forward(x: Any, inputs: Any) -> Any:
         done["forward"] += len(inputs)
         return forward(x, inputs)
 
-    backend.train, backend.forward = counting_train, counting_forward  # type: ignore[method-assign]
+    backend.train, backend.forward = counting_train, counting_forward
     simulation.run_round()
     in_round = dict(done)
     simulation.record_evaluation()
@@ -284,5 +291,5 @@ def _passes(spec: str, sizes: tuple[int, int], validation: int, clusters: int) -
         in_round["epochs"] / drawn,
         in_round["batches"] / drawn,
         in_round["forward"] / (drawn * SAMPLES),
-        (done["forward"] - in_round["forward"]) / clients,
+        (done["forward"] - in_round["forward"]) / simulation.clients.count,
     )

@@ -19,7 +19,7 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
     temporary files are removed; a command with its own SIGTERM handling installs it in ``main``.
 
     ``teardown=False`` leaves the process at once when ``main`` is done: taking torch down takes half a
-    second, and there is nothing left to save.
+    second, prints what it leaks, and there is nothing left to save.
     """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -28,15 +28,13 @@ def run(main: Callable[[list[str] | None], None], *, teardown: bool = True) -> N
     except KeyboardInterrupt:
         sys.exit(130)
     except FairflError as error:
-        _fail(str(error))
+        _fail(str(error), teardown)
     except OSError as error:
-        _fail(_os_message(error))
+        _fail(_os_message(error), teardown)
     except MemoryError as error:
-        _fail(f"not enough memory: {error}" if str(error) else "not enough memory")
+        _fail(f"not enough memory: {error}" if str(error) else "not enough memory", teardown)
     if not teardown:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
+        _leave(0)
 
 
 def _os_message(error: OSError) -> str:
@@ -44,6 +42,14 @@ def _os_message(error: OSError) -> str:
     return f"{error.filename}: {reason}" if error.filename is not None else reason
 
 
-def _fail(message: str) -> None:
+def _fail(message: str, teardown: bool) -> None:
     print(f"error: {message}", file=sys.stderr)
+    if not teardown:
+        _leave(1)
     sys.exit(1)
+
+
+def _leave(code: int) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

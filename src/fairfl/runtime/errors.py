@@ -11,6 +11,10 @@ class OptionError(FairflError, ValueError):
     """An option that does not exist or has a value that is not allowed."""
 
 
+class PluginError(FairflError):
+    """A plug-in's file that cannot be used as it stands; the message begins with file and line."""
+
+
 class DataError(FairflError):
     """A data file whose content is not what its data set needs."""
 

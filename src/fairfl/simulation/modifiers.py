@@ -6,6 +6,7 @@ from torch import Tensor
 from fairfl import modifiers
 from fairfl.algorithms.interface import Aggregate, Federation, Received, Reports, State
 from fairfl.modifiers.interface import Modifier, Objective, Privacy, Samples, Schedule
+from fairfl.simulation import answers
 from fairfl.simulation.training_spec import TrainingSpec
 
 
@@ -47,7 +48,11 @@ class Modifiers:
 
     def total(self, G: Tensor, aggregate: Aggregate, reports: Reports) -> Tensor:
         for name, modifier in self.used.items():
-            G, self.states[name] = modifier.modify_sum(self.states[name], G, aggregate, reports)
+            hook = modifier.modify_sum
+            answer = hook(self.states[name], G, aggregate, reports)
+            shape = {"[P]" if G.dim() == 1 else "[M, P]": tuple(G.shape)}
+            G, self.states[name] = answers.pair(hook, answer, "G")
+            answers.shaped(hook, "G", G, shape)
         return G
 
     def epsilon(self, measurements: tuple[str, ...], schedule: Schedule) -> float | None:

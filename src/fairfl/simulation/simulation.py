@@ -10,8 +10,9 @@ from torch import Tensor
 from fairfl import algorithms
 from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports, Selection
 from fairfl.modifiers.interface import Samples, Schedule
+from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
-from fairfl.simulation import flat_parameters
+from fairfl.simulation import answers, flat_parameters
 from fairfl.simulation.aggregation import drop_diverged, server_step
 from fairfl.simulation.backends.interface import LocalTraining, Work, start_of
 from fairfl.simulation.backends.select import make_backend
@@ -85,17 +86,20 @@ class Simulation:
     ) -> None:
         self.spec, self.clients, self.device = spec, clients, device
         self.algorithm = algorithms.create(spec.algorithm, spec.hyperparameters)
-        self.needs = self.algorithm.required_measurements()
+        hooks = self.algorithm
+        self.needs = answers.measurements(hooks)
         self.best = best.to(device) if best is not None else None
         self.modifiers = Modifiers(spec, self.needs, Samples(clients.shape, *clients.scale))
-        model = Model(**self.algorithm.architecture(spec.model.model_dump(), clients.count))
+        models = hooks.server_models()
+        architecture = hooks.architecture(spec.model.model_dump(), clients.count)
+        model = Model(**answers.architecture(hooks.architecture, architecture))
         sequential = f"algorithm {spec.algorithm}" if self.algorithm.requires_sequential else ""
         self.backend, self.x = make_backend(
             spec.model_copy(update={"model": model}),
             clients,
             backend,
             device,
-            self.algorithm.server_models(),
+            models if models is None else answers.count(hooks.server_models, models),
             self.modifiers.changes_local_steps or sequential,
         )
         self.parameters = flat_parameters.count(self.backend.model)  # P
@@ -131,10 +135,11 @@ class Simulation:
             model=spec.model.model_dump(),
             seed=seed_of(spec.seed, "server"),
         )
-        self.state = self.algorithm.init_state(federation)
+        self.state = answers.state(hooks.init_state, hooks.init_state(federation))
         self.modifiers.init(federation)
-        self.communication = Communication(self.algorithm.traffic(federation), self.parameters)
-        self.exchanges_per_round = self.algorithm.exchanges_per_round(federation)
+        traffic = answers.traffic(hooks.traffic, hooks.traffic(federation))
+        self.communication = Communication(traffic, self.parameters)
+        self.exchanges_per_round = answers.count(hooks.exchanges_per_round, hooks.exchanges_per_round(federation))
         self.history = History(clients)
         self.result = Result(self.x, self.history.rows)
         self.round = 0
@@ -176,8 +181,10 @@ class Simulation:
     def exchange(self, clients: list[int], number: int) -> None:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
-        plan = self.algorithm.configure_clients(self.state, received)
-        trained = self.train(clients, plan, number)
+        hook = self.algorithm.configure_clients
+        plan = answers.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
+        with blaming(code_of(hook), called=False):  # slopes and forces
+            trained = self.train(clients, plan, number)
         reports = self.measure_trained(clients, received, trained)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
@@ -274,7 +281,8 @@ class Simulation:
         if self.stalled:
             return
         reports = self.modifiers.reports(reports)
-        aggregate, self.state = self.algorithm.aggregate(self.state, reports)
+        hook = self.algorithm.aggregate
+        aggregate, self.state = answers.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
         self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
 
     # -- evaluate -------------------------------------------------------------------------------
@@ -292,7 +300,8 @@ class Simulation:
 
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
-        return self.algorithm.evaluation_models(self.state, self.x)
+        hook = self.algorithm.evaluation_models
+        return answers.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""

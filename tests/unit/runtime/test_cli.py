@@ -87,3 +87,10 @@ def test_sigterm_leaves_no_half_file(tmp_path):
         signal.pause()"""
     assert command(body).returncode == 143
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_at_once_as_well():
+    done = command(
+        "atexit.register(print, 'taken down'); raise FairflError('a: is wrong')", "cli.run(main, teardown=False)"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: a: is wrong\n")

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from fairfl.runtime.errors import OptionError
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Rows = Sequence[Array] | Array  # of each client
@@ -127,12 +129,12 @@ def match(
 ) -> tuple[list[Indices], Array]:
     """Assignments of the rows of J clients, [L_j] each, and the global neurons, [N, D].
 
-    The clients come by falling width first, then in `sweeps` random orders. Raises ValueError if a client alone has
+    The clients come by falling width first, then in `sweeps` random orders. Raises OptionError if a client alone has
     more neurons than there may be.
     """
     widest = max(map(len, rows))
     if prior.width < widest:
-        raise ValueError(f"at most {prior.width} global neurons, but a client has {widest}")
+        raise OptionError(f"at most {prior.width} global neurons, but a client has {widest}")
     assignments: Assignments = {}
     by_width = sorted(range(len(rows)), key=lambda j: -len(rows[j]))
     for order in (by_width, *(draw.permutation(len(rows)).tolist() for _ in range(sweeps))):

@@ -1,0 +1,162 @@
+"""Classes whose methods are hooks: what is no hook is refused, what goes wrong in one is a line that names it.
+
+A method that only looks like a hook would never be called, and the numbers would be those of the hook's default.
+"""
+
+import difflib
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from inspect import unwrap
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+from fairfl.runtime.errors import FairflError, PluginError
+from fairfl.runtime.plain import one_line
+
+PACKAGE = Path(__file__).resolve().parents[1]
+MINUTES = 10.0
+"""After so many a call of a hook is stopped: it will not return."""
+
+_limit = MINUTES * 60
+_running: list[CodeType] = []  # hooks, the outermost first
+
+
+class WithHooks:
+    """Base of an interface: the public methods of a class right below are hooks, those of classes below it may only be
+    these. Raises PluginError where a class is made that has another one."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        interface = next(known for known in reversed(cls.__mro__) if WithHooks in known.__bases__)
+        for name, value in list(vars(cls).items()) if cls is not interface else ():
+            function = getattr(value, "__func__", getattr(value, "fget", value))
+            if not isinstance(function, FunctionType):
+                continue
+            if name in vars(interface):
+                if value is function:
+                    setattr(cls, name, _guarded(function))
+            elif not name.startswith("_"):
+                hooks = {hook: hook for hook in vars(interface) if not hook.startswith("_")}
+                raise PluginError(
+                    f"{place(function.__code__)}: {no_hook(cls.__name__, name, interface.__name__, hooks)}"
+                )
+
+
+def no_hook(owner: str, name: str, interface: str, hooks: Mapping[str, str]) -> str:
+    """Why a method is refused. `hooks`: what somebody may have meant -> the hook."""
+    meant = difflib.get_close_matches(name.lower(), hooks, n=1, cutoff=0.68) or _alike(name.lower(), hooks)
+    if meant and hooks[meant[0]] != meant[0]:
+        hint = f"{meant[0]!r} is said by {hooks[meant[0]]!r}"
+    elif meant:
+        hint = f"did you mean {meant[0]!r}?"
+    else:
+        hint = f"hooks: {', '.join(dict.fromkeys(hooks.values()))}"
+    return f"{owner}.{name} is no hook of {interface}, nobody would call it; {hint} (helpers begin with an underscore)"
+
+
+def _alike(name: str, hooks: Iterable[str]) -> list[str]:
+    """The hook with a word that begins as one of the name's does: evaluate, evaluation_models."""
+    words = [word for word in name.split("_") if len(word) > 3]
+
+    def common(hook: str) -> int:
+        return max((len(os.path.commonprefix([a, b])) for a in words for b in hook.split("_")), default=0)
+
+    best = max(hooks, key=common)
+    return [best] if common(best) > 3 else []
+
+
+def place(code: CodeType, line: int | None = None) -> str:
+    """'src/fairfl/algorithms/qffl.py, line 40'"""
+    file = Path(code.co_filename)
+    shown = file.relative_to(PACKAGE.parents[1]) if file.is_relative_to(PACKAGE) else file
+    return f"{shown}, line {line or code.co_firstlineno}"
+
+
+def wrong(hook: Callable[..., Any], what: str) -> PluginError:
+    """The error of a hook whose answer cannot be used."""
+    return PluginError(f"{place(code_of(hook))}: {code_of(hook).co_qualname}: {what}")
+
+
+def code_of(hook: Callable[..., Any]) -> CodeType:
+    """That of the method itself."""
+    code: CodeType = unwrap(hook).__code__
+    return code
+
+
+def _guarded(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook; it ends with PluginError where it ended with another error, or not at all."""
+    code = hook.__code__
+
+    @wraps(hook)
+    def called(*arguments: Any, **options: Any) -> Any:
+        with running(code):
+            return hook(*arguments, **options)
+
+    return called
+
+
+@contextmanager
+def running(code: CodeType) -> Iterator[None]:
+    """Around a call of a hook with this code."""
+    outermost = not _running and threading.current_thread() is threading.main_thread()
+    if outermost:
+        before = signal.signal(signal.SIGALRM, _stop)
+        signal.setitimer(signal.ITIMER_REAL, _limit)
+    _running.append(code)
+    try:
+        with blaming(code):
+            yield
+    finally:
+        _running.pop()
+        if outermost:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def blaming(code: CodeType, called: bool = True) -> Iterator[None]:
+    """Errors become PluginErrors that name the innermost line of the plug-in's folder that they came from.
+
+    `called`: the code is called here; if not, errors without such a line stay as they are.
+    """
+    try:
+        yield
+    except FairflError:
+        raise
+    except Exception as error:
+        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _of_plugin(frame, code)]
+        if not frames and not called:
+            raise
+        where = place(frames[-1][0].f_code, frames[-1][1]) if frames else place(code)
+        raise PluginError(f"{where}: {code.co_qualname}: {type(error).__name__}: {one_line(str(error))}") from error
+
+
+def _of_plugin(frame: FrameType, code: CodeType) -> bool:
+    """In the folder of the hook's file."""
+    return Path(frame.f_code.co_filename).is_relative_to(Path(code.co_filename).parent)
+
+
+def _stop(_: int, frame: FrameType | None) -> None:
+    code = _running[0]
+    while frame is not None and not _of_plugin(frame, code):
+        frame = frame.f_back
+    where = place(frame.f_code, frame.f_lineno) if frame else place(code)
+    limit = f"{_limit / 60:g} minutes" if _limit >= 60 else f"{_limit:g} s"
+    raise PluginError(f"{where}: {code.co_qualname}: did not return within {limit}")
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Another limit than MINUTES."""
+    global _limit
+    before, _limit = _limit, seconds
+    try:
+        yield
+    finally:
+        _limit = before

@@ -1,0 +1,150 @@
+"""What hooks answer, held against what the engine asked them for.
+
+A wrong shape would be broadcast, or fail far from its cause. Raises PluginError with file, line and hook.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairfl.algorithms.interface import Aggregate, Algorithm, EvaluationModels, Plan, Reports, State
+from fairfl.runtime.hooks import wrong
+from fairfl.runtime.validation import nearest
+
+Hook = Callable[..., Any]
+# Of `Algorithm.measurements`: the numbers of `Reports`, and how gradients are measured.
+MEASUREMENTS = {field.name for field in fields(Reports)} | {f"gradient_{of}" for of in ("batch", "full", "local_epoch")}
+
+
+def _of_kind(hook: Hook, name: str, value: Any, kind: type | tuple[type, ...], expected: str) -> None:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise wrong(hook, f"{name} is {_said(value)}, expected {expected}")
+
+
+def _said(value: Any) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, Tensor) or len(repr(value)) > 60 else repr(value)
+
+
+def shaped(hook: Hook, name: str, value: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    """A tensor of one of these `shapes`, by how the interface writes them, "[m]"; or None."""
+    if value is None:
+        return
+    _of_kind(hook, name, value, Tensor, "a tensor")
+    if tuple(value.shape) not in shapes.values():
+        expected = " or ".join(f"{list(shape)} ({words})" for words, shape in shapes.items())
+        raise wrong(hook, f"{name} has shape {list(value.shape)}, expected {expected}")
+
+
+def state(hook: Hook, answer: Any) -> State:
+    """Of `init_state`, or the second of what a hook returns."""
+    _of_kind(hook, "the state", answer, dict, "a dictionary of tensors by name")
+    for name, value in answer.items():
+        _of_kind(hook, f"the state's {name!r}", value, Tensor, "a tensor")
+    return answer
+
+
+def pair(hook: Hook, answer: Any, words: str) -> tuple[Any, State]:
+    """(answer, next state)."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise wrong(hook, f"the answer is {_said(answer)}, expected ({words}, next state)")
+    return answer[0], state(hook, answer[1])
+
+
+def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> Plan:
+    """How `clients` train, from the server's model or models x."""
+    _of_kind(hook, "the answer", answer, Plan, "a Plan")
+    m, S = clients, x.shape[-1]
+    shaped(hook, "lr_scale", answer.lr_scale, {"[m]": (m,)})
+    if answer.lr_scale is not None and not bool(torch.isfinite(answer.lr_scale).all()):
+        raise wrong(hook, f"lr_scale is not finite: {answer.lr_scale.tolist()}")
+    shaped(hook, "direction", answer.direction, {"[P]": (parameters,), "[m, P]": (m, parameters)})
+    models = answer.start.shape[:-2] if isinstance(answer.start, Tensor) else x.shape[:-1]
+    shaped(hook, "start", answer.start, {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)})
+    if isinstance(answer.prox, Tensor):
+        shaped(hook, "prox", answer.prox, {"[models]": tuple(models), "one number": ()})
+    else:
+        _of_kind(hook, "prox", answer.prox, (int, float), "a number or a tensor")
+    for name, most in {"mix": 1.0, "momentum": 1.0}.items():
+        value = getattr(answer, name)
+        _of_kind(hook, name, value, (int, float), "a number")
+        if not 0 <= value <= most:
+            raise wrong(hook, f"{name} is {value}, expected 0 to {most:g}")
+    for name in ("frozen", "epochs"):
+        value = getattr(answer, name)
+        if value is not None or name == "frozen":
+            _of_kind(hook, name, value, int, "a whole number")
+            if value < 0:
+                raise wrong(hook, f"{name} is {value}, expected 0 or more")
+    for name in ("slope", "force"):
+        if getattr(answer, name) is not None and not callable(getattr(answer, name)):
+            raise wrong(hook, f"{name} is {_said(getattr(answer, name))}, expected a function")
+    return answer
+
+
+def aggregate(hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Reports) -> tuple[Aggregate, State]:
+    """The server's step from the server's model or models x, and its next state."""
+    step, following = pair(hook, answer, "Aggregate")
+    _of_kind(hook, "the answer's first part", step, Aggregate, "an Aggregate")
+    m, several = len(reports.clients), x.dim() == 2
+    if several:
+        shaped(hook, "weights", step.weights, {"[M, m]": (len(x), m)})
+    else:
+        words = "[m]" if reports.delta.dim() == 2 else "[models, m]"
+        shaped(hook, "weights", step.weights, {words: tuple(reports.delta.shape[:-1])})
+    shaped(hook, "extra", step.extra, {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})})
+    shaped(hook, "model", step.model, {"[M, P + B]" if several else "[P + B]": tuple(x.shape)})
+    # What came in was finite (`drop_diverged`), unless models were only measured.
+    if step.weights is not None and not bool(torch.isfinite(step.weights).all()) and bool(reports.delta.any()):
+        raise wrong(hook, f"weights are not finite: {step.weights.tolist()}")
+    return step, following
+
+
+def evaluation_models(hook: Hook, answer: Any, x: Tensor, clients: int) -> EvaluationModels:
+    """The models that all `clients` are evaluated with."""
+    _of_kind(hook, "the answer", answer, EvaluationModels, "EvaluationModels")
+    _of_kind(hook, "models", answer.models, Tensor, "a tensor")
+    S, count = x.shape[-1], len(answer.models)
+    if answer.mixture is None:
+        shaped(hook, "models", answer.models, {"[1, P + B]": (1, S), "[K, P + B]": (clients, S)})
+    else:
+        shaped(hook, "models", answer.models, {"[R, P + B]": (count, S)})
+        shaped(hook, "mixture", answer.mixture, {"[K, R]": (clients, count)})
+    return answer
+
+
+def measurements(algorithm: Algorithm) -> tuple[str, ...]:
+    """Those of the class's `measurements` that are needed."""
+    for name in algorithm.measurements:
+        if name not in MEASUREMENTS:
+            hint = nearest(name, sorted(MEASUREMENTS))
+            raise wrong(algorithm.aggregate, f"`measurements` of its class: nothing is called {name!r}{hint}")
+    answer = algorithm.required_measurements()
+    _of_kind(algorithm.required_measurements, "the answer", answer, tuple, "a tuple")
+    for name in answer:
+        if name not in algorithm.measurements:
+            raise wrong(algorithm.required_measurements, f"{name!r} is not among the `measurements` of its class")
+    return answer
+
+
+def architecture(hook: Hook, answer: Any) -> dict[str, Any]:
+    """The model to build."""
+    _of_kind(hook, "the answer", answer, dict, "{name: ..., **parameters}")
+    return answer
+
+
+def traffic(hook: Hook, answer: Any) -> tuple[int, int] | None:
+    """Numbers that a client receives and sends."""
+    if answer is not None and not (isinstance(answer, tuple) and len(answer) == 2):
+        raise wrong(hook, f"the answer is {_said(answer)}, expected None or (down, up)")
+    return answer
+
+
+def count(hook: Hook, answer: Any) -> int:
+    """How many, 1 or more."""
+    _of_kind(hook, "the answer", answer, int, "a whole number")
+    if answer < 1:
+        raise wrong(hook, f"the answer is {answer}, expected 1 or more")
+    return answer

@@ -1,0 +1,103 @@
+"""Hooks that answer what cannot be used: one line with file, line and hook, and no number."""
+
+import math
+
+import pytest
+import torch
+
+from fairfl.algorithms.interface import Aggregate, EvaluationModels, Plan
+from fairfl.runtime.errors import PluginError
+from tests.unit.simulation.federations import simulation
+from tests.unit.simulation.test_extension_points import register
+
+
+def hook(name, answer):
+    """A hook of that name with that answer, a function of what it is given."""
+    return {name: lambda self, *given: answer(*given)}
+
+
+def weighted(weights):
+    return hook("aggregate", lambda state, reports: (Aggregate(weights=weights(reports)), state))
+
+
+def planned(**fields):
+    return hook("configure_clients", lambda state, received: Plan(**fields))
+
+
+def failing(x):
+    return x[7]
+
+
+ANSWERS = [
+    (weighted(lambda reports: torch.ones(2)), "weights has shape [2], expected [3] ([m])"),
+    (weighted(lambda reports: torch.ones(1, 3)), "weights has shape [1, 3], expected [3] ([m])"),
+    (weighted(lambda reports: [1, 1, 1]), "weights is [1, 1, 1], expected a tensor"),
+    (weighted(lambda reports: torch.tensor([1, math.nan, 1])), "weights are not finite: [1.0, nan, 1.0]"),
+    (weighted(lambda reports: torch.tensor([1, math.inf, 1])), "weights are not finite"),
+    (hook("aggregate", lambda state, reports: None), "the answer is None, expected (Aggregate, next state)"),
+    (hook("aggregate", lambda state, reports: Aggregate()), "the answer is Aggregate(weights=None"),
+    (hook("aggregate", lambda state, reports: (None, state)), "the answer's first part is None, expected an Aggregate"),
+    (hook("aggregate", lambda state, reports: (Aggregate(), {"a": 1})), "the state's 'a' is 1, expected a tensor"),
+    (hook("aggregate", lambda state, reports: (Aggregate(), None)), "the state is None, expected a dictionary"),
+    (
+        hook("aggregate", lambda state, reports: (Aggregate(extra=torch.ones(1)), state)),
+        "extra has shape [1], expected",
+    ),
+    (
+        hook("aggregate", lambda state, reports: (Aggregate(model=torch.ones(2)), state)),
+        "model has shape [2], expected",
+    ),
+    (hook("aggregate", lambda state, reports: 1 / 0), "ZeroDivisionError: division by zero"),
+    (hook("aggregate", lambda state, reports: reports.loss_received.sum()), "AttributeError: 'NoneType' object has no"),
+    (hook("configure_clients", lambda state, received: None), "the answer is None, expected a Plan"),
+    (planned(lr_scale=torch.ones(2)), "lr_scale has shape [2], expected [3] ([m])"),
+    (planned(lr_scale=torch.full((3,), math.nan)), "lr_scale is not finite"),
+    (planned(lr_scale=2.0), "lr_scale is 2.0, expected a tensor"),
+    (planned(mix=2.0), "mix is 2.0, expected 0 to 1"),
+    (planned(mix=math.nan), "mix is nan, expected 0 to 1"),
+    (planned(mix=0.5, direction=torch.ones(4)), "direction has shape [4], expected [15] ([P])"),
+    (planned(prox="1"), "prox is '1', expected a number or a tensor"),
+    (planned(start=torch.ones(15)), "start has shape [15], expected [3, 15] ([m, P + B])"),
+    (planned(epochs=1.5), "epochs is 1.5, expected a whole number"),
+    (planned(epochs=-1), "epochs is -1, expected 0 or more"),
+    (planned(frozen=True), "frozen is True, expected a whole number"),
+    (planned(slope=0.5), "slope is 0.5, expected a function"),
+    (planned(slope=failing), "<lambda>: IndexError: index 7 is out of bounds"),
+    (hook("init_state", lambda federation: None), "the state is None, expected a dictionary of tensors by name"),
+    (hook("init_state", lambda federation: {"n": 3}), "the state's 'n' is 3, expected a tensor"),
+    (hook("required_measurements", lambda: ("loss_recieved",)), "is not among the `measurements` of its class"),
+    (
+        {"measurements": ("los_received",), **weighted(None)},
+        "nothing is called 'los_received'; did you mean 'loss_received'",
+    ),
+    (hook("exchanges_per_round", lambda federation: 0), "the answer is 0, expected 1 or more"),
+    (hook("exchanges_per_round", lambda federation: None), "the answer is None, expected a whole number"),
+    (hook("server_models", lambda: 2.0), "the answer is 2.0, expected a whole number"),
+    (hook("evaluation_models", lambda state, x: x), "the answer is a Tensor, expected EvaluationModels"),
+    (hook("evaluation_models", lambda state, x: EvaluationModels(x)), "models has shape [15], expected [1, 15]"),
+    (
+        hook("evaluation_models", lambda state, x: EvaluationModels(x.expand(2, -1))),
+        "models has shape [2, 15], expected",
+    ),
+    (
+        hook("evaluation_models", lambda state, x: EvaluationModels(x.expand(2, -1), torch.ones(2, 3))),
+        "mixture has shape [2, 3], expected [3, 2] ([K, R])",
+    ),
+    (hook("architecture", lambda model, clients: None), "the answer is None, expected {name: ..., **parameters}"),
+    (hook("traffic", lambda federation: 3), "the answer is 3, expected None or (down, up)"),
+]
+
+
+@pytest.mark.parametrize(("members", "words"), ANSWERS)
+def test_an_answer_that_cannot_be_used(monkeypatch, members, words):
+    register(monkeypatch, "toy", **members)
+    with pytest.raises(PluginError) as error:
+        simulation("toy").run()
+    text = str(error.value)
+    assert words in text and "\n" not in text and text.startswith(f"{__file__}, line ")
+
+
+def test_weights_of_a_run_that_has_diverged_may_be_what_they_are(monkeypatch):
+    """Nobody trained: what the clients measured decides, and that need not be finite."""
+    register(monkeypatch, "toy", **weighted(lambda reports: torch.full((3,), math.nan)), **planned(epochs=0))
+    simulation("toy").run()
