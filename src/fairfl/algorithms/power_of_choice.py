@@ -34,7 +34,7 @@ class PowerOfChoice(Algorithm[Config]):
             raise OptionError(f"power_of_choice: d: {d} candidates for {m} clients in a round; it must be at least {m}")
         return {}
 
-    def candidates(self, selection: Selection) -> Tensor:
+    def _candidates(self, selection: Selection) -> Tensor:
         """A, [d]."""
         if self.config.candidates == "uniform":
             return selection.order[: self.config.d]
@@ -43,7 +43,7 @@ class PowerOfChoice(Algorithm[Config]):
         return (u.log() / selection.samples).topk(min(self.config.d, len(u))).indices
 
     def select(self, state: State, selection: Selection) -> Tensor:
-        A = self.candidates(selection)
+        A = self._candidates(selection)
         F = selection.losses(A).nan_to_num(nan=-torch.inf)  # of a client without samples
         return A[F.topk(selection.clients_per_round).indices]
 

@@ -194,10 +194,7 @@ class Simulation:
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
-        """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw.
-
-        Raises ValueError if it selects none, one twice, or one that does not exist.
-        """
+        """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw."""
         K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.seed
         self.communication.forget()
         if m == K and self.algorithm.draws_uniformly():
@@ -210,11 +207,8 @@ class Simulation:
             generator=partial(generator, seed, "select", self.round),
             round=self.round,
         )
-        ids: list[int] = self.algorithm.select(self.state, selection).sort().values.tolist()
-        if not ids or len(set(ids)) < len(ids) or ids[0] < 0 or ids[-1] >= K:
-            wanted = f"at least one of 0 to {K - 1}, each once"
-            raise ValueError(f"algorithm {self.spec.algorithm}: select returned the clients {ids}; give {wanted}")
-        return ids
+        hook = self.algorithm.select
+        return answers.selected(hook, hook(self.state, selection), K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
