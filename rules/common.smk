@@ -14,12 +14,13 @@ from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
-from fairfl.runtime import atomic, ownership
+from fairfl.runtime import atomic, loaded, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import spoken
-from fairfl.workflow import calibrations, downloads, environment, plan
+from fairfl.workflow import calibrations, code_hash, downloads, environment, plan
+from fairfl.workflow.call import Call
 from fairfl.workflow.recorded import available, rerun_of
 
 try:
@@ -40,6 +41,8 @@ environment.prepare(ROOT, workload.config)
 # Planning makes millions of objects that stay; to look through them for garbage, again and again and at the end, takes
 # a fifth of it.
 gc.disable()
+call = Call(lambda judge: hooks.asked(workflow, judge), lambda: rerun_of(graph), int(workload.config.keep))
+atexit.register(call.again)  # the first to be registered is the last to be called
 atexit.register(gc.freeze)
 
 if display:
@@ -54,6 +57,7 @@ if not hooks.is_main_process(workflow):  # a job on a cluster's node
         raise WorkflowError(str(error)) from None
 RESTORATIONS = f"{RESULTS}/.restorations.json"  # what comes from the record
 ORDERS = f"{RESULTS}/.jobs"  # what each job that runs is to do
+SOURCES = f"{ORDERS}/.sources.json"  # what jobs are planned with
 SERVER = Server()
 CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "client.py"))
 CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
@@ -101,8 +105,13 @@ def order_of(name):
     return f"{ORDERS}/{name}.json"
 
 
-def say_last():
-    if display:
+def ended():
+    why = call.end()
+    if why and not call.goes_on:
+        raise WorkflowError(f"{why}, though this command has run {call.round} times")
+    if call.goes_on:
+        (display.say if display else print)(why)
+    elif display:
         given = hooks.given_config(workflow)
         other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
         display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, other))
@@ -129,7 +138,9 @@ onstart:
     gc.freeze()
     gc.enable()
     # Data are shared by all scales, of which several may run at once.
-    shares = hooks.runs_any(workflow, "fetch", "prepare")
+    shares = hooks.runs_any(workflow, "fetch", "prepare") or any(
+        job["record"].startswith("results/data/") for job in rerun.restored
+    )
     try:
         for folder in [RESULTS, *(["results/data"] if shares else [])]:
             ownership.workflow_lock(Path(folder, ".lock"))
@@ -139,7 +150,9 @@ onstart:
     names = hooks.about_to_run(workflow, graph)
     for name in names:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
-        Path(order_of(name)).write_text(graph.order(name))
+        Path(order_of(name)).write_text(graph.order(name, SOURCES))
+    atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources()))
+    call.begin(rerun, names)
     if display:
         seconds = costs.expected(rerun, names)
         display.run.expected = {f"{RESULTS}/logs/{name}.log": taken for name, taken in seconds.items()}
@@ -153,9 +166,9 @@ onstart:
 onsuccess:
     SERVER.stop()
     shutil.rmtree(ORDERS, ignore_errors=True)
-    say_last()
+    ended()
 
 
 onerror:
     SERVER.stop()
-    say_last()
+    ended()

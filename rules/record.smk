@@ -18,7 +18,19 @@ rule restore:
         "python -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
 
 
-ruleorder: restore > train > local_optimum > surrogate > tune > calibrate > timing > partition
+ruleorder:
+    restore
+    > fetch
+    > prepare
+    > partition
+    > local_optimum
+    > surrogate
+    > train
+    > timing
+    > collect
+    > tune
+    > calibrate
+ruleorder: restore > table > figure > comparison > order > beside > claims > page > runs
 
 
 rule record:

@@ -1,0 +1,3 @@
+from fairfl.runtime import loaded
+
+loaded.install()

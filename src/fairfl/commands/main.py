@@ -1,6 +1,7 @@
-"""fairfl new | plan | run: skeletons of own parts, and Snakemake in the repository's root.
+"""fairfl new | compare | plan | run: own parts, own algorithms in published tables, and Snakemake in the root.
 
     fairfl new algorithm|paper|dataset NAME    a working skeleton with its test
+    fairfl compare ALGORITHM... --with TABLE   your algorithms beside the rows of a published table
     fairfl plan [OPTIONS OF SNAKEMAKE]         what would run, and why, and how long it takes
     fairfl run [TARGETS AND OPTIONS]           Snakemake, with all cores unless --cores says otherwise
 
@@ -8,15 +9,13 @@ For example: fairfl run mine_table1 --config papers=mine
 """
 
 import os
-import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from fairfl.commands.snakemake import with_cores
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
-
-_CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(=.*)?")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -30,14 +29,18 @@ def _command(words: list[str]) -> None:
         print(__doc__)
         return
     command, *rest = words
-    if command not in ("new", "plan", "run"):
-        raise FairflError(f"fairfl has no command {command!r}, only new, plan and run; fairfl --help says what they do")
+    if command not in ("new", "compare", "plan", "run"):
+        raise FairflError(f"fairfl has no command {command!r}, only new, compare, plan and run; see fairfl --help")
     root = repository(Path.cwd())
     try:
         if command == "new":
             from fairfl.commands import new
 
             new.main(root, rest)
+        elif command == "compare":
+            from fairfl.commands import compare
+
+            compare.main(root, rest)
         else:
             snakemake(root, ["plan", *rest] if command == "plan" else rest)
     except ModuleNotFoundError as error:
@@ -59,9 +62,8 @@ def snakemake(root: Path, words: list[str]) -> None:
     """Become Snakemake, in the repository's root, with the same interpreter."""
     if not find_spec("snakemake"):
         raise ModuleNotFoundError(name="snakemake")
-    cores = [] if any(map(_CORES.fullmatch, words)) else ["--cores", "all"]
     os.chdir(root)
-    os.execv(sys.executable, [sys.executable, "-m", "snakemake", *words, *cores])
+    os.execv(sys.executable, [sys.executable, "-m", "snakemake", *with_cores(words)])
 
 
 def missing(module: str) -> str:

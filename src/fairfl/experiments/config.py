@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ByteSize, ConfigDict, Field, ValidationInfo, field_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
@@ -70,6 +70,7 @@ class Config(Strict):
     precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
     warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
     checkpoint_seconds: float = Field(60.0, gt=0)
+    keep: ByteSize = Field(ByteSize(2 * 10**9), ge=0, description="bytes of superseded results, the oldest go first")
     other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
     recorded: Literal["use", "only", "ignore"] = Field(
         "use", description="results in the record, at scale paper: use; only: train nothing else; ignore: train all"

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.restore: results of the record in the place of those that jobs would leave.
+"""python -m fairfl.jobs.restore: results of the record, or kept ones, in the place of those that jobs would leave.
 
 Not a job of the graph: it stands in for others, and leaves their records as if they had run.
 """
@@ -11,21 +11,35 @@ from typing import Any
 
 from fairfl.experiments.base import JobSpec
 from fairfl.recorded.record import FOLDER, METRICS, Entry, Record, setting_of
-from fairfl.runtime import atomic, cli, ownership, records
+from fairfl.runtime import atomic, cli, kept, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.validation import from_text
 
 
 class Restoration(JobSpec):
-    """A job whose results come from the record."""
+    """A job whose results come from elsewhere: the folder that they are `kept` in or, if that is "", the record."""
 
     job: str
-    entry: str
-    spec: dict[str, Any]
     outputs: list[str]
     record: str
-    inputs: dict[str, str]
+    kept: str = ""
+    entry: str = ""
+    spec: dict[str, Any] = {}
+    inputs: dict[str, str] = {}
+
+    @property
+    def written(self) -> list[Path]:
+        return [*map(Path, self.outputs), Path(self.record)]
+
+
+def move_back(wanted: Restoration) -> None:
+    """Leave a result that is kept. Raises FairflError, by name, if it is damaged."""
+    result = kept.at(Path(wanted.kept))
+    if result is None or not result.whole:
+        raise FairflError(f"{wanted.kept}: what is kept of {wanted.job} is damaged; run the same command again")
+    with ownership.owning(Path(wanted.record).with_suffix(".lock"), wanted.written):
+        result.put_back(Path(wanted.record))
 
 
 def restore(wanted: Restoration, record: Record) -> None:
@@ -35,7 +49,7 @@ def restore(wanted: Restoration, record: Record) -> None:
         raise FairflError(f"{record.path}: {wanted.job}: has no entry {wanted.entry}")
     results = wanted.record.partition("records/")[0]
     outputs = [Path(path) for path in wanted.outputs]
-    with ownership.owning(Path(wanted.record).with_suffix(".lock"), [*outputs, Path(wanted.record)]):
+    with ownership.owning(Path(wanted.record).with_suffix(".lock"), wanted.written):
         for path in outputs:
             _write(path, str(path).removeprefix(results), wanted, record, entry)
         # What it read may be another copy of the data, which its source says: no content is held against it.
@@ -75,11 +89,15 @@ def main(argv: list[str] | None = None) -> None:
     wanted = from_text(args.jobs.read_bytes(), list[Restoration], str(args.jobs))
     known: dict[str, Record] = {}
     for job in wanted:
+        if job.kept:
+            move_back(job)
+            continue
         setting = setting_of(job.job)
         if setting not in known:
             known[setting] = Record(setting, args.recorded)
         restore(job, known[setting])
-    print(f"{len(wanted)} jobs of {len(known)} settings from the record")
+    back = sum(bool(job.kept) for job in wanted)
+    print(f"{len(wanted) - back} jobs of {len(known)} settings from the record, {back} that were kept")
 
 
 if __name__ == "__main__":

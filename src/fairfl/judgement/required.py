@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.setting import Setting
+from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin, reference
 from fairfl.metrics.registry import AGAINST, ALONG, LOCAL, METRICS, PER_CLIENT, SUMMED
@@ -70,6 +71,10 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
     for name in _listed(options, "columns") if artifact.columns else ():
         if name not in artifact.columns:
             yield f"options: {name!r} is not one of the columns{nearest(name, artifact.columns)}"
+    for name in _listed(options, "rows"):
+        rows = {text: selected_by(text) for row in artifact.rows for text in (row.algorithm, row.variant.selector)}
+        if selected_by(name) not in rows.values():
+            yield f"options: {name!r} is not one of the rows{nearest(name, rows)}"
     for name in getattr(options, "labels", {}):
         if name not in artifact.settings:
             yield f"options.labels: {name!r} is not one of the settings{nearest(name, artifact.settings)}"

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import ownership, records
+from fairfl.runtime import loaded, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -74,6 +74,7 @@ def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentPars
     parser.add_argument(
         "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
     )
+    parser.add_argument("--sources", type=Path, help="hashes of the files that the job was planned with (JSON)")
     for option in options:
         parser.add_argument(f"--{option}", **OPTIONS[option])
     return parser
@@ -89,8 +90,9 @@ def run_context(
     another spec, other inputs or another torch have another key.
 
     Raises:
-        FairflError: an input was made from another spec than the one that this job was planned with, or another
-            process has taken the job over (fairfl.runtime.ownership).
+        FairflError: an input was made from another spec than the one that this job was planned with or is damaged,
+            the code that this process has loaded is not the code of the spec, or another process has taken the job
+            over (fairfl.runtime.ownership).
     """
     spec, versions = from_text(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
     if args.record is None:
@@ -98,17 +100,20 @@ def run_context(
         return
     expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
     inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
+    loaded.check(spec, args.sources)
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
         clamp_mtime(Path(path))
     with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
         yield fingerprint([spec, versions, inputs])
+        loaded.check(spec, args.sources)  # also what was loaded meanwhile
         records.write(args.record, spec, inputs, outputs, versions=versions)
 
 
 def check_input(path: str, expected: str) -> list[str]:
-    """Fingerprint and content of a job's results.
+    """Fingerprint and content of a job's results, each file of which has been read and found as the job left it.
 
-    Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's.
+    Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's,
+    or if a file is damaged; that is set aside, so that the next plan makes it again.
     """
     record = records.read(path)
     name = path.removesuffix(".json").partition("/records/")[2] or path
@@ -122,6 +127,9 @@ def check_input(path: str, expected: str) -> list[str]:
             f"mixing them is refused, run it again (`snakemake plan` says what differs)"
         )
     for output in record["outputs"]:
+        if why := records.damage(output, record):
+            aside = f"; set aside as {records.set_aside(output)}" if os.path.exists(output) else ""
+            raise FairflError(f"{os.path.dirname(output)}: {why}{aside}; {name} must run again")
         clamp_mtime(Path(output))
     return [expected, records.results_hash(record)]
 

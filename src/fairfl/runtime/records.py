@@ -1,14 +1,16 @@
 """Records: what a job leaves beside its results, so that anybody can tell later whether they are what they claim.
 
 A record has the job's spec and its fingerprint, for each job that it read that one's fingerprint and content, and for
-each file that it left size (bytes) and content. Contents are hashes of what later jobs may depend on: of JSON files
-not what differs each time (seconds, memory, machine), nor where a file was found.
+each file that it left size (bytes), content and a checksum. Contents are hashes of what later jobs may depend on: of
+JSON files not what differs each time (seconds, memory, machine), nor where a file was found. The checksum is of all its
+bytes: a file with another one is damaged.
 """
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from fairfl.runtime.fingerprint import canonical, fingerprint
 # Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
 HOW = {"seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions"}
 _WHERE = {"source", "path"}  # of a fetched file
+DAMAGED = ".damaged"  # follows the name of a file that was set aside
 
 
 def content(path: Path) -> str:
@@ -29,6 +32,49 @@ def content(path: Path) -> str:
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def checksum(path: Path | str) -> str:
+    """Of all bytes of a file: XXH3, 128 bits, many times as fast as sha256. Raises OSError."""
+    import xxhash
+
+    with open(path, "rb", buffering=0) as file:
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+
+
+Known = Callable[[str, os.stat_result, str], bool]
+
+
+def damage(path: str, record: dict[str, Any], known_good: Known | None = None) -> str:
+    """What is wrong with a file that a job has left, "" if nothing is: 'table1.csv is missing'.
+
+    `known_good` may say of a file of this state and checksum that it need not be read again.
+    """
+    name = os.path.basename(path)
+    try:
+        state = os.stat(path)
+        size, left, *sums = record["outputs"][path]
+    except OSError:
+        return f"{name} is missing"
+    except (KeyError, TypeError, ValueError):
+        return f"its record says nothing of {name}"
+    if state.st_size != size:
+        return f"{name} is damaged ({state.st_size} bytes, not {size})"
+    expected = sums[0] if sums else left  # a record from before there were checksums
+    if known_good and known_good(path, state, expected):
+        return ""
+    try:
+        whole = (checksum(path) if sums else content(Path(path))) == expected
+    except (OSError, ValueError):
+        whole = False
+    return "" if whole else f"{name} is damaged (not the bytes that its job left)"
+
+
+def set_aside(path: str) -> str:
+    """Give a damaged file another name, which is returned; its job will leave a new one."""
+    with contextlib.suppress(FileNotFoundError):  # another reader did
+        os.replace(path, path + DAMAGED)
+    return path + DAMAGED
 
 
 def read(path: Path | str) -> dict[str, Any] | None:
@@ -43,12 +89,12 @@ def read(path: Path | str) -> dict[str, Any] | None:
 
 def results_hash(record: dict[str, Any]) -> str:
     """One hash of the contents of all results of a job."""
-    return fingerprint({path: content for path, (_, content) in record["outputs"].items()})
+    return fingerprint({path: left[1] for path, left in record["outputs"].items()})
 
 
 def write(path: Path, spec: Any, inputs: dict[str, list[str]], outputs: Iterable[Path], **more: Any) -> None:
     """Leave the record of a job whose `outputs` are complete; `inputs` are fingerprint and content by record."""
-    files = {str(output): [output.stat().st_size, content(output)] for output in outputs}
+    files = {str(output): [output.stat().st_size, content(output), checksum(output)] for output in outputs}
     record = {"fingerprint": fingerprint(spec), "inputs": inputs, "outputs": files, **more, "spec": spec}
     atomic.write_text(path, canonical(record) + "\n")
 

@@ -8,7 +8,7 @@ from fairfl.experiments.workload import Workload
 # Rule -> what one and what several of its jobs are called, in the order of the DAG.
 KINDS = {
     "fetch": ("download", "downloads"),
-    "restore": ("restoration of what is recorded", "restorations"),
+    "restore": ("restoration of results", "restorations of results"),
     "prepare": ("data set", "data sets"),
     "partition": ("partition", "partitions"),
     "local_optimum": ("local optimum", "local optima"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import grimp
 
+from fairfl.runtime.loaded import hashed
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
 PACKAGE = "fairfl"
@@ -68,7 +69,17 @@ def closure(*entries: str) -> dict[str, str]:
 
 @cache
 def _text(module: str, whole: bool) -> str:
-    return normal_form(_path(module).read_text(encoding="utf-8"), whole, job=_is_job(module))
+    return normal_form(_source(module).decode("utf-8"), whole, job=_is_job(module))
+
+
+@cache
+def _source(module: str) -> bytes:
+    return _path(module).read_bytes()
+
+
+def sources() -> dict[str, str]:
+    """Hash of the source of every module."""
+    return {module: hashed(_source(module)) for module in _graph().modules}
 
 
 @cache

@@ -161,12 +161,16 @@ class Graph:
             paths = [path for _, _, paths in self._inputs(rule, {}) for path in paths]
         return list(dict.fromkeys(filter(None, map(self.producer, paths))))
 
-    def order(self, name: str) -> str:
-        """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept."""
+    def order(self, name: str, sources: str) -> str:
+        """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept, and
+        where the hashes are of what the job was planned with.
+        """
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
         inputs = canonical(nested_paths(expected))
-        return f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs}}}\n'
+        return (
+            f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs},"sources":{canonical(sources)}}}\n'
+        )
 
     def _matching(self, path: str) -> str | None:
         for rule in self.rules.values():

@@ -94,7 +94,13 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
 
 def told_by(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
-    display.why = lambda log: kind(rerun.verdict(name_of(log)).reason)
+
+    def why(log: str) -> str:
+        """'' for the job that restores what others would leave, which is nobody's result."""
+        name = name_of(log)
+        return kind(rerun.verdict(name).reason) if name.partition("/")[0] in rerun.graph.rules else "recorded"
+
+    display.why = why
     display.told = lambda reasons: dry_run(reasons, scale)
 
 

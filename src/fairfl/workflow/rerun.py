@@ -1,8 +1,9 @@
 """Which jobs must run, and why, in words: decided by the records of their results, not by times of files.
 
-A job runs if it has no record, if its spec has changed, if a file that it left is missing or has another size, or if
+A job runs if it has no record, if its spec has changed, if a file that it left is missing or not as it left it, or if
 what it read has changed: was made from another spec, came out with other content, or will be made from another spec
-now. A job that only repairs a file leaves the same content again, so what reads it does not run.
+now. A job that only repairs a file ought to leave the same content again, so what reads it does not run; should it come
+out different, fairfl.workflow.call plans again.
 """
 
 import os
@@ -12,16 +13,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import records, result_files
+from fairfl.runtime import kept, records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job
+from fairfl.workflow.intact import Intact
 
 if TYPE_CHECKING:
     from fairfl.workflow.recorded import Recorded
 
 
 RESTORED = "is in the record"
+KEPT = "was computed before and kept"
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Verdict:
 class Rerun:
     """Judges jobs, each once. `torch_matters`: results of another torch version are made anew, not kept.
 
-    A job that never finished here, or only came from the record, comes from there if `recorded` has it.
+    A job whose result is kept (fairfl.runtime.kept) gets that back. One that never finished here, or only came from
+    the record, comes from there if `recorded` has it.
     """
 
     def __init__(
@@ -53,6 +57,8 @@ class Rerun:
         ] = {}  # of jobs that come from the record: what fairfl.jobs.restore needs
         self.say = say or (lambda _: None)
         self.others: dict[str, int] = {}  # torch version -> results that were made with it and are kept
+        self.kept: dict[str, kept.Kept] = {}  # of jobs that get back what was kept; these are among the restorations
+        self.intact = Intact()
         self._above: dict[str, list[str]] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._records: dict[str, dict[str, Any] | None] = {}
@@ -65,7 +71,13 @@ class Rerun:
             verdict = self._judged(job)
             trained_here = left is not None and not left.get("recorded")
             known = self.recorded.entry(job) if self.recorded and verdict.reason and not trained_here else None
-            if self.recorded and known:
+            if verdict.reason and (result := self._kept(job)):
+                self.kept[name] = result
+                self.restorations[name] = {
+                    "job": name, "record": job.record, "outputs": list(job.outputs), "kept": str(result.folder)
+                }  # fmt: skip
+                verdict = Verdict(KEPT)
+            elif self.recorded and known:
                 self.restorations[name] = self.recorded.restoration(job, known)
                 verdict = Verdict(RESTORED, different=left is not None)
             self._verdicts[name] = verdict
@@ -74,6 +86,8 @@ class Rerun:
     def is_leaf(self, name: str) -> bool:
         """True if what a job would read is not needed: its results come from the record, or came from there."""
         verdict = self.verdict(name)
+        if name in self.kept:  # what it was computed from is brought to today's state as well
+            return False
         return name in self.restorations or (not verdict.reason and bool((self.record(name) or {}).get("recorded")))
 
     def needed(self, targets: Iterable[str]) -> list[Job]:
@@ -86,9 +100,9 @@ class Rerun:
         return self._records[name]
 
     def _content(self, name: str) -> str:
-        """Hash of what the job has left, "" if it has no record."""
+        """Hash of what the job has left, or gets back; "" if it has no record."""
         if name not in self._contents:
-            record = self.record(name)
+            record = self.kept[name].record if name in self.kept else self.record(name)
             self._contents[name] = "" if record is None else records.results_hash(record)
         return self._contents[name]
 
@@ -110,7 +124,33 @@ class Rerun:
             return Verdict(f"never finished{ahead}")
         if changes := self._changes(job, record) or self._torch(record) or self._inputs(job, record):
             return Verdict(changes, different=True)
-        return Verdict(damage(job, record) or self._lost(job))
+        return Verdict(self._damage(job, record) or self._lost(job))
+
+    def _damage(self, job: Job, record: dict[str, Any]) -> str:
+        return damage(job, record, self.intact)
+
+    def _kept(self, job: Job) -> kept.Kept | None:
+        """The result that is kept of a job as it is today, if there is one that is whole."""
+        for result in kept.of(job.results, job.name):
+            record = result.record
+            if record["fingerprint"] == job.fingerprint and not self._torch(record) and not self._unlike(job, record):
+                if result.whole:
+                    return result
+                self.say(f"{result.folder}: is damaged, so {job.name} runs")
+        return None
+
+    def _unlike(self, job: Job, record: dict[str, Any]) -> bool:
+        """Whether a kept result may have been computed from anything but what the job would read now."""
+        today = {self.graph.record(name): name for name in job.inputs}
+        if record["inputs"].keys() != today.keys():
+            return True
+        for path, (made_from, content) in record["inputs"].items():
+            name = today[path]
+            verdict = self.verdict(name)
+            unknown = verdict.different or (verdict.reason and self.record(name) is None and name not in self.kept)
+            if unknown or made_from != self.graph.job(name).fingerprint or content not in ("", self._content(name)):
+                return True
+        return False
 
     def _lost(self, job: Job) -> str:
         """Which raw file is not as it was fetched, if there is need of it: prepared data do without."""
@@ -119,7 +159,7 @@ class Rerun:
         name = job.name.replace("fetch/", "prepare/", 1)
         if "weights/" not in name:
             prepare, record = self.graph.job(name), self.record(name)
-            if record and not self._changes(prepare, record) and not damage(prepare, record):
+            if record and not self._changes(prepare, record) and not self._damage(prepare, record):
                 return ""
         try:
             files = result_files.read(Path(job.outputs[0]), result_files.Fetched).files
@@ -166,16 +206,15 @@ class Rerun:
         return ""
 
 
-def damage(job: Job, record: dict[str, Any]) -> str:
-    """Which file of a finished job is missing, or not as the job left it."""
+def damage(job: Job, record: dict[str, Any], intact: Intact | None = None) -> str:
+    """Which file of a finished job is missing, or not as the job left it. `intact` knows which need not be read."""
     for path in job.outputs:
-        name = os.path.basename(path)
-        try:
-            size, left = os.stat(path).st_size, record["outputs"][path][0]
-        except OSError:
-            return f"{name} is missing"
-        except (KeyError, TypeError, IndexError):
-            return f"its record says nothing of {name}"
-        if size != left:
-            return f"{name} is damaged ({size} bytes, not {left})"
+
+        def known(path: str, state: os.stat_result, expected: str) -> bool:
+            return intact is not None and intact.check(job.results, path, state, expected)
+
+        if why := records.damage(path, record, known):
+            if intact:
+                intact.forget(job.results, path)
+            return why
     return ""

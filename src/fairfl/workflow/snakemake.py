@@ -19,6 +19,7 @@ from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
 from fairfl.runtime.errors import FairflError
+from fairfl.workflow.call import VARIABLE
 from fairfl.workflow.graph import Graph, Job, Rule
 
 if TYPE_CHECKING:
@@ -156,11 +157,14 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
     def prepare(*arguments: Any, **options: Any) -> None:
         nonlocal forced_by_user
         settings = workflow.dag_settings
+        if VARIABLE in os.environ:  # what the user forces has run in the first round
+            settings.forceall, settings.forcetargets, settings.forcerun = False, False, frozenset()
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(workflow):
             try:
                 check_targets(workflow, graph)
-                jobs = {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
+                jobs = asked(workflow, rerun)
+                rerun.intact.save()
             except FairflError as error:
                 raise WorkflowError(str(error)) from None
             rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
@@ -180,6 +184,11 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
             rule._input, rule.input_modifier = InputFiles(), rule.output_modifier
             rule.set_input(unpack(lambda wildcards, rule=rule.name: inputs(wildcards, rule)))
     original, workflow._prepare_dag = workflow._prepare_dag, prepare
+
+
+def asked(workflow: "Workflow", rerun: "Rerun") -> dict[str, Job]:
+    """The jobs that the user asks for, and all that they need, by name."""
+    return {job.name: job for target in _targets(workflow) for job in _below(rerun, target)}
 
 
 def _name(graph: Graph, rule: str, wildcards: Any) -> str:

@@ -75,7 +75,7 @@ def test_help_and_unknown_commands():
     assert "fairfl new algorithm|paper|dataset NAME" in run().stdout
     done = run("plans")
     assert done.returncode == 1
-    assert done.stderr.strip().startswith("error: fairfl has no command 'plans', only new, plan and run")
+    assert done.stderr.strip().startswith("error: fairfl has no command 'plans', only new, compare, plan and run")
 
 
 def test_a_missing_package_says_what_to_do(monkeypatch, root):

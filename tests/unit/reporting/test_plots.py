@@ -35,7 +35,7 @@ ROWS = [
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
     "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
-    "projected_gradients", "pseudo_code",
+    "paired_differences", "projected_gradients", "pseudo_code",
 ]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
@@ -183,6 +183,7 @@ def test_declaration_can_be_read_without_importing_matplotlib(plot):
         "metric_sweep": {"key": "tau"},
         "one_step": {"start": 0, "step": 0.25},
         "metric_scatter": {"x": "a", "y": "b"},
+        "paired_differences": {"of": ["eagle"]},
         "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]},
         "pseudo_code": {"title": "a", "lines": "b"},
     }
@@ -201,6 +202,27 @@ def test_gap_boxes_shows_every_client_of_every_seed(results):
     assert len(frame) == len(wanted) == len(ROWS) * len(SEEDS) * CLIENTS
     merged = frame.merge(wanted, on=keys, validate="1:1")
     assert (merged["value_x"] == merged["value_y"]).all()
+
+
+def test_paired_differences_are_those_of_each_seed(results):
+    """Two rows minus the two others, in two metrics."""
+    described = {"name": "gap", "meaning": "g", "unit": "nats", "direction": "down", "digits": 2}
+    metrics = {f"gap_client_{k}": described for k in (0, 1)}
+    spec = spec_of(results, "paired_differences", {"of": ["eagle/lambda=2.0", "afl"]})
+    spec["artifact"]["columns"], spec["metrics"] = [*metrics], metrics
+    drawing, frame, remarks = in_memory.drawn(spec)
+    tidy = pd.read_csv(results["tidy"][SETTING], keep_default_na=False)
+    value = tidy[tidy["metric"] == "gap_client_1"].set_index(["algorithm", "seed"])["value"]
+    apart = [value["eagle", seed] - value["qffl", seed] for seed in SEEDS]
+    line = frame[(frame["of"] == "eagle") & (frame["algorithm"] == "qffl") & (frame["metric"] == "gap_client_1")].iloc[
+        0
+    ]
+    half = 12.7062047 * np.std(apart, ddof=1) / np.sqrt(2)  # t of one degree of freedom
+    assert line["difference"] == pytest.approx(np.mean(apart))
+    assert (line["low"], line["high"]) == pytest.approx((np.mean(apart) - half, np.mean(apart) + half), rel=1e-6)
+    assert len(frame) == 2 * 2 * 2 and set(frame["algorithm"]) == {"qffl", "fedavg"}
+    assert [text.get_text() for text in drawing.axes[0].get_yticklabels()] == ["– q-FFL q = 5.0", "– FedAvg"]
+    assert "Mark: mean difference over 2 seeds; bar: 95% interval, each by itself." in remarks
 
 
 @pytest.mark.slow

@@ -46,7 +46,8 @@ def test_a_record_says_what_was_made_from_what():
     assert record["inputs"] == {
         "results/records/a.json": [a, records.results_hash(records.read("results/records/a.json"))]
     }
-    assert record["outputs"] == {"b.csv": [6, records.content(Path("b.csv"))]} and record["versions"] == {}
+    sums = [records.content(Path("b.csv")), records.checksum("b.csv")]
+    assert record["outputs"] == {"b.csv": [6, *sums]} and record["versions"] == {}
     run("c", torch=True)
     assert records.read("results/records/c.json")["versions"] == {"torch": version("torch")}
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
@@ -72,6 +73,30 @@ def test_results_of_another_spec_are_refused_by_name():
     with pytest.raises(FairflError, match=words):
         run("tidy", inputs)
     assert not Path("tidy.csv").exists() and not Path("results/records/tidy.json").exists()
+
+
+@pytest.mark.parametrize("text", ["resulT", "", "result and more"])
+def test_inputs_that_are_damaged_are_refused_and_set_aside(text):
+    run("a")
+    before = os.stat("a.csv")
+    Path("a.csv").write_text(text)
+    os.utime("a.csv", ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(FairflError, match=r"a\.csv is damaged .*; set aside as a\.csv\.damaged; a must run again"):
+        run("b", {"results/records/a.json": fingerprint(SPEC)})
+    assert Path("a.csv.damaged").read_text() == text and not Path("a.csv").exists() and not Path("b.csv").exists()
+    with pytest.raises(FairflError, match=r"a\.csv is missing; a must run again"):
+        run("b", {"results/records/a.json": fingerprint(SPEC)})
+
+
+def test_records_from_before_there_were_checksums_are_held_against_the_content():
+    run("a")
+    record = json.loads(Path("results/records/a.json").read_text())
+    record["outputs"]["a.csv"].pop()
+    Path("results/records/a.json").write_text(json.dumps(record))
+    run("b", {"results/records/a.json": fingerprint(SPEC)})
+    Path("a.csv").write_text("resulT")
+    with pytest.raises(FairflError, match=r"a\.csv is damaged"):
+        run("b", {"results/records/a.json": fingerprint(SPEC)})
 
 
 @pytest.mark.parametrize("damage", [None, "{", '{"spec": {}}'])

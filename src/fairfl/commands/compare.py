@@ -1,0 +1,323 @@
+"""fairfl compare ALGORITHM... --with ARTIFACT|SETTING: your algorithms in a published table, beside its own rows.
+
+    fairfl compare mine --with fedfv_table3 --scale paper
+    fairfl compare mine/strength={1,2,4} qffl/q=1 --with focus_synthetic_10 --seeds 2
+    fairfl compare ~/gini.py --with fedfv_fmnist
+
+An algorithm is a file of src/fairfl/algorithms by its name, or one elsewhere by its path, to which a link is laid
+there; with hyper-parameters as in mine/strength=2.0. Several are several rows: of a grid all points are shown, none is
+chosen on test numbers. A setting stands for the first table that shows it, that setting alone.
+
+Writes papers/NAME.yaml, an experiment of your own that borrows the settings, and builds it: the table with your rows,
+the differences between yours and the others over the same seeds, curves, and the page. At scale paper the table's own
+rows come from the record as far as it has them, so that little more than yours is trained. Other options are
+Snakemake's (-n: what would run).
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fairfl.commands.snakemake import with_cores
+from fairfl.experiments.declaration import declaration, parameters
+from fairfl.experiments.layout import Layout
+from fairfl.experiments.paper import Artifact
+from fairfl.experiments.plugins import PACKAGE, names
+from fairfl.experiments.strict import load
+from fairfl.experiments.variant import Variant
+from fairfl.experiments.workload import Workload, load_workload
+from fairfl.judgement.claims import preflight
+from fairfl.judgement.paired import LEVEL
+from fairfl.judgement.units import in_words
+from fairfl.metrics.origin import origin
+from fairfl.planning import data
+from fairfl.runtime import atomic, tables
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.plain import shown
+from fairfl.runtime.validation import nearest
+from fairfl.workflow import downloads
+
+_HEAD = "# Written by `fairfl compare"
+_ALONG = 2  # columns of the curves
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what is there twice twice: no anchors."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def main(root: Path, argv: list[str]) -> None:
+    """Raises FairflError for what cannot be compared, before anything is written or run."""
+    parser = argparse.ArgumentParser(
+        prog="fairfl compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "algorithms", nargs="+", metavar="ALGORITHM", help="mine, mine/strength=2.0, or path/to/mine.py"
+    )
+    parser.add_argument("--with", required=True, dest="target", help="a table, a figure or a setting: fedfv_table3")
+    parser.add_argument("--scale", help="quick, small or paper; as config.yaml says")
+    parser.add_argument("--seeds", type=int, help="how many of the setting's seeds, or more; all of them")
+    parser.add_argument("--name", help="of the experiment: small letters and digits")
+    parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
+    args, others = parser.parse_known_args(argv)
+    here = Path.cwd()
+    os.chdir(root)
+    variants = [_variant(text, here, PACKAGE / "algorithms") for text in args.algorithms]
+    config = load(Path("config.yaml")) | ({"scale": args.scale} if args.scale else {})
+    workload, artifact = _published(config, args.target)
+    paper = workload.config.papers[0]
+    _at_hand(workload, artifact, args)
+    name = args.name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
+    text = experiment(name, workload, artifact, variants)
+    path = Path("papers", f"{name}.yaml")
+    if path.exists() and not path.read_text().startswith(_HEAD):
+        raise FairflError(f"{path} is there already, and was not written by fairfl compare: give another --name")
+    chosen = [f"papers={name}", f"scale={workload.scale.scale}"]
+    if args.seeds is not None:
+        chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
+    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", config)
+    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}")
+    done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    differences = Path("results", workload.scale.scale, name, "differences.csv")
+    if differences.is_file() and not {"-n", "--dry-run", "--dryrun"} & set(others):
+        print("\n".join(said(differences, {metric: m.digits for metric, m in workload.papers[paper].metrics.items()})))
+
+
+def _write(path: Path, text: str, config: dict[str, Any]) -> None:
+    """A file that cannot be planned is not left behind, where it would stop every other plan."""
+    before = path.read_text() if path.exists() else None
+    atomic.write_text(path, text)
+    try:
+        preflight.check(load_workload(Path.cwd(), config | {"papers": [path.stem]}))
+    except FairflError:
+        atomic.remove(path) if before is None else atomic.write_text(path, before)
+        raise
+
+
+# -- what is compared -----------------------------------------------------------------------------
+def _variant(text: str, here: Path, folder: Path) -> Variant:
+    """'mine', 'mine/strength=2.0' or 'path/to/mine.py/strength=2.0'. Lays a link to a file that is elsewhere."""
+    if match := re.fullmatch(r"(.*\.py)(?:/(.*))?", text):
+        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder), match[2])))
+    variant = Variant.from_selector(text) if "/" in text else Variant(text, {})
+    declaration("algorithms", variant.algorithm)
+    parameters("algorithms", variant.algorithm, dict(variant.values), "fairfl compare", text)
+    return variant
+
+
+def _linked(file: Path, folder: Path) -> str:
+    """The algorithm's name; its file is one of `folder` or behind a link there."""
+    place = folder / file.name
+    if not file.is_file():
+        raise FairflError(f"{file}: no such file")
+    if not re.fullmatch("[a-z][a-z0-9_]*", file.stem):
+        raise FairflError(f"{file}: an algorithm's file is called by small letters, digits and _")
+    if not place.exists():
+        place.unlink(missing_ok=True)  # a link whose file has gone
+        place.symlink_to(file.resolve())
+        names.cache_clear()
+        print(f"{place}: a link to {file.resolve()}")
+    elif place.resolve() != file.resolve():
+        raise FairflError(f"{place} is there already, and another file than {file}: rename yours")
+    return file.stem
+
+
+def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]:
+    """The workload of the target's paper, and the artifact with the columns and settings that are compared."""
+    papers = sorted(path.stem for path in Path("papers").glob("*.yaml"))
+    paper = target.partition("_")[0]
+    if paper not in papers:
+        raise FairflError(f"--with {shown(target)}: no paper {shown(paper)}{nearest(paper, papers)}")
+    workload = load_workload(Path.cwd(), config | {"papers": [paper]})
+    tables = {name: _results(artifact) for name, (_, _, artifact) in workload.known.items()}
+    fit = {name: artifact for name, artifact in tables.items() if artifact.columns and artifact.rows}
+    if target in fit:
+        return workload, fit[target]
+    showing = [artifact for artifact in fit.values() if target in artifact.settings]
+    if showing:
+        first = min(showing, key=lambda artifact: artifact.kind != "table")
+        return workload, _only(first, target)
+    if target in tables:
+        raise FairflError(f"--with {target}: prints no results of runs in columns; these do: {', '.join(fit)}")
+    known = [*fit, *(setting for artifact in fit.values() for setting in artifact.settings)]
+    raise FairflError(
+        f"--with {shown(target)}: no table, figure or setting of {paper} has this name{nearest(target, known)}"
+    )
+
+
+def _results(artifact: Artifact) -> Artifact:
+    """The artifact with those columns that runs measure."""
+    kept = [metric for metric in artifact.columns if origin(metric) == "tidy"]
+    subsets = {key: [m for m in columns if m in kept] for key, columns in artifact.columns_of.items()}
+    return artifact.model_copy(update={"columns": kept, "columns_of": subsets})
+
+
+def _only(artifact: Artifact, setting: str) -> Artifact:
+    """The artifact in one of its settings."""
+    columns = artifact.columns_in.get(setting, artifact.columns)
+    subsets = {key: [metric for metric in of if metric in columns] for key, of in artifact.columns_of.items()}
+    alone = {"settings": [setting], "rows": artifact.rows_in(setting), "columns": columns, "columns_of": subsets}
+    return artifact.model_copy(update={**alone, "columns_in": {}, "rules": [], "layout": Layout()})
+
+
+def seeds(workload: Workload, artifact: Artifact, count: int) -> list[int]:
+    """The first seeds of the artifact's settings; beyond these the smallest numbers that are none of them."""
+    lists = {tuple(workload.settings[setting].seeds) for setting in artifact.settings}
+    if len(lists) > 1 or count < 1:
+        raise FairflError(f"--seeds {count}: " + ("at least 1" if count < 1 else "its settings have different seeds"))
+    known = lists.pop()
+    return [*known, *(seed for seed in range(len(known) + count) if seed not in known)][:count]
+
+
+def _at_hand(workload: Workload, artifact: Artifact, args: argparse.Namespace) -> None:
+    """Raises FairflError with what to type if data or weights of a setting are not on this machine."""
+    if args.download:
+        return
+    for setting in artifact.settings:
+        here = workload.settings[setting]
+        wanted = {workload.prepared(setting, seed): here.data.name for seed in here.seeds}
+        if weights := downloads.published_weights(workload, setting):
+            wanted[f"weights/{weights}"] = weights
+        for key, called in wanted.items():
+            prepared = Path(data.PREPARED, f"{key}.safetensors").is_file()
+            if prepared or (found := data.source(workload, key)) == "here":
+                continue
+            fetch = "" if found == "missing" else "; --download fetches them"
+            raise FairflError(
+                f"{args.target} at scale {workload.scale.scale}: the files of {called} (for {setting}) are neither in "
+                f"{workload.config.data_folder}/{called} nor in a mirror{fetch}; --scale quick runs without them"
+            )
+
+
+# -- the experiment -------------------------------------------------------------------------------
+def experiment(name: str, workload: Workload, artifact: Artifact, variants: list[Variant]) -> str:
+    """The YAML of a paper with the artifact's rows and those of `variants`."""
+    source = workload.papers[workload.config.papers[0]]
+    theirs = [row.variant for row in artifact.rows]
+    for variant in variants:
+        if variant in theirs:
+            raise FairflError(f"{variant} is a row of {source.paper}'s {artifact.title} already")
+    own = [_row(variant) for variant in dict.fromkeys(variants)]
+    given = artifact.model_dump(mode="json", exclude_defaults=True)
+    rows = [{key: value for key, value in row.items() if key not in ("provenance", "note")} for row in given["rows"]]
+    used = {row.algorithm for setting in artifact.settings for row in artifact.variants_in(setting)}
+    titles = {key: algorithm.title for key, algorithm in source.algorithms.items() if key in used}
+    titles |= {v.algorithm: titles.get(v.algorithm) or _title(v.algorithm) for v in variants}
+    first: dict[str, Any] = {}  # row of each algorithm
+    for row in rows:
+        first.setdefault(row["algorithm"], row)
+    ours = " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants))
+    where = f"{source.paper}'s {artifact.title}"
+    shared: dict[str, Any] = {key: given[key] for key in ("settings", "baseline") if key in given}
+    subsets = {key: given[key] for key in ("columns_of", "columns_in") if given.get(key)}
+    labels = {key: text for key, text in artifact.options.get("labels", {}).items() if key in artifact.settings}
+    panels: dict[str, Any] = (
+        {"labels": {key: text.replace(" | ", ", ") for key, text in labels.items()}} if labels else {}
+    )
+    parts = {workload.settings[setting].reported_part for setting in artifact.settings} - {"test"}
+    artifacts: dict[str, Any] = {
+        "table": {
+            "kind": "table",
+            "title": "Table 1",
+            "caption": f"{ours} in {where}",
+            **shared,
+            "rows": [*rows, *own],
+            "columns": artifact.columns,
+            **subsets,
+            **({"layout": given["layout"]} if given.get("layout") else {}),
+            **({"options": {"labels": labels}} if labels else {}),
+            "rules": [*given.get("rules", []), len(rows)],
+        },
+        "differences": {
+            "kind": "figure",
+            "title": "Figure 1",
+            "caption": f"{ours} minus the other rows, over the same seeds",
+            "plot": "paired_differences",
+            **shared,
+            "rows": [*own, *rows],
+            "columns": artifact.columns,
+            **subsets,
+            "options": {"of": [variant.selector for variant in variants], **panels},
+        },
+    }
+    if along := _drawable(workload, artifact):
+        artifacts["curves"] = {
+            "kind": "figure",
+            "title": "Figure 2",
+            "caption": f"{ours}, and the first row of each other algorithm, along training",
+            "plot": "metric_curves",
+            **shared,
+            "rows": [*own, *first.values()],
+            "columns": along,
+            "options": panels | ({"part": min(parts)} if parts else {}),
+        }
+    whole = {
+        "paper": name,
+        "title": f"{ours} beside {where}",
+        "sources": "own",
+        "metrics": {m: source.metrics[m].model_dump(mode="json", exclude_defaults=True) for m in artifact.columns},
+        "algorithms": {key: {"title": title} for key, title in titles.items()},
+        "settings": {},
+        "artifacts": artifacts,
+    }
+    return yaml.dump(whole, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True, default_flow_style=None)
+
+
+def _row(variant: Variant) -> dict[str, Any]:
+    values = dict(variant.values)
+    return {"algorithm": variant.algorithm} | ({"hyperparameters": values} if values else {})
+
+
+def _title(algorithm: str) -> str:
+    return " ".join(word.capitalize() for word in algorithm.split("_"))
+
+
+def _drawable(workload: Workload, artifact: Artifact) -> list[str]:
+    """The first columns that can be drawn along training in every setting."""
+    from fairfl.metrics.registry import METRICS
+
+    everywhere = [m for m in artifact.columns if all(m in artifact.columns_in.get(s, [m]) for s in artifact.settings)]
+    vectors = ("loss", "accuracy", "recall")
+    return [m for m in everywhere if m in METRICS and METRICS[m][1] in vectors][:_ALONG]
+
+
+# -- what came out ----------------------------------------------------------------------------------
+def said(path: Path, digits: Mapping[str, int]) -> Iterator[str]:
+    """The differences as lines of text: a table for each setting and row, '+0.42 [-0.10, +0.94]' in its cells."""
+    texts = ("setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit")
+    numbers = ("difference", "low", "high", "seeds")
+    blocks: dict[tuple[str, str, str], list[dict[str, str]]] = {}
+    for _, row in tables.rows(path, dict.fromkeys(texts, str) | dict.fromkeys(numbers, float)):
+        one = str(Variant.from_csv(row["of"], row["of_hyperparameters"]))
+        blocks.setdefault((row["setting"], one, row["seeds"]), []).append(row)
+    for (setting, one, seeds), rows in blocks.items():
+        metrics = list(dict.fromkeys(row["metric"] for row in rows))
+        units = dict.fromkeys(in_words(row["unit"]) for row in rows)
+        cells: dict[str, dict[str, str]] = {}
+        for row in rows:
+            other = str(Variant.from_csv(row["algorithm"], row["hyperparameters"]))
+            cells.setdefault(other, {})[row["metric"]] = _cell(row, digits.get(row["metric"], 3))
+        lines = [(f"{one} minus", *metrics), *((name, *map(of.get, metrics)) for name, of in cells.items())]
+        widths = [max(len(cell or "") for cell in column) for column in zip(*lines, strict=True)]
+        count = f"{seeds} seed{'s' * (seeds != '1')}"
+        yield f"\n{setting}, {', '.join(filter(None, units))}: means over the same {count}, with {LEVEL:.0%} intervals"
+        for line in lines:
+            yield "  ".join((cell or "").ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _cell(row: Mapping[str, str], digits: int) -> str:
+    if row["difference"] == "nan":
+        return "diverged"
+    number, low, high = (f"{float(row[key]):+.{digits}f}" for key in ("difference", "low", "high"))
+    return f"{number} [{low}, {high}]" if row["low"] != "nan" else number

@@ -1,0 +1,122 @@
+"""Differences between methods that ran with the same seeds: those of `of` minus each other row, metric by metric.
+
+A mark is the mean difference over seeds, the bar its 95 % interval by Student's t over the differences seed by seed.
+Each interval is one by itself: of twenty differences that are none, one is expected to leave zero out. Columns of the
+grid are the artifact's metrics, lines its settings; an arrow says which way is better. A difference in which a seed
+diverged is not drawn.
+"""
+
+import math
+from typing import Annotated
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.variant import selected_by
+from fairfl.judgement.paired import LEVEL, paired
+from fairfl.judgement.units import in_words
+from fairfl.reporting import style
+from fairfl.reporting.grid import ARROWS
+from fairfl.reporting.inputs import Inputs, Row
+from fairfl.reporting.notes import seeds_text
+
+NEEDS = ("tidy",)
+DRAWS_COLUMNS = True
+COLUMNS = (
+    "setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit",
+    "difference", "low", "high", "p", "seeds",
+)  # fmt: skip
+
+
+class Config(Strict):
+    of: Annotated[list[str], DISTINCT] = Field(
+        min_length=1,
+        description="algorithms, or variants such as qffl/q=0.1: the others are subtracted from these rows",
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
+
+    def rows(self) -> list[str]:
+        return self.of
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    rows, wanted = inputs.measured(), {selected_by(text) for text in config.of}
+    own = [row for row in rows if wanted & {row.algorithm, row.variant}]
+    others = [row for row in rows if row not in own]
+    metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
+    figure = style.canvas(style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))))
+    grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row")
+    looks = style.looks(inputs.rows, inputs.spec.algorithms)
+    frames = [
+        _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others)
+        for along, setting in zip(grid, names, strict=True)
+        for axes, metric in zip(along, metrics, strict=True)
+    ]
+    for along, title in zip(grid, names.values(), strict=True):
+        along[0].set_yticks(range(len(others)), [f"– {row.label}" for row in others])
+        along[0].set_ylim(len(others) - 0.5, -0.5)
+        if len(names) > 1:
+            along[0].set_title(title)
+    for axes, metric in zip(grid[-1], metrics, strict=True):
+        described = inputs.spec.metrics[metric]
+        unit = in_words(_unit(described.unit))
+        axes.set_xlabel(f"{described.name}{ARROWS[described.direction]}" + (f"\n({unit})" if unit else ""))
+    keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
+    style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
+    drawn = pd.concat(frames, ignore_index=True)
+    if drawn["low"].notna().any():
+        inputs.say(
+            f"Mark: mean difference over {seeds_text(drawn['seeds'])}; bar: {LEVEL:.0%} interval, each by itself."
+        )
+    else:
+        inputs.say("Mark: the difference with one seed, which has no interval.")
+    return figure, drawn
+
+
+def _unit(unit: str) -> str:
+    """Of a difference."""
+    return "percent_points" if unit == "percent" else unit
+
+
+def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
+    """True if the artifact has the metric of a row in a setting."""
+    return row.setting in (None, setting) and metric in inputs.spec.artifact.columns_for(row.algorithm, setting)
+
+
+def _panel(
+    axes: Axes, inputs: Inputs, setting: str, metric: str, own: list[tuple[Row, style.Look]], others: list[Row]
+) -> pd.DataFrame:
+    records = []
+    unit = _unit(inputs.spec.metrics[metric].unit)
+    for number, (row, look) in enumerate(own):
+        for at, other in enumerate(others):
+            if not all(_has(inputs, setting, each, metric) for each in (row, other)):
+                continue
+            mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, other, metric)
+            if mine is None or theirs is None:
+                continue
+            one = paired(mine.by_seed, theirs.by_seed)
+            names = {"setting": setting, "of": row.algorithm, "of_hyperparameters": row.hyperparameters}
+            names |= {**other.names(setting), "metric": metric, "unit": unit}
+            numbers = (one.difference, one.low, one.high, one.p, one.seeds)
+            records.append(names | dict(zip(COLUMNS[7:], numbers, strict=True)))
+            height = at + (number - (len(own) - 1) / 2) * 0.7 / len(own)
+            bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
+            if math.isfinite(one.difference):
+                mark = {
+                    "color": look["color"],
+                    "fmt": look["marker"],
+                    "markersize": 4,
+                    "elinewidth": 1.0,
+                    "capsize": 1.5,
+                }
+                axes.errorbar([one.difference], [height], xerr=bar, **mark)
+    if not records:
+        style.not_run(axes)
+    style.zero_line(axes, vertical=True)
+    axes.grid(axis="y", visible=False)
+    axes.tick_params(axis="y", length=0)
+    return pd.DataFrame(records, columns=list(COLUMNS))

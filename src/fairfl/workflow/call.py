@@ -1,0 +1,71 @@
+"""One call of Snakemake, from the plan to its end: nothing is lost, and success means that every result is of today.
+
+Results that jobs are to replace are kept until they have (fairfl.runtime.kept). At the end it is planned anew: a job
+that only repaired a file may have come out different, a reader may have found an input damaged. Then the same command
+runs again, in the place of this one, up to three times in all.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from fairfl.runtime import kept, records
+from fairfl.workflow.graph import Job
+from fairfl.workflow.rerun import Rerun
+
+VARIABLE = "FAIRFL_ROUND"  # which time the same command runs; not set: the first
+ROUNDS = 3
+
+Asked = Callable[[Rerun], dict[str, Job]]
+
+
+class Call:
+    """`asked`: the jobs that the user asks for and all that they need, by name; `judge`: makes a new judge of them."""
+
+    def __init__(self, asked: Asked, judge: Callable[[], Rerun], keep: int) -> None:
+        self.asked, self.judge, self.most = asked, judge, keep
+        self.round = int(os.environ.get(VARIABLE, "1"))
+        self.goes_on = False  # with another round
+        self._planned: set[str] = set()
+        self._kept: list[tuple[Job, kept.Kept]] = []
+
+    def begin(self, rerun: Rerun, names: Iterable[str]) -> None:
+        """Keep the results that jobs of these names are to replace."""
+        self._planned = {name for name in self.asked(rerun) if rerun.verdict(name).reason}
+        for name in dict.fromkeys([*names, *(job["job"] for job in rerun.restored)]):
+            job = rerun.graph.job(name)
+            reason = rerun.verdict(name).reason
+            if damaged := " is damaged " in reason:
+                rerun.say(f"{name}: {reason}: set aside as *{records.DAMAGED}, made again")
+            if result := kept.keep(job.results, name, Path(job.record), damaged):
+                self._kept.append((job, result))
+
+    def end(self) -> str:
+        """Put back what was not replaced; why the same command must run again, "" if it need not.
+
+        `goes_on` says whether it will.
+        """
+        for job, result in self._kept:
+            if not os.path.exists(job.record):
+                result.put_back(Path(job.record))
+        for results in {job.results for job, _ in self._kept}:
+            kept.trim(results, self.most)
+        rerun = self.judge()
+        must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}
+        rerun.intact.save()
+        first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
+        stale = [name for name in must if name not in self._planned]
+        if not stale or first & self._planned:  # nothing, or it failed otherwise, or was not to run in this call
+            return ""
+        self.goes_on = self.round < ROUNDS
+        more = f" and {len(stale) - 1} more" if stale[1:] else ""
+        return f"{stale[0]}{more} must run after all: {rerun.verdict(stale[0]).reason}"
+
+    def again(self) -> None:
+        """Become the same command, if that must run again."""
+        if self.goes_on:
+            os.environ[VARIABLE] = str(self.round + 1)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

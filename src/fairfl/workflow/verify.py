@@ -1,0 +1,106 @@
+"""python -m fairfl.workflow.verify: read every result and the record; exit 1 if a file is not as its job left it.
+
+Also named are files below results/ that no job has left (foreign), and results of jobs that are in no plan any more
+(orphaned), kept ones included. Nothing is changed.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairfl.recorded.record import FOLDER, Record, settings
+from fairfl.runtime import cli, kept, records
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import from_text
+from fairfl.workflow import snakemake
+from fairfl.workflow.graph import Graph
+
+# Not results: what jobs print and record, what a plan says, where a training goes on.
+_BESIDE = ("logs", "records", kept.FOLDER)
+_NOTES = ("plan.txt", "plan.csv", "checkpoint.pt")
+
+Finding = tuple[str, str]  # damaged, foreign or orphaned; what
+
+
+class Verifier:
+    """`count` is the number of files that were read."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def folder(self, folder: Path) -> Iterator[Finding]:
+        """A folder of results, as results/quick."""
+        claimed: set[str] = set()
+        for path in sorted(folder.glob("**/records/**/*.json")):
+            record = records.read(path)
+            if record is None:
+                yield "damaged", f"{path}: is no record"
+                continue
+            claimed |= record["outputs"].keys()
+            yield from self._result(path, record)
+        for below in sorted(kept.folders(str(folder))):
+            result = kept.at(below)
+            self.count += len(result.record["outputs"]) if result else 0
+            if result is None or not result.whole:
+                yield "damaged", f"{below}: what is kept here is damaged"
+        for place, _, names in os.walk(folder):
+            if not set(_BESIDE) & set(Path(place).relative_to(folder).parts):
+                files = (os.path.join(place, name) for name in names if name not in _NOTES and not name.startswith("."))
+                yield from (("foreign", path) for path in sorted(files) if path not in claimed)
+
+    def _result(self, place: Path, record: dict) -> Iterator[Finding]:
+        for path in record["outputs"]:
+            self.count += 1
+            if why := records.damage(path, record):
+                yield "damaged", f"{os.path.dirname(path)}: {why} ({place})"
+
+    def recorded(self, folder: Path) -> Iterator[Finding]:
+        for setting in settings(folder):
+            try:
+                record = Record(setting, folder)
+                record.check()
+                self.count += 1 + record.table_path.exists() + len(list(record.folder.glob("files/*/*")))
+            except FairflError as error:
+                yield "damaged", str(error)
+
+
+def orphaned(graph: Graph, folder: Path) -> Iterator[Finding]:
+    """Results of jobs that no target of the scale asks for."""
+    targets = ["all", "tuned", "calibrated", *graph.workload.known]
+    planned = {job.name for target in targets for job in graph.below(graph.wanted(target))}
+    for path in sorted((folder / "records").glob("**/*.json")):
+        if (name := str(path.relative_to(folder / "records").with_suffix(""))) not in planned:
+            yield "orphaned", f"{name}: in no plan at scale {graph.workload.scale.scale} ({path})"
+    for below in sorted(kept.folders(str(folder))):
+        if str(below.parent.relative_to(folder / kept.FOLDER)) not in planned:
+            yield "orphaned", f"{below}: kept, of a job that is in no plan at scale {graph.workload.scale.scale}"
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m fairfl.workflow.verify", description=__doc__)
+    parser.add_argument("--config", required=True, help="resolved configuration (JSON)")
+    parser.add_argument("--root", required=True, type=Path, help="folder of the Snakefile")
+    args = parser.parse_args(argv)
+    begun = time.monotonic()
+    parsed = snakemake.parsed(args.root, from_text(args.config, dict, "--config"))
+    verifier, found = Verifier(), {"damaged": 0, "foreign": 0, "orphaned": 0}
+
+    def findings() -> Iterator[Finding]:
+        for folder in sorted(path for path in Path("results").iterdir() if path.is_dir() and path != FOLDER):
+            yield from verifier.folder(folder)
+        yield from verifier.recorded(FOLDER)
+        yield from orphaned(parsed["graph"], Path(parsed["RESULTS"]))
+
+    for kind, what in findings():
+        found[kind] += 1
+        print(f"{kind}: {what}")
+    numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
+    print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
+    sys.exit(1 if any(found.values()) else 0)
+
+
+if __name__ == "__main__":
+    cli.run(main)

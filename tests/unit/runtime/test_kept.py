@@ -1,0 +1,86 @@
+"""Results that are moved out of the way of a job, and back."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fairfl.runtime import kept, records
+
+RECORD = Path("results/quick/records/train/a.json")
+FILES = ("results/quick/runs/a/metrics.parquet", "results/quick/runs/a/summary.json")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def finish(text: str = "1", spec: str = "x") -> None:
+    for path in map(Path, FILES):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'{{"loss": {text}}}')
+    records.write(RECORD, {"who": spec}, {}, map(Path, FILES))
+
+
+def keep(damaged: bool = False) -> kept.Kept | None:
+    return kept.keep("results/quick", "train/a", RECORD, damaged)
+
+
+def test_a_result_there_and_back():
+    finish()
+    before = {path: Path(path).read_bytes() for path in (*FILES, str(RECORD))}
+    result = keep()
+    assert result and result.whole and not RECORD.exists() and not any(map(os.path.exists, FILES))
+    assert [found.folder for found in kept.of("results/quick", "train/a")] == [result.folder]
+    result.put_back(RECORD)
+    assert {path: Path(path).read_bytes() for path in before} == before
+    assert kept.of("results/quick", "train/a") == [] and not result.folder.exists()
+
+
+@pytest.mark.parametrize("moved", [0, 1])
+def test_a_move_that_was_killed_loses_nothing(moved):
+    finish()
+    result = keep()
+    for number, path in list(enumerate(FILES))[moved:]:  # as if it had got no further
+        os.replace(result.folder / str(number), path)
+    (found,) = kept.of("results/quick", "train/a")
+    assert found.whole
+    found.put_back(RECORD)
+    assert records.read(RECORD) and all(map(os.path.exists, FILES))
+
+
+def test_what_is_kept_and_damaged_is_not_whole():
+    finish()
+    result = keep()
+    (result.folder / "0").write_text('{"loss": 2}')  # as long as before
+    assert not result.whole
+
+
+def test_damaged_files_are_set_aside_and_the_rest_is_not_kept():
+    finish()
+    Path(FILES[0]).write_text('{"loss": 2}')
+    assert keep(damaged=True) is None
+    assert not os.path.exists(FILES[0]) and Path(FILES[0] + records.DAMAGED).read_text() == '{"loss": 2}'
+    assert os.path.exists(FILES[1])
+
+
+def test_what_never_finished_is_not_kept():
+    assert keep() is None
+    finish()
+    Path(FILES[1]).unlink()
+    assert keep() is None and os.path.exists(FILES[0])
+
+
+def test_the_oldest_go_first():
+    folders = []
+    for age, spec in enumerate("abc"):
+        finish(spec=spec)
+        folders.append(keep().folder)
+        os.utime(folders[-1], (age, age))
+    size = sum(file.stat().st_size for file in folders[0].iterdir())
+    kept.trim("results/quick", 2 * size)
+    assert [folder.exists() for folder in folders] == [False, True, True]
+    assert [found.record["spec"]["who"] for found in kept.of("results/quick", "train/a")] == ["c", "b"]
+    kept.trim("results/quick", 0)
+    assert not Path("results/quick/kept").exists()
