@@ -147,7 +147,7 @@ def apart(found: Tensor, expected: Tensor) -> float:
 # Hyper-parameters without a default.
 NEEDED: dict[str, dict[str, Any]] = {
     "cgsv": {"gamma": 0.5}, "ditto": {"report": "personal"}, "eagle": {"lambda": 2.0},
-    "fedavg_hardcluster": {"M": 2}, "focus": {"M": 2},
+    "fedavg_hardcluster": {"M": 2}, "focus": {"M": 2}, "power_of_choice": {"d": 8},
 }  # fmt: skip
 # Methods whose model grows from round to round.
 GROWING = ("fedma", "pfnm")

@@ -13,13 +13,14 @@ K, P, ETA = 7, 6, 0.1
 
 @dataclass(frozen=True)
 class Round:
-    """What a round brings: ids of its clients, and per client of the federation update [K, P], loss, samples [K]."""
+    """What a round brings: ids of its clients, and per client update [K, P], loss, samples, local steps [K]."""
 
     t: int
     S: list[int]
     update: np.ndarray
     loss: np.ndarray
     samples: np.ndarray
+    steps: np.ndarray
 
 
 def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
@@ -27,6 +28,7 @@ def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
     rng = np.random.default_rng(seed)
     samples = rng.integers(5, 50, K).astype(float)
     lengths = rng.uniform(0.2, 3, (K, 1))
+    steps = np.ceil(samples / 10)
     return [
         Round(
             t,
@@ -34,6 +36,7 @@ def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
             lengths * rng.normal(size=(K, P)),
             rng.uniform(0.01, 3, K),
             samples,
+            steps,
         )
         for t in range(count)
     ]
@@ -41,7 +44,7 @@ def rounds(seed: int, m: int, count: int = 9) -> list[Round]:
 
 def reports(round: Round, x: torch.Tensor) -> Reports:
     S = round.S
-    part = {name: torch.from_numpy(getattr(round, name)[S]) for name in ("update", "loss", "samples")}
+    part = {name: torch.from_numpy(getattr(round, name)[S]) for name in ("update", "loss", "samples", "steps")}
     return Reports(
         clients=torch.tensor(S),
         samples=part["samples"],
@@ -52,6 +55,7 @@ def reports(round: Round, x: torch.Tensor) -> Reports:
         loss_received=part["loss"],
         accuracy_received=torch.exp(-part["loss"]),
         delta=part["update"],
+        steps=part["steps"],
     )
 
 
@@ -74,6 +78,6 @@ def naive_path(algorithm, drawn: list[Round]) -> list[np.ndarray]:
     """The same rounds by an algorithm of tests/oracle/naive.py."""
     x, found = np.zeros(P), []
     for round in drawn:
-        x = algorithm.round(x, round.t, round.S, round.update, round.loss, round.samples, ETA)
+        x = algorithm.round(x, round.t, round.S, round.update, round.loss, round.samples, ETA, round.steps)
         found.append(x)
     return found

@@ -20,7 +20,7 @@ class FedFV:
         self.GH: dict[int, np.ndarray] = {}  # latest update of every client
         self.t: dict[int, int] = {}  # and its round
 
-    def round(self, x, t, S, update, loss, samples, eta):
+    def round(self, x, t, S, update, loss, samples, eta, steps):
         for k in S:
             self.GH[k], self.t[k] = update[k], t
         PO = sorted(S, key=lambda k: (-loss[k] if self.reverse else loss[k], k))
@@ -60,7 +60,7 @@ class QFedAvg:
     def __init__(self, q: float, epsilon: float = 1e-10) -> None:
         self.q, self.epsilon = q, epsilon
 
-    def round(self, x, t, S, update, loss, samples, eta):
+    def round(self, x, t, S, update, loss, samples, eta, steps):
         L = 1 / eta
         total, denominator = np.zeros_like(x), 0.0
         for k in S:
@@ -78,7 +78,7 @@ class AFL:
         self.lam = np.full(clients, 1 / clients)
         self.iterates: list[np.ndarray] = []
 
-    def round(self, x, t, S, update, loss, samples, eta):
+    def round(self, x, t, S, update, loss, samples, eta, steps):
         x = x - sum(self.lam[k] * update[k] for k in S)
         self.lam = nearest_on_simplex(self.lam + self.eta_lambda * loss)
         self.iterates.append(x)
@@ -103,7 +103,7 @@ class FedMGDA:
     def __init__(self, epsilon: float, eta_global: float | None, uniform: bool = False) -> None:
         self.epsilon, self.eta_global, self.uniform = epsilon, eta_global, uniform
 
-    def round(self, x, t, S, update, loss, samples, eta):
+    def round(self, x, t, S, update, loss, samples, eta, steps):
         n = np.array([1.0 if self.uniform else samples[k] for k in S])
         u = np.stack([update[k] / np.linalg.norm(update[k]) for k in S])
         box = [(max(0, c - self.epsilon), min(1, c + self.epsilon)) for c in n / n.sum()]
@@ -122,3 +122,42 @@ def least_norm(u, start, box):
         method="SLSQP",
         options={"ftol": 1e-16, "maxiter": 1000},
     ).x
+
+
+class Scaffold:
+    """SCAFFOLD, Algorithm 1, lines 12 to 17 with option II: `steps[k]` local steps of rate eta led to `update[k]`."""
+
+    def __init__(self, eta_g: float, clients: int, P: int) -> None:
+        self.eta_g, self.N = eta_g, clients
+        self.c, self.ci = np.zeros(P), [np.zeros(P) for _ in range(clients)]
+
+    def round(self, x, t, S, update, loss, samples, eta, steps):
+        dy, dc = [], []
+        for i in S:
+            yi = x - update[i]
+            plus = self.ci[i] - self.c + (x - yi) / (steps[i] * eta)
+            dy.append(yi - x)
+            dc.append(plus - self.ci[i])
+            self.ci[i] = plus
+        self.c = self.c + len(S) / self.N * (sum(dc) / len(S))
+        return x + self.eta_g * sum(dy) / len(S)
+
+
+class FedDyn:
+    """Federated Learning Based on Dynamic Regularization, Algorithm 1, after the local problems are solved."""
+
+    def __init__(self, alpha: float, clients: int, P: int) -> None:
+        self.alpha, self.m = alpha, clients
+        self.h, self.gradient = np.zeros(P), [np.zeros(P) for _ in range(clients)]
+
+    def round(self, x, t, S, update, loss, samples, eta, steps):
+        theta = {k: x - update[k] for k in S}
+        for k in S:
+            self.gradient[k] = self.gradient[k] - self.alpha * (theta[k] - x)
+        self.h = self.h - self.alpha / self.m * sum(theta[k] - x for k in S)
+        return sum(theta.values()) / len(S) - self.h / self.alpha
+
+
+def power_of_choice(candidates, loss, m):
+    """Towards Understanding Biased Client Selection, pow-d: the m candidates with the largest losses."""
+    return sorted(sorted(candidates, key=lambda k: loss[k], reverse=True)[:m])

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
+from fairfl import algorithms
+from fairfl.algorithms.interface import Selection
 from tests.oracle import naive
-from tests.oracle.federation import K, naive_path, path, rounds
+from tests.oracle.federation import K, P, naive_path, path, rounds
 
 SEEDS = pytest.mark.parametrize("seed", range(4))
 
@@ -60,3 +63,40 @@ def test_fedmgda_plus(seed, epsilon, center, m, eta_global):
     theirs = naive_path(naive.FedMGDA(epsilon, eta_global, uniform=center == "uniform"), drawn)
     ours, _ = path("fedmgda_plus", drawn, epsilon=epsilon, center=center, eta_global=eta_global)
     same(ours, theirs, 1e-6)
+
+
+@SEEDS
+@pytest.mark.parametrize("eta_g", [1.0, 0.3])
+@pytest.mark.parametrize("m", [1, 3, K])
+def test_scaffold(seed, eta_g, m):
+    drawn = rounds(seed, m)
+    same(path("scaffold", drawn, eta_g=eta_g)[0], naive_path(naive.Scaffold(eta_g, K, P), drawn))
+
+
+@SEEDS
+@pytest.mark.parametrize("alpha", [0.01, 0.1, 2.0])
+@pytest.mark.parametrize("m", [1, 3, K])
+def test_feddyn(seed, alpha, m):
+    drawn = rounds(seed, m)
+    same(path("feddyn", drawn, alpha=alpha)[0], naive_path(naive.FedDyn(alpha, K, P), drawn))
+
+
+@SEEDS
+@pytest.mark.parametrize("d", [3, 5, K])
+@pytest.mark.parametrize("candidates", ["size", "uniform"])
+def test_power_of_choice(seed, d, candidates):
+    for drawn in rounds(seed, 3):
+        asked = []
+        selection = Selection(
+            order=torch.randperm(K, generator=torch.Generator().manual_seed(seed)),
+            clients_per_round=3,
+            samples=torch.from_numpy(drawn.samples),
+            losses=lambda ids, drawn=drawn, asked=asked: (
+                asked.extend(ids.tolist()),
+                torch.from_numpy(drawn.loss)[ids],
+            )[1],
+            generator=lambda purpose: torch.Generator().manual_seed(seed),
+        )
+        algorithm = algorithms.create("power_of_choice", {"d": d, "candidates": candidates})
+        S = algorithm.select({}, selection).tolist()
+        assert len(asked) == d and sorted(S) == naive.power_of_choice(asked, drawn.loss, 3)

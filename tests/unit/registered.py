@@ -11,6 +11,7 @@ REQUIRED = {
     "eagle": {"lambda": 0.5, "norm": "l2_k"},
     "fedavg_hardcluster": {"M": 2},
     "focus": {"M": 2},
+    "power_of_choice": {"d": 3},
 }
 # Of three clients in two clusters, as an algorithm that depends_on another with M = 2 finds them.
 MEMBERSHIPS = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The documentation's example of adding an algorithm is executed as it is printed; profiles are understood."""
+"""The documentation's examples of algorithms are executed as they are printed; profiles are understood."""
 
 import re
 import subprocess
@@ -13,14 +13,28 @@ BLOCK = re.compile(r"<!-- test: (\S+) -->\n```\w+\n(.*?)```", re.S)
 CHECK = """
 import torch
 from fairfl import algorithms
-from fairfl.algorithms.interface import Reports
+from dataclasses import replace
+from fairfl.algorithms.interface import Federation, Reports, Selection
 reports = Reports(
     clients=torch.arange(3), samples=torch.tensor([100.0, 200.0, 100.0]).double(), learning_rate=0.1,
     loss_received=torch.tensor([0.5, 1.0, 2.0]).double(), delta=torch.zeros(3, 2),
 )
-for m, expected in {1: [0, 0, 1], 2: [0, 0.5, 0.5], 9: [1 / 3, 1 / 3, 1 / 3]}.items():
-    w = algorithms.create("power_of_choice", {"m": m}).aggregate({}, reports)[0].weights
+for theta, expected in {0.3: [0, 0, 1], 0.6: [0, 0.5, 0.5], 1.0: [1 / 3, 1 / 3, 1 / 3]}.items():
+    w = algorithms.create("superquantile", {"theta": theta}).aggregate({}, reports)[0].weights
     torch.testing.assert_close(w, torch.tensor(expected, dtype=torch.float64))
+
+selection = Selection(order=torch.arange(3), clients_per_round=2, samples=reports.samples, losses=None, generator=None)
+algorithm, x = algorithms.create("own_anchor", {"mu": 0.5}), torch.tensor([1.0, 2.0])
+state = algorithm.init_state(Federation(samples=reports.samples, x=x, parameters=2))
+assert state["z"].tolist() == [[1, 2]] * 3
+reports = replace(reports, clients=torch.tensor([2, 0]), samples=reports.samples[[2, 0]], round=0,
+                  start=x.expand(2, 2), delta=torch.tensor([[1.0, 0.0], [0.0, 3.0]]))
+_, state = algorithm.aggregate(state, reports)
+assert state["z"].tolist() == [[1, -1], [1, 2], [0, 2]] and state["last"].tolist() == [0, -1, 0]
+assert set(algorithm.select(state, selection).tolist()) == {1, 0}
+force = algorithm.configure_clients(state, reports).force
+Y = torch.tensor([[3.0, 3.0], [-3.0, -1.0]])
+assert force(Y, torch.tensor([0, 1])).tolist() == [[0.5, 0.5], [-0.5, 0]]
 """
 
 
@@ -33,23 +47,26 @@ def laid_over(base, patch):
 
 def test_adding_an_algorithm(project, root):
     blocks = dict(BLOCK.findall((root / "docs/add-algorithm.md").read_text()))
-    file = "src/fairfl/algorithms/power_of_choice.py"
-    assert set(blocks) == {file, "papers/template.yaml"}
-    assert not (root / file).exists(), "the example shows how to add a file: it must be a new one"
+    files = {f"src/fairfl/algorithms/{name}.py" for name in ("superquantile", "own_anchor")}
+    assert set(blocks) == {*files, "papers/template.yaml"}
+    assert not any((root / file).exists() for file in files), "the examples show how to add a file: a new one"
     selection = ("papers=template", "artifacts=template_table1")
     before = project.planned(*selection)
-    (project.folder / file).write_text(blocks[file])
+    for file in files:
+        (project.folder / file).write_text(blocks[file])
     paper = project.folder / "papers/template.yaml"
     merged = laid_over(yaml.safe_load(paper.read_text()), yaml.safe_load(blocks["papers/template.yaml"]))
     paper.write_text(yaml.safe_dump(merged, sort_keys=False))
 
     more = project.planned(*selection) - before
-    assert more == {"tiny/logs/train/template_digits/power_of_choice/default/seed0.log"}
+    assert more == {
+        f"tiny/logs/train/template_digits/{name}/default/seed0.log" for name in ("superquantile", "own_anchor")
+    }
     project.snakemake("template_table1", config=selection)
     table = (project.folder / "results/tiny/template/table1.md").read_text()
-    assert "| Power-of-choice |" in table
+    assert "| Superquantile |" in table and "| Own anchor |" in table
 
-    # Weights computed by hand, on the file as it is printed.
+    # Computed by hand, on the files as they are printed.
     environment = {"PYTHONPATH": str(project.folder / "src")}
     subprocess.run([sys.executable, "-c", CHECK], check=True, env=environment)
 

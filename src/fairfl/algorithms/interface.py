@@ -16,6 +16,7 @@ Symbols (all over the m clients of a round, K clients in all, P parameters, B nu
 A file in this folder holds `class Config(Strict)`, its hyper-parameters, and one class that extends `Algorithm`. The
 engine (fairfl.simulation) runs, in every round,
 
+    clients   = algorithm.select(state, selection)                     who takes part
     received  = what the clients measure of x                          `measurements`
     plan      = algorithm.configure_clients(state, received)           how they train
     reports   = what they send back: D_k, losses, ...
@@ -41,8 +42,8 @@ from fairfl.runtime.hooks import WithHooks
 
 State = dict[str, Tensor]
 Slope = Callable[[Tensor], Tensor]
-# (y [P], place of the client among those of the round) -> what is added to its gradient, [P]
-Force = Callable[[Tensor, int], Tensor]
+# (Y [n, P], places [n] int64) -> what is added to the gradients, [n, P]; see Plan
+Force = Callable[[Tensor, Tensor], Tensor]
 # What an algorithm has not named in `measurements` is not there: using it fails at once.
 NOT_MEASURED: Any = None
 
@@ -67,6 +68,22 @@ class Federation:
     @property
     def clients(self) -> int:
         return self.samples.numel()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is known when the clients of a round are chosen. All tensors are on the CPU.
+
+    Asking for losses sends x to these clients, and their losses back: `comm_cost` counts both, and the clients that
+    are then chosen do not get x again.
+    """
+
+    order: Tensor  # [K] int64, ids in a random order, the same for all algorithms of the setting and seed
+    clients_per_round: int  # m
+    samples: Tensor  # [K] float64, training samples n_k
+    losses: Callable[[Tensor], Tensor]  # ids [d] -> F_k(x), [d] float64, nats; [M, d] if there are several x
+    generator: Callable[..., torch.Generator]  # ("purpose", ...) -> a CPU generator of its own in this round
+    round: int = 0  # t, from 0
 
 
 @dataclass(frozen=True)
@@ -119,10 +136,18 @@ class Reports(Received):
 class Plan:
     """How clients train. Every local step, on a batch of mean loss l before the step, is
 
-        h = (1 - mix) slope(l) grad l(y) + mix direction + prox (y - x) + force(y)
+        h = (1 - mix) slope(l) grad l(y) + mix direction_k + prox (y - x) + force(y)
         v <- momentum v + lr_scale_k h,    y <- y - eta v
 
-    with v = 0 at the start of each round.
+    with v = 0 at the start of each round. Without `mix` the direction is added whole, to the whole gradient:
+    h = slope(l) grad l(y) + direction_k + ...
+
+    `direction` is [P], the same for all clients, or [m, P], one for each; [models, m, P] where they train several.
+
+    `force(Y, places)` gets models Y [n, P] that are trained side by side, as they are before the step, and in `places`
+    [n] int64 whose they are: i is the client at place i of the round, client k of model j is j m + k. It returns
+    [n, P], from Y and places alone, and leaves Y as it is. How many models it gets, and in which order, is up to the
+    backend. A force that differentiates by autograd needs `requires_sequential`.
 
     `slope` is phi'(l) for clients that descend phi(l) instead of l; it maps the losses of several models at once,
     [models] -> [models], elementwise with tensor operations only; models without a batch have NaN. Give a function of
@@ -137,8 +162,8 @@ class Plan:
     """
 
     lr_scale: Tensor | None = None  # [m]
-    mix: float = 0.0  # in [0, 1]
-    direction: Tensor | None = None  # [P], the same for all clients
+    mix: float | None = None  # in [0, 1]
+    direction: Tensor | None = None  # [P], [m, P] or [models, m, P]
     prox: float | Tensor = 0.0
     force: Force | None = None
     start: Tensor | None = None
@@ -194,7 +219,7 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
     incompatible_modifiers: ClassVar[tuple[str, ...]] = ()
     # True: written without the paper's formulas at hand, which tables say beside its numbers.
     is_reconstructed: ClassVar[bool] = False
-    # True: its local steps need the sequential backend, as those with a `Plan.force` do.
+    # True: its clients must train one after the other: its force uses autograd, for instance.
     requires_sequential: ClassVar[bool] = False
     # True: under the modifier lsr its training losses are those of the regularised objective, not the plain ones.
     measures_objective: ClassVar[bool] = False
@@ -220,6 +245,13 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         raise NotImplementedError(f"{type(self).__name__} does not aggregate")
 
     # -- what few algorithms write -------------------------------------------------------------------------------------
+    def select(self, state: State, selection: Selection) -> Tensor:
+        """Ids [m] int64 of the clients that take part in a round, each once, in any order.
+
+        By default the first m of `selection.order`: a uniform draw. Their number may differ from m.
+        """
+        return selection.order[: selection.clients_per_round]
+
     def required_measurements(self) -> tuple[str, ...]:
         """Those of `measurements` that these hyper-parameters need. By default all."""
         return self.measurements
@@ -248,11 +280,17 @@ class Algorithm(WithHooks, Generic[Hyperparameters]):
         return model
 
     def traffic(self, federation: Federation) -> tuple[int, int] | None:
-        """Numbers that a client receives and sends in a round, (down, up), beside losses, directions and gradients.
+        """Numbers that a client receives and sends in a round, (down, up), beside losses and gradients, and beside a
+        direction that all clients share. What a direction of its own is made of counts here, if it is sent.
 
         By default None: the models that it receives and trains. Only reported (metric comm_cost).
         """
         return None
+
+    @classmethod
+    def draws_uniformly(cls) -> bool:
+        """True if it leaves the choice of clients to the engine."""
+        return cls.select is Algorithm.select
 
     @classmethod
     def uses_plain_sgd(cls) -> bool:

@@ -72,13 +72,12 @@ def r(c: Tensor, p: int) -> Tensor:
     return c if p == 2 else c.sign()
 
 
-def pull(y: Tensor, place: int, P: Tensor, o: Tensor, config: Config) -> Tensor:
-    """lambda P' r(P y - o_k), [P], for the model y [P] of the client at a place of o [m, d_sub]."""
-    return config.lam * (P.T @ r(P @ y - o[place], config.p))
+def pull(Y: Tensor, places: Tensor, P: Tensor, o: Tensor, config: Config) -> Tensor:
+    """lambda P' r(P y - o_k), [n, P], for the models Y [n, P] of the clients at these places of o [m, d_sub]."""
+    return r(Y @ P.T - o[places], config.p) @ (config.lam * P)
 
 
 class LpProj(Algorithm[Config]):
-    requires_sequential = True
     incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
     def exchanges_per_round(self, federation: Federation) -> int:

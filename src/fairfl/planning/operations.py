@@ -205,6 +205,8 @@ def _size(output: Any) -> int:
 # -- one algorithm ------------------------------------------------------------------------------------
 def passes_of(workload: Workload, run: Run, full_batch: bool) -> Passes:
     """What a round of the run's algorithm does, with batches that hold all samples of a client or a part of them."""
+    from fairfl.algorithms import load
+
     setting = workload.settings[run.setting]
     hidden = setting.model.options.get("hidden") if setting.model.name == "mlp" else None
     earlier = workload.predecessor(run)
@@ -222,14 +224,17 @@ def passes_of(workload: Workload, run: Run, full_batch: bool) -> Passes:
         "algorithm": run.algorithm,
         "hyperparameters": workload.hyperparameters(run),
     }
-    everybody = setting.clients_per_round == setting.clients
+    clients = (4, 4) if setting.clients_per_round == setting.clients else (8, 4)
+    if not load(run.algorithm).draws_uniformly():  # how many it asks may depend on how many there are
+        clients = setting.clients, setting.clients_per_round
     validation = setting.split.validation / setting.split.train
-    return _passes(canonical(spec), everybody, round(validation * SAMPLES), clusters)
+    return _passes(canonical(spec), clients, round(validation * SAMPLES), clusters)
 
 
 @cache
 @one_thread()
-def _passes(spec: str, everybody: bool, validation: int, clusters: int) -> Passes:
+def _passes(spec: str, sizes: tuple[int, int], validation: int, clusters: int) -> Passes:
+    """Of a round with so many of all clients, (all, of a round)."""
     import json
 
     import torch
@@ -238,7 +243,7 @@ def _passes(spec: str, everybody: bool, validation: int, clusters: int) -> Passe
     from fairfl.simulation.simulation import Simulation
     from fairfl.simulation.training_spec import TrainingSpec
 
-    clients, drawn = (4, 4) if everybody else (8, 4)
+    clients, drawn = sizes
     draw = torch.Generator().manual_seed(0)
 
     def part(count: int) -> Part:

@@ -53,6 +53,15 @@ def pair(hook: Hook, answer: Any, words: str) -> tuple[Any, State]:
     return answer[0], state(hook, answer[1])
 
 
+def selected(hook: Hook, answer: Any, clients: int) -> list[int]:
+    """Ids of some of all `clients`, ascending."""
+    _of_kind(hook, "the answer", answer, Tensor, "a tensor of ids")
+    ids: list[int] = answer.flatten().sort().values.tolist()
+    if not ids or len(set(ids)) < len(ids) or not set(ids) <= set(range(clients)):
+        raise wrong(hook, f"the answer is {ids}, expected at least one of the clients 0 to {clients - 1}, each once")
+    return ids
+
+
 def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> Plan:
     """How `clients` train, from the server's model or models x."""
     _of_kind(hook, "the answer", answer, Plan, "a Plan")
@@ -60,8 +69,9 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
     shaped(hook, "lr_scale", answer.lr_scale, {"[m]": (m,)})
     if answer.lr_scale is not None and not bool(torch.isfinite(answer.lr_scale).all()):
         raise wrong(hook, f"lr_scale is not finite: {answer.lr_scale.tolist()}")
-    shaped(hook, "direction", answer.direction, {"[P]": (parameters,), "[m, P]": (m, parameters)})
     models = answer.start.shape[:-2] if isinstance(answer.start, Tensor) else x.shape[:-1]
+    own = {"[m, P]": (m, parameters), **({"[models, m, P]": (*models, m, parameters)} if models else {})}
+    shaped(hook, "direction", answer.direction, {"[P]": (parameters,), **own})
     shaped(hook, "start", answer.start, {"[m, P + B]": (m, S), "[models, m, P + B]": (*models[:1], m, S)})
     if isinstance(answer.prox, Tensor):
         shaped(hook, "prox", answer.prox, {"[models]": tuple(models), "one number": ()})
@@ -69,6 +79,8 @@ def plan(hook: Hook, answer: Any, clients: int, x: Tensor, parameters: int) -> P
         _of_kind(hook, "prox", answer.prox, (int, float), "a number or a tensor")
     for name, most in {"mix": 1.0, "momentum": 1.0}.items():
         value = getattr(answer, name)
+        if value is None and name == "mix":
+            continue
         _of_kind(hook, name, value, (int, float), "a number")
         if not 0 <= value <= most:
             raise wrong(hook, f"{name} is {value}, expected 0 to {most:g}")

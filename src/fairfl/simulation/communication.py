@@ -13,7 +13,7 @@ BYTES = 4
 
 @dataclass
 class Communication:
-    """Counts what a simulated run would send: models down and up, directions down, gradients up, losses up.
+    """Counts what a simulated run would send: models down and up, shared directions down, gradients up, losses up.
 
     `traffic` are the numbers (down, up) of a client and round where these are not the models it receives and trains.
     """
@@ -22,6 +22,17 @@ class Communication:
     parameters: int  # P
     sent: int = 0
     model: Tensor | None = field(default=None, repr=False)  # that the clients of the round have
+    asked: set[int] = field(default_factory=set)  # clients that got x before the round's were chosen
+
+    def forget(self) -> None:
+        """A new round begins."""
+        self.asked = set()
+
+    def ask(self, clients: list[int], x: Tensor, numbers: int) -> None:
+        """Clients are sent x and answer with so many numbers in all, before the server selects."""
+        new = set(clients) - self.asked
+        self.asked |= new
+        self.sent += len(new) * x.numel() + numbers
 
     def add(self, reports: Reports, plan: Plan) -> None:
         """One exchange with the clients of a round, who are sent x and answer with `reports`."""
@@ -33,10 +44,13 @@ class Communication:
         down, up = 0 if has_it else reports.x.numel(), reports.start.numel() // clients
         if self.traffic is not None:
             down, up = self.traffic if reports.exchange == 0 else (0, 0)
-        down += 0 if plan.direction is None else self.parameters
+        shared = plan.direction is not None and plan.direction.dim() == 1
+        down += self.parameters if shared else 0
         up += 0 if reports.gradient is None else self.parameters
         up += sum(value.numel() // clients for name in NUMBERS if (value := getattr(reports, name)) is not None)
         self.sent += clients * (down + up)
+        if self.asked and self.traffic is None and reports.exchange == 0:
+            self.sent -= len(self.asked.intersection(reports.clients.tolist())) * reports.x.numel()
 
     def measures(self, rounds: int, clients: int, size: int) -> dict[str, float]:
         """MB of 2^20 bytes per round, in all and beyond FedAvg's one model of `size` down and up for every client."""

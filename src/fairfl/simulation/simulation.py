@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairfl import algorithms
-from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports
+from fairfl.algorithms.interface import NOT_MEASURED, EvaluationModels, Federation, Plan, Received, Reports, Selection
 from fairfl.modifiers.interface import Samples, Schedule
 from fairfl.runtime.hooks import blaming, code_of
 from fairfl.runtime.progress import Progress
@@ -194,12 +194,27 @@ class Simulation:
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
-        """Clients of this round, ascending ids [m]: all, or a uniform draw without replacement."""
-        K, m = self.clients.count, self.spec.clients_per_round
-        if m == K:
+        """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw."""
+        K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.seed
+        self.communication.forget()
+        if m == K and self.algorithm.draws_uniformly():
             return list(range(K))
-        draw = torch.randperm(K, generator=generator(self.spec.seed, "clients", self.round))
-        return draw[:m].sort().values.tolist()
+        selection = Selection(
+            order=torch.randperm(K, generator=generator(seed, "clients", self.round)),
+            clients_per_round=m,
+            samples=self.train_part.counts.double(),
+            losses=self.losses_of,
+            generator=partial(generator, seed, "select", self.round),
+            round=self.round,
+        )
+        hook = self.algorithm.select
+        return answers.selected(hook, hook(self.state, selection), K)
+
+    def losses_of(self, candidates: Tensor) -> Tensor:
+        """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
+        losses = self.losses("train", candidates.tolist()).cpu()
+        self.communication.ask(candidates.tolist(), self.x, losses.numel())
+        return losses
 
     def measure_received(self, clients: list[int], number: int = 0) -> Received:
         """What the algorithm needs to know of x, measured on the clients of the round only."""
@@ -315,7 +330,8 @@ class Simulation:
         sizes, share = self.train_part.sizes, self.spec.clients_per_round / self.clients.count
         batches, steps = map(self.local.batch, sizes), map(self.local.steps, sizes)
         schedule = Schedule(share, rounds, sizes, [*batches], [*steps])
-        if self.algorithm.uses_plain_sgd() and (epsilon := self.modifiers.epsilon(self.needs, schedule)) is not None:
+        plain = self.algorithm.uses_plain_sgd() and self.algorithm.draws_uniformly()
+        if plain and (epsilon := self.modifiers.epsilon(self.needs, schedule)) is not None:
             values["epsilon"] = epsilon
         return values
 

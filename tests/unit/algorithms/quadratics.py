@@ -43,9 +43,10 @@ class Run:
     def trained(self, plan, start, ids):
         """y after the local steps that the interface promises, of the shape of `start`."""
         y, prox = start, torch.as_tensor(plan.prox, dtype=torch.float64)
+        direction = 0 if plan.direction is None else plan.direction  # added whole
         for _ in range(self.steps):
             pull = prox[..., None, None] * (y - starts(Plan(), self.x, len(ids))) if prox.any() else 0
-            y = y - self.eta * (self.curvatures[ids] * (y - self.centres[ids]) + pull)
+            y = y - self.eta * (self.curvatures[ids] * (y - self.centres[ids]) + pull + direction)
         return y
 
     def rounds(self, count=1, clients=None):
@@ -58,7 +59,9 @@ class Run:
             plan = self.algorithm.configure_clients(self.state, Received(**known))
             start = starts(plan, self.x, len(ids))
             delta = start - self.trained(plan, start, ids)
-            reports = Reports(**known, delta=delta, start=start)
+            gradient = self.curvatures[ids] * (starts(Plan(), self.x, len(ids)) - self.centres[ids])
+            steps = torch.full((len(ids),), float(self.steps), dtype=torch.float64)
+            reports = Reports(**known, delta=delta, start=start, steps=steps, gradient=gradient)
             self.result, self.state = self.algorithm.aggregate(self.state, reports)
             self.x, self.round = stepped(self.x, self.result, delta), self.round + 1
         return self

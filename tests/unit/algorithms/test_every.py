@@ -42,6 +42,7 @@ BY_DESIGN = {
         "constant_loss": "powers of the loss are not shift-invariant",
     },
     "eagle": {"weights_sum_to_one": "clients scale their steps; the server's weights do sum to 1"},
+    "feddyn": {"equal_clients": "the server goes on by h / alpha"},
     "fedfa": {
         "equal_clients": "server momentum",
         "constant_loss": "the toy's accuracies follow from its losses",

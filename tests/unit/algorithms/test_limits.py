@@ -19,9 +19,12 @@ FEDAVG = [
     ("fedprox", {"weighting": "uniform"}, "uniform"),
     ("fedsgd", {"weighting": "uniform"}, "uniform"),
     ("gifair", {"bound_share": 0.0}, "size"),
+    ("power_of_choice", {"d": 3}, "uniform"),
     ("propfair", {}, "size"),
     ("qffl", {"q": 0}, "uniform"),
     ("qffl", {"q": 0, "weights": "size"}, "size"),
+    ("scaffold", {}, "uniform"),
+    ("scaffold", {"weighting": "size"}, "size"),
     ("semi_vred", {"beta": 0.0}, "size"),
     ("term", {"alpha": 0.0}, "size"),
     ("term", {"alpha": 1e-12}, "size"),
@@ -55,9 +58,13 @@ ENGINE = [
      {"gradient": "batch"}, 1e-12, [SMALL]),
     ("fedprox", {"mu": 0.0}, "fedavg", SIZE, 1e-12, [SMALL]),
     ("focus", {"M": 1}, "fedavg", UNIFORM, 1e-12, [ALONE, SMALL, FEW]),
+    ("power_of_choice", {"d": 2, "candidates": "uniform"}, "fedavg", UNIFORM, 0, [FEW, BOTH]),
+    ("power_of_choice", {"d": 3, "weighting": "size"}, "fedavg", SIZE, 0, [SMALL]),
     ("prac_fedeba_plus", {"alpha": 0.0}, "fedeba", {}, 0, [BOTH]),
     ("prac_fedeba_plus", {"tau": 1e12}, "fedavg", UNIFORM, 1e-9, [SMALL | {"rounds": 1}]),
     ("rank_core_fed", {"J": 1}, "fedavg", SIZE, 0, [SMALL, BOTH]),
+    ("scaffold", {}, "fedavg", UNIFORM, 1e-12, [BOTH | {"rounds": 1}]),
+    ("scaffold", {"option": 1, "weighting": "size"}, "fedavg", SIZE, 1e-12, [BOTH | {"rounds": 1}]),
 ]  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def rounds(count=1, clients=(0, 1), state=None, **hyperparameters):
             plan = lp_proj.LpProj(config).configure_clients(state, Received(**known))
             y = plan.start.clone()
             for _ in range(plan.epochs or STEPS):
-                force = torch.stack([plan.force(own, place) for place, own in enumerate(y)])
+                force = plan.force(y, torch.arange(len(y)))
                 y = y - ETA * (CURVATURES[ids] * (y - CENTRES[ids]) + force)
             told = Reports(**known, start=plan.start, delta=plan.start - y)
             result, state = lp_proj.LpProj(config).aggregate(state, told)
@@ -75,7 +75,8 @@ def test_example(row, p, th, o, omega):
 
 def test_the_sign_of_zero_is_zero():
     known = {"P": torch.tensor([[0.6, 0.8]], dtype=torch.float64), "config": lp_proj.Config(p=1, d_sub=1)}
-    assert not lp_proj.pull(vector(0.0, 0.0), 0, o=torch.zeros(1, 1, dtype=torch.float64), **known).any()
+    zeros = torch.zeros(1, 2, dtype=torch.float64)
+    assert not lp_proj.pull(zeros, torch.tensor([0]), o=zeros[:, :1], **known).any()
 
 
 # -- P and the first models --------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ class Run:
             return y
         direction = 0 if self.plan.direction is None else self.plan.direction
         for step in range(1 if self.plan.single_step else int(self.steps.max())):
-            h = (1 - self.plan.mix) * (y - self.centres) + self.plan.mix * direction
+            along = 1 if self.plan.mix is None else self.plan.mix
+            h = (1 - (self.plan.mix or 0)) * (y - self.centres) + along * direction + self.plan.prox * (y - self.x)
             y = y - self.eta * h * (step < self.steps)[:, None]
         return y
 

@@ -60,6 +60,11 @@ def test_what_algorithms_do_in_a_round(workload):
     assert passes(workload, setting, "afl", full_batch=True) == Passes(1, 0, 0, 1)
     assert passes(workload, setting, "afl") == Passes(1, 0, 1, 1)
     assert passes(workload, setting, "ditto", report="personal") == Passes(2, 0, 0, 1)
+    assert passes(workload, setting, "scaffold") == passes(workload, setting, "feddyn") == Passes(1, 0, 0, 1)
+    assert passes(workload, setting, "scaffold", option=1) == Passes(2, 0, 0, 1)  # and all gradients at x
+    # 10 of 100 clients train, of 10, 35 or all whose losses are measured.
+    for d, forward in ((10, 1), (35, 3.5), (100, 10), (999, 10)):
+        assert passes(workload, setting, "power_of_choice", d=d) == Passes(1, 0, forward, 1)
 
 
 def test_several_models_are_trained_measured_and_mixed(workload):

@@ -1,6 +1,6 @@
 """What a plan adds to local steps, and what clients measure: both backends against loops of two lines on autograd.
 
-Directions that all clients share, forces, single steps, full batches, weight decay, decaying rates; gradients at the
+Directions, forces, single steps, full batches, weight decay, decaying rates; gradients at the
 received model, which samples are right, numbers of steps; models that are only measured; how much is exchanged.
 """
 
@@ -82,34 +82,121 @@ def test_no_mix_is_no_direction(monkeypatch, backend):
     assert torch.equal(mixed, simulation("toy", backend=backend).run().x)
 
 
+@BOTH
+def test_without_mix_each_client_adds_its_own_direction(monkeypatch, backend):
+    """Clients of 4, 6 and 9 samples train in another order than they are numbered in, on stacks."""
+    own = torch.stack([D, 2 * D, -D.flip(0)])
+    register(monkeypatch, "toy", configure_clients=planned(direction=own))
+    run = simulation("toy", backend=backend)
+    expected = by_hand(run, lambda y, k: y - 0.1 * (gradient(run, y, k) + own[k]))
+    run.run_round()
+    close(run.x, expected)
+    run = simulation("toy", backend=backend)
+    register(monkeypatch, "toy", configure_clients=planned(direction=own, mix=0.3))
+    mixed = simulation("toy", backend=backend)
+    expected = by_hand(mixed, lambda y, k: y - 0.1 * (0.7 * gradient(run, y, k) + 0.3 * own[k]))
+    mixed.run_round()
+    close(mixed.x, expected)
+
+
+# -- forces --------------------------------------------------------------------------------------------------
+PULL = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+
+
+def pull(Y, places):
+    return PULL[places, None] * (Y - D)
+
+
+@BOTH
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_a_force_acts_on_the_model_before_the_step(monkeypatch, momentum):
-    pull = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
-    plan = planned(force=lambda y, place: pull[place] * (y - D), momentum=momentum)
-    register(monkeypatch, "toy", configure_clients=plan, requires_sequential=True)
-    run = simulation("toy")
-    assert type(run.backend).__name__ == "Sequential"
+def test_a_force_acts_on_the_models_before_the_step(monkeypatch, backend, momentum):
+    register(monkeypatch, "toy", configure_clients=planned(force=pull, momentum=momentum))
+    run = simulation("toy", backend=backend)
     x, ends = run.x, []
     for k in range(3):
         y, v = x, torch.zeros_like(x)
         for _ in range(2):
-            v = momentum * v + gradient(run, y, k) + pull[k] * (y - D)
+            v = momentum * v + gradient(run, y, k) + PULL[k] * (y - D)
             y = y - 0.1 * v
         ends.append(y)
     run.run_round()
     close(run.x, torch.stack(ends).mean(0))
 
 
-def test_an_algorithm_with_forces_cannot_run_stacked(monkeypatch):
-    register(monkeypatch, "toy", requires_sequential=True)
+@pytest.mark.parametrize("counts", [(4, 6, 9), (9, 4, 6), (0, 7, 7), (300, 4, 2)])
+@pytest.mark.parametrize("model", ["logistic_regression", "mlp"])
+def test_backends_agree_on_all_terms_at_once(monkeypatch, counts, model):
+    """Epochs of unequal length, rates and directions of each client, a proximal term, momentum, a frozen layer."""
+    draw = torch.Generator().manual_seed(0)
+    model = {"name": model} | ({"hidden": [5, 4]} if model == "mlp" else {"init": "pytorch"})
+
+    def plan(self, state, received):
+        P = received.x.numel()
+        return Plan(
+            direction=torch.linspace(-1, 1, 3 * P, dtype=received.x.dtype).view(3, P),
+            force=lambda Y, places: (places + 1)[:, None] * Y.sin(),
+            lr_scale=torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64),
+            prox=0.3,
+            momentum=0.5,
+            frozen=2 if model["name"] == "mlp" else 0,
+        )
+
+    register(monkeypatch, "toy", configure_clients=plan)
+    given = {"counts": counts, "batch_size": 4, "model": model}
+    runs = [simulation("toy", backend=backend, **given) for backend in ("stacked", "sequential")]
+    for run in runs:
+        run.x = torch.randn(run.x.shape, generator=draw.manual_seed(0), dtype=torch.float64)
+    plain = [run.run().x for run in runs]
+    close(*plain)
+
+
+def test_a_force_finds_its_own_rows_whatever_the_blocks(monkeypatch):
+    """Two models each: all six places are seen, and the sums of forces are those of one client after the other."""
+    seen = []
+
+    def force(Y, places):
+        seen.append(places.tolist())
+        return (1.0 + places[:, None]) * torch.ones_like(Y)
+
+    def plan(self, state, received):
+        return Plan(start=received.x.expand(2, 3, -1), force=force, single_step=True)
+
+    kept = {}
+
+    def aggregate(self, state, reports):
+        kept[len(kept)] = reports.delta
+        return Aggregate(model=reports.x), state
+
+    register(monkeypatch, "toy", configure_clients=plan, aggregate=aggregate)
+    for backend in ("stacked", "sequential"):
+        simulation("toy", backend=backend, rounds=1).run()
+    assert sorted(seen[0]) == list(range(6)) and seen[1:] == [[place] for place in range(6)]
+    close(kept[0], kept[1])
+    twice = kept[0][1] - kept[0][0]  # the same samples and start: only the force differs, by 3 of 6
+    close(twice, torch.full_like(twice, 0.1 * 3))
+
+
+@BOTH
+def test_a_force_of_the_wrong_shape_is_refused(monkeypatch, backend):
+    register(monkeypatch, "toy", configure_clients=planned(force=lambda Y, places: Y[0]))
+    with pytest.raises(ValueError, match=r"a force returned \[15\] for models \[[13], 15\]; give one row each"):
+        simulation("toy", backend=backend).run_round()
+
+
+def test_a_force_by_autograd_asks_for_one_client_after_the_other(monkeypatch):
+    def force(Y, places):
+        with torch.enable_grad():
+            y = Y.detach().clone().requires_grad_()
+            return torch.autograd.grad(y.pow(4).sum() / 4, y)[0]
+
+    register(monkeypatch, "toy", configure_clients=planned(force=force), requires_sequential=True)
+    run = simulation("toy")
+    assert type(run.backend).__name__ == "Sequential"
+    expected = by_hand(run, lambda y, k: y - 0.1 * (gradient(run, y, k) + y**3))
+    run.run_round()
+    close(run.x, expected)
     with pytest.raises(ValueError, match="backend stacked cannot run algorithm toy; use auto or sequential"):
         simulation("toy", backend="stacked")
-
-
-def test_a_force_that_was_not_announced_is_refused(monkeypatch):
-    register(monkeypatch, "toy", configure_clients=planned(force=lambda y, place: y))
-    with pytest.raises(ValueError, match="must say requires_sequential = True"):
-        simulation("toy").run_round()
 
 
 def test_weight_decay_shrinks_the_model_before_the_step(monkeypatch):

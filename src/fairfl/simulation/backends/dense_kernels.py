@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -67,6 +67,15 @@ def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
     return kept
 
 
+class Terms(NamedTuple):
+    """What a step has beside the gradient: a factor of each model, [*m, 1, 1]; 0 for one whose epoch is over."""
+
+    prox: Tensor | None = None  # rate x prox
+    averaging: Tensor | None = None  # 1 - momentum
+    direction: Tensor | None = None  # rate x along
+    force: Tensor | None = None  # rate
+
+
 class Linear:
     """y = x w^T + b for w [*m, out, in] and b [*m, 1, out], if there is b; products in `product` precision.
 
@@ -98,6 +107,7 @@ class Linear:
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
         self.directions: list[Tensor] = []
+        self.forces: list[Tensor] = []  # on the models before the step
         self.z: list[Tensor] = []  # with momentum, see Work
         self.into: list[Tensor] | None = None
 
@@ -144,7 +154,7 @@ class Linear:
             return _onednn(self.gradient, weight.mT, None, "none", [], "")
         return self.product(self.gradient, weight, out=self.below(n))
 
-    def step(self, prox: Tensor | None, averaging: Tensor | None, direction_rate: Tensor | None) -> None:
+    def step(self, terms: Terms) -> None:
         """Step on the gradient of `backward`."""
         gradient = self.gradient.mT
         if len(self.shapes) == 2:
@@ -159,8 +169,8 @@ class Linear:
             for bias in self.into[1:]:
                 bias.copy_(self.sum)
             return
-        if prox is not None:
-            self._pull(prox)
+        if terms.prox is not None:
+            self._pull(terms.prox)
         weight, *biases = self.z or self.parameters
         if moved is not None or self.low is not None:
             weight.sub_(gradient @ self.value if moved is None else moved)
@@ -168,12 +178,13 @@ class Linear:
             self.add_product(weight, gradient, self.value, alpha=-1, out=weight)
         for bias in biases:
             bias.sub_(self.sum)
-        if direction_rate is not None:
-            for moved, direction in zip(self.z or self.parameters, self.directions, strict=True):
-                moved.addcmul_(direction, direction_rate, value=-1)
-        if averaging is not None:
+        for along, factor in ((self.directions, terms.direction), (self.forces, terms.force)):
+            if factor is not None:
+                for moved, towards in zip(self.z or self.parameters, along, strict=True):
+                    moved.addcmul_(towards, factor, value=-1)
+        if terms.averaging is not None:
             for y, z in zip(self.parameters, self.z, strict=True):
-                y.lerp_(z, averaging)
+                y.lerp_(z, terms.averaging)
 
     def _pull(self, prox: Tensor) -> None:
         """Proximal term: a share of the way back to the anchor."""
@@ -228,8 +239,12 @@ class ModelStack:
         borrowed: bool,
         momentum: bool,
         frozen: int = 0,
+        in_rows: bool = False,
     ) -> None:
-        """`borrowed`: models are not loaded; `frozen` layers with parameters, the first ones, take no steps."""
+        """`borrowed`: models are not loaded; `frozen` layers with parameters, the first ones, take no steps.
+
+        `in_rows`: there is a tensor `rows` [m, P] of the models too, for forces.
+        """
         self.loss, self.product, self.count = loss, product, models
         self.models = () if models == 1 else (models,)  # leading dimension of all tensors
         self.layers: list[Any] = []
@@ -244,8 +259,10 @@ class ModelStack:
         self.dropouts = [layer for layer in self.layers if isinstance(layer, Dropout)]
         self.lowest = self.dense[frozen]  # gradients go no deeper
         self.classes = self.dense[-1].shapes[0][-2]
-        for dense in self.dense:
-            dense.parameters = [] if borrowed else dense.allocate()
+        numbers = sum(shape[-2] * shape[-1] for dense in self.dense for shape in dense.shapes)
+        self.rows = like.new_empty(models, numbers) if in_rows else like.new_empty(0)
+        for place, dense in enumerate(self.dense):
+            dense.parameters = [] if borrowed else self._places(self.rows)[place] if in_rows else dense.allocate()
             dense.z = dense.allocate() if momentum else []
         self.parameters = [parameter for dense in self.dense for parameter in dense.parameters]
         self.z = [z for dense in self.dense for z in dense.z]
@@ -270,7 +287,7 @@ class ModelStack:
     def load(self, flat: Tensor, anchors: Tensor | None, direction: Tensor | None) -> None:
         """Set the models to `flat` [m, P]; `anchors` [m, P] are what a proximal term pulls to.
 
-        `direction` [P] is what all models go along.
+        `direction` [P] is what all models go along, [m, P] what each does.
         """
         self.start = [place for places in self._places(flat) for place in places]
         for parameter, place in zip(self.parameters, self.start, strict=True):
@@ -281,13 +298,14 @@ class ModelStack:
             for layer, places in zip(self.dense, self._places(anchors), strict=True):
                 layer.anchors = _copied(places, layer.anchors)
         if direction is not None:
-            for layer, places in zip(self.dense, self._places(direction.unsqueeze(0)), strict=True):
+            for layer, places in zip(self.dense, self._places(torch.atleast_2d(direction)), strict=True):
                 layer.directions = _copied(places, layer.directions)
 
     def release(self) -> None:
         """Let go of what belongs to the round, which a chain kept for later rounds would keep alive."""
         self.start = []
         for layer in self.dense:
+            layer.forces = []
             if layer.into is not None:
                 layer.parameters, layer.into = [], None
 
@@ -307,19 +325,18 @@ class ModelStack:
         inputs: Tensor,
         targets: Tensor,
         weights: Tensor,
-        prox: Tensor | None = None,
-        averaging: Tensor | None = None,
-        direction_rate: Tensor | None = None,
+        terms: Terms,
         slope: Slope | None = None,
         losses: Tensor | None = None,
+        force: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         """One step on inputs [*m, n, d], targets [*m, C, n], weights [*m, 1, n].
 
-        prox, averaging and direction_rate [*m, 1, 1] are rate x prox, 1 - momentum and rate x mix of each model, 0 for
-        one whose epoch is over.
-
         The losses of the samples before the step are written to `losses` [*m, n] if it is given.
         """
+        if force is not None:
+            for layer, places in zip(self.dense, self._places(force(self.rows)), strict=True):
+                layer.forces = places
         value = inputs
         for layer in self.layers:
             value = layer.forward(value)
@@ -334,7 +351,7 @@ class ModelStack:
         for layer in reversed(self.layers):
             gradient = layer.backward(gradient, layer is self.lowest)
             if isinstance(layer, Linear):
-                layer.step(prox, averaging, direction_rate)  # at once, while the caches hold its weights
+                layer.step(terms)  # at once, while the caches hold its weights
             if layer is self.lowest:
                 break
 

@@ -1,5 +1,6 @@
 """What both backends share: the work of a round, and the batches of each client."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -63,7 +64,7 @@ class Work:
 
     Every step of model i, on a batch of mean loss l before the step, is
 
-        h = (1 - mix) slope(l) grad l(y) + mix direction + prox_i (y - anchor_i) + force(y) + weight_decay y
+        h = (1 - mix) slope(l) grad l(y) + along direction_i + prox_i (y - anchor_i) + force(y) + weight_decay y
         v <- momentum v + h,    y <- y - rate_i v,    v = 0 at the start
 
     Backends take it without v, with z = y at the start (the averaging form of the heavy ball),
@@ -79,8 +80,10 @@ class Work:
     start: Tensor  # [e, P + B]
     rate: Tensor  # [e] float64, on the CPU
     mix: float = 0.0
-    direction: Tensor | None = None  # [P]
-    force: Force | None = None  # (y, place among the e models) -> [P]
+    along: float = 0.0
+    direction: Tensor | None = None  # [P], or [e, P]; None if `along` is 0
+    force: Force | None = None
+    places: tuple[int, ...] = ()  # [e], what the force knows the models by, if there is one
     prox: Tensor | None = None  # [e] float64, on the CPU
     anchor: Tensor | None = None  # [e, P + B]
     momentum: float = 0.0  # in [0, 1)
@@ -105,11 +108,14 @@ class Work:
             momentum=plan.momentum,
             slope=plan.slope,
             frozen=plan.frozen,
-            mix=plan.mix,
-            direction=plan.direction,
+            mix=plan.mix or 0.0,
         )
-        if (force := plan.force) is not None:
-            work = replace(work, force=lambda y, place: force(y, place % m))
+        if (direction := plan.direction) is not None and (along := 1.0 if plan.mix is None else plan.mix):
+            if direction.dim() > 1:
+                direction = direction.expand(*start.shape[:-1], -1).reshape(len(work.start), -1)
+            work = replace(work, along=along, direction=direction)
+        if plan.force is not None:
+            work = replace(work, force=plan.force, places=tuple(range(len(work.start))))
         if isinstance(plan.prox, Tensor) or plan.prox:
             prox = torch.as_tensor(plan.prox, dtype=torch.float64).cpu()
             anchor = x.unsqueeze(-2).expand_as(start).reshape(work.start.shape)
@@ -134,7 +140,23 @@ class Work:
             rate=self.rate[chosen],
             prox=None if self.prox is None else self.prox[chosen],
             anchor=None if self.anchor is None else models(self.anchor),
+            direction=self.direction if self.direction is None or self.direction.dim() == 1 else models(self.direction),
+            places=tuple(self.places[place] for place in places) if self.places else (),
         )
+
+    def forces(self, of: slice, like: Tensor) -> Callable[[Tensor], Tensor] | None:
+        """What the force adds to the gradients of the models Y [n, P] at some places, [n, P]; None: there is none."""
+        if (force := self.force) is None:
+            return None
+        places = sent(torch.tensor(self.places[of]), like.device)
+
+        def checked(Y: Tensor) -> Tensor:
+            found = force(Y, places)
+            if found.shape != Y.shape:
+                raise ValueError(f"a force returned {list(found.shape)} for models {list(Y.shape)}; give one row each")
+            return found.contiguous()
+
+        return checked
 
 
 def start_of(plan: Plan, x: Tensor, clients: int) -> Tensor:

@@ -61,7 +61,7 @@ class StepKind(NamedTuple):
     averages: bool  # with momentum
     measured: bool  # the sum of the batch's losses is left in `total`
     adamw: bool
-    directed: bool  # all clients share a direction
+    directed: bool  # the client follows a direction
 
 
 class Sequential:
@@ -131,7 +131,7 @@ class Sequential:
 
     @cached_property
     def direction_step(self) -> Buffer:
-        """What a direction that all clients share adds to each step."""
+        """What the direction of the client that trains now adds to each step."""
         return self._buffer()
 
     def outputs(self, inputs: Tensor) -> Tensor:
@@ -223,9 +223,11 @@ class Sequential:
             self.anchor.flat.copy_(work.anchor[place, : self.y.numel()])
             proximal = True
             self._fill(self.pull, scale * float(work.prox[place]))
-        direction = work.direction if work.mix > 0 else None
+        direction = work.direction
         if direction is not None:
-            torch.mul(direction, scale * work.mix, out=self.direction_step.flat)
+            own = direction if direction.dim() == 1 else direction[place]
+            torch.mul(own, scale * work.along, out=self.direction_step.flat)
+        force = work.forces(slice(place, place + 1), self.y)
         decay = 0.0 if adamw else rate * local.weight_decay
         first, away, steps = None, None, 0
         for window in windows:
@@ -240,10 +242,10 @@ class Sequential:
                     self._fill(tensor, value)
             self._fill(self.weight, scale * (1 - work.mix) / n)
             measured = losses and first is None
-            if decay or work.force:  # both are of y before the step
+            if decay or force:  # both are of y before the step
                 away = self.y * decay
-                if work.force:
-                    away += rate * work.force(self.y, place)
+                if force:
+                    away += rate * force(self.y.unsqueeze(0))[0]
                 away[: self.frozen_size] = 0
             if away is not None and averages:
                 self.z.flat.sub_(away)

@@ -66,8 +66,6 @@ class Stacked:
         return whole.index(tensors)
 
     def train(self, work: Work, local: LocalTraining, round: int, losses: bool = False) -> Trained:
-        if work.force:
-            raise ValueError("backend stacked knows no forces: the algorithm must say requires_sequential = True")
         unsorted = [self.part.sizes[client] for client in work.clients]
         if local.single:
             unsorted = [local.batch(count) if count else 0 for count in unsorted]
@@ -116,19 +114,23 @@ class Stacked:
             width = -(-width // unit) * unit
         batch = local.batch(width)
         proximal, single = work.prox is not None, local.steps(width) == 1
-        direction = work.direction is not None and work.mix > 0
+        directions = 0 if work.direction is None else 1 if work.direction.dim() == 1 else len(counts)
+        forced = work.force is not None
         sizes = [self.part.sizes[client] for client in work.clients]
         first_batch_only = local.single and any(local.batch(n) < n for n in sizes)
         frozen = self._frozen_layers(work.frozen)
-        borrowed = self.kind == "cpu" and single and not proximal and not direction and not frozen
+        borrowed = self.kind == "cpu" and single and not (proximal or directions or forced or frozen)
         momentum = work.momentum != 0 and not single  # a single step does not know of momentum
         shape = Shape(
-            len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, direction, first_batch_only
-        )
+            len(counts), width, batch, borrowed, proximal, momentum, start_losses, frozen, directions, forced,
+            first_batch_only,
+        )  # fmt: skip
 
         def made() -> Block:
             like = self.part.inputs.new_empty(0)
-            stack = ModelStack(self.model, len(counts), self.loss, like, self.product, borrowed, momentum, frozen)
+            stack = ModelStack(
+                self.model, len(counts), self.loss, like, self.product, borrowed, momentum, frozen, in_rows=forced
+            )
             return Block(shape, stack, self.part)
 
         return self.blocks.get(shape, made)

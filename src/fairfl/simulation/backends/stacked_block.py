@@ -3,6 +3,7 @@
 Saves kernel launches: the models are one stack, and on a GPU the epoch is one CUDA graph.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from fairfl.algorithms.interface import Slope
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
-from fairfl.simulation.backends.dense_kernels import ModelStack, buffers
+from fairfl.simulation.backends.dense_kernels import ModelStack, Terms, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
 from fairfl.simulation.clients import Part, send, sent
 
@@ -27,7 +28,8 @@ class Shape:
     momentum: bool
     start_losses: bool  # losses before the first step
     frozen_layers: int = 0  # layers that take no steps
-    direction: bool = False  # the models share one
+    directions: int = 0  # that models go along: none, one for all, or one each
+    forced: bool = False
     first_batch_only: bool = False  # the samples are the first batch of a client that has more
 
 
@@ -52,9 +54,8 @@ class Block:
         self.targets = like.new_empty(*models, stack.classes, width)
         self.weights = like.new_empty(*models, 1, width)
         steps = -(-width // shape.batch)
-        self.prox = like.new_zeros(steps, *models, 1, 1) if shape.proximal else None
-        self.averaging = like.new_zeros(steps, *models, 1, 1) if shape.momentum else None
-        self.direction_rate = like.new_zeros(steps, *models, 1, 1) if shape.direction else None
+        terms = shape.proximal, shape.momentum, shape.directions, shape.forced
+        self.terms = Terms(*(like.new_zeros(steps, *models, 1, 1) if there else None for there in terms))
         self.losses = like.new_empty(*models, width) if shape.start_losses else None
         samples = self.targets.nbytes + self.weights.nbytes
         if not self.in_place:
@@ -64,6 +65,7 @@ class Block:
         self.loaded: list[int] | None = None  # the clients whose samples are here, if another epoch may use them again
         self.generators: list[torch.Generator] = []
         self.slope: Slope | None = None
+        self.force: Callable[[Tensor], Tensor] | None = None
         self.epochs: list[tuple[Slope | None, CudaGraph]] = []  # by the slope that they hold
 
     @property
@@ -78,8 +80,9 @@ class Block:
                 return epoch
         if len(self.epochs) == KEPT_SLOPES:  # an algorithm that makes functions anew in every round
             self.epochs.clear()
-        # The one step on borrowed models reads the models where they are, in another place each round.
-        fixed = not (self.stack.dropouts or self.shape.borrowed)
+        # The one step on borrowed models reads the models where they are, in another place each round, and a force
+        # holds other tensors.
+        fixed = not (self.stack.dropouts or self.shape.borrowed or self.shape.forced)
         self.epochs.append((slope, CudaGraph(self._epoch, self.stack.state, self.weights.device, graph=fixed)))
         return self.epochs[-1][1]
 
@@ -87,7 +90,6 @@ class Block:
         """All steps, on the samples that are here or on inputs used `in_place`: these are elsewhere in each round."""
         inputs = self.inputs if self.at_once == self.shape.width else None
         inputs, targets, weights = inputs if in_place is None else in_place, self.targets, self.weights
-        prox, averaging, direction_rate = self.prox, self.averaging, self.direction_rate
         batch = self.shape.batch
         windows = zip(
             self.rows.split(batch, 1) if inputs is None else inputs.split(batch, -2),
@@ -103,11 +105,10 @@ class Block:
                 self._gathered(x) if inputs is None else x,
                 target,
                 weight,
-                None if prox is None else prox[step],
-                None if averaging is None else averaging[step],
-                None if direction_rate is None else direction_rate[step],
+                Terms(*(None if term is None else term[step] for term in self.terms)),
                 self.slope,
                 self.losses if step == 0 else None,
+                self.force,
             )
 
     def train(self, work: Work, counts: list[int], local: LocalTraining, round: int, out: Tensor) -> None:
@@ -120,7 +121,8 @@ class Block:
         if self.shape.borrowed:
             self.stack.borrow(work.start, out)
         else:
-            self.stack.load(work.start, work.anchor, work.direction if self.shape.direction else None)
+            self.stack.load(work.start, work.anchor, work.direction)
+        self.force = work.forces(slice(None), self.weights)
         for epoch in range(local.passes):
             self._gather(work.clients, local, round, epoch)
             steps(self.inputs if self.in_place else None)
@@ -129,11 +131,12 @@ class Block:
         if not self.shape.borrowed:
             self.stack.moved(out)
         self.stack.release()
+        self.force = None
 
     def _set_weights(self, work: Work, counts: list[int]) -> None:
-        """Weight of each sample: (1 - mix) rate / size of its batch; 0 for padding. `prox` of each step: rate x prox.
+        """Weight of each sample: (1 - mix) rate / size of its batch; 0 for padding. And the other terms of each step.
 
-        With momentum both are those of z, see Work, and y is averaged with z.
+        With momentum they are those of z, see Work, and y is averaged with z.
         """
         if counts != self.counts:
             self.counts = counts
@@ -146,15 +149,12 @@ class Block:
             self.shares = sent(shares, self.weights.device) if self.shape.start_losses else shares
             # A client whose epoch is over must stand still.
             self.active = (torch.arange(0, self.shape.width, self.shape.batch).unsqueeze(1) < n.T).double()
-        rate = work.rate
-        if self.averaging is not None:
-            rate = rate / (1 - work.momentum)
-            send((self.active * (1 - work.momentum)).view_as(self.averaging), self.averaging)
+        rate = work.rate / (1 - work.momentum) if self.shape.momentum else work.rate
         send((self.portions * ((1 - work.mix) * rate)[:, None, None]).view_as(self.weights), self.weights)
-        if self.direction_rate is not None:
-            send((self.active * (work.mix * rate)).view_as(self.direction_rate), self.direction_rate)
-        if self.prox is not None and work.prox is not None:
-            send((self.active * (rate * work.prox)).view_as(self.prox), self.prox)
+        prox = None if work.prox is None else rate * work.prox
+        for term, factor in zip(self.terms, (prox, 1 - work.momentum, work.along * rate, rate), strict=True):
+            if term is not None and factor is not None:
+                send((self.active * factor).view_as(term), term)
 
     def _gather(self, clients: list[int], local: LocalTraining, round: int, epoch: int) -> None:
         """Bring the samples of this epoch into place. Full batches stay as long as the clients are the same."""

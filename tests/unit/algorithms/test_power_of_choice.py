@@ -1,0 +1,92 @@
+"""Power-of-choice: who is a candidate, who is chosen, the limits of d, what it costs, what is refused."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairfl import algorithms
+from fairfl.algorithms.interface import Selection
+from fairfl.runtime.errors import OptionError
+from fairfl.simulation.seeds import generator
+from tests.unit.algorithms.reweighting import vector
+from tests.unit.algorithms.toy import step
+from tests.unit.simulation.federations import simulation
+
+COUNTS = (4, 6, 9, 3, 5)
+
+
+def chosen(losses, samples, m, round=0, **hyperparameters):
+    """(A in the order in which it was asked, S)."""
+    algorithm, asked = algorithms.create("power_of_choice", hyperparameters), []
+    K = len(samples)
+    selection = Selection(
+        order=torch.randperm(K, generator=generator("order", round)),
+        clients_per_round=m,
+        samples=samples,
+        losses=lambda ids: (asked.extend(ids.tolist()), losses[ids])[1],
+        generator=lambda *path: generator("select", round, *path),
+    )
+    return asked, algorithm.select({}, selection).tolist()
+
+
+def test_by_hand():
+    """All are candidates: the two largest of five losses."""
+    asked, S = chosen(vector(0.5, 2.0, 1.0, 3.0, 0.1), vector(1, 1, 1, 1, 1), 2, d=5)
+    assert sorted(asked) == [0, 1, 2, 3, 4] and sorted(S) == [1, 3]
+    w = step("power_of_choice", d=3)[1]
+    assert w.tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert step("power_of_choice", d=3, weighting="size")[1].tolist() == [0.25, 0.5, 0.25]
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.integers(1, 500)), min_size=1, max_size=9), st.data())
+def test_the_chosen_have_the_largest_losses_of_the_candidates(clients, data):
+    losses, samples = (vector(*column) for column in zip(*clients, strict=True))
+    d = data.draw(st.integers(1, len(losses)))
+    m = data.draw(st.integers(1, d))
+    asked, S = chosen(losses, samples, m, d=d, candidates=data.draw(st.sampled_from(["size", "uniform"])))
+    assert len(set(asked)) == d and len(set(S)) == m and set(S) <= set(asked)
+    assert all(losses[k] >= losses[j] for k in S for j in set(asked) - set(S))
+
+
+def test_candidates_are_drawn_by_their_samples_without_replacement():
+    """P(k in A) of two out of three: p_k + sum_j p_j p_k / (1 - p_j)."""
+    n, draws = vector(1, 2, 7), 4000
+    p = n / n.sum()
+    expected = [p[k] + sum(p[j] * p[k] / (1 - p[j]) for j in range(3) if j != k) for k in range(3)]
+    found = torch.zeros(3)
+    for t in range(draws):
+        found[chosen(n, n, 2, round=t, d=2)[0]] += 1
+    for k in range(3):
+        assert abs(found[k] / draws - expected[k]) < 0.03
+    asked = [chosen(n, n, 1, round=t, d=1)[0][0] for t in range(draws)]
+    assert abs(asked.count(2) / draws - 0.7) < 0.03
+
+
+def test_a_client_without_samples_is_the_last_to_be_asked_and_chosen():
+    for t in range(50):
+        n, losses = vector(3, 0, 2), vector(0.1, float("nan"), 0.2)
+        assert 1 not in chosen(losses, n, 2, round=t, d=2)[0]
+        assert 1 not in chosen(losses, n, 2, round=t, d=3)[1]
+
+
+def test_more_candidates_than_clients_are_all_and_fewer_than_m_are_refused():
+    given = {"counts": COUNTS, "clients_per_round": 3}
+    runs = [simulation("power_of_choice", {"d": d}, **given).run() for d in (5, 50)]
+    assert torch.equal(runs[0].x, runs[1].x)
+    with pytest.raises(OptionError, match="power_of_choice: d: 2 candidates for 3 clients in a round; .* at least 3"):
+        simulation("power_of_choice", {"d": 2}, **given)
+
+
+def test_in_the_engine_losses_are_those_of_the_received_model():
+    run = simulation("power_of_choice", {"d": 5}, counts=COUNTS, clients_per_round=2)
+    for _ in range(4):
+        losses = run.losses("train", list(range(5)))
+        assert run.select_clients() == losses.topk(2).indices.sort().values.tolist()
+        run.run_round()
+
+
+def test_candidates_get_the_model_and_send_a_loss():
+    run = simulation("power_of_choice", {"d": 4}, counts=COUNTS, clients_per_round=2, rounds=3)
+    run.run()
+    assert run.communication.sent == 3 * (4 * (15 + 1) + 2 * 15)

@@ -1,0 +1,105 @@
+"""Who takes part in a round: the engine's draw, an algorithm's own, what it costs."""
+
+import pytest
+import torch
+
+from fairfl.algorithms.interface import Selection
+from fairfl.simulation.seeds import generator
+from tests.unit.simulation.federations import close, simulation
+from tests.unit.simulation.test_extension_points import clusters, register
+
+COUNTS = (4, 6, 9, 3, 5)
+
+
+def taking_part(run, rounds=3):
+    """Clients of so many rounds."""
+    drawn = []
+    for _ in range(rounds):
+        drawn.append(run.select_clients())
+        run.run_round()
+    return drawn
+
+
+def test_by_default_the_first_of_the_order_take_part(monkeypatch):
+    register(monkeypatch, "toy")
+    run = simulation("toy", counts=COUNTS, clients_per_round=2)
+    orders = [torch.randperm(5, generator=generator(1, "clients", t)) for t in range(3)]
+    assert taking_part(run) == [sorted(order[:2].tolist()) for order in orders]
+    assert simulation("toy", counts=COUNTS, clients_per_round=5).select_clients() == [0, 1, 2, 3, 4]
+
+
+def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
+    seen: list[Selection] = []
+
+    def select(self, state, selection):
+        seen.append(selection)
+        return selection.order[-2:]
+
+    register(monkeypatch, "toy", select=select)
+    run = simulation("toy", counts=COUNTS, clients_per_round=3)
+    order = torch.randperm(5, generator=generator(1, "clients", 0))
+    assert run.select_clients() == sorted(order[-2:].tolist())
+    (told,) = seen
+    assert torch.equal(told.order, order) and (told.clients_per_round, told.round) == (3, 0)
+    assert told.samples.tolist() == list(COUNTS)
+    close(told.losses(torch.tensor([3, 1])), run.losses("train", [3, 1]))
+    draws = [torch.rand(2, generator=told.generator(purpose)) for purpose in ("a", "a", "b")]
+    assert torch.equal(draws[0], draws[1]) and not torch.equal(draws[0], draws[2])
+    run.run_round()
+    run.select_clients()
+    again = torch.rand(2, generator=seen[-1].generator("a"))
+    assert seen[-1].round == 1 and not torch.equal(draws[0], again), "another draw in another round"
+
+
+def test_selection_is_part_of_the_run_even_if_all_clients_fit(monkeypatch):
+    register(monkeypatch, "toy", select=lambda self, state, selection: torch.tensor([2, 0]))
+    run = simulation("toy", counts=(4, 6, 9), clients_per_round=3)
+    seen = []
+    train = run.backend.train
+    run.backend.train = lambda work, *given, **options: (seen.append(work.clients), train(work, *given, **options))[1]
+    run.run_round()
+    assert seen == [[0, 2]]
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_candidates_receive_the_model_once_and_send_losses(monkeypatch, models):
+    """15 parameters; four candidates of whom two are asked twice; two of them and one other take part."""
+
+    def select(self, state, selection):
+        selection.losses(torch.tensor([0, 1, 2, 3]))
+        selection.losses(torch.tensor([0, 1]))
+        return torch.tensor([0, 2, 4])
+
+    hooks = {"select": select}
+    if models == 2:
+        hooks |= clusters(2, torch.full((5, 2), 0.5, dtype=torch.float64)) | {"measurements": ()}
+    register(monkeypatch, "toy", **hooks)
+    run = simulation("toy", counts=COUNTS, clients_per_round=3, rounds=4)
+    run.run()
+    x = 15 * models
+    assert run.communication.sent == 4 * (4 * x + 6 * models + x + 3 * x)
+
+
+def test_a_resumed_run_selects_and_counts_alike(monkeypatch):
+    def select(self, state, selection):
+        return selection.losses(torch.arange(5)).topk(2).indices
+
+    register(monkeypatch, "toy", select=select)
+    given = {"counts": COUNTS, "clients_per_round": 2, "rounds": 4}
+    whole, broken, resumed = (simulation("toy", **given) for _ in range(3))
+    whole.run()
+    broken.record_evaluation()
+    broken.run_round()
+    resumed.load_state_dict(broken.state_dict())
+    for _ in range(3):
+        resumed.run_round()
+    assert torch.equal(whole.x, resumed.x) and whole.communication.sent == resumed.communication.sent
+
+
+def test_privacy_is_claimed_of_uniform_draws_only(monkeypatch):
+    pytest.importorskip("opacus")
+    private = {"modifiers": {"dp": {"sigma": 1.0, "per_sample": True}}, "counts": COUNTS, "clients_per_round": 2}
+    register(monkeypatch, "toy")
+    assert "epsilon" in simulation("toy", **private).measures()
+    register(monkeypatch, "toy", select=lambda self, state, selection: selection.order[:2])
+    assert "epsilon" not in simulation("toy", **private).measures()
