@@ -127,6 +127,17 @@ class Consistency(Strict):
     text: str = Field("", description="what should hold, in words")
 
 
+class Headline(Strict):
+    """What the abstract says of the paper's method: fairer than a baseline, and as useful."""
+
+    setting: str
+    method: Row
+    baseline: Row
+    fairness: str = Field(description="metric id")
+    utility: str = Field(description="metric id")
+    source: str = Field(description="the words of the abstract, and why this setting and variant")
+
+
 class SelectedArtifact(Strict):
     """A table or a figure, or the part of it with the settings that config.yaml selects."""
 
@@ -283,6 +294,7 @@ class Paper(Strict):
         description="by id, which begins with the name of the paper; artifacts may name settings of other papers too",
     )
     artifacts: dict[Name, Artifact]
+    headline: Headline | None = Field(None, description="null: the page has none")
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
@@ -344,6 +356,16 @@ class Paper(Strict):
             ids = [claim.id for claim in artifact.claims]
             if len(set(ids)) != len(ids):
                 raise ValueError(f"artifacts.{name}: two claims share an id")
+        if self.headline:
+            for key, value, known in (
+                ("setting", self.headline.setting, self.settings),
+                ("method", self.headline.method.algorithm, self.algorithms),
+                ("baseline", self.headline.baseline.algorithm, self.algorithms),
+                ("fairness", self.headline.fairness, self.metrics),
+                ("utility", self.headline.utility, self.metrics),
+            ):
+                if value not in known:
+                    raise ValueError(f"headline.{key}: unknown {value!r}{nearest(value, known)}")
         relations = [relation.id for relation in self.consistency]
         if len(set(relations)) != len(relations):
             raise ValueError("consistency: two relations share an id")

@@ -72,11 +72,12 @@ def published(papers: dict[str, Paper]) -> dict[str, Paper]:
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """The page and README.md, from results/recorded/*.csv and papers/explanations/*.yaml below `root`."""
     from fairfl.judgement.recorded import recorded_claims, recorded_numbers
+    from fairfl.judgement.results import reported_of
     from fairfl.reporting.reproduction import Reproduction, readme_block, with_block
 
     papers = published(papers)
     tried = load_explanations(root, papers)
-    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried)
+    reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
     readme = (root / README).read_text(encoding="utf-8")
     return {PAGE: reproduction.page(), README: with_block(readme, readme_block(reproduction), str(README))}
 

@@ -121,6 +121,15 @@ class Results:
         return lambda row: _check_known(row, self.papers[paper], artifact) if paper in self.papers else None
 
 
+def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
+    """What papers report, by artifact name, as far as it is written down below `root`."""
+    folder = root / "papers" / "reported"
+    paths = {f"{name}_{key}": folder / name / f"{key}.csv" for name, paper in papers.items() for key in paper.artifacts}
+    there = {name: str(path) for name, path in paths.items() if path.is_file()}
+    owners = {setting: paper.metrics for paper in papers.values() for setting in paper.settings}
+    return Results({"reported": there}, owners.__getitem__, papers=papers).reported
+
+
 def results_of(workload: Workload, root: Path, results: Path) -> Results:
     """What the selected artifacts show, as far as it is there yet, and what the papers report (below `root`)."""
     files: dict[str, dict[str, Path]] = {kind: {} for kind in ("tidy", "statistics", "tuned", "timed", "drawn")}

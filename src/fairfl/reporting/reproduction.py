@@ -6,26 +6,23 @@ Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml a
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
+from fairfl.experiments.config import Verdict
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.order import order_lines
 from fairfl.judgement.units import printed, printed_spread
+from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share
 from fairfl.reporting.page.text import plain
 from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"
 _COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close", "one seed")
-
-
-def share(found: Count) -> str:
-    """'62 %' of what was judged agrees or is close."""
-    return f"{(found.judged - found.differ) / found.judged:.0%}".replace("%", " %") if found.judged else "–"
 
 
 def _cells(found: Count) -> list[str]:
@@ -43,8 +40,9 @@ class Reproduction:
         numbers: list[Record],
         claims: list[Record],
         tried: dict[str, Explanations],
+        reported: Mapping[str, Cells],
     ) -> None:
-        self.papers, self.tried = papers, tried
+        self.papers, self.tried, self.reported = papers, tried, reported
         self.artifacts: dict[str, tuple[str, Artifact]] = {
             f"{name}_{key}": (name, artifact)
             for name, paper in papers.items()
@@ -116,6 +114,12 @@ class Reproduction:
         numbers, claims = self.counted(*self.papers)
         lines.append(["all", *_cells(count(numbers)), *_claims(claims)])
         return _table(["paper", *_COLUMNS, "claims"], lines)
+
+    def headlines(self) -> str:
+        """A line for each paper: does it reproduce?"""
+        return _table(
+            list(COLUMNS), map(list, lines_of(self.papers, *self.counted(*self.papers), self.reported, Verdict()))
+        )
 
     def unexplained_section(self, numbers: list[Record]) -> str:
         differ = [line for line, *_ in measurements(numbers).values() if line["verdict"] in DIFFER]
@@ -203,7 +207,7 @@ def readme_block(reproduction: Reproduction) -> str:
             f"scale, in {found.cells:,} cells of tables and figures; {share(found)} of them\nagree or are close. "
             f"{found.one_seed:,} rest on one seed."
         )
-    return f"{BEGIN}\n{sentence}\n\n{reproduction.summary()}{END}"
+    return f"{BEGIN}\n{sentence}\n\n{reproduction.headlines()}{END}"
 
 
 def with_block(text: str, block: str, file: str) -> str:
@@ -227,10 +231,7 @@ def _reached(tried: list[Explanation]) -> str:
 
 
 def _claims(claims: Iterable[Record]) -> list[str]:
-    """'3 hold, 1 fails', of those that can be decided."""
-    counts = count_claims(claims).statuses
-    words = {"holds": ("holds", "hold"), "within noise": ("within noise",) * 2, "fails": ("fails", "fail")}
-    return [", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"]
+    return [claims_text(count_claims(claims))]
 
 
 def _tried(number: int, where: str, one: Explanation) -> str:

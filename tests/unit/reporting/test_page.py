@@ -226,6 +226,7 @@ def test_headlines_count_what_was_judged(page) -> None:
     """Of eight numbers two are reported for a setting that ran as in the paper; one of them agrees."""
     words = page.words("overview")
     assert "2 numbers judged: ✓ 1 agree ✗ 1 differ in this run" in words
+    assert "Does it reproduce? paper its headline ours the paper's numbers judged agree or close" in words
     assert "2 claims judged: ≈ 1 within noise ✗ 1 fail in this run" in words
     assert "This run 2 numbers judged: ✓ 1 agree ✗ 1 differ" in words
     assert "of 8" not in words and "paper scale" not in words

@@ -33,6 +33,14 @@ PAPER = {
     },
     "algorithms": {name: {"title": demo.TITLES[name]} for name in ("fedavg", "qffl", "term")},
     "settings": {"full": demo.SETTING},
+    "headline": {
+        "setting": "full",
+        "method": {"algorithm": "term"},
+        "baseline": {"algorithm": "fedavg"},
+        "fairness": "loss",
+        "utility": "acc",
+        "source": "abstract",
+    },
     "artifacts": {"table1": TABLE, "table2": {**TABLE, "title": "T 2"}, "late": {**TABLE, "ours": True, "title": "L"}},
 }
 # artifact, variant, metric, reported, ours, verdict
@@ -149,7 +157,9 @@ def test_readme_has_the_counts_and_keeps_the_rest(project):
     text = (project / "README.md").read_text()
     assert text.startswith(f"# x\n\n{BEGIN}\nOf 5 numbers that can be compared, 4 have been judged")
     assert "\nold\n" not in text
-    assert "| demo | 5 | 4 | 1 | 1 | 2 | 1 | 50 % | 0 |" in text and text.endswith(f"{END}\nbelow\n")
+    line = "| demo | TERM against FedAvg, synthetic gaussian: max_k L_k in nats | 1.01 → 9.00 (2 of 2 seeds) | "
+    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |"
+    assert line in text and text.endswith(f"{END}\nbelow\n")
     run(project)
     assert (project / "README.md").read_text() == text
 
@@ -174,7 +184,7 @@ def test_without_any_recorded_number_the_page_says_so(project):
     (project / "results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
     run(project)
     assert "No recorded number differs." in lines_of(project)
-    assert "| demo | 6 | 0 | 0 | 0 | 0 | 6 | – |" in (project / "README.md").read_text()
+    assert "| demo | 6 | 0 | 0 | 0 | 0 | 6 | – |" in "\n".join(lines_of(project))
     assert "Nothing is recorded at the papers' own scale yet." in (project / "README.md").read_text()
 
 

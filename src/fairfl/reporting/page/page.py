@@ -24,7 +24,9 @@ from fairfl.judgement.comparison import VERDICTS, ComparisonLine
 from fairfl.judgement.measurements import Count, count
 from fairfl.judgement.order import OrderLine
 from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, numbers_beside, place
+from fairfl.judgement.results import reported_of
 from fairfl.judgement.sources import used_values
+from fairfl.reporting.headlines import COLUMNS, lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.page.details import Details
@@ -346,6 +348,9 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     ]
     paper_of = {name: view["paper"] for name, view in views.items()}
     printed = summaries.of({name for name, view in views.items() if not view["spec"].ours})
+    papers_told = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
+    shown, decided = (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
+    told = lines_of(papers_told, shown, decided, reported_of(root, papers_told), workload.config.verdict)
     copies = {
         name: {ending: files.text(f"{view['path']}.{ending}") for ending in view["copies"]}
         for name, view in views.items()
@@ -371,6 +376,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         ),
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
+        headlines={"columns": COLUMNS, "lines": told, "recorded": bool(printed.full)},
         surprises=[claim for claim in summaries.claims if claim["reported"] != claim["reported_expected"]],
         verdicts=VERDICTS,
         status=STATUS,

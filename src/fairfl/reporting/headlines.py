@@ -1,0 +1,95 @@
+"""The papers in one line each, as README, docs/reproduction.md and the page have them."""
+
+from collections.abc import Iterable, Mapping
+
+from fairfl.experiments.config import Verdict
+from fairfl.experiments.paper import Paper
+from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
+from fairfl.judgement.headlines import Change, Reprints, changes, reprints
+from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
+from fairfl.judgement.units import in_words, printed
+from fairfl.reporting.notes import data_name
+from fairfl.reporting.page.text import plain
+
+COLUMNS = (
+    "paper", "its headline", "ours", "the paper's", "numbers judged", "agree or close", "from one seed",
+    "the paper with itself", "claims",
+)  # fmt: skip
+
+
+def share(found: Count) -> str:
+    """'62 %' of what was judged agrees or is close."""
+    return f"{(found.judged - found.differ) / found.judged:.0%}".replace("%", " %") if found.judged else "–"
+
+
+def claims_text(found: ClaimCount) -> str:
+    """'3 hold, 1 fails', of those that can be decided."""
+    counts = found.statuses
+    words = {"holds": ("holds", "hold"), "within noise": ("within noise",) * 2, "fails": ("fails", "fail")}
+    return ", ".join(f"{counts[key]} {word[counts[key] > 1]}" for key, word in words.items() if counts[key]) or "–"
+
+
+def lines_of(
+    papers: Mapping[str, Paper],
+    numbers: Iterable[Record],
+    claims: Iterable[Record],
+    reported: Mapping[str, Cells],
+    config: Verdict,
+) -> list[tuple[str, ...]]:
+    """The cells of `COLUMNS` for each paper, from rows of comparison.csv and claims.csv and the papers' own numbers."""
+    numbers, claims = list(numbers), list(claims)
+    rows: list[tuple[str, ...]] = []
+    for name, paper in papers.items():
+        own = {f"{name}_{key}" for key, artifact in paper.artifacts.items() if not artifact.ours}
+        mine = [line for line in numbers if line["artifact"] in own]
+        found = count(mine)
+        twice = reprints(name, paper, reported, config)
+        ours = theirs = said = "–"
+        if paper.headline:
+            said = sentence(paper)
+            both = changes(paper.headline, mine)
+            ours, theirs = (written(both[side], paper) for side in ("ours", "reported"))
+            few, many = both["ours"].seeds, both["reported"].seeds
+            ours += f" ({few} of {many} seeds)" if ours != "–" else ""
+        rows.append((
+            name, said, ours, theirs, f"{found.judged:,} of {found.compared:,}", share(found), f"{found.one_seed:,}",
+            itself(twice),
+            claims_text(count_claims(claim for claim in claims if claim["artifact"] in own)),
+        ))  # fmt: skip
+    return rows
+
+
+def itself(twice: Reprints) -> str:
+    """How far a paper agrees with itself where it prints a number more than once."""
+    if not twice.pairs:
+        return "prints nothing twice"
+    if not twice.differ:
+        return f"{twice.pairs:,} reprints are equal"
+    return f"{twice.differ:,} of {twice.pairs:,} reprints have other values, {twice.near:,} of them near"
+
+
+def sentence(paper: Paper) -> str:
+    """'FedFV (α = 0.667) against FedAvg, Fashion-MNIST: Std. in percent'."""
+    headline = paper.headline
+    assert headline is not None
+    titles = [plain(paper.algorithms[row.algorithm].title) for row in (headline.method, headline.baseline)]
+    metric = metric_of(paper.metrics, headline.fairness)
+    name, unit = (plain(metric.name), in_words(metric.unit)) if metric else (headline.fairness, "")
+    data = data_name(paper.settings[headline.setting].data.label)
+    return f"{titles[0]} against {titles[1]}, {data}: {name}" + (f" in {unit}" if unit else "")
+
+
+def written(change: Change, paper: Paper) -> str:
+    """'11.23 → 1.63, Ave. +0.13'; '–' where a number is missing."""
+    headline = paper.headline
+    assert headline is not None
+    if change.before is None or change.after is None:
+        return "–"
+    digits, metrics = digits_of(paper.metrics), paper.metrics
+    described = metric_of(metrics, headline.fairness)
+    unit = described.unit if described else ""
+    text = " → ".join(printed(value, unit, digits(headline.fairness)) for value in (change.before, change.after))
+    utility = metric_of(metrics, headline.utility)
+    if change.gain is None or utility is None:
+        return text
+    return f"{text}, {plain(utility.name)} {change.gain + 0.0:+.{digits(headline.utility)}f}"
