@@ -209,7 +209,7 @@ def seeds(means: dict[str, float], std: float, count: int) -> Cells:
 def judged(cells: Cells, expr: str, level: float = 0.05) -> tuple[str, float | None]:
     rows = [Row(algorithm=variant.algorithm) for _, variant, _ in cells.cells]
     judge = partial(evaluate, parse(expr, "c"), setting="full", rows=rows, digits=lambda metric: 3)
-    share = share_that_holds(judge, cells, pooled_noise(cells.cells))
+    share, _ = share_that_holds(judge, cells, pooled_noise(cells.cells))
     return with_noise(judge(cells).status, share, level), share
 
 
@@ -248,6 +248,30 @@ def test_without_a_known_noise_the_means_decide() -> None:
     )
     assert judged(single, "loss(fedavg) < loss(afl)") == ("holds", None)
     assert judged(single, "loss(fedavg) < loss(qffl)") == ("undecidable", None)
+
+
+def one_seed(reported: Cells, theirs: int) -> tuple[str, float | None]:
+    """fedavg's 1.0 < afl's 1.1, of one seed where the paper has so many."""
+    cells = Cells(
+        {("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in (("fedavg", 1.0), ("afl", 1.1))}
+    )
+    judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
+    share, unknown = share_that_holds(judge, cells, {}, reported, {"full": theirs})
+    return with_noise(judge(cells).status, share, 0.05, unknown), share
+
+
+@pytest.mark.parametrize(("std", "status"), [(0.001, "holds"), (0.2, "within noise")])
+def test_a_claim_of_one_seed_is_judged_with_the_printed_spreads(std, status) -> None:
+    printed = Cells({
+        ("full", Variant(name, {}), "loss"): Cell(1.0, std, spread_kind="std") for name in ("fedavg", "afl")
+    })  # fmt: skip
+    found, share = one_seed(printed, theirs=5)
+    assert found == status and share is not None
+
+
+def test_a_claim_of_fewer_seeds_than_the_papers_and_no_known_noise_is_within_noise() -> None:
+    assert one_seed(Cells(), theirs=5) == ("within noise", None)
+    assert one_seed(Cells(), theirs=1) == ("holds", None)  # the paper has no more
 
 
 def test_noise_is_in_the_file(tmp_path) -> None:

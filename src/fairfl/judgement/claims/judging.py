@@ -13,7 +13,7 @@ from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import digits_of, number_text, pooled
-from fairfl.judgement.changes import changed_by_scale, changed_keys
+from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.judgement.claims.noise import Status, share_that_holds, with_noise
@@ -108,6 +108,7 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
     claims = {name: parsed(workload, name) for name in workload.artifacts}
     numbers = results_of(workload, root, results)
     noise = pooled_noise(numbers.ours.cells)
+    seeds = {setting: len(original(workload, setting).seeds) for setting in workload.settings}
     rows = []
     for name, (paper, _, artifact) in workload.artifacts.items():
         reported, own = pooled(name, numbers.reported), workload.papers[paper].sources == "own"
@@ -116,9 +117,12 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
             setting = setting_of(claim, name, artifact)
             judge = partial(evaluate, statement, setting=setting, rows=artifact.rows, digits=digits)
             here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
-            share = share_that_holds(judge, numbers.ours, noise) if here.status != "undecidable" else None
-            hint = with_noise(here.status, share, workload.config.verdict.level)
-            judged = hint == "undecidable" or own or comparable(workload, settings)
+            comparison, share, unknown = own or comparable(workload, settings), None, False
+            if here.status != "undecidable":  # spreads of the paper say nothing of another experiment
+                known = (reported, seeds) if comparison else ()
+                share, unknown = share_that_holds(judge, numbers.ours, noise, *known)
+            hint = with_noise(here.status, share, workload.config.verdict.level, unknown)
+            judged = hint == "undecidable" or comparison
             rows.append(
                 ClaimLine(
                     paper=paper,

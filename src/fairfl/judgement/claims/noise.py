@@ -1,24 +1,28 @@
 """How sure a claim is: judged again on numbers as other seeds might have given them.
 
 Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
-fairfl.judgement.agreement and t from Student's distribution. A claim holds or fails if it does so
-in all but `verdict.level` of the draws; otherwise seeds decide, and it is within noise. Numbers without a known noise
-stay as they are. The draws are the same in every run.
+fairfl.judgement.agreement, the paper's printed standard deviations included, and t from Student's distribution. A claim
+holds or fails if it does so in all but `verdict.level` of the draws; otherwise seeds decide, and it is within noise.
+Numbers without a known noise stay as they are; where one of them rests on fewer seeds than the paper's, nobody can
+tell, and the claim is within noise, too. The draws are the same in every run.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import Noise, noise_of
+from fairfl.judgement.agreement import Noise, noise_of, with_printed
 from fairfl.judgement.cells import Cell, Cells, Key, key_of
 from fairfl.judgement.claims.evaluation import Judgement
 
 Status = Literal["holds", "within noise", "fails", "undecidable"]
 DRAWS = 400
+NONE = Cells()
 
 
 @dataclass(frozen=True)
@@ -27,13 +31,19 @@ class DrawnCells(Cells):
 
     pooled: Mapping[tuple[str, str], Noise] = field(default_factory=dict)
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    reported: Cells = field(default_factory=Cells)
+    seeds: Mapping[str, int] = field(default_factory=dict)  # the paper's in a setting
     drawn: dict[Key, Cell] = field(default_factory=dict)
+    unknown: set[Key] = field(default_factory=set)  # of fewer seeds than the paper's, and without a known noise
 
     def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
         cell = super().find(setting, variant, metric)
         key = key_of(setting, variant, metric)
-        noise = noise_of(key, cell, self.pooled)
+        theirs = self.seeds.get(setting, 0)
+        noise = with_printed(noise_of(key, cell, self.pooled), self.reported.find(setting, variant, metric), theirs)
         if cell is None or cell.mean is None or not noise.freedom:
+            if cell is not None and math.isnan(noise.std) and cell.seeds < theirs:
+                self.unknown.add(key)
             return cell
         if key not in self.drawn:
             error = noise.error(cell.seeds) * self.generator.standard_t(noise.freedom)
@@ -42,21 +52,35 @@ class DrawnCells(Cells):
 
 
 def share_that_holds(
-    judge: Callable[[Cells], Judgement], cells: Cells, pooled: Mapping[tuple[str, str], Noise]
-) -> float | None:
-    """Share of `DRAWS` draws of the numbers in which a claim holds; None if none of its numbers has a known noise."""
-    held = 0
+    judge: Callable[[Cells], Judgement],
+    cells: Cells,
+    pooled: Mapping[tuple[str, str], Noise],
+    reported: Cells = NONE,
+    seeds: Mapping[str, int] = MappingProxyType({}),
+) -> tuple[float | None, bool]:
+    """Share of `DRAWS` draws of the numbers in which a claim holds, None if none of its numbers has a known noise; and
+    True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
+    held, unknown = 0, False
     for draw in range(DRAWS):
-        drawn = DrawnCells(cells.cells, cells.skip_empty, cells.curves, pooled, np.random.default_rng(draw))
+        generator = np.random.default_rng(draw)
+        drawn = DrawnCells(cells.cells, cells.skip_empty, cells.curves, pooled, generator, reported, seeds)
         held += judge(drawn).status == "holds"
+        unknown |= bool(drawn.unknown)
         if not drawn.drawn:
-            return None
-    return held / DRAWS
+            return None, unknown
+    return held / DRAWS, unknown
 
 
-def with_noise(status: Literal["holds", "fails", "undecidable"], share: float | None, level: float) -> Status:
-    """`status` of a claim on the means, or 'within noise' if more than `level` of the draws contradict it."""
-    if share is None or status == "undecidable":
+def with_noise(
+    status: Literal["holds", "fails", "undecidable"], share: float | None, level: float, unknown: bool = False
+) -> Status:
+    """`status` of a claim on the means, or 'within noise' if more than `level` of the draws contradict it, or if the
+    noise of a number is `unknown`."""
+    if status == "undecidable":
+        return status
+    if unknown:
+        return "within noise"
+    if share is None:
         return status
     contradicted = 1 - share if status == "holds" else share
     return "within noise" if contradicted > level else status
