@@ -90,6 +90,21 @@ def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
     )
 
 
+def seeds_said(lines: Iterable[Record]) -> str:
+    """What is true of the seeds behind our numbers where the paper prints some, '' if they are as many as the paper's.
+
+    'ours of 1 of the paper's 5 seeds', or '60 of 65 numbers of ours rest on fewer seeds than the paper's, 58 on one'.
+    """
+    ran = [line for line in lines if origin(line["metric"]) == "tidy" and int(line["seeds"]) and line["reported"]]
+    few = [line for line in ran if fewer_seeds(line)]
+    kinds = {(line["seeds"], line["reported_seeds"]) for line in ran}
+    if few and len(kinds) == 1:
+        return "ours of {} of the paper's {} seeds".format(*kinds.pop())
+    ones = sum(line["seeds"] == "1" for line in few)
+    text = f"{len(few)} of {len(ran)} numbers of ours rest on fewer seeds than the paper's"
+    return text + (f", {ones} on one" if ones else "") if few else ""
+
+
 def fewer_seeds(line: Record) -> bool:
     """True if a number of ours rests on fewer seeds than the paper's."""
     return origin(line["metric"]) == "tidy" and 0 < int(line["seeds"]) < int(line["reported_seeds"])

@@ -8,6 +8,7 @@ from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import DIVERGED, Record
+from fairfl.judgement.measurements import fewer_seeds
 from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.grid import Grid, Place, grids_of
 from fairfl.reporting.inputs import Row, rows_of
@@ -57,6 +58,7 @@ def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless
         "ours_std": _shown(line["ours_std"], unit, digits, write=printed_spread)
         if line["seeds"] not in ("0", "1")
         else "",
+        "few": f"{line['seeds']} of {line['reported_seeds']} seeds" if fewer_seeds(line) else "",
         "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
         "reported_std": _shown(line["reported_spread"], unit, digits, write=printed_spread),
         "verdict": line["verdict"],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairfl.judgement.measurements import comparable, count, count_claims, measurements
+from fairfl.judgement.measurements import comparable, count, count_claims, measurements, seeds_said
 
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedavg", "hyperparameters": "", "metric": "accuracy_mean",
@@ -65,3 +65,13 @@ def test_claims_of_other_readings_do_not_count():
     claims = [{"artifact": "a", "here": here} for here in ("holds", "within noise", "undecidable")]
     found = count_claims([*claims, {"artifact": "b", "here": "fails"}], {"b"})
     assert found.judged == 2 and found.statuses.total() == 3
+
+
+def test_tables_say_what_is_true_of_their_seeds():
+    one = {"seeds": "1"}
+    assert seeds_said(lines(one, one | {"metric": "accuracy_var"})) == "ours of 1 of the paper's 5 seeds"
+    said = "2 of 3 numbers of ours rest on fewer seeds than the paper's, 1 on one"
+    rest = {"seeds": "5", "metric": "loss_mean"}
+    ignored = ({"seeds": "0", "verdict": "not run"}, {"seeds": "1", "metric": "samples_train"}, one | {"reported": ""})
+    assert seeds_said(lines(one, {"metric": "accuracy_var"}, rest, *ignored)) == said
+    assert seeds_said(lines(rest)) == "" and seeds_said([]) == ""

@@ -67,6 +67,7 @@ def test_numbers_in_brackets_have_their_own_sign(built) -> None:
         "algorithm": "fedavg",
         "hyperparameters": "",
         "seeds": "1",
+        "reported_seeds": "3",
         "provenance": "paper",
     } | empty
     lines = [
@@ -78,6 +79,7 @@ def test_numbers_in_brackets_have_their_own_sign(built) -> None:
     assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md and "– no number" not in md
     assert "FedAvg & 1.50 (50.0) / 1.25 (60.0) $\\approx$$\\neq$ " in tex and "Each cell: ours /" in tex
     assert "≈ close. ≠ not judged, other scale." in md
+    assert "Ours of 1 of the paper's 3 seeds." in md
 
 
 def test_every_verdict_has_a_sign_with_a_meaning() -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
 from fairfl.judgement.cells import DIVERGED, Record, digits_of, metric_of
-from fairfl.judgement.measurements import DIFFER, JUDGED
+from fairfl.judgement.measurements import DIFFER, JUDGED, seeds_said
 from fairfl.judgement.recorded import Place
 from fairfl.judgement.recorded import place as place_of
 from fairfl.judgement.units import endless, in_words
@@ -86,6 +86,7 @@ def table_views(
             "notes": list(notes),
             "unmarked": unmarked,
             "said": said,
+            "seeds": seeds_said(numbers.placed[place] for place in filled),
             "recorded": any(cells[place]["recorded"] for place in filled),
             "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
@@ -129,8 +130,7 @@ def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[
     if line is None:
         return None
     view = cell_view({**line, "reported_note": "", "note": ""}, digits, "", endless_there, endless_there)
-    seeds = f"{line['seeds']} seed{'' if line['seeds'] == '1' else 's'}"
-    return {key: view[key] for key in ("ours", "ours_std", "verdict")} | {"seeds": seeds}
+    return {key: view[key] for key in ("ours", "ours_std", "verdict", "few")}
 
 
 def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:

@@ -7,6 +7,7 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Record, digits_of, records
 from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Place
@@ -86,6 +87,7 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
         *signs(verdicts),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
+        f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
         units((source.metrics[line["metric"]].name, line["unit"]) for line in lines),
         f"Scale: {workload.scale.scale}.",
     ]
