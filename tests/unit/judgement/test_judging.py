@@ -13,7 +13,7 @@ from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.jobs.claims import main
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
-from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, parse
 from fairfl.judgement.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
 from fairfl.judgement.claims.noise import DRAWS, share_that_holds, with_noise
@@ -194,6 +194,27 @@ def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, cla
                 wrong.append((key, one.id, status, one.reference, judged.reason))
     assert not wrong
     assert count == claims
+
+
+# -- rows that were not run ---------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("expr", "said"),
+    [
+        ("loss(fedavg) < min_over(loss, !fedavg)", "holds against 2 of 3 that were run"),
+        ("argmin loss == fedavg", "holds against 2 of 3 that were run"),
+        ("argmin loss == afl", "fails against 2 of 3 that were run"),
+        ("undominated fedavg: loss down", "holds against 2 of 3 that were run"),
+        ("loss(fedavg) < loss(vred)", ""),  # speaks of what was not run
+        ("loss(fedavg) < min_over(loss, vred)", ""),  # and of nothing else
+    ],
+)
+def test_best_of_all_says_of_how_many(expr, said) -> None:
+    means = {"fedavg": 1.0, "afl": 2.0, "term": 3.0}
+    cells = Cells({("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in means.items()})
+    rows = [Row(algorithm=name) for name in ("fedavg", "afl", "term", "vred")]
+    statement = parse(expr, "c")
+    assert evaluate(statement, cells, "full", rows).status == "undecidable"
+    assert against_those_that_ran(statement, cells, "full", rows) == said
 
 
 # -- noise --------------------------------------------------------------------------------------------------

@@ -119,6 +119,33 @@ def evaluate(
         return Judgement("undecidable", None, None, str(error))
 
 
+def against_those_that_ran(
+    statement: Statement,
+    cells: Cells,
+    setting: str | None,
+    rows: Iterable[Row],
+    digits: Callable[[str], int] = lambda metric: 3,
+) -> str:
+    """What an undecidable claim over several rows would be without those that were not run.
+
+    'holds against 8 of 12 that were run'; '' if it speaks of no such rows, or says nothing without them either.
+    """
+    places = {getattr(node, "setting", None) or setting for node, _ in nodes(statement)}
+    named = {node.variant for node, _ in nodes(statement) if isinstance(node, CellOf | Argopt | Undominated)}
+    over = [node for node, _ in nodes(statement) if isinstance(node, Group | Argopt | Undominated)]
+
+    def rival(row: Row) -> bool:
+        return row.variant not in named and any(not isinstance(node, Group) or node.has(row.variant) for node in over)
+
+    rows = list(rows)
+    ran = [row for row in rows if cells.has(row.variant, {place for place in places if place})]
+    rivals, there = ({row.variant for row in some if rival(row)} for some in (rows, ran))
+    judgement = evaluate(statement, cells, setting, ran, digits)
+    if judgement.status == "undecidable" or not there or there == rivals:
+        return ""
+    return f"{judgement.status} against {len(there)} of {len(rivals)} that were run"
+
+
 def _equal(left: float, right: float) -> bool:
     """Equal but for rounding errors of a few float operations."""
     return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)

@@ -14,7 +14,7 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
-from fairfl.judgement.claims.evaluation import evaluate
+from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
 from fairfl.judgement.claims.noise import Status, share_that_holds, with_noise
 from fairfl.judgement.results import results_of
@@ -121,6 +121,9 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
             if here.status != "undecidable":  # spreads of the paper say nothing of another experiment
                 known = (reported, seeds) if comparison else ()
                 share, unknown = share_that_holds(judge, numbers.ours, noise, *known)
+            partly = ""
+            if here.status == "undecidable":
+                partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)
             hint = with_noise(here.status, share, workload.config.verdict.level, unknown)
             judged = hint == "undecidable" or comparison
             rows.append(
@@ -136,7 +139,7 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
                     share=number_text(share),
                     left=number_text(here.left),
                     right=number_text(here.right),
-                    reason=here.reason,
+                    reason="; ".join(filter(None, (partly, here.reason))),
                     reported="untestable" if theirs.status == "undecidable" else theirs.status,
                     reported_expected=claim.reference,
                     basis=basis(workload, settings),
