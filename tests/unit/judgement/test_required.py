@@ -57,6 +57,7 @@ OPTIONS = {
     "metric_scatter": {"x": "accuracy_mean", "y": "accuracy_worst10"},
     "metric_sweep": {"key": "q"},
     "one_step": {"start": 0.0, "step": 0.1},
+    "paired_differences": {"of": ["fedavg"]},
 }
 
 
