@@ -25,8 +25,8 @@ class Config(Strict):
     center: Literal["samples", "uniform"] = Field("samples", description="lam0: n_k over the round's samples, or 1/m")
     eta_global: Annotated[float, Field(gt=0)] | Literal["decaying"] | None = Field(
         None,
-        description="length of the step for unit updates; decaying: 1 at first, and falls with the local rate; null: the "
-        "local rate, as in FedFV's released code",
+        description="length of the step for unit updates; decaying: 1 at first, and falls with the local rate; null: "
+        "the local rate, as in FedFV's released code",
     )
 
 

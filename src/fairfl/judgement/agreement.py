@@ -4,19 +4,21 @@
     |ours - reported| <= the tolerance of its unit                                       close
     otherwise                                                                            differs
 
-n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs of
-the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a single
-seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one variant and by
-0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's distribution for
-`verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that share does not
-agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that the paper prints
-beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown. Of n seeds, d is a sum
-of squares of (n - 1) d^2 if the paper divides by n - 1 ("std"), of n d^2 if it divides by n ("population std").
+n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs
+of the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a
+single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
+variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
+distribution for `verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that
+share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that
+the paper prints beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown.
+Of n seeds, d is a sum of squares of (n - 1) d^2 if the paper divides by n - 1 ("std"), of n d^2 if it divides by n
+("population std").
 
 Where a number of ours rests on fewer than `ENOUGH` seeds, t s is not below that of the run's own last evaluations
-(`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to the next will not
-move less from one seed to the next. That is a bound from below, as neighbouring evaluations are alike. It makes limits wider:
-comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the paper states.
+(`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to the next
+will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are alike. It
+makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the
+paper states.
 
 Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
 """
@@ -109,7 +111,8 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
 def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:
     """`noise`, or that of the last evaluations of a number's own runs if it has few seeds and these move it more.
 
-    `cells` are ours: <metric>_late_std and n_late are there where runs have evaluations enough (fairfl.judgement.collection).
+    `cells` are ours: <metric>_late_std and n_late are there where runs have evaluations enough
+    (fairfl.judgement.collection).
     """
     setting, variant, metric = key
     cell = cells.find(*key)

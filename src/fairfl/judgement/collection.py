@@ -142,7 +142,9 @@ def selected_rows(spec: Spec, curves: pd.DataFrame, against: References) -> list
     by_round = reported.groupby(curves["round"][reported.index])
     rows = []
     for name, least in SELECTED.items():
-        scores = by_round.agg(lambda values, least=least: least(values.to_numpy(float))).drop(0, errors="ignore").dropna()
+        scores = (
+            by_round.agg(lambda values, least=least: least(values.to_numpy(float))).drop(0, errors="ignore").dropna()
+        )
         if len(scores):
             vectors = vectors_of(spec, curves[curves["round"] == scores.idxmin()], against)
             rows += evaluate_over([vectors], name, np.mean)

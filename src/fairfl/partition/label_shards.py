@@ -2,8 +2,8 @@
 
 A shard has floor(floor(N / K) / s) samples for K clients of s shards; the remainder at the end of the sorted list is
 dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards of 150 for 200 clients. Where data come
-with a test part of their own it is cut likewise and dealt with the same deal: shard i of both parts has the same owner, so
-that clients are tested on their own labels.
+with a test part of their own it is cut likewise and dealt with the same deal: shard i of both parts has the same owner,
+so that clients are tested on their own labels.
 """
 
 import numpy as np

@@ -21,7 +21,9 @@ def share(found: Count) -> str:
     """'62 %' of what was judged agrees or is close, '62 % (46 % strictly)' where wider limits make a difference."""
     if not found.judged:
         return "–"
-    here, strictly = (f"{many / found.judged:.0%}".replace("%", " %") for many in (found.judged - found.differ, found.strict))
+    here, strictly = (
+        f"{many / found.judged:.0%}".replace("%", " %") for many in (found.judged - found.differ, found.strict)
+    )
     return here if here == strictly else f"{here} ({strictly} strictly)"
 
 

@@ -137,7 +137,12 @@ def curve(results, accuracies):
     pd.concat(rows).to_parquet(folder / "metrics.parquet", index=False)
 
 
-SETTLING = [[0, 0]] * 9 + [[0.5, 0.5], [0.75, 0.25], [1.0, 0.5], [0.5, 0.25]]  # the last quarter of 12 rounds: 10, 11, 12
+SETTLING = [[0, 0]] * 9 + [
+    [0.5, 0.5],
+    [0.75, 0.25],
+    [1.0, 0.5],
+    [0.5, 0.25],
+]  # the last quarter of 12 rounds: 10, 11, 12
 
 
 @pytest.mark.parametrize(("asked", "counted"), [(10, [0.5, 0.75, 0.375]), (3, [0.5, 0.75, 0.375]), (2, []), (0, [])])
@@ -154,7 +159,7 @@ def test_the_noise_of_a_run_is_that_of_its_last_quarter(tmp_path, asked, counted
 
 
 def test_metrics_of_other_rounds_that_a_paper_might_report(tmp_path):
-    """The highest mean is that of round 11; the least variance of a trained model that of round 9, not of round 0 to 8."""
+    """The highest mean is that of round 11; the least variance of a trained model that of round 9, not of round 0."""
     curve(tmp_path, [[0, 0]] + [[0.1, 0.9]] * 8 + SETTLING[9:])
     found = values(tidy(Spec(**SPEC | {"rounds": 12, "late_evaluations": 2}), tmp_path)[0])
     assert (found["accuracy_global_best_mean"], found["accuracy_worst_best_mean"]) == (0.75, 0.5)

@@ -135,7 +135,7 @@ def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> Non
 
 
 def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
-    """t s of two seeds' pooled sqrt(0.02), two degrees: 4.302653 x 0.141421; of evaluations, 18 degrees: 2.100922 x 0.5."""
+    """t s of seeds: sqrt(0.02), two degrees: 4.302653 x 0.141421; of evaluations, 18 degrees: 2.100922 x 0.5."""
     workload = build(tmp_path, "table1,same,fedavg,,loss,1.9,,,nats,\n")
     tidy = tmp_path / "results/tidy/same.csv"
     for seed in (0, 1):
@@ -148,7 +148,7 @@ def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
 
 
 def test_the_strict_verdict_has_as_many_seeds_as_the_paper_states(tmp_path) -> None:
-    """4.302653 x 0.141421 x sqrt(1/2 + 1/2) = 0.608, of eight seeds sqrt(1/2 + 1/8) of it = 0.481; they are 0.55 apart."""
+    """4.302653 x 0.141421 = 0.608 with two seeds, sqrt(1/2 + 1/8) of it = 0.481 with eight; they are 0.55 apart."""
     reported = "table1,same,fedavg,,loss,1.65,,,nats,\n"
     line = one(compare(tmp_path, reported, settings={"same": SETTING | {"stated_seeds": 8}}), "same")
     assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "differs", 2)

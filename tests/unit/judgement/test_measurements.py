@@ -63,7 +63,9 @@ def test_one_seed_is_counted_where_the_paper_has_several():
 
 
 def test_what_agrees_by_wider_limits_alone_is_told():
-    rows = [{"strict": strict, "reported": str(n)} for n, strict in enumerate(("agrees", "close", "differs", "differs"))]
+    rows = [
+        {"strict": strict, "reported": str(n)} for n, strict in enumerate(("agrees", "close", "differs", "differs"))
+    ]
     found = count(lines(*rows, {"verdict": "not run", "strict": "not run", "metric": "loss_mean"}))
     assert (found.judged - found.differ, found.strict) == (4, 2)
     assert share(found) == "100 % (50 % strictly)" and share(count(lines({}))) == "100 %"

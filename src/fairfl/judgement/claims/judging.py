@@ -120,7 +120,9 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
             comparison, share, unknown = own or comparable(workload, settings), None, False
             if here.status != "undecidable":  # spreads of the paper say nothing of another experiment
                 known = (reported, seeds) if comparison else ()
-                share, unknown = share_that_holds(judge, numbers.ours, noise, *known, level=workload.config.verdict.level)
+                share, unknown = share_that_holds(
+                    judge, numbers.ours, noise, *known, level=workload.config.verdict.level
+                )
             partly = ""
             if here.status == "undecidable":
                 partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)

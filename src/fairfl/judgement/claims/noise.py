@@ -2,9 +2,9 @@
 
 Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
 fairfl.judgement.agreement, the paper's printed standard deviations and the runs' own last evaluations included, and t
-from Student's distribution. A claim holds or fails if it does so in all but `verdict.level` of the draws; otherwise seeds
-decide, and it is within noise. Numbers without a known noise stay as they are; where one of them rests on fewer seeds than the paper's, nobody can
-tell, and the claim is within noise, too. The draws are the same in every run.
+from Student's distribution. A claim holds or fails if it does so in all but `verdict.level` of the draws; otherwise
+seeds decide, and it is within noise. Numbers without a known noise stay as they are; where one of them rests on fewer
+seeds than the paper's, nobody can tell, and the claim is within noise, too. The draws are the same in every run.
 """
 
 import math
