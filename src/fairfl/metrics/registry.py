@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -152,7 +152,7 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
 
 
 def evaluate_over(
-    rounds: list[Vectors], kind: str, function: Callable[[list[float]], float]
+    rounds: list[Vectors], kind: str, function: Callable[[list[float]], Any]
 ) -> list[tuple[str, str, float]]:
     """(`<metric>_<kind>`, unit, `function` of its values in `rounds`) of METRICS at some evaluations of one run."""
     values: dict[tuple[str, str], list[float]] = {}

@@ -102,8 +102,8 @@ class Reproduction:
             "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
             "*Strictly*: with the limits that seeds alone give, of as many seeds as the paper's text states. The other "
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
-            "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text says, "
-            "its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
+            "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
+            "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
         ]

@@ -77,8 +77,8 @@ def evaluated(*values, late, evaluations=10):
 
 
 def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move():
-    """t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more than the
-    2.776445 x 2 of the printed spread, less than 2.776445 x 2.5. Two runs, 3 and 4 points: s^2 = 12.5, 18 degrees."""
+    """t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more
+    than the 2.776445 x 2 of the printed spread, less than x 2.5. Two runs, 3 and 4 points: s^2 = 12.5, 18 degrees."""
     printed, own = Noise(2.0, 4, 0, printed=True), evaluated(80, late=[0.03])
     bounded = with_evaluations(printed, key(FEDAVG), own, 0.05)
     assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 9)

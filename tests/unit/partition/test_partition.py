@@ -258,8 +258,8 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
 
 
 def test_a_test_part_is_dealt_with_the_deal_of_the_training_part():
-    """Sixteen rows of four classes to train on, eight to test on, mixed: every client is tested on its own label, and who
-    owns what to train on is as without a test part."""
+    """Sixteen rows of four classes to train on, eight to test on, mixed: every client is tested on its own label, and
+    who owns what to train on is as without a test part."""
     labels, test = np.tile(np.arange(4), 6), np.arange(24) % 3 == 1
     both = Table(labels, np.arange(24), official_test=test)
     config = label_shards.Config(shards_per_client=1)
