@@ -53,7 +53,6 @@ def needed(plot: str) -> list[str]:
 
 
 NEEDED = [(plot, part) for plot in names("reporting/plots") for part in needed(plot)]
-<<<<<<< HEAD
 
 
 def options(plot: str) -> dict[str, Any]:
@@ -63,14 +62,6 @@ def options(plot: str) -> dict[str, Any]:
     examples = {str: "accuracy_mean", float: 0.1, list[str]: ["fedavg"]}
     fields = declaration("reporting/plots", plot).Config.model_fields.items()
     return {name: examples[field.annotation] for name, field in fields if field.is_required()}
-=======
-OPTIONS = {
-    "metric_scatter": {"x": "accuracy_mean", "y": "accuracy_worst10"},
-    "metric_sweep": {"key": "q"},
-    "one_step": {"start": 0.0, "step": 0.1},
-    "paired_differences": {"of": ["fedavg"]},
-}
->>>>>>> main
 
 
 def test_the_template_passes(planned) -> None:
