@@ -179,7 +179,7 @@ def _free() -> tuple[list[str], list[tuple[str, int]]]:
     while hues:
         hues.sort(key=lambda rgb: -min(float(np.linalg.norm(rgb - other)) for other in near))
         near.append(hues.pop(0))
-        colors.append(to_hex(near[-1]))
+        colors.append(to_hex(tuple(near[-1].tolist())))
     pairs = [(_MARKERS[n % len(_MARKERS)], (n + n // len(_MARKERS)) % len(_DASHES)) for n in range(12 * 6)]
     taken = {(shape, dashes) for _, shape, dashes in _ALGORITHMS.values()}
     return colors, [pair for pair in pairs if pair not in taken]

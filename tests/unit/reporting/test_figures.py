@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
@@ -282,7 +283,7 @@ def test_algorithms_of_ones_own_look_different_from_all_others():
     assert len({color for color, _, _ in looks}) == len(looks)
     first = [style.algorithm_looks(own)[name][1:] for name in own]
     assert len(set(first)) == 36 and set(first).isdisjoint(look[1:] for look in style._ALGORITHMS.values())
-    assert all(a[0] != b[0] for a, b in zip(first, first[1:], strict=False))
+    assert all(a[0] != b[0] for a, b in pairwise(first))
 
 
 def test_own_algorithms_need_no_entry_in_a_list_of_those_drawn():
