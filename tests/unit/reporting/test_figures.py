@@ -288,8 +288,9 @@ def test_algorithms_of_ones_own_look_different_from_all_others():
 
 def test_own_algorithms_need_no_entry_in_a_list_of_those_drawn():
     """A figure of an artifact's row that its list of algorithms leaves out."""
-    rows = rows_of(Artifact(kind="figure", title="Figure 1", caption="", plot="metric_curves", settings=["a"],
-                            rows=[{"algorithm": "mine"}, {"algorithm": "yours"}]), {"mine": "", "yours": ""})  # fmt: skip
+    both = {"mine": "Mine", "yours": "Yours"}
+    figure = {"kind": "figure", "title": "Figure 1", "caption": "", "plot": "metric_curves", "settings": ["a"]}
+    rows = rows_of(Artifact(**figure, rows=[{"algorithm": name} for name in both]), both)
     mine, yours = style.looks(rows, []).values()
     assert mine["color"] != yours["color"] and mine["marker"] != yours["marker"]
 
