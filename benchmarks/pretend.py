@@ -25,8 +25,8 @@ def finish(graph: Graph, names: Iterable[str] | None = None) -> None:
         inputs = {
             path: [record["fingerprint"], records.results_hash(record)] for path, record in read.items() if record
         }
-        versions = {"torch": version("torch")} if job.rule in TORCH else {}
-        records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), versions=versions)
+        made = {"arithmetic": {"torch": version("torch")}} if job.rule in TORCH else {}
+        records.write(Path(graph.record(job.name)), job.parsed, inputs, list(map(Path, job.outputs)), **made)
 
 
 if __name__ == "__main__":  # python -m benchmarks.pretend SCALE, in a folder with a Snakefile

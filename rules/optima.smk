@@ -17,6 +17,7 @@ rule local_optimum:
     resources:
         device=workload.config.device,
         cuda_graphs=workload.config.cuda_graphs,
+        computing=str(workload.config.threads),
         gpu=GPU,
         runtime=workload.scale.limits.local_optimum.minutes,
         mem_mb=lambda wc, attempt: attempt * workload.scale.limits.local_optimum.memory_mb,
@@ -26,7 +27,7 @@ rule local_optimum:
         job(
             "local_optimum",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
-            " --cuda-graphs {resources.cuda_graphs} --threads {threads}",
+            " --cuda-graphs {resources.cuda_graphs} --threads {resources.computing}",
         )
 
 
@@ -46,6 +47,7 @@ rule surrogate:
         device=workload.config.device,
         backend=workload.config.backend,
         cuda_graphs=workload.config.cuda_graphs,
+        computing=str(workload.config.threads),
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
         runtime=workload.scale.limits.surrogate.minutes,
@@ -58,6 +60,6 @@ rule surrogate:
             "surrogate",
             "--data {input.data:q} --partition {input.partition:q} --out {output:q} --device {resources.device}"
             " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
-            " --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --threads {resources.computing} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",
         )

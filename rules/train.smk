@@ -23,6 +23,7 @@ rule train:
         device=workload.config.device,
         backend=workload.config.backend,
         cuda_graphs=workload.config.cuda_graphs,
+        computing=str(workload.config.threads),  # however many cores it gets
         checkpoint=str(workload.config.checkpoint_seconds),
         gpu=GPU,
         runtime=workload.scale.limits.train.minutes,
@@ -37,7 +38,7 @@ rule train:
             "--data {input.data:q} --partition {input.partition:q} --optima {params.optima:q} --tuned {input.tuned:q}"
             " --after {input.after:q} --out $(dirname {output.metrics:q}) --device {resources.device}"
             " --backend {resources.backend} --cuda-graphs {resources.cuda_graphs}"
-            " --threads {threads} --checkpoint {params.checkpoint:q}"
+            " --threads {resources.computing} --checkpoint {params.checkpoint:q}"
             " --checkpoint-seconds {resources.checkpoint}",
         )
 

@@ -656,7 +656,7 @@ def test_broken_notes_of_snakemake(own):
     check(own, set())
 
 
-# -- another torch --------------------------------------------------------------------------------
+# -- another arithmetic ---------------------------------------------------------------------------
 @pytest.fixture
 def other_torch(tmp_path) -> Path:
     """Folder for PYTHONPATH in which another version of torch seems to be installed."""
@@ -670,13 +670,45 @@ def test_results_of_another_torch_are_kept_with_a_warning(case, other_torch):
     check(case, set(), path=[other_torch])
     for said in case.looked(path=[other_torch]):
         (line,) = [line for line in said.splitlines() if "9.8.7" in line]
-        assert "torch" in line and "other_torch" in line
+        assert "torch" in line and "other_arithmetic" in line
 
 
 def test_results_of_another_torch_are_made_anew_if_asked_to(case, other_torch, every):
     expected = below(every, "train/*", "local_optimum/*", "surrogate/*", "timing/*")
-    check(case, expected, {"train/*": "-> 9.8.7"}, path=[other_torch], config=["other_torch=rerun"])
-    check(case, set(), config=["other_torch=rerun"])
+    check(case, expected, {"train/*": "-> 9.8.7"}, path=[other_torch], config=["other_arithmetic=rerun"])
+    check(case, set(), config=["other_arithmetic=rerun"])
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("threads=2", "threads 1, here it is 2"), ("backend=sequential", "backend auto, here it is sequential")],
+)
+def test_another_arithmetic(case, every, how, said):
+    for text in case.looked(config=[how]):
+        (line,) = [line for line in text.splitlines() if said in line]
+        assert "other_arithmetic: keep" in line
+    trained = ["train/*", "surrogate/*", "timing/*"] + ["local_optimum/*"] * (how == "threads=2")
+    check(case, below(every, *trained), config=[how, "other_arithmetic=rerun"])
+
+
+def test_cores_and_environment_change_no_byte(own):
+    """`threads` of config.yaml says how sums are taken, not how many cores there are."""
+    run = own.folder / "results/tiny/runs" / RUN.removeprefix("train/")
+    files = {name: (run / name).read_bytes() for name in ("metrics.parquet", "model.safetensors")}
+    (run / "model.safetensors").unlink()
+    many = {f"{name}_NUM_THREADS": "3" for name in ("OMP", "MKL", "OPENBLAS")}
+    own.snakemake("--cores", "1", str((run / "summary.json").relative_to(own.folder)), **many)
+    assert {name: (run / name).read_bytes() for name in files} == files
+    (run / "model.safetensors").unlink()
+    own.snakemake("--cores", "1", str((run / "summary.json").relative_to(own.folder)), config=["threads=2"])
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["threads"] == 2 and summary["arithmetic"]["threads"] == "2"
+
+
+def test_the_old_name_of_the_key(case):
+    done = case.snakemake("--dry-run", config=["other_torch=rerun"], check=False)
+    assert done.returncode and "other_torch: unknown key; did you mean 'other_arithmetic'?" in done.stdout
+    assert "Traceback" not in done.stdout
 
 
 # -- damage -----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ByteSize, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ByteSize, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
@@ -77,7 +77,9 @@ class Config(Strict):
     warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
     checkpoint_seconds: float = Field(60.0, gt=0)
     keep: ByteSize = Field(ByteSize(2 * 10**9), ge=0, description="bytes of superseded results, the oldest go first")
-    other_torch: Literal["keep", "rerun"] = Field("keep", description="results of another torch version")
+    other_arithmetic: Literal["keep", "rerun"] = Field(
+        "keep", description="results of another torch, device, instruction set, number of threads or backend"
+    )
     recorded: Literal["use", "only", "ignore"] = Field(
         "use", description="results in the record, at scale paper: use; only: train nothing else; ignore: train all"
     )
@@ -91,6 +93,13 @@ class Config(Strict):
     calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     footnotes: bool = Field(True, description="below every figure, what it was made from; false: figures for a paper")
     verdict: Verdict = Verdict()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "other_torch" in values:
+            raise ValueError("other_torch: unknown key; did you mean 'other_arithmetic'?")
+        return values
 
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod

@@ -5,7 +5,6 @@ Not a job of the graph: it stands in for others, and leaves their records as if 
 
 import argparse
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -54,21 +53,19 @@ def restore(wanted: Restoration, record: Record) -> None:
             _write(path, str(path).removeprefix(results), wanted, record, entry)
         # What it read may be another copy of the data, which its source says: no content is held against it.
         inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
-        versions = {"torch": entry.origin.versions["torch"]} if "torch" in entry.origin.versions else {}
-        records.write(Path(wanted.record), wanted.spec, inputs, outputs, versions=versions, recorded=True)
+        records.write(Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=True)
 
 
 def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: Entry) -> None:
     if below in entry.results:
         spec = {**entry.spec, "code": record.code[entry.code]}
-        then = entry.origin.versions.get("torch", "")
         note = {
             "commit": entry.origin.commit,
             "same_code": fingerprint(wanted.spec["code"]) == entry.code,
-            "torch": "" if then == version("torch") else then,
             "date": entry.origin.date,
         }
         how = {"versions": entry.origin.versions, "spec": spec, "fingerprint": fingerprint(spec), "recorded": note}
+        how["arithmetic"] = entry.arithmetic
         atomic.write_text(path, json.dumps({**entry.results[below], **how}, indent=1, sort_keys=True) + "\n")
     elif below.endswith(METRICS):
         import pyarrow.parquet as pq

@@ -123,6 +123,7 @@ def main(argv: list[str] | None = None) -> None:
             args.spec,
             started,
             **device.facts(chosen),
+            arithmetic=job.arithmetic_of(args),
             backend=type(simulation.backend).__name__.lower(),
             parameters=simulation.parameters,
             training_seconds=round(training, 3),

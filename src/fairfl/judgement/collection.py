@@ -24,7 +24,7 @@ from fairfl.metrics.registry import (
     evaluate_summary,
     measured,
 )
-from fairfl.runtime import result_files, tables
+from fairfl.runtime import arithmetic, result_files, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.result_files import LocalOptimum, Summary, Surrogate
@@ -182,6 +182,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run.id, "fingerprint": summary.fingerprint, "source": source_of(summary)}
+        source["arithmetic"] = arithmetic.text(summary.arithmetic)
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
@@ -204,13 +205,13 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if spec.local_only:
         finals += local_rows(spec, common, against)
     order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
-    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source"])
+    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source", "arithmetic"])
     none = pd.DataFrame(columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"])
     return final, pd.concat(curves, ignore_index=True) if curves else none
 
 
 def source_of(summary: Summary) -> str:
-    """Where the data came from, and of a recorded run with which other code or torch it was computed."""
+    """Where the data came from, and of a recorded run with which other code it was computed."""
     other = summary.recorded.shown if summary.recorded else ""
     return f"{summary.data_source}; recorded with {other}" if other else summary.data_source
 

@@ -4,7 +4,7 @@ import contextlib
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from fairfl.metrics.configuration import configured
 from fairfl.metrics.origin import owner
 from fairfl.metrics.statistics import STATISTICS
 from fairfl.runtime import result_files, tables
+from fairfl.runtime.arithmetic import Arithmetic, parsed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -99,6 +100,12 @@ class Results:
         """Where the data of our runs came from, as far as they say so, each once."""
         rows = (row for rows in self._tidy.values() for _, row in rows)
         return list(dict.fromkeys(row["source"] for row in rows if row.get("source")))
+
+    def arithmetics(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
+        """Of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
+        rows = [row for rows in self._tidy.values() for _, row in rows]
+        used = [row for row in rows if (row["setting"], row["algorithm"], row["hyperparameters"]) in shown]
+        return [parsed(text) for text in {row["run"]: row.get("arithmetic", "") for row in used}.values()]
 
     @cached_property
     def _tidy(self) -> dict[str, list[tuple[str, dict[str, str]]]]:

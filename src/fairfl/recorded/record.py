@@ -56,6 +56,12 @@ class Entry(ResultFile):
         """What `hash` must be."""
         return fingerprint(self.model_dump(mode="json", exclude={"hash", "origin"}))
 
+    @property
+    def arithmetic(self) -> dict[str, str]:
+        """That of the job (fairfl.runtime.arithmetic); of older entries torch alone is known."""
+        said = next((result["arithmetic"] for result in self.results.values() if "arithmetic" in result), None)
+        return said or {part: value for part, value in self.origin.versions.items() if part == "torch"}
+
     def key(self, job: str) -> str:
         """Name of its lines in curves.parquet and of its files."""
         return f"{job}@{self.hash}"

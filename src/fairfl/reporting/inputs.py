@@ -13,6 +13,7 @@ import pandas as pd
 from fairfl.data import prepared
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.arithmetic import said
 from fairfl.judgement.cells import Cell, Cells, Curve, pooled
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.results import Results
@@ -131,6 +132,8 @@ class Inputs:
         cells = self.results.ours
         for source in self.results.sources:
             self.remark("Source", [source] if source else [])
+        shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
+        self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetics(shown))])))
         return cells
 
     @cached_property

@@ -7,13 +7,12 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import loaded, ownership, records
+from fairfl.runtime import arithmetic, loaded, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -86,17 +85,17 @@ def run_context(
 ) -> Iterator[str]:
     """Around the work of a job that leaves `outputs`; `scratch` are files that it removes at its end.
 
-    `torch`: the numbers depend on torch's version. The value is a key under which the job may keep what it has so far:
-    another spec, other inputs or another torch have another key.
+    `torch`: the numbers are torch's, and depend on its arithmetic. The value is a key under which the job may keep what
+    it has so far: another spec, other inputs or another arithmetic have another key.
 
     Raises:
         FairflError: an input was made from another spec than the one that this job was planned with or is damaged,
             the code that this process has loaded is not the code of the spec, or another process has taken the job
             over (fairfl.runtime.ownership).
     """
-    spec, versions = from_text(args.spec, dict, "--spec"), {"torch": version("torch")} if torch else {}
+    spec, described = from_text(args.spec, dict, "--spec"), {"arithmetic": arithmetic_of(args)} if torch else {}
     if args.record is None:
-        yield fingerprint([spec, versions])
+        yield fingerprint([spec, described])
         return
     expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
     inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
@@ -104,9 +103,14 @@ def run_context(
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
         clamp_mtime(Path(path))
     with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
-        yield fingerprint([spec, versions, inputs])
+        yield fingerprint([spec, described, inputs])
         loaded.check(spec, args.sources)  # also what was loaded meanwhile
-        records.write(args.record, spec, inputs, outputs, versions=versions)
+        records.write(args.record, spec, inputs, outputs, **described)
+
+
+def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
+    """Of a job with these options."""
+    return arithmetic.of(getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", ""))
 
 
 def check_input(path: str, expected: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The machine that a job runs on, by the name of what computes. Cheap to import: torch only where there is a GPU."""
 
+import os
 import platform
 import re
 from functools import cache
@@ -8,6 +9,8 @@ from pathlib import Path
 INFO = Path("/proc/cpuinfo")
 # The widest set of vector instructions decides how a BLAS adds up, so which last bits a number has.
 _VECTORS = {"avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "asimd": "NEON"}
+# By which users limit it.
+_LIMITS = ("ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
 
 
 @cache
@@ -24,6 +27,13 @@ def cpu_name() -> str:
     facts = [f"{word} {found[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if found.get(key)]
     facts += [vectors for flag, vectors in _VECTORS.items() if flag in flags][:1]
     return f"{name} ({', '.join(facts)})" if facts else name
+
+
+def instructions() -> str:
+    """'AVX-512', or 'AVX-512 ATEN_CPU_CAPABILITY=avx2'; the architecture where the system does not tell."""
+    name = cpu_name()
+    widest = next((vectors for vectors in _VECTORS.values() if name.endswith(f"{vectors})")), platform.machine())
+    return " ".join([widest, *(f"{limit}={os.environ[limit]}" for limit in _LIMITS if os.environ.get(limit))])
 
 
 def processor(device: str) -> str:

@@ -1,9 +1,9 @@
 """Records: what a job leaves beside its results, so that anybody can tell later whether they are what they claim.
 
-A record has the job's spec and its fingerprint, for each job that it read that one's fingerprint and content, and for
-each file that it left size (bytes), content and a checksum. Contents are hashes of what later jobs may depend on: of
-JSON files not what differs each time (seconds, memory, machine), nor where a file was found. The checksum is of all its
-bytes: a file with another one is damaged.
+A record has the job's spec and its fingerprint, the arithmetic of trainings (fairfl.runtime.arithmetic), for each job
+that it read that one's fingerprint and content, and for each file that it left size (bytes), content and a checksum.
+Contents are hashes of what later jobs may depend on: of JSON files not what differs each time (seconds, memory,
+machine), nor where a file was found. The checksum is of all its bytes: a file with another one is damaged.
 """
 
 import contextlib
@@ -18,7 +18,10 @@ from fairfl.runtime import atomic
 from fairfl.runtime.fingerprint import canonical, fingerprint
 
 # Keys of a JSON result that say how it was made (fairfl.runtime.manifest), not what came out.
-HOW = {"seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions"}
+HOW = {
+    "seconds", "training_seconds", "peak_memory_mib", "host", "machine", "processor", "threads", "versions",
+    "arithmetic",
+}  # fmt: skip
 _WHERE = {"source", "path"}  # of a fetched file
 DAMAGED = ".damaged"  # follows the name of a file that was set aside
 

@@ -106,19 +106,18 @@ class Summary(ResultFile):
 
         commit: str = Field(description='of the code that computed it; "": no commit has that code')
         same_code: bool = Field(description="whether today's code for this run is that one")
-        torch: str = Field(description='its version; "": that of today')
         date: str
 
         @property
         def shown(self) -> str:
-            """What is to be said beside its numbers; "" if today's code and torch are those that computed it."""
-            code = f"the code of {self.commit or 'no commit'}" if not self.same_code else ""
-            return " and ".join(filter(None, (code, f"torch {self.torch}" if self.torch else "")))
+            """What is to be said beside its numbers; "" if today's code is that which computed it."""
+            return f"the code of {self.commit or 'no commit'}" if not self.same_code else ""
 
     spec: dict[str, Any]
     fingerprint: str = Field(description="of the spec")
     data_source: str
     measures: dict[str, float] = Field(description="of the run as a whole, by metric")
+    arithmetic: dict[str, str] = Field({}, description="what moves the last bits: fairfl.runtime.arithmetic")
     recorded: Recorded | None = None
     memberships: list[list[float]] | None = Field(None, description="[client][model], of the clustered only")
     clusters: list[int] | None = Field(None, description="true cluster of each client, where it is known")

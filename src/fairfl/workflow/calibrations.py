@@ -15,7 +15,7 @@ from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
-from fairfl.workflow.rerun import Rerun
+from fairfl.workflow.recorded import rerun_of
 
 
 def check(workload: Workload, root: Path) -> None:
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     config = from_text(args.config, dict, "--config") | {"calibrated": False}
     graph = snakemake.parsed(args.root, config)["graph"]
-    rerun = Rerun(graph, graph.workload.config.other_torch == "rerun")
+    rerun = rerun_of(graph)
     for setting in args.settings:
         if reason := rerun.verdict(f"calibrate/{setting}").reason:
             raise FairflError(

@@ -104,9 +104,13 @@ class Job:
 class Graph:
     """Jobs by name, each made on first use."""
 
-    def __init__(self, workload: Workload, rules: Iterable[Rule], variables: Callable[[str], str]) -> None:
-        """`variables` replaces `<results>` and the like in paths that functions of input return."""
-        self.workload, self.variables = workload, variables
+    def __init__(
+        self, workload: Workload, rules: Iterable[Rule], variables: Callable[[str], str], runs_here: bool = True
+    ) -> None:
+        """`variables` replaces `<results>` and the like in paths that functions of input return; `runs_here`: jobs run
+        on this machine, not on a cluster's.
+        """
+        self.workload, self.variables, self.runs_here = workload, variables, runs_here
         self.rules = {rule.name: rule for rule in rules}
         self._jobs: dict[str, Job] = {}
         self._producers: dict[str, str | None] = {}

@@ -36,10 +36,8 @@ def lines(graph: Graph) -> list[str]:
             others += bool(why)
         if why or job.checkpoint:
             text.append(f"{'run ' if why else 'keep'}  {job.name}  {why or 'up to date'}")
-    for torch, results in sorted(rerun.others.items()):
-        text.append(
-            f"note: {results} results were made with torch {torch}, here is {rerun.torch}: kept (other_torch: keep)"
-        )
+    for what, results in sorted(rerun.others.items()):
+        text.append(f"note: {results} results were made {what}: kept (other_arithmetic: keep)")
     total = " and ".join(f"{run} of {every} {rule}" for rule, (run, every) in sorted(counts.items(), reverse=True))
     return [*text, f"{total or 'no run'} and {others} other jobs would run at scale {graph.workload.scale.scale}"]
 

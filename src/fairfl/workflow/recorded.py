@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from fairfl.recorded.record import (
     settings,
     without_code,
 )
-from fairfl.runtime import machine, records, tables
+from fairfl.runtime import arithmetic, machine, records, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.workflow.graph import Graph, Job
@@ -42,11 +41,11 @@ _ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
 
 
 class Recorded:
-    """The record beside a graph. `same_torch`: entries of another torch version do not count."""
+    """The record beside a graph. `only`: entries of another arithmetic than this do not count."""
 
-    def __init__(self, graph: Graph, folder: Path = FOLDER, same_torch: bool = False) -> None:
+    def __init__(self, graph: Graph, folder: Path = FOLDER, only: arithmetic.Arithmetic | None = None) -> None:
         self.graph, self.folder = graph, folder
-        self.torch = version("torch") if same_torch else None
+        self.only = only or {}
         self.records: dict[str, Record] = {}
         self._specs: dict[str, str] = {}
 
@@ -64,7 +63,7 @@ class Recorded:
         fitting = [
             entry
             for entry in self.record(setting_of(job.name)).jobs[job.name]
-            if entry.spec == spec and entry.inputs == read and self.torch in (None, entry.origin.versions.get("torch"))
+            if entry.spec == spec and entry.inputs == read and not arithmetic.differences(entry.arithmetic, self.only)
         ]
         code = fingerprint(job.parsed["code"])
         same = [entry for entry in fitting if entry.code == code]
@@ -261,10 +260,11 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
 def rerun_of(graph: Graph, say: Callable[[str], None] | None = None) -> Rerun:
     """The judge of a graph's jobs, as its workload is configured."""
     config = graph.workload.config
-    same_torch = config.other_torch == "rerun"
+    here = arithmetic.of(config.device, config.threads, config.backend, elsewhere=not graph.runs_here)
+    anew = config.other_arithmetic == "rerun"
     used = config.recorded != "ignore" and graph.workload.scale.scale == SCALE
-    recorded = Recorded(graph, same_torch=same_torch) if used else None
-    return Rerun(graph, same_torch, say, recorded)
+    recorded = Recorded(graph, only=here if anew else None) if used else None
+    return Rerun(graph, here, anew, say, recorded)
 
 
 def available(workload: Workload, folder: Path = FOLDER) -> frozenset[str]:

@@ -7,13 +7,13 @@ out different, fairfl.workflow.call plans again.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.runtime import kept, records, result_files
+from fairfl.runtime import arithmetic, kept, records, result_files
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Graph, Job
@@ -36,7 +36,7 @@ class Verdict:
 
 
 class Rerun:
-    """Judges jobs, each once. `torch_matters`: results of another torch version are made anew, not kept.
+    """Judges jobs, each once. `here`: the arithmetic that jobs would have; `anew`: results of another are made again.
 
     A job whose result is kept (fairfl.runtime.kept) gets that back. One that never finished here, or only came from
     the record, comes from there if `recorded` has it.
@@ -45,18 +45,19 @@ class Rerun:
     def __init__(
         self,
         graph: Graph,
-        torch_matters: bool = False,
+        here: arithmetic.Arithmetic | None = None,
+        anew: bool = False,
         say: Callable[[str], None] | None = None,
         recorded: "Recorded | None" = None,
     ) -> None:
-        self.graph, self.torch_matters, self.torch = graph, torch_matters, version("torch")
+        self.graph, self.here, self.anew = graph, here or {}, anew
         self.recorded = recorded
         self.restored: list[dict[str, Any]] = []  # those of the jobs that are needed
         self.restorations: dict[
             str, dict[str, Any]
         ] = {}  # of jobs that come from the record: what fairfl.jobs.restore needs
         self.say = say or (lambda _: None)
-        self.others: dict[str, int] = {}  # torch version -> results that were made with it and are kept
+        self.others: Counter[str] = Counter()  # 'threads 2, here it is 1' -> results that are kept all the same
         self.kept: dict[str, kept.Kept] = {}  # of jobs that get back what was kept; these are among the restorations
         self.intact = Intact()
         self._above: dict[str, list[str]] = {}
@@ -122,7 +123,7 @@ class Rerun:
         if record is None:
             ahead = " (goes on from its checkpoint)" if job.checkpoint and Path(job.checkpoint).exists() else ""
             return Verdict(f"never finished{ahead}")
-        if changes := self._changes(job, record) or self._torch(record) or self._inputs(job, record):
+        if changes := self._changes(job, record) or self._other(record) or self._inputs(job, record):
             return Verdict(changes, different=True)
         return Verdict(self._damage(job, record) or self._lost(job))
 
@@ -133,7 +134,7 @@ class Rerun:
         """The result that is kept of a job as it is today, if there is one that is whole."""
         for result in kept.of(job.results, job.name):
             record = result.record
-            if record["fingerprint"] == job.fingerprint and not self._torch(record) and not self._unlike(job, record):
+            if record["fingerprint"] == job.fingerprint and not self._other(record) and not self._unlike(job, record):
                 if result.whole:
                     return result
                 self.say(f"{result.folder}: is damaged, so {job.name} runs")
@@ -176,15 +177,16 @@ class Rerun:
             return ""
         return "; ".join(differences(record["spec"], job.parsed))
 
-    def _torch(self, record: dict[str, Any]) -> str:
-        then = record.get("versions", {}).get("torch", self.torch)
-        if then == self.torch:
-            return ""
-        if self.torch_matters:
-            return f"torch: {then} -> {self.torch}"
-        if then not in self.others:
-            self.say(f"note: results of torch {then} are kept, this is {self.torch} (config.yaml: other_torch: keep)")
-        self.others[then] = self.others.get(then, 0) + 1
+    def _other(self, record: dict[str, Any]) -> str:
+        """Why a result of another arithmetic is made again."""
+        found = arithmetic.differences(arithmetic.of_record(record), self.here)
+        if self.anew:
+            return "; ".join(f"{part}: {then} -> {now}" for part, then, now in found)
+        for part, then, now in found:
+            what = f"with {part} {then}, here it is {now}"
+            if what not in self.others:
+                self.say(f"note: results {what}, are kept (config.yaml: other_arithmetic: keep)")
+            self.others[what] += 1
         return ""
 
     def _inputs(self, job: Job, record: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def _function(paths: Any) -> Callable[[Any], Any]:
 
 def graph_of(workflow: "Workflow", workload: Any) -> Graph:
     """The graph of the rules that were parsed so far."""
-    return Graph(workload, rules(workflow), workflow.pathvars.apply)
+    return Graph(workload, rules(workflow), workflow.pathvars.apply, workflow.local_exec)
 
 
 def parsed(root: Path, config: dict[str, Any]) -> dict[str, Any]:

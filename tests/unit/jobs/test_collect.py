@@ -183,11 +183,21 @@ def test_every_final_row_says_where_it_comes_from(results):
     final, _ = tidy(Spec(**SPEC), results)
     row = final.iloc[0]
     assert list(final) == ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data",
-                           "rounds", "run", "fingerprint", "source"]  # fmt: skip
+                           "rounds", "run", "fingerprint", "source", "arithmetic"]  # fmt: skip
     assert (row["setting"], row["data"], row["rounds"], row["run"]) == ("s", "toy", 4, SPEC["runs"][0]["id"])
     assert (row["fingerprint"], row["source"]) == (fingerprint(MADE), "drawn by hand")
     units = dict(zip(final["metric"], final["unit"], strict=True))
     assert (units["gap_max"], units["gap_var"], units["accuracy_balanced"]) == ("nats", "nats^2", "fraction")
+
+
+def test_every_row_of_a_run_says_its_arithmetic(results):
+    other = {"id": "s/eagle/lambda=1.0/seed8", "algorithm": "eagle", "hyperparameters": "lambda=1.0", "seed": 8}
+    write_run(results, other, arithmetic={"device": "cpu", "threads": "2"})
+    write_optima(results, 8)
+    both = SPEC | {"runs": [*SPEC["runs"], other], "seeds": [7, 8], "optima_seeds": [7, 8]}
+    final, _ = tidy(Spec(**both), results)
+    assert set(final[final["seed"] == 8]["arithmetic"]) == {"device cpu; threads 2"}
+    assert set(final[final["seed"] == 7]["arithmetic"]) == {""}  # an old one
 
 
 def test_every_seed_is_compared_with_its_own_optima(results):
@@ -459,9 +469,9 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
     assert made[0] == made[1]
     mark = fingerprint(MADE)
     text = made[0].decode()
-    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand"
+    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand,"
     assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
-    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,\n" in text
+    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,,\n" in text
     assert "\r" not in text
 
 

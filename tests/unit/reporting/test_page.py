@@ -184,6 +184,19 @@ def page(tmp_path) -> Elements:
     return rendered(*build(tmp_path))
 
 
+def test_artifacts_say_what_arithmetic_their_runs_differ_in(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    assert "Arithmetic" not in rendered(workload, results).text
+    for seed in (0, 1):
+        summary = results / f"runs/demo_full/fedavg/default/seed{seed}/summary.json"
+        summary.parent.mkdir(exist_ok=True)
+        summary.write_text(json.dumps({"arithmetic": {"threads": str(1 + seed)}}))
+    page = rendered(workload, results)
+    assert "Arithmetic of its runs: threads 1 (1 run) and 2 (1 run)" in page.html("demo_table1")
+    assert page.source.count("Arithmetic of its runs") < len(ARTIFACTS)
+    assert "<dt>Arithmetic</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
+
+
 def test_every_artifact_has_its_anchor_and_ids_are_unique(page) -> None:
     ids = page.values("id")
     assert {f"demo_{key}" for key in ARTIFACTS} <= set(ids)

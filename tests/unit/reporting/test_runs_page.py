@@ -62,8 +62,7 @@ def test_a_recorded_run_has_no_log_here(files):
     view = runs.view(
         RUN,
         "FedFV",
-        SUMMARY
-        | {"recorded": {"commit": "abc", "date": "2026-11-23", "same_code": False, "torch": ""}, "diverged": True},
+        SUMMARY | {"recorded": {"commit": "abc", "date": "2026-11-23", "same_code": False}, "diverged": True},
         files,
     )
     assert (view["log"], view["lines"]) == ("", ["the record keeps no log"])

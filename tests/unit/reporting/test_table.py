@@ -141,6 +141,22 @@ def test_the_note_says_where_the_data_came_from(spec):
     assert "Source: A, lossy copy." in md and md.count("lossy") == 1
 
 
+def test_the_note_says_what_arithmetic_its_runs_differ_in(spec):
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    head, *lines = path.read_text().splitlines()
+
+    def note(others: str, eagle: str) -> str:
+        text = [f"{head},arithmetic", *(f"{line},{eagle if ',eagle,' in line else others}" for line in lines)]
+        path.write_text("\n".join(text) + "\n")
+        return build(spec)[1]
+
+    assert "Arithmetic" not in note("device cpu; threads 1", "device cpu; threads 1") + note("", "threads 1")
+    assert "Arithmetic: threads 2." in note("threads 2", "threads 2")
+    assert "Arithmetic: threads 1 (6 runs) and 2 (1 run)." in note("threads 1", "threads 2")
+    spec["artifact"]["rows"].pop()
+    assert "Arithmetic" not in note("threads 1", "threads 2")  # of no cell
+
+
 def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
     other = {("afl", "", 0): (0.9, 0.1), ("fedavg", "", 0): (0.8, 0.2)}
     spec["artifact"] |= {

@@ -4,13 +4,12 @@ import argparse
 import json
 import os
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from fairfl.experiments.base import JobSpec
-from fairfl.runtime import atomic, job, ownership, records
+from fairfl.runtime import arithmetic, atomic, job, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -47,9 +46,9 @@ def test_a_record_says_what_was_made_from_what():
         "results/records/a.json": [a, records.results_hash(records.read("results/records/a.json"))]
     }
     sums = [records.content(Path("b.csv")), records.checksum("b.csv")]
-    assert record["outputs"] == {"b.csv": [6, *sums]} and record["versions"] == {}
+    assert record["outputs"] == {"b.csv": [6, *sums]} and "arithmetic" not in record
     run("c", torch=True)
-    assert records.read("results/records/c.json")["versions"] == {"torch": version("torch")}
+    assert records.read("results/records/c.json")["arithmetic"] == arithmetic.of("auto", 1)
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
 
 
@@ -115,14 +114,16 @@ def test_what_was_taken_over_cannot_be_finished():
     assert Path("b.csv").read_text() == "the new owner's" and records.read("results/records/b.json")
 
 
-def test_the_key_for_checkpoints_follows_spec_inputs_and_torch():
+def test_the_key_for_checkpoints_follows_spec_inputs_and_arithmetic(monkeypatch):
     keys = [run("b"), run("b"), run("b", spec=SPEC | {"rounds": 4}), run("b", torch=True)]
     run("a", text="one")
     read = {"results/records/a.json": fingerprint(SPEC)}
     keys.append(run("b", read))
     run("a", text="two")
     keys.append(run("b", read))
-    assert keys[0] == keys[1] and len(set(keys)) == 5
+    monkeypatch.setenv("ATEN_CPU_CAPABILITY", "avx2")
+    keys.append(run("b", torch=True))
+    assert keys[0] == keys[1] and len(set(keys)) == 6
 
 
 def test_inputs_of_the_future_are_brought_to_the_present():

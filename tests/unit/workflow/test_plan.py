@@ -14,7 +14,7 @@ from benchmarks.pretend import finish
 from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
 from fairfl.planning.plan import main
-from fairfl.runtime import records
+from fairfl.runtime import arithmetic, records
 from fairfl.workflow import plan
 from fairfl.workflow.rerun import Rerun
 from tests.workflow.graphs import graph_of
@@ -239,21 +239,39 @@ def test_surrogates_are_planned_beside_the_runs_which_do_not_need_them(stored, c
     assert f"run   {clustered[1]}  surrogate.every: 99 -> {every}" in plan.lines(stored.graph)
 
 
-# -- torch ----------------------------------------------------------------------------------------
-def test_results_of_another_torch_are_kept_with_a_note_or_made_anew(stored):
-    for name, torch in ((stored.eagle, "1.0"), (stored.fedavg, "2.0"), (stored.optima[0], "1.0")):
+# -- arithmetic -----------------------------------------------------------------------------------
+def test_results_of_another_arithmetic_are_kept_with_a_note_or_made_anew(stored):
+    config = stored.graph.workload.config
+    here = arithmetic.of(config.device, config.threads, config.backend)
+    others = {"threads": (stored.eagle, "2"), "backend": (stored.fedavg, "sequential")}
+    others |= {"torch": (stored.optima[0], "1.0"), "instructions": (stored.optima[1], "AVX2")}
+    for part, (name, other) in others.items():
         path = Path(stored.graph.record(name))
-        path.write_text(path.read_text().replace(f'"torch":"{version("torch")}"', f'"torch":"{torch}"'))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"arithmetic": here | {part: other}}))
     said = []
-    assert stored.planned(say=said.append) == set()
-    assert len(said) == 2 and all("other_torch: keep" in line and version("torch") in line for line in said)
-    *_, one, two, total = plan.lines(stored.graph)
-    here = version("torch")
-    assert one == f"note: 2 results were made with torch 1.0, here is {here}: kept (other_torch: keep)"
-    assert two == f"note: 1 results were made with torch 2.0, here is {here}: kept (other_torch: keep)"
+    assert stored.planned(here=here, say=said.append) == set()
+    assert len(said) == 4 and all("other_arithmetic: keep" in line for line in said)
+    *_, backend, _, threads, torch, total = plan.lines(stored.graph)
+    assert threads == "note: 1 results were made with threads 2, here it is 1: kept (other_arithmetic: keep)"
+    assert f"torch 1.0, here it is {version('torch')}" in torch and "backend sequential, here it is auto" in backend
     assert total.startswith("0 of ")
-    assert stored.planned(torch_matters=True) == stored.readers(stored.eagle, stored.fedavg, stored.optima[0])
-    assert stored.why(stored.fedavg, torch_matters=True) == f"torch: 2.0 -> {here}"
+    names = [name for name, _ in others.values()]
+    assert stored.planned(here=here, anew=True) == stored.readers(*names)
+    assert stored.why(stored.eagle, here=here, anew=True) == "threads: 2 -> 1"
+    elsewhere = arithmetic.of(config.device, config.threads, config.backend, elsewhere=True)
+    assert stored.planned(here=elsewhere, anew=True) == stored.readers(*names[:3])  # not known on other machines
+
+
+def test_an_arithmetic_that_is_not_known_is_not_another(stored):
+    here = arithmetic.of("cpu", 1, "auto")
+    for text in ({"arithmetic": {}}, {"versions": {"torch": version("torch")}}):
+        for name in (stored.eagle, stored.fedavg):
+            record = json.loads(Path(stored.graph.record(name)).read_text())
+            record.pop("arithmetic", None)
+            Path(stored.graph.record(name)).write_text(json.dumps(record | text))
+        assert stored.planned(here=here, anew=True) == set()
+    Path(stored.graph.record(stored.fedavg)).write_text(json.dumps(record | {"versions": {"torch": "1.0"}}))
+    assert stored.why(stored.fedavg, here=here, anew=True) == f"torch: 1.0 -> {version('torch')}"
 
 
 def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):

@@ -37,7 +37,7 @@ def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", processor="a CPU", div
     said |= {"spec": made.parsed, "fingerprint": made.fingerprint, "host": "somewhere", "versions": versions}
     summary.write_text(json.dumps(said | {"processor": processor, "data_source": "drawn"}))
     weights.write_bytes(model)
-    records.write(Path(made.record), made.parsed, {}, [metrics, summary, weights], versions={"torch": torch})
+    records.write(Path(made.record), made.parsed, {}, [metrics, summary, weights], arithmetic={"torch": torch})
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,20 @@ def test_the_torch_of_an_entry_may_matter():
     finish(job(), torch="1.0")
     take(job())
     assert Recorded(SimpleNamespace()).entry(job()) is not None
-    assert Recorded(SimpleNamespace(), same_torch=True).entry(job()) is None
+    assert Recorded(SimpleNamespace(), only={"torch": "2.15.0"}).entry(job()) is None
+    assert Recorded(SimpleNamespace(), only={"torch": "1.0", "threads": "2"}).entry(job()) is not None  # not known
+
+
+def test_the_arithmetic_of_an_entry_may_matter():
+    made = job()
+    finish(made)
+    summary = Path(made.outputs[1])
+    said = {"torch": "2.15.0", "threads": "2"}
+    summary.write_text(json.dumps(json.loads(summary.read_text()) | {"arithmetic": said}))
+    records.write(Path(made.record), made.parsed, {}, map(Path, made.outputs), arithmetic=said)
+    take(job())
+    assert entries()[0].arithmetic == said
+    assert Recorded(SimpleNamespace(), only={"threads": "1"}).entry(job()) is None
 
 
 def test_another_spec_has_no_entry():
@@ -153,9 +166,9 @@ def test_without_git_no_commit_is_named(monkeypatch):
 )
 def test_the_record_is_of_one_scale(scale, choice, used):
     """At quick scale toys of the papers' own size run too: `make` must run all of the code."""
-    config = SimpleNamespace(recorded=choice, other_torch="keep")
+    config = SimpleNamespace(recorded=choice, other_arithmetic="keep", device="cpu", threads=1, backend="auto")
     workload = SimpleNamespace(config=config, scale=SimpleNamespace(scale=scale))
-    assert (rerun_of(SimpleNamespace(workload=workload)).recorded is not None) == used
+    assert (rerun_of(SimpleNamespace(workload=workload, runs_here=True)).recorded is not None) == used
 
 
 def test_only_the_record_is_for_its_scale():

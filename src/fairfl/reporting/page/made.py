@@ -40,8 +40,9 @@ def _output(command: list[str], root: Path) -> str:
 
 def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, Any]:
     """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
-    names = dict.fromkeys(name for line in lines for name in line["runs"].split(";") if name)
-    summaries = [summary for name in names if (summary := _summary(results / "runs" / name / "summary.json"))]
+    names = dict.fromkeys(name for line in lines for name in runs_of(line))
+    found = {name: _summary(results / "runs" / name / "summary.json") for name in names}
+    summaries = [summary for summary in found.values() if summary]
     machines = Counter(str(summary["processor"]) for summary in summaries if summary.get("processor"))
     versions: dict[str, set[str]] = {}
     for summary in summaries:
@@ -55,7 +56,13 @@ def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, A
         "machines": [name for name, _ in machines.most_common()],
         "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
         "seconds": _duration(seconds),
+        "arithmetics": {name: summary.get("arithmetic") or {} for name, summary in found.items() if summary},
     }
+
+
+def runs_of(line: Record) -> list[str]:
+    """The runs behind a line of the comparison."""
+    return line["runs"].split(";") if line["runs"] else []
 
 
 def _today() -> str:

@@ -6,7 +6,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement import calibration
+from fairfl.judgement.arithmetic import said
 from fairfl.judgement.cells import Record, metric_of, records
 from fairfl.judgement.changes import changed_by_scale, original, summary
 from fairfl.judgement.claims.judging import ClaimLine
@@ -31,10 +32,11 @@ from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling,
 from fairfl.reporting.notes import stand_ins
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
-from fairfl.reporting.page.made import made_from
+from fairfl.reporting.page.made import made_from, runs_of
 from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
 from fairfl.reporting.page.text import readable
+from fairfl.runtime.arithmetic import Arithmetic
 from fairfl.runtime.result_files import CalibratedChoice
 
 
@@ -135,9 +137,14 @@ class Summaries:
 
 
 def artifact_view(
-    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details
+    name: str,
+    workload: Workload,
+    summaries: Summaries,
+    files: Files,
+    details: Details,
+    arithmetics: Mapping[str, Arithmetic],
 ) -> dict[str, Any]:
-    """Everything the template needs to show one artifact; `summaries` are its own."""
+    """Everything the template needs to show one artifact; `summaries` are its own, `arithmetics` those of all runs."""
     paper, key, artifact = workload.artifacts[name]
     endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
     endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
@@ -152,6 +159,7 @@ def artifact_view(
     }
     settings = [setting_fact(workload, setting) for setting in artifact.settings]
     best = numbers_counted(count(summaries.best))
+    runs = {run for line in lines for run in runs_of(line)}
     return {
         "name": name,
         "paper": paper,
@@ -164,6 +172,7 @@ def artifact_view(
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "settings": settings,
+        "arithmetic": said(arithmetics[run] for run in runs & arithmetics.keys()),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": best,
@@ -341,7 +350,11 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
     files = Files(results, out)
     details = Details(files)
-    views = {name: artifact_view(name, workload, summaries.of({name}), files, details) for name in workload.artifacts}
+    made = made_from(root, results, summaries.lines)
+    views = {
+        name: artifact_view(name, workload, summaries.of({name}), files, details, made["arithmetics"])
+        for name in workload.artifacts
+    }
     papers = [
         paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
         for key in workload.config.papers
@@ -365,7 +378,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         scale=workload.scale,
         papers=papers,
         own=all(paper["spec"].sources == "own" for paper in papers),
-        made=made_from(root, results, summaries.lines),
+        made=made | {"arithmetic": said(made["arithmetics"].values())},
         cards=printed.cards(),
         substitutions=substitutions(workload),
         gaps=gaps(count(printed.lines)),

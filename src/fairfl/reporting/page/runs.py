@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl.experiments.workload import Run, Workload
 from fairfl.reporting.page.files import Files, embedded
+from fairfl.runtime import arithmetic
 from fairfl.runtime.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def view(run: Run, title: str, summary: Mapping[str, Any], files: Files) -> dict
         "Memory": f"{summary['peak_memory_mib']:,.0f} MiB" if summary.get("peak_memory_mib") else "",
         "Machine": f"{summary.get('processor') or summary.get('device', '')}, {threads} thread{'s'[threads == 1 :]}",
         "Versions": versions,
+        "Arithmetic": arithmetic.text(summary.get("arithmetic") or {}),
         "Data": summary.get("data_source", ""),
         "Code": f"{fingerprint(code)} ({len(code)} modules)" if code else "",
         "Spec": summary.get("fingerprint", ""),
@@ -99,7 +101,6 @@ def _origin(recorded: Mapping[str, Any]) -> str:
     """'2026-11-22, commit 1a2b3c4, other code than today's'"""
     parts = [recorded.get("date", ""), f"commit {recorded['commit']}" if recorded.get("commit") else ""]
     parts.append("" if recorded.get("same_code", True) else "with other code than today's")
-    parts.append(f"with torch {recorded['torch']}" if recorded.get("torch") else "")
     return ", ".join(filter(None, parts))
 
 

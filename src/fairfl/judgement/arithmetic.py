@@ -1,0 +1,24 @@
+"""Of which arithmetic the runs behind a table or figure are, where that is to be said."""
+
+from collections import Counter
+from collections.abc import Iterable
+from importlib.metadata import version
+
+from fairfl.runtime.arithmetic import PARTS, Arithmetic
+
+_USUAL = {"threads": "1", "backend": "auto"}
+
+
+def said(runs: Iterable[Arithmetic]) -> str:
+    """What is to be said of runs in one table: 'threads 1 (9 runs) and 2 (1 run)'; '' if they are alike and usual."""
+    found, usual = list(runs), _USUAL | {"torch": version("torch")}
+    parts = []
+    for part in PARTS:
+        counts = Counter(run[part] for run in found if part in run)
+        most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if len(most) > 1:
+            each = [f"{value} ({count} run{'s'[count == 1 :]})" for value, count in most]
+            parts.append(f"{part} {', '.join(each[:-1])} and {each[-1]}")
+        elif counts and usual.get(part) not in (None, *counts):
+            parts.append(f"{part} {next(iter(counts))}")
+    return "; ".join(parts)

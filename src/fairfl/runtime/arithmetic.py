@@ -1,0 +1,45 @@
+"""The arithmetic of a run: what moves the last bits of its numbers, beside its spec. docs/numbers.md says how far.
+
+Two are different if a part that both have is. One that lacks a part is of an old record, or of a plan for other
+machines: nothing is known, and nothing said.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from fairfl.runtime import gpu_slots, machine
+
+Arithmetic = dict[str, str]  # part -> value
+PARTS = ("torch", "device", "instructions", "threads", "backend")
+
+
+def of(device: str, threads: int, backend: str = "", elsewhere: bool = False) -> Arithmetic:
+    """Of jobs with these options (config.yaml). `elsewhere`: on other machines, of which nothing else is known."""
+    kind = device if device != "auto" else "" if elsewhere else "cuda" if gpu_slots.visible() else "cpu"
+    found = {"torch": version("torch"), "device": kind, "backend": backend}
+    if kind != "cuda":  # there the sums are the GPU's
+        found |= {"threads": str(threads), "instructions": "" if elsewhere else machine.instructions()}
+    return {part: found[part] for part in PARTS if found.get(part)}
+
+
+def of_record(record: Mapping[str, Any]) -> Arithmetic:
+    """What a job's record says; of older ones torch alone is known."""
+    found: Arithmetic = record.get("arithmetic", record.get("versions", {}))
+    return found
+
+
+def differences(then: Arithmetic, now: Arithmetic) -> list[tuple[str, str, str]]:
+    """(part, then, now) of each part that differs."""
+    known = (part for part in PARTS if part in then and part in now)
+    return [(part, then[part], now[part]) for part in known if then[part] != now[part]]
+
+
+def text(arithmetic: Arithmetic) -> str:
+    """'torch 2.15.0; device cpu; instructions AVX-512; threads 1; backend auto'"""
+    return "; ".join(f"{part} {value}" for part, value in arithmetic.items())
+
+
+def parsed(text: str) -> Arithmetic:
+    """The reverse."""
+    return dict(part.split(" ", 1) for part in text.split("; ")) if text else {}
