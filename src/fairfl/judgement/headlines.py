@@ -7,7 +7,7 @@ from itertools import combinations
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import UNKNOWN, limit, tolerance, with_printed
+from fairfl.judgement.agreement import UNKNOWN, as_stated, limit, tolerance, with_printed
 from fairfl.judgement.cells import Cell, Cells, Key, Record, digits_of, key_of
 from fairfl.judgement.units import half_unit
 
@@ -55,6 +55,7 @@ class Itself:
     near: int = 0  # and of those, how many agree or are close
     alike: int = 0  # pairs of numbers of rows that are equal in effect
     alike_near: int = 0
+    alike_strict: int = 0  # likewise with as many seeds as the paper's text states
 
 
 def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict) -> Itself:
@@ -65,8 +66,10 @@ def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict
             if cell.mean is not None and not artifact.ours:
                 places.setdefault(place, []).append(cell)
 
-    def near(setting: str, metric: str, pair: tuple[Cell, Cell]) -> bool:
+    def near(setting: str, metric: str, pair: tuple[Cell, Cell], strict: bool = False) -> bool:
         seeds, (one, other) = len(paper.settings[setting].seeds), pair
+        if strict and (stated := paper.settings[setting].stated_seeds):
+            seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
         assert one.mean is not None and other.mean is not None
         noise = with_printed(with_printed(UNKNOWN, one, seeds), other, seeds)
         rounding = 2 * half_unit(max(abs(one.mean), abs(other.mean)), one.unit, digits_of(paper.metrics)(metric))
@@ -82,4 +85,5 @@ def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict
             cells = [places[key][0] for key in keys if key in places]
             alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]
     agree = [sum(near(*one) for one in pairs) for pairs in (other, alike)]
-    return Itself(len(twice), len(other), agree[0], len(alike), agree[1])
+    strict = sum(near(*one, strict=True) for one in alike)
+    return Itself(len(twice), len(other), agree[0], len(alike), agree[1], strict)

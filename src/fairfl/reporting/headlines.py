@@ -19,11 +19,11 @@ COLUMNS = (
 
 def share(found: Count) -> str:
     """'62 %' of what was judged agrees or is close, '62 % (46 % strictly)' where wider limits make a difference."""
-    if not found.judged:
-        return "–"
-    here, strictly = (
-        f"{many / found.judged:.0%}".replace("%", " %") for many in (found.judged - found.differ, found.strict)
-    )
+    return _share(found.judged - found.differ, found.strict, found.judged) if found.judged else "–"
+
+
+def _share(many: int, strict: int, of: int) -> str:
+    here, strictly = (f"{number / of:.0%}".replace("%", " %") for number in (many, strict))
     return here if here == strictly else f"{here} ({strictly} strictly)"
 
 
@@ -65,11 +65,13 @@ def lines_of(
 
 def with_itself(found: Itself) -> str:
     """How far a paper agrees with itself: in rows equal in effect, in numbers printed more than once."""
-    alike = f"{found.alike_near / max(found.alike, 1):.0%} of {found.alike:,} pairs of rows equal in effect"
     text = f"{found.differ:,} of {found.reprints:,} reprints have other values, {found.near:,} of them near"
     if not found.differ:
         text = f"{found.reprints:,} reprints are equal" if found.reprints else "prints nothing twice"
-    return f"{alike.replace('%', ' %')}; {text}" if found.alike else text
+    if not found.alike:
+        return text
+    shown = _share(found.alike_near, found.alike_strict, found.alike)
+    return f"{shown} of {found.alike:,} pairs of rows equal in effect; {text}"
 
 
 def sentence(paper: Paper) -> str:

@@ -102,8 +102,8 @@ class Reproduction:
             "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
             "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
             "*The paper with itself*: by the same rule, pairs of rows that are the same run but for its seeds "
-            "(`alike` in its YAML, such as FedAvg and\nq-FFL with q = 0.001), and numbers that it prints more than once. "
-            "A repetition can hardly agree with more.\n",
+            "(`alike` in its YAML, such as FedAvg and\nq-FFL with q = 0.001), and numbers that it prints more than "
+            "once. A repetition can hardly agree with more.\n",
             "*Strictly*: with the limits that seeds alone give, of as many seeds as the paper's text states. The other "
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
             "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "

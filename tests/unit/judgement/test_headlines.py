@@ -74,20 +74,26 @@ def test_two_prints_of_a_number_are_held_against_each_other(first, second, found
 
 
 def test_rows_that_are_equal_in_effect_are_held_against_each_other():
-    """Two seeds each, 80 +- 0.5 and 82.6 +- 0.5. Divided by two, s^2 = 2 (0.5^2 + 0.5^2) / 2 = 0.5 of two degrees, whose
-    t is 4.302653, so 3.04 + 0.1 is allowed: they agree. Divided by one, s^2 = 0.25 and 2.15 + 0.1: they do not. 83.3 of
-    the third never agrees with the first; 0.7 from the second, it is close without any noise."""
+    """Two seeds each, 80 +- 0.5 and 82.6 +- 0.5. Divided by two, s^2 = 2 (0.5^2 + 0.5^2) / 2 = 0.5 of two degrees,
+    whose t is 4.302653, so 3.04 + 0.1 is allowed: they agree. Divided by one, s^2 = 0.25 and 2.15 + 0.1: they do not;
+    nor with eight seeds that the text states, s^2 = 0.25 of 14 degrees and 0.54 + 0.1. 83.3 of the third never agrees
+    with the first; 0.7 from the second, it is close without any noise."""
     rows = [{"algorithm": "fedavg"}, *({"algorithm": "qffl", "hyperparameters": {"q": q}} for q in (0.1, 0.2))]
     group = {"setting": "x", "rows": rows, "source": "inferred: small q"}
     algorithms = PAPER["algorithms"] | {"qffl": {"title": "q-FFL", "sources": {"q": "paper"}}}
-    paper = Paper(**PAPER | {"algorithms": algorithms, "alike": [group]})
     variants = [Variant("fedavg", {}), Variant("qffl", {"q": 0.1}), Variant("qffl", {"q": 0.2})]
-    for kind, agree in (("population std", 2), ("std", 1)):
+    for kind, stated, agree, strict in (
+        ("population std", None, 2, 2),
+        ("std", None, 1, 1),
+        ("population std", 8, 2, 1),
+    ):
+        settings = {"x": demo.SETTING | {"stated_seeds": stated}}
+        paper = Paper(**PAPER | {"algorithms": algorithms, "settings": settings, "alike": [group]})
         numbers = zip(variants, ((80.0, 0.5), (82.6, 0.5), (83.3, 0.5)), strict=True)
         cells = {("x", v, "acc"): Cell(mean, std, unit="percent", spread_kind=kind) for v, (mean, std) in numbers}
         found = itself("demo", paper, {"demo_table1": Cells(cells)}, Verdict())
-        assert found == Itself(alike=3, alike_near=agree)
-    assert with_itself(found) == "33 % of 3 pairs of rows equal in effect; prints nothing twice"
+        assert found == Itself(alike=3, alike_near=agree, alike_strict=strict)
+    assert with_itself(found) == "67 % (33 % strictly) of 3 pairs of rows equal in effect; prints nothing twice"
 
 
 def test_a_row_that_is_equal_in_effect_is_one_of_the_papers():
