@@ -104,13 +104,15 @@ WIDEN = f"""
     const table = {TABLE}, cell = table.querySelector('tbody td .p').closest('td');
     while (table.tHead.rows.length > 1) table.tHead.lastChild.remove();
     table.tHead.rows[0].replaceChildren();
-    for (let n = 0; n < arguments[0]; n++) table.tHead.rows[0].insertAdjacentHTML('beforeend', '<th>q-FFL q = 10.0</th>');
+    for (let n = 0; n < arguments[0]; n++)
+      table.tHead.rows[0].insertAdjacentHTML('beforeend', '<th>q-FFL q = 10.0</th>');
     for (const row of table.tBodies[0].rows) {{
       while (row.cells.length > 1) row.lastChild.remove();
       row.cells[0].textContent = 'FedAvg';
       for (let n = 1; n < arguments[0]; n++) row.append(cell.cloneNode(true));
     }}
-    for (const one of table.querySelectorAll('tbody .n [data-i]')) one.innerHTML = '0.24963<span class="s"> ± 0.00500</span>';
+    for (const one of table.querySelectorAll('tbody .n [data-i]'))
+      one.innerHTML = '0.24963<span class="s"> ± 0.00500</span>';
     fit(table.closest('.view'));
 """
 

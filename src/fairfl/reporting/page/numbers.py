@@ -67,9 +67,9 @@ def table_views(
         notes: dict[str, int] = {}  # on the paper's numbers, numbered
         filled = grid.numbers
         for place in filled:
-            said = numbers.placed[place]["reported_note"].split("; ")
+            of_it = numbers.placed[place]["reported_note"].split("; ")
             cells[place]["reported_marks"] = [  # that it diverged the cell itself says
-                notes.setdefault(note, len(notes) + 1) for note in said if note not in ("", DIVERGED)
+                notes.setdefault(note, len(notes) + 1) for note in of_it if note not in ("", DIVERGED)
             ]
         axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
         bears = "row" if "row" in axes else "setting"
@@ -93,9 +93,9 @@ def table_views(
             "recorded": any(cells[place]["recorded"] for place in filled),
             "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
-                _row_view([_head(head, numbers, paper, bears, head in above) for head in heads], row, number in grid.rules)
-                for number, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
-                for above in [{head for line in grid.lines[:number] for head in line}]
+                _row_view([_head(head, numbers, paper, bears, head in above) for head in heads], row, n in grid.rules)
+                for n, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
+                for above in [{head for line in grid.lines[:n] for head in line}]
             ],
         })  # fmt: skip
     return views
