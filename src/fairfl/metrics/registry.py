@@ -126,7 +126,7 @@ FAMILIES = {name: unit for name, (unit, _) in PER_CLIENT.items()} | {"cluster_cl
 
 
 def unit_of(metric: str, regression: bool = False) -> str | None:
-    """What a metric of fairfl.metrics.origin is measured in, 'nats'; '' for a mere number; None: nothing measures it."""
+    """What a metric is measured in, 'nats' for instance; '' for a mere number; None: nothing measures it."""
     if origin(metric) != "tidy":
         return "seconds" if origin(metric) == "timed" else ""
     unit = UNITS.get(metric, FAMILIES.get(re.sub(r"_(\d+|k)$", "", metric)))

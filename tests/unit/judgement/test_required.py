@@ -171,7 +171,7 @@ def test_metrics_that_nothing_measures_are_all_named_at_once(planned) -> None:
 @pytest.mark.parametrize(
     ("metric", "keys", "setting", "message"),
     [
-        ("accuracy_mean", {"unit": "percnt"}, {}, "metrics.accuracy_mean.unit: 'percnt': it is measured in fraction; did "),
+        ("accuracy_mean", {"unit": "percnt"}, {}, "metrics.accuracy_mean.unit: 'percnt': it is measured in fraction; "),
         ("accuracy_mean", {"unit": "points"}, {}, "metrics.accuracy_mean.unit: 'points': it is measured in fraction"),
         ("accuracy_var", {"unit": "percent"}, {}, "metrics.accuracy_var.unit: 'percent': it is measured in fraction^2"),
         ("loss_mean_late", {"unit": "nats^2"}, {}, "metrics.loss_mean_late.unit: 'nats^2': it is measured in nats"),
