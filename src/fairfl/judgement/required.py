@@ -14,7 +14,7 @@ from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
 from fairfl.judgement.units import shown_as
 from fairfl.metrics.origin import origin, reference
-from fairfl.metrics.registry import AGAINST, ALONG, FAMILIES, METRICS, PER_CLIENT, UNITS, unit_of
+from fairfl.metrics.registry import AGAINST, ALONG, FAMILIES, KINDS, METRICS, PER_CLIENT, UNITS, unit_of
 from fairfl.runtime.validation import nearest
 
 _ACCURACY = ("accuracy", "recall")
@@ -109,7 +109,7 @@ def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: 
 
 def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     """Why a setting has no value of a metric; '' if it has one."""
-    here, base = workload.settings[setting], metric.removesuffix("_late")
+    here, base = workload.settings[setting], re.sub(rf"_({'|'.join(KINDS)})$", "", metric)
     if origin(metric) == "tuned" and here.tuning is None:
         return f"is what tuning chose, and {setting} has no tuning"
     if origin(metric) != "tidy":
@@ -118,7 +118,7 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     if against is not None and getattr(here, against) is None:
         return f"is measured from each client's {against}, which {setting} does not have"
     if metric != base and here.late_evaluations is None:
-        return f"is a mean over the last evaluations, and {setting} has no late_evaluations"
+        return f"is of other evaluations than the last one, and {setting} has no late_evaluations"
     if here.loss == "squared_error" and _vector(base) in _ACCURACY:
         return f"{setting} is a regression, which has no accuracy"
     siblings = [a for name in workload.sharing.builders(setting) for a in workload.papers[name].artifacts.values()]
