@@ -49,7 +49,9 @@ def test_a_pipe_gets_few_lines_and_the_page(project):
     assert lines[-1] == f"page: {(project.folder.resolve() / 'results/tiny/index.html').as_uri()}"
     for noise in ("Building DAG", "Select jobs", "Execute", "localrule", "shared filesystem", "jobid"):
         assert noise not in said
-    assert project.snakemake(**PLAIN).stdout.splitlines()[-1].startswith("Nothing to be done")
+    *_, nothing, where = project.snakemake(**PLAIN).stdout.splitlines()
+    assert nothing.startswith("Nothing to be done") and where == lines[-1]
+    assert project.snakemake("eagle_table1", **PLAIN).stdout.splitlines()[-1].endswith("results/tiny/eagle/table1.md")
 
 
 def test_a_terminal_shows_bars_while_it_runs_and_no_colour_if_that_is_asked(project):
