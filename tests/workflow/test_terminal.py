@@ -75,8 +75,10 @@ def test_the_log_of_a_job_that_fails_is_the_last_thing_on_the_screen(project):
     done = project.snakemake(check=False, **PLAIN)
     lines = done.stdout.splitlines()
     assert done.returncode
-    assert re.match(r"failed: eagle Table \d \(\d of [\d,]+ jobs failed, [\d,]+ did not run\)", lines[-4]), done.stdout
-    assert lines[-3].endswith("| error: no luck")
+    first = r"failed: eagle Table \d \(2 of [\d,]+ jobs failed, [\d,]+ did not run\)"
+    assert re.match(first, lines[-5]), done.stdout
+    assert lines[-4].endswith("| error: no luck")
+    assert re.fullmatch(r"   1 more in the same way: eagle Table \d", lines[-3])
     assert re.fullmatch(r"   log: results/tiny/logs/table/eagle/table\d\.log", lines[-2])
     command = lines[-1].removeprefix("   it alone: ")
     assert " --cores 1 --config scale=tiny " in command and command.endswith(".csv")
