@@ -10,7 +10,7 @@ COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture tag clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -84,6 +84,9 @@ format: $(READY)  ## let the formatters rewrite the code
 
 schemas: $(READY)  ## write schemas/*.json from the typed specs
 	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
+
+reference: $(READY)  ## write docs/reference.md: metrics, units, the grammar of claims, plots and their keys
+	PYTHONPATH=src $(BIN)/python -m tests.reference docs/reference.md
 
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 
