@@ -12,13 +12,14 @@ from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload
 from fairfl.metrics.origin import origin, reference
-from fairfl.metrics.registry import AGAINST, ALONG, LOCAL, METRICS, PER_CLIENT, SUMMED
+from fairfl.metrics.registry import AGAINST, ALONG, LOCAL, METRICS, PER_CLIENT, SELECTED, SUMMED
 from fairfl.runtime.validation import nearest
 
 _ACCURACY = ("accuracy", "recall")
 _OF_A_CLIENT = (*PER_CLIENT, "cluster_client")
 _NAMES = (*METRICS, *ALONG, *AGAINST, *SUMMED, *LOCAL, "assignment_rand", "n_skipped")
-_NAMES += tuple(f"{name}_late" for name in METRICS) + tuple(f"{name}_validation" for name in LOCAL)
+_KINDS = ("late", *SELECTED)  # of <metric>_late and the like
+_NAMES += tuple(f"{name}_{kind}" for name in METRICS for kind in _KINDS) + tuple(f"{name}_validation" for name in LOCAL)
 _TRAINED = {"tidy", "rounds", "model"}  # files of runs
 
 
@@ -104,7 +105,7 @@ def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: 
 
 def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     """Why a setting has no value of a metric; '' if it has one."""
-    here, base = workload.settings[setting], metric.removesuffix("_late")
+    here, base = workload.settings[setting], re.sub(rf"_({'|'.join(_KINDS)})$", "", metric)
     if origin(metric) == "tuned" and here.tuning is None:
         return f"is what tuning chose, and {setting} has no tuning"
     if origin(metric) != "tidy":
@@ -113,7 +114,7 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     if against is not None and getattr(here, against) is None:
         return f"is measured from each client's {against}, which {setting} does not have"
     if metric != base and here.late_evaluations is None:
-        return f"is a mean over the last evaluations, and {setting} has no late_evaluations"
+        return f"is of other evaluations than the last one, and {setting} has no late_evaluations"
     if here.loss == "squared_error" and _vector(base) in _ACCURACY:
         return f"{setting} is a regression, which has no accuracy"
     siblings = [a for name in workload.sharing.builders(setting) for a in workload.papers[name].artifacts.values()]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -93,6 +93,12 @@ ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
     },
     "accuracy_area": ("fraction", accuracy_area),
 }
+# Rounds that a paper might report in place of the last one: <metric>_<name> is of the one with the least of this, of
+# the client accuracies [K], fractions.
+SELECTED: dict[str, Callable[[np.ndarray], float]] = {
+    "best_mean": lambda accuracies: -fairness.accuracy_mean(accuracies),
+    "least_var": accuracy_var,
+}
 # Of a run's accuracies a and a baseline run's accuracies b, both [K] fractions.
 AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
     "improved_suffering_pct": ("percent", baseline.improved_suffering),
@@ -145,14 +151,16 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
     return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
 
 
-def evaluate_late(rounds: list[Vectors]) -> list[tuple[str, str, float]]:
-    """(`<metric>_late`, unit, mean over `rounds`) of METRICS at one run's last evaluations."""
+def evaluate_over(
+    rounds: list[Vectors], kind: str, function: Callable[[list[float]], Any]
+) -> list[tuple[str, str, float]]:
+    """(`<metric>_<kind>`, unit, `function` of its values in `rounds`) of METRICS at some evaluations of one run."""
     values: dict[tuple[str, str], list[float]] = {}
     for vectors in rounds:
         for name, unit, value in evaluate(vectors):
             if name in METRICS:
-                values.setdefault((f"{name}_late", unit), []).append(value)
-    return [(name, unit, float(np.mean(each))) for (name, unit), each in values.items()]
+                values.setdefault((f"{name}_{kind}", unit), []).append(value)
+    return [(name, unit, float(function(each))) for (name, unit), each in values.items()]
 
 
 def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, float]]:

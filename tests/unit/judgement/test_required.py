@@ -53,11 +53,15 @@ def needed(plot: str) -> list[str]:
 
 
 NEEDED = [(plot, part) for plot in names("reporting/plots") for part in needed(plot)]
-OPTIONS = {
-    "metric_scatter": {"x": "accuracy_mean", "y": "accuracy_worst10"},
-    "metric_sweep": {"key": "q"},
-    "one_step": {"start": 0.0, "step": 0.1},
-}
+
+
+def options(plot: str) -> dict[str, Any]:
+    """Values of the options that have no default, of their types."""
+    if plot == "metric_sweep":  # one of two
+        return {"key": "q"}
+    examples = {str: "accuracy_mean", float: 0.1, list[str]: ["fedavg"]}
+    fields = declaration("reporting/plots", plot).Config.model_fields.items()
+    return {name: examples[field.annotation] for name, field in fields if field.is_required()}
 
 
 def test_the_template_passes(planned) -> None:
@@ -67,7 +71,7 @@ def test_the_template_passes(planned) -> None:
 @pytest.mark.parametrize(("plot", "part"), NEEDED)
 def test_a_figure_with_nothing_to_draw_is_refused(planned, plot, part) -> None:
     columns = ["accuracy_mean", "accuracy_worst10"]
-    figure = {"plot": plot, "options": OPTIONS.get(plot, {}), "columns": columns, part: []}
+    figure = {"plot": plot, "options": options(plot), "columns": columns, part: []}
     with pytest.raises(SpecError, match=f"papers/template.yaml: artifacts.figure1: plot {plot} needs {part}: "):
         planned(figure)
 
