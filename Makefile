@@ -65,7 +65,7 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 gpu-check: $(READY)  ## is this GPU fit: equal numbers, repeated runs, speed, runs per card; under ten minutes; ARGS="--device cpu"
 	PYTHONPATH=src $(BIN)/python -m benchmarks.gpu_check $(ARGS)
 
-soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
+soak: $(READY)  ## kill, damage and edit a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
 lint: $(READY)  ## ruff, mypy, import-linter, snakefmt, codespell, snakemake --lint
