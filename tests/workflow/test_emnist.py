@@ -1,4 +1,4 @@
-"""From the download of EMNIST's archive to EAGLE's tables, by the one command of docs/running.md, on generated files."""
+"""From the download of EMNIST's archive to EAGLE's tables, by the command of docs/running.md, on generated files."""
 
 import csv
 import shutil
