@@ -10,7 +10,7 @@ from fairfl.experiments.calibration import folder
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import fetch
-from fairfl.planning import costs
+from fairfl.planning import costs, own_data
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
@@ -31,6 +31,7 @@ try:
         if workload.config.budget is not None:
             workload = affordable(workload, ROOT)
         preflight.check(workload)
+        own_data.check(workload)
         if workload.calibrated:
             calibrations.check(workload, ROOT)
     GPU = environment.gpus_per_job(workload.config)
@@ -151,7 +152,7 @@ onstart:
     for name in names:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
         Path(order_of(name)).write_text(graph.order(name, SOURCES))
-    atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources()))
+    atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources(), code_hash.reads()))
     call.begin(rerun, names)
     if display:
         seconds = costs.expected(rerun, names)

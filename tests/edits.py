@@ -43,21 +43,14 @@ def statement(text: str, chance: random.Random) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def neutral(text: str, chance: random.Random, log: bool = True) -> str:
-    """The module with other docstrings, annotations, descriptions, comments and, if `log`, more lines in its log."""
+def neutral(text: str, chance: random.Random) -> str:
+    """The module with other docstrings, annotations of functions and comments."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body[0].value.value = f"Edit {chance.random()}."
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Field":
-            for keyword in node.keywords:
-                if keyword.arg == "description":
-                    keyword.value = ast.Constant(f"edit {chance.random()}")
         if isinstance(node, ast.FunctionDef) and not node.decorator_list:
             _annotate(node, chance)
-    for function in _functions(tree):
-        if log and chance.random() < 0.3:
-            function.body.insert(int(ast.get_docstring(function) is not None), _parsed('print(f"edit {__name__}")'))
     return f"# edit {chance.random()}\n{ast.unparse(ast.fix_missing_locations(tree))}\n"
 
 
@@ -77,13 +70,10 @@ def _parsed(text: str) -> ast.stmt:
 
 
 def _annotate(function: ast.FunctionDef, chance: random.Random) -> None:
-    """Other types of parameters, result and variables."""
+    """Other types of parameters and result."""
     for arg in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         arg.annotation = ast.Constant("Edited") if chance.random() < 0.5 else None
     function.returns = ast.Constant("Edited") if chance.random() < 0.5 else None
-    for place, node in enumerate(function.body):
-        if isinstance(node, ast.AnnAssign) and node.value is not None:
-            function.body[place] = ast.Assign([node.target], node.value)
 
 
 def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
@@ -96,24 +86,17 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
 
 
 def _counting(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and all below it that can matter: not in annotations, descriptions, docstrings, nor what is printed."""
+    """A node and all below it that can matter: not in annotations, nor in docstrings."""
     yield node
-    documents = isinstance(node, ast.Call) and ast.unparse(node.func) in ("Field", "argparse.ArgumentParser")
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or (documents and getattr(child, "arg", "") == "description"):
-                continue
-            if isinstance(child, ast.Expr) and (isinstance(child.value, ast.Constant) or _prints(child.value)):
-                continue
-            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            if not isinstance(child, ast.AST) or (
+                isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            ):
                 continue
             yield from _counting(child)
-
-
-def _prints(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def _edits(node: ast.AST, chance: random.Random) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -316,19 +316,22 @@ def test_a_hub_that_names_no_commit(tmp_path, monkeypatch, content):
     assert pretrained.find(pretrained.BERT, tmp_path / "data") is None
 
 
+CONFIG = "from fairfl.experiments.base import Strict\nclass Config(Strict): ...\n"
 PLUG_INS = [
     ("class Config(:\n", "SyntaxError"),
     ("\0", "SyntaxError"),
     ("class Config:\n    x: Unknown\n", "NameError"),
     ("NEEDS = (1 / 0,)\n", "ZeroDivisionError"),
     ("from pydantic import Nothing\n", "ImportError"),
-    ("class Config: ...\n", "TypeError: 0 classes extend Algorithm"),
-    ("class A(Algorithm): ...\nclass B(Algorithm[Config]): ...\n", "TypeError: 2 classes extend Algorithm"),
+    ("", "TypeError: no class Config(Strict)"),
+    ("class Config: ...\n", "TypeError: no class Config(Strict)"),
+    (CONFIG, "0 classes extend Algorithm"),
+    (CONFIG + "class A(Algorithm): ...\nclass B(Algorithm[Config]): ...\n", "2 classes extend Algorithm"),
     (
-        "class A(Algorithm):\n    mesurements = ('loss_received',)\n",
-        "AttributeError: A.mesurements is not a class attribute of Algorithm; did you mean 'measurements'",
+        CONFIG + "class A(Algorithm):\n    mesurements = ('loss_received',)\n",
+        "line 4: A.mesurements is not a class attribute of Algorithm; did you mean 'measurements'",
     ),
-    ("class A(Algorithm):\n    is_federated = 1 > 0\n", "ValueError: A.is_federated must be a literal, not 1 > 0"),
+    (CONFIG + "class A(Algorithm):\n    is_federated = 1 > 0\n", "A.is_federated must be a literal, not 1 > 0"),
 ]
 
 
@@ -341,7 +344,7 @@ def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
     monkeypatch.setattr("fairfl.experiments.plugins.names", lambda kind: ("mine",))
     declaration.cache_clear()
     try:
-        refused(lambda: declaration("algorithms", "mine"), f"mine.py: its declaration fails: {words}")
+        refused(lambda: declaration("algorithms", "mine"), "algorithms/mine.py", words)
     finally:
         declaration.cache_clear()
 

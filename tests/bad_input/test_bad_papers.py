@@ -51,7 +51,7 @@ PAPER = [
     ("templates", 5, "templates: 5: expected entries by name"),
     ("templates", ["base"], "templates: ['base']: expected entries by name"),
     ("settings", [1], "settings: [1]: expected entries by name"),
-    ("settings", DELETE, "settings: missing; it has no default"),
+    ("settings", DELETE, "headline.setting: unknown 'eagle_emnist_linear_a0.1'"),
     ("settings", None, "settings"),
     (S, None, "settings.eagle_toy_2clients: expected `key: value` lines"),
     (S, 3, "settings.eagle_toy_2clients: expected `key: value` lines"),

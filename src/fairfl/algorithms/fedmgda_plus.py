@@ -9,12 +9,12 @@
 Written as weights of D_k:  w_k = eta_global lam_k / ||D_k||.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
 
-from fairfl.algorithms.interface import Aggregate, Algorithm, Reports, State
+from fairfl.algorithms.interface import Aggregate, Algorithm, Federation, Reports, State
 from fairfl.algorithms.shared.min_norm import min_norm
 from fairfl.algorithms.shared.span import gram
 from fairfl.experiments.base import Strict
@@ -23,12 +23,18 @@ from fairfl.experiments.base import Strict
 class Config(Strict):
     epsilon: float = Field(0.1, ge=0, description="how far lam may leave lam0; 0 is lam0, 1 is plain MGDA")
     center: Literal["samples", "uniform"] = Field("samples", description="lam0: n_k over the round's samples, or 1/m")
-    eta_global: float | None = Field(
-        None, gt=0, description="length of the step for unit updates; null: the local rate, as in FedFV's released code"
+    eta_global: Annotated[float, Field(gt=0)] | Literal["decaying"] | None = Field(
+        None,
+        description="length of the step for unit updates; decaying: 1 at first, and falls with the local rate; null: "
+        "the local rate, as in FedFV's released code",
     )
 
 
 class FedMGDAPlus(Algorithm[Config]):
+    def init_state(self, federation: Federation) -> State:
+        """The local rate of the first step, 0 before it, where the server's step falls with it."""
+        return {"first_rate": torch.zeros((), dtype=torch.float64)} if self.config.eta_global == "decaying" else {}
+
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         lam0 = reports.shares("size" if self.config.center == "samples" else "uniform").cpu()
         products = gram(reports.delta)
@@ -36,5 +42,9 @@ class FedMGDAPlus(Algorithm[Config]):
         inverse = torch.where(length < 1e-12, 0.0, 1 / length)  # a client that did not move has u_k = 0
         Q = inverse[:, None] * products * inverse
         lam = min_norm(Q, (lam0 - self.config.epsilon).clamp(min=0), (lam0 + self.config.epsilon).clamp(max=1), lam0)
-        eta = reports.learning_rate if self.config.eta_global is None else self.config.eta_global
+        eta = self.config.eta_global
+        if eta == "decaying":
+            first = float(state["first_rate"]) or reports.learning_rate
+            eta, state = reports.learning_rate / first, {"first_rate": state["first_rate"].new_tensor(first)}
+        eta = reports.learning_rate if eta is None else eta
         return Aggregate(weights=(eta * lam * inverse).to(reports.delta.device)), state

@@ -54,7 +54,10 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
 
 def read() -> tuple[np.ndarray, np.ndarray]:
     """Images uint8 [1797, 8, 8] and labels int64 [1797]; also for data sets built on these."""
-    path = _packaged_file()
+    return _unpacked(_packaged_file())
+
+
+def _unpacked(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         # The packaged table is read directly: importing scikit-learn takes a second or more.
         text = gzip.decompress(path.read_bytes()).decode("ascii")

@@ -39,6 +39,12 @@ class Verdict(Strict):
     level: float = Field(0.05, gt=0, lt=1, description="share of equal numbers that may be found different")
     close_points: float = Field(1.0, ge=0, description="points of accuracy that are still close")
     close_relative: float = Field(0.1, ge=0, description="share of any other number that is still close")
+    late_evaluations: int = Field(
+        10,
+        ge=0,
+        description="a number of fewer than three seeds moves from seed to seed at least as much as over so many last "
+        "evaluations of its own runs, those of their last quarter; 0: nothing is taken from them",
+    )
 
 
 class Config(Strict):

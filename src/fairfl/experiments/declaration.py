@@ -51,7 +51,10 @@ def declaration(kind: str, name: str) -> SimpleNamespace:
     try:
         tree = ast.parse(path.read_bytes(), str(path))
         exec(compile(ast.Module(body=_declared(tree), type_ignores=[]), str(path), "exec"), namespace)
-        check_defaults(namespace["Config"])
+        config = namespace.get("Config")
+        if not (isinstance(config, type) and issubclass(config, BaseModel)):
+            raise TypeError("no class Config(Strict), of its parameters")
+        check_defaults(config)
     except Exception as error:  # a plug-in is a program that somebody writes
         what = error.msg if isinstance(error, SyntaxError) else str(error)
         raise PluginError(f"{_where(path, error)}: {type(error).__name__}: {one_line(what)}") from error
@@ -173,13 +176,6 @@ def _faults(tree: ast.Module, node: ast.ClassDef, interface: _Interface) -> Iter
             ):
                 what = f"{node.name}.{method.name} sets self.{part.attr}, which a resumed run has lost"
                 yield part.lineno, f"{what}: what is remembered belongs in the state"
-
-
-def _is_own(node: ast.expr) -> bool:
-    """self, or a part of it."""
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 def _unfit(method: ast.FunctionDef | ast.AsyncFunctionDef, hook: ast.FunctionDef) -> str:

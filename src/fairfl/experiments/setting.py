@@ -71,6 +71,9 @@ class Setting(Strict):
     partition_seed: Seed | None = Field(
         None, description="one partition for all runs, only the split differs; null: each run its own"
     )
+    client_seed: Seed | None = Field(
+        None, description="one draw of each round's clients for all runs; null: each run its own"
+    )
     label_noise: LabelNoise | None = Field(None, description="drawn once per seed, before training; null: none")
     clients: int = Field(gt=0, le=1_000_000)
     clients_per_round: Count
@@ -111,6 +114,9 @@ class Setting(Strict):
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Keep = "nothing"
     seeds: Seeds
+    stated_seeds: Count | None = Field(
+        None, description="how many the paper's text says, where its digits say otherwise; null: as many as `seeds`"
+    )
     sources: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
 
@@ -192,7 +198,10 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        return self.model_dump(mode="json", exclude={"sources", "notes", "seeds", "tuning", "unstated", "timing"})
+        left_out = {"sources", "notes", "seeds", "stated_seeds", "tuning", "unstated", "timing"}
+        if self.client_seed is None:  # a spec says it only where it is: runs recorded before there was one stay valid
+            left_out.add("client_seed")
+        return self.model_dump(mode="json", exclude=left_out)
 
     def training_of(self, algorithm: str) -> dict[str, Any]:
         """What a training of one algorithm depends on, with its learning rate here; but not its hyper-parameters."""

@@ -20,6 +20,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "reported_part": declared.reported_part,
         "gap_part": declared.gap_part or declared.reported_part,
         "late_evaluations": declared.late_evaluations,
+        "noise_evaluations": workload.config.verdict.late_evaluations,
         "runs": [
             {
                 "id": run.id,

@@ -4,13 +4,21 @@
     |ours - reported| <= the tolerance of its unit                                       close
     otherwise                                                                            differs
 
-n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs of
-the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a single
-seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one variant and by
-0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's distribution for
-`verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that share does not
-agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that the paper prints
-beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown.
+n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs
+of the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a
+single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
+variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
+distribution for `verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that
+share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that
+the paper prints beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown.
+Of n seeds, d is a sum of squares of (n - 1) d^2 if the paper divides by n - 1 ("std"), of n d^2 if it divides by n
+("population std").
+
+Where a number of ours rests on fewer than `ENOUGH` seeds, t s is not below that of the run's own last evaluations
+(`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to the next
+will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are alike. It
+makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the
+paper states.
 
 Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
 """
@@ -18,9 +26,11 @@ Numbers that do not depend on a seed agree if they are printed alike; so do, for
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from fairfl.experiments.config import Verdict
-from fairfl.judgement.cells import Cell, Key
+from fairfl.judgement.cells import Cell, Cells, Key
+from fairfl.judgement.units import factor
 from fairfl.metrics.origin import origin
 
 ENOUGH = 3
@@ -36,14 +46,21 @@ class Noise:
     freedom: int  # degrees of freedom of s
     variants: int  # it is pooled over so many
     printed: bool = False  # with the standard deviation that the paper prints
+    evaluations: int = 0  # it is of so many last evaluations of one run
 
     def error(self, *seeds: int) -> float:
         """Standard error of the difference of means over so many seeds each, or of one mean."""
         return self.std * math.sqrt(sum(1 / n for n in seeds))
 
+    def surprise(self, level: float) -> float:
+        """t s: by how many units one seed may miss, in all but `level` of the cases; 0 where nothing is known."""
+        return _quantile(level, self.freedom) * self.std if self.freedom else 0.0
+
     @property
     def source(self) -> str:
         """Where s is from, for the comparison."""
+        if self.evaluations:
+            return f"its own last {self.evaluations} evaluations, {self.freedom} degrees of freedom"
         parts = ["the printed standard deviation"] if self.printed else []
         if self.freedom and self.variants:
             alone = self.variants == 1 and not self.printed
@@ -81,11 +98,32 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
 def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
     """`noise`, pooled with the standard deviation over `seeds` that the paper prints if it hardly knows more."""
     fixed = not noise.freedom and not math.isnan(noise.std)
-    if fixed or noise.freedom >= ENOUGH or seeds < 2 or paper is None or not paper.std or paper.spread_kind != "std":
+    if fixed or noise.freedom >= ENOUGH or seeds < 2 or paper is None or not paper.std:
         return noise
-    squares = paper.std**2 * (seeds - 1) + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
+    divisors = {"std": seeds - 1, "population std": seeds}
+    if paper.spread_kind not in divisors:
+        return noise
+    squares = paper.std**2 * divisors[paper.spread_kind] + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
     freedom = noise.freedom + seeds - 1
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
+
+
+def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:
+    """`noise`, or that of the last evaluations of a number's own runs if it has few seeds and these move it more.
+
+    `cells` are ours: <metric>_late_std and n_late are there where runs have evaluations enough
+    (fairfl.judgement.collection).
+    """
+    setting, variant, metric = key
+    cell = cells.find(*key)
+    late, evaluated = (cells.find(setting, variant, name) for name in (f"{metric}_late_std", "n_late"))
+    if cell is None or cell.seeds >= ENOUGH or late is None or late.mean is None or evaluated is None:
+        return noise
+    evaluations = round(evaluated.mean or 0)
+    std = math.hypot(late.mean, late.std or 0.0) * factor(late.unit, cell.unit)  # root mean square over the seeds
+    own = Noise(std, cell.seeds * (evaluations - 1), 1, evaluations=evaluations)
+    fixed = not noise.freedom and not math.isnan(noise.std)
+    return noise if fixed or not std or noise.surprise(level) >= own.surprise(level) else own
 
 
 def _pooled(cells: Iterable[Cell]) -> Noise:
@@ -100,11 +138,14 @@ def _pooled(cells: Iterable[Cell]) -> Noise:
 
 def limit(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
     """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
+    return noise.surprise(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
+
+
+@cache
+def _quantile(level: float, freedom: int) -> float:
     from scipy import stats  # here: it takes half a second, and the planner reads this file
 
-    if not noise.freedom:
-        return rounding
-    return float(stats.t.ppf(1 - level / 2, noise.freedom)) * noise.error(ours, theirs) + rounding
+    return float(stats.t.ppf(1 - level / 2, freedom))
 
 
 def tolerance(reported: float, unit: str, config: Verdict) -> float:

@@ -1,5 +1,6 @@
 """All runs of a setting as two tables: final metrics, curves over rounds."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,16 @@ from pydantic import Field
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import PARTS, Count, PartName, Seed
 from fairfl.metrics.registry import (
+    SELECTED,
     Vectors,
     classified,
     evaluate,
     evaluate_against,
     evaluate_along,
     evaluate_assignment,
-    evaluate_late,
     evaluate_local,
     evaluate_local_validation,
+    evaluate_over,
     evaluate_summary,
     measured,
 )
@@ -46,6 +48,7 @@ class Spec(JobSpec):
     reported_part: PartName = Field(description="of the metrics")
     gap_part: PartName = Field(description="of the differences from local optima and surrogates")
     late_evaluations: Count | None = Field(description="over which the metrics named *_late are means")
+    noise_evaluations: int = Field(0, ge=0, description="over which those named *_late_std are standard deviations")
     runs: list[Run]
     baseline: list[str] = Field(description="ids of the runs that all of the same seed are held against")
     local_only: bool = Field(description="local optima are an algorithm's results too")
@@ -55,6 +58,8 @@ class Spec(JobSpec):
     loss_unit: str = Field(description="nats or mse")
     clients: Count
 
+
+LEAST = 3  # evaluations that tell how much a run's numbers move
 
 # What the losses of a run are held against, [K] nats by part, under the name of the difference.
 References = dict[str, dict[str, np.ndarray]]
@@ -120,12 +125,30 @@ def read_run(results: Path, run: Run, spec: Spec, against: References) -> tuple[
     return curves, summary
 
 
-def late_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> list[Vectors]:
-    """Values of the last evaluations of trained models, the final model's last; that one alone if none are late."""
+def last_vectors(spec: Spec, curves: pd.DataFrame, against: References) -> tuple[list[Vectors], int]:
+    """Values of the last evaluations of trained models, the final model's last; that one alone if none are late. And
+    how many of them tell the run's noise: those of its last quarter, before which it may still have learnt."""
     rounds = sorted(curves["round"].unique())
     trained = [number for number in rounds if number > 0] or rounds
-    last = trained[-(spec.late_evaluations or 1) :]
-    return [vectors_of(spec, curves[curves["round"] == number], against) for number in last]
+    settled = sum(number > 0.75 * rounds[-1] for number in trained[-spec.noise_evaluations :])
+    noise = settled if min(settled, spec.noise_evaluations) >= LEAST else 0
+    last = trained[-max(spec.late_evaluations or 1, noise) :]
+    return [vectors_of(spec, curves[curves["round"] == number], against) for number in last], noise
+
+
+def selected_rows(spec: Spec, curves: pd.DataFrame, against: References) -> list[tuple[str, str, float]]:
+    """Metrics in the rounds of SELECTED, of those with trained models and finite losses."""
+    reported = measured(curves, spec.reported_part)["accuracy"]
+    by_round = reported.groupby(curves["round"][reported.index])
+    rows = []
+    for name, least in SELECTED.items():
+        scores = (
+            by_round.agg(lambda values, least=least: least(values.to_numpy(float))).drop(0, errors="ignore").dropna()
+        )
+        if len(scores):
+            vectors = vectors_of(spec, curves[curves["round"] == scores.idxmin()], against)
+            rows += evaluate_over([vectors], name, np.mean)
+    return rows
 
 
 def vectors_of(spec: Spec, rows: pd.DataFrame, against: References) -> Vectors:
@@ -152,8 +175,8 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     common = {"setting": spec.setting, "data": spec.data, "rounds": spec.rounds}
     against = {seed: references(results, spec, seed) for seed in spec.seeds}
     read = {run.id: read_run(results, run, spec, against[run.seed]) for run in spec.runs}
-    late = {run.id: late_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
-    vectors = {id: each[-1] for id, each in late.items()}  # the papers report the final model
+    last = {run.id: last_vectors(spec, read[run.id][0], against[run.seed]) for run in spec.runs}
+    vectors = {id: each[-1] for id, (each, _) in last.items()}  # the papers report the final model
     baseline = {run.seed: run.id for run in spec.runs if run.id in spec.baseline}
     for run in spec.runs:
         table, summary = read[run.id]
@@ -162,7 +185,11 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
-            rows += evaluate_late(late[run.id])
+            rows += evaluate_over(last[run.id][0][-spec.late_evaluations :], "late", np.mean)
+            rows += selected_rows(spec, table, against[run.seed])
+        if settled := last[run.id][1]:
+            rows += evaluate_over(last[run.id][0][-settled:], "late_std", partial(np.std, ddof=1))
+            rows.append(("n_late", "count", float(settled)))
         if summary.memberships is not None:
             rows += evaluate_assignment(summary.memberships, summary.clusters)
         if run.seed in baseline:

@@ -13,14 +13,14 @@ and in `contradiction` what speaks against that in the paper itself.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_printed
+from fairfl.judgement.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_evaluations, with_printed
 from fairfl.judgement.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
@@ -96,6 +96,7 @@ class ComparisonLine:
     limit: str
     limit_source: str
     verdict: Verdict
+    strict: Verdict
     provenance: str
     note: str
     reported_note: str
@@ -187,11 +188,19 @@ class _Table:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
         distance = difference(paper, here)
         seeds = len(original(self.workload, setting).seeds)
-        noise = with_printed(noise_of(key_of(setting, variant, metric), here, self.pooled), paper, seeds)
+        key, level = key_of(setting, variant, metric), self.workload.config.verdict.level
+        own, stated = noise_of(key, here, self.pooled), original(self.workload, setting).stated_seeds
+        noise = with_evaluations(with_printed(own, paper, seeds), key, self.here, level)
         limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
-        hindrance = obstacle(self.workload, setting, metric)
-        judged, fit = verdict(paper, here, hindrance, distance, limits), self.fit(setting, variant, metric)
-        fitted = fit == FITTED and judged in ("agrees", "close", "differs")
+        hindrance, fit = obstacle(self.workload, setting, metric), self.fit(setting, variant, metric)
+
+        def judged(limits: tuple[float, float]) -> Verdict:
+            found = verdict(paper, here, hindrance, distance, limits)
+            return "fitted" if fit == FITTED and found in ("agrees", "close", "differs") else found
+
+        as_printed = replace(paper, spread_kind="std") if stated and paper and paper.spread_kind else paper
+        strictly = with_printed(own, as_printed, stated or seeds)
+        strict = self.limits(paper_or_none, here_or_none, units[0], metric, strictly, stated or seeds)
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
@@ -209,7 +218,8 @@ class _Table:
             seed_std=number_text(noise.std),
             limit=number_text(limits[0]),
             limit_source=noise.source,
-            verdict="fitted" if fitted else judged,
+            verdict=judged(limits),
+            strict=judged(strict),
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
             reported_note=paper_or_none.note,

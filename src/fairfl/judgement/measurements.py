@@ -26,6 +26,7 @@ class Count:
     """How the measurements of some lines came out."""
 
     verdicts: Counter[str]
+    strict: int  # judged ones that agree or are close by the verdict `strict`, which has no wider limits
     cells: int  # places in tables and figures of those that are judged
     one_seed: int  # judged ones that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
@@ -84,6 +85,7 @@ def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
     fewer = [int(places[0]["seeds"]) for places in judged if fewer_seeds(places[0])]
     return Count(
         verdicts=Counter(places[0]["verdict"] for places in found.values()),
+        strict=sum(places[0].get("strict", places[0]["verdict"]) in ("agrees", "close") for places in judged),
         cells=sum(map(len, judged)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),

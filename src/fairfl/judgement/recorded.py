@@ -36,6 +36,7 @@ class RecordedNumber:
     seed_std: str
     limit: str
     verdict: str
+    strict: str
     contradiction: str
 
 

@@ -1,9 +1,10 @@
 """Metrics by the ids that papers/*.yaml and the reported tables use."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from fairfl.metrics.accuracy import (
     kl_uniform,
 )
 from fairfl.metrics.clusters import adjusted_rand, assigned
+from fairfl.metrics.origin import origin
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
@@ -93,6 +95,12 @@ ALONG: dict[str, tuple[str, Callable[[pd.Series], float]]] = {
     },
     "accuracy_area": ("fraction", accuracy_area),
 }
+# Rounds that a paper might report in place of the last one: <metric>_<name> is of the one with the least of this, of
+# the client accuracies [K], fractions.
+SELECTED: dict[str, Callable[[np.ndarray], float]] = {
+    "best_mean": lambda accuracies: -fairness.accuracy_mean(accuracies),
+    "least_var": accuracy_var,
+}
 # Of a run's accuracies a and a baseline run's accuracies b, both [K] fractions.
 AGAINST: dict[str, tuple[str, Callable[[np.ndarray, np.ndarray], float]]] = {
     "improved_suffering_pct": ("percent", baseline.improved_suffering),
@@ -116,6 +124,24 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
     "local_loss_min": ("nats", lambda best: float(np.min(best))),
     "local_loss_max": ("nats", lambda best: float(np.max(best))),
 }
+KINDS = ("late", *SELECTED)  # of <metric>_late and the like, at other evaluations than the last one
+# metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
+UNITS = {name: entry[0] for table in (METRICS, ALONG, AGAINST, LOCAL) for name, entry in table.items()}
+UNITS |= SUMMED | {"assignment_rand": "", "n_skipped": "count"}
+UNITS |= {f"{name}_{kind}": UNITS[name] for name in METRICS for kind in KINDS} | {
+    f"{name}_validation": UNITS[name] for name in LOCAL
+}
+FAMILIES = {name: unit for name, (unit, _) in PER_CLIENT.items()} | {"cluster_client": ""}
+
+
+def unit_of(metric: str, regression: bool = False) -> str | None:
+    """What a metric is measured in, 'nats' for instance; '' for a mere number; None: nothing measures it."""
+    if origin(metric) != "tidy":
+        return "seconds" if origin(metric) == "timed" else ""
+    unit = UNITS.get(metric, FAMILIES.get(re.sub(r"_(\d+|k)$", "", metric)))
+    if unit is None or metric in FAMILIES:
+        return None
+    return unit.replace("nats", "mse") if regression else unit
 
 
 def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:
@@ -145,14 +171,16 @@ def evaluate(vectors: Vectors) -> list[tuple[str, str, float]]:
     return [*rows, ("n_skipped", "count", float(vectors.clients - len(vectors.loss)))]
 
 
-def evaluate_late(rounds: list[Vectors]) -> list[tuple[str, str, float]]:
-    """(`<metric>_late`, unit, mean over `rounds`) of METRICS at one run's last evaluations."""
+def evaluate_over(
+    rounds: list[Vectors], kind: str, function: Callable[[list[float]], Any]
+) -> list[tuple[str, str, float]]:
+    """(`<metric>_<kind>`, unit, `function` of its values in `rounds`) of METRICS at some evaluations of one run."""
     values: dict[tuple[str, str], list[float]] = {}
     for vectors in rounds:
         for name, unit, value in evaluate(vectors):
             if name in METRICS:
-                values.setdefault((f"{name}_late", unit), []).append(value)
-    return [(name, unit, float(np.mean(each))) for (name, unit), each in values.items()]
+                values.setdefault((f"{name}_{kind}", unit), []).append(value)
+    return [(name, unit, float(function(each))) for (name, unit), each in values.items()]
 
 
 def evaluate_along(rounds: pd.DataFrame, part: str) -> list[tuple[str, str, float]]:

@@ -1,7 +1,9 @@
 """Label shards. McMahan et al. 2017: samples sorted by label, cut into equal shards, a few shards per client.
 
 A shard has floor(floor(N / K) / s) samples for K clients of s shards; the remainder at the end of the sorted list is
-dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards of 150 for 200 clients.
+dropped. FedFV: CIFAR-10, 200 shards of 250 for 100 clients; MNIST, 400 shards of 150 for 200 clients. Where data come
+with a test part of their own it is cut likewise and dealt with the same deal: shard i of both parts has the same owner,
+so that clients are tested on their own labels.
 """
 
 import numpy as np
@@ -26,11 +28,11 @@ def shards(labels: np.ndarray, clients: int, per_client: int) -> list[np.ndarray
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Deal the shards at random, as many to each client. Raises PartitionError if a shard would be empty."""
-    labels = table.classes
-    pieces = shards(labels, clients, config.shards_per_client)
-    dealt = rng.permutation(len(pieces)).reshape(clients, config.shards_per_client)
-    dropped = len(labels) - sum(map(len, pieces))
+    numbers = config.shards_per_client
+    dealt = rng.permutation(clients * numbers).reshape(clients, numbers)
+    parts = [(part, shards(table.classes[part], clients, numbers)) for part in table.official_parts]
+    dropped = len(table.classes) - sum(len(piece) for _, pieces in parts for piece in pieces)
     return Assignment(
-        [np.sort(np.concatenate([pieces[i] for i in numbers])) for numbers in dealt],
+        [np.sort(np.concatenate([part[pieces[i]] for part, pieces in parts for i in mine])) for mine in dealt],
         [f"{dropped} samples of the highest labels fill no shard and are dropped"] if dropped else [],
     )

@@ -18,8 +18,13 @@ COLUMNS = (
 
 
 def share(found: Count) -> str:
-    """'62 %' of what was judged agrees or is close."""
-    return f"{(found.judged - found.differ) / found.judged:.0%}".replace("%", " %") if found.judged else "–"
+    """'62 %' of what was judged agrees or is close, '62 % (46 % strictly)' where wider limits make a difference."""
+    if not found.judged:
+        return "–"
+    here, strictly = (
+        f"{many / found.judged:.0%}".replace("%", " %") for many in (found.judged - found.differ, found.strict)
+    )
+    return here if here == strictly else f"{here} ({strictly} strictly)"
 
 
 def claims_text(found: ClaimCount) -> str:

@@ -100,6 +100,10 @@ class Reproduction:
             "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
             "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
             "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
+            "*Strictly*: with the limits that seeds alone give, of as many seeds as the paper's text states. The other "
+            "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
+            "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
+            "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
         ]

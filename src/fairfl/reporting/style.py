@@ -8,6 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
@@ -161,22 +162,27 @@ def client_color(client: int, clients: int) -> str:
     return to_hex(matplotlib.colormaps["viridis"](0.92 * client / (clients - 1)))
 
 
-def algorithm_colors(algorithms: Iterable[str] = ()) -> dict[str, str]:
-    """Colour of each algorithm, the same everywhere; of others than ours by their place in the sorted list."""
-    known = {name: color for name, (color, _, _) in _ALGORITHMS.items()}
-    others = sorted(set(algorithms) - known.keys())
-    free = [color for color in _ROWS if color not in known.values()]
-    return known | {name: free[n % len(free)] for n, name in enumerate(others)}
+def algorithm_looks(algorithms: Iterable[str] = ()) -> dict[str, tuple[str, str, int]]:
+    """Colour, marker and number of the dashes of each algorithm, the same everywhere; of others than ours by their
+    place in the sorted list: no two are alike, and none is like one of ours."""
+    free, shapes = _free()
+    others = sorted(set(algorithms) - _ALGORITHMS.keys())
+    return _ALGORITHMS | {name: (free[n % len(free)], *shapes[n % len(shapes)]) for n, name in enumerate(others)}
 
 
-def algorithm_marker(algorithm: str) -> str:
-    """The same everywhere; a star for others than ours."""
-    return _ALGORITHMS[algorithm][1] if algorithm in _ALGORITHMS else "*"
-
-
-def algorithm_dash(algorithm: str, number: int = 0) -> str | tuple:
-    """Line style of the n-th row of an algorithm: lines of several, and of rows of one, stay apart without colour."""
-    return dash((_ALGORITHMS[algorithm][2] if algorithm in _ALGORITHMS else 0) + number)
+@cache
+def _free() -> tuple[list[str], list[tuple[str, int]]]:
+    """Colours that none of ours has, those first that are farthest from all before them; pairs of marker and dashes."""
+    near = [np.array(to_rgb(color)) for color, _, _ in _ALGORITHMS.values()] + [np.ones(3)]
+    hues = [np.array(rgb) for light in (0.4, 0.55, 0.7) for rgb in seaborn.husl_palette(24, s=0.95, l=light)]
+    colors: list[str] = []
+    while hues:
+        hues.sort(key=lambda rgb: -min(float(np.linalg.norm(rgb - other)) for other in near))
+        near.append(hues.pop(0))
+        colors.append(to_hex(tuple(near[-1].tolist())))
+    pairs = [(_MARKERS[n % len(_MARKERS)], (n + n // len(_MARKERS)) % len(_DASHES)) for n in range(12 * 6)]
+    taken = {(shape, dashes) for _, shape, dashes in _ALGORITHMS.values()}
+    return colors, [pair for pair in pairs if pair not in taken]
 
 
 def shade(color: str, number: int) -> str:
@@ -194,16 +200,17 @@ def looks(rows: Sequence["Row"], algorithms: Iterable[str]) -> dict["Row", Look]
     The first row of an algorithm has the algorithm's; the next ones its hue in other shades, other dashes, and markers
     that no algorithm of the artifact has.
     """
-    colors = algorithm_colors(algorithms)
-    free = [shape for shape in _MARKERS if shape not in {algorithm_marker(row.algorithm) for row in rows}]
+    own = algorithm_looks({*algorithms, *(row.algorithm for row in rows)})
+    free = [shape for shape in _MARKERS if shape not in {own[row.algorithm][1] for row in rows}]
     seen: Counter[str] = Counter()
     result = {}
     for row in rows:
-        number, name = seen[row.algorithm], row.algorithm
-        shape = free.pop(0) if number and free else algorithm_marker(name)
-        dashes = algorithm_dash(name, number)
-        result[row] = {"color": shade(colors[name], number), "marker": shape, "linestyle": dashes}
-        seen[name] += 1
+        number = seen[row.algorithm]
+        color, shape, dashes = own[row.algorithm]
+        shape = free.pop(0) if number and free else shape
+        # Lines of several algorithms, and of rows of one, stay apart without colour.
+        result[row] = {"color": shade(color, number), "marker": shape, "linestyle": dash(dashes + number)}
+        seen[row.algorithm] += 1
     return result
 
 

@@ -73,9 +73,13 @@ def _alike(name: str, hooks: Iterable[str]) -> list[str]:
 
 def place(code: CodeType, line: int | None = None) -> str:
     """'src/fairfl/algorithms/qffl.py, line 40'"""
-    file = Path(code.co_filename)
+    return place_of(Path(code.co_filename), line or code.co_firstlineno)
+
+
+def place_of(file: Path, line: int | None = None) -> str:
+    """Likewise, of a file."""
     shown = file.relative_to(PACKAGE.parents[1]) if file.is_relative_to(PACKAGE) else file
-    return f"{shown}, line {line or code.co_firstlineno}"
+    return f"{shown}, line {line}" if line else str(shown)
 
 
 def wrong(hook: Callable[..., Any], what: str) -> PluginError:

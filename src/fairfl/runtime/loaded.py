@@ -10,6 +10,7 @@ import json
 import marshal
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -26,6 +27,7 @@ PACKAGE = "fairfl"
 SOURCE = Path(__file__).resolve().parents[2]
 _CHECKED = (3).to_bytes(4, "little")  # the flags of bytecode that is valid for one source
 
+_began = time.time_ns()  # this process, or the one that it is a copy of
 modules: dict[str, str] = {}  # imported here -> hash of its source
 files: dict[str, str] = {}  # read here, by absolute path -> hash
 
@@ -80,15 +82,19 @@ def _planned(sources: Path) -> dict[str, dict[str, str]]:
     return json.loads(sources.read_bytes())
 
 
-def snapshot(module_hashes: Mapping[str, str]) -> str:
-    """What jobs are planned with, as JSON: hashes of modules' sources, and of the files that this process has read."""
-    return json.dumps({"modules": dict(module_hashes), "files": files})
+def snapshot(module_hashes: Mapping[str, str], reads: Mapping[str, Sequence[Path]]) -> str:
+    """What jobs are planned with, as JSON: hashes of modules' sources, and of the files that this process has read.
+
+    `reads` are the files beside modules that these read.
+    """
+    beside = {module: list(map(os.path.abspath, paths)) for module, paths in reads.items()}
+    return json.dumps({"modules": dict(module_hashes), "files": files, "reads": beside})
 
 
 def check(spec: Mapping[str, Any], sources: Path | None) -> None:
     """Hold what this process has loaded against what its job was planned with; without `sources` against nothing.
 
-    Raises FairflError naming the first file that is another one.
+    Raises FairflError that names the first file that is another one.
     """
     if sources is None:
         return
@@ -96,12 +102,20 @@ def check(spec: Mapping[str, Any], sources: Path | None) -> None:
     for module in spec.get("code", {}):
         if module in modules and modules[module] != planned["modules"].get(module):
             _refuse(str(SOURCE.joinpath(*module.split(".")).with_suffix(".py")))
+        for path in planned["reads"].get(module, ()):  # nobody knows when it reads them
+            if not _unchanged(path) or hashed(Path(path).read_bytes()) != planned["files"][path]:
+                _refuse(path)
     for path, found in files.items():
         if found != planned["files"].get(path, found):
             _refuse(path)
     for path, wanted in spec.get("reported", {}).items():
         if hashed(Path(path).read_bytes()) != wanted:
             _refuse(path)
+
+
+def _unchanged(path: str) -> bool:
+    """Since this process began: a file that was put back has a later time of change, which nobody can set."""
+    return os.path.exists(path) and os.stat(path).st_ctime_ns < _began
 
 
 def _refuse(path: str) -> None:

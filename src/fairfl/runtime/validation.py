@@ -21,6 +21,8 @@ class SpecError(FairflError):
 def nearest(word: Any, known: Any) -> str:
     """Return ", did you mean 'x'?" for the closest known word, or the list of known words."""
     names = [str(k) for k in known]
+    if not names:
+        return "; there are none"
     match = difflib.get_close_matches(word[:200] if isinstance(word, str) else shown(word), names, n=1, cutoff=0.6)
     if match:
         return f"; did you mean {match[0]!r}?"

@@ -195,7 +195,8 @@ class Simulation:
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
         """Clients of this round, ascending ids [m]: those that the algorithm selects, by default a uniform draw."""
-        K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.seed
+        K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.client_seed
+        seed = self.spec.seed if seed is None else seed
         self.communication.forget()
         if m == K and self.algorithm.draws_uniformly():
             return list(range(K))

@@ -38,6 +38,7 @@ class TrainingSpec(LearningSpec):
     hyperparameters: dict[str, Any] = Field(description="all of the algorithm's, as its Config names them")
     modifiers: dict[str, dict[str, Any]] = Field(description="modifier -> all of its hyper-parameters")
     clients_per_round: parts.Count
+    client_seed: parts.Seed | None = Field(None, description="of the rounds' clients; null: the run's own seed")
     rounds: parts.Count
     local_epochs: parts.Count = Field(description="epochs of each client in a round")
     lr_decay: parts.Decay | None = Field(description="null: a constant learning rate")

@@ -3,7 +3,7 @@
 The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
 `a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime`. Modules that are looked up by name at run time
 are invisible to any import graph: the caller names them as entries. Of a module counts what is in its normal form
-(fairfl.workflow.normal_form).
+(fairfl.workflow.normal_form), with the files that it reads (fairfl.workflow.unseen).
 """
 
 import ast
@@ -14,7 +14,8 @@ from typing import Any
 
 import grimp
 
-from fairfl.runtime.loaded import hashed
+from fairfl.runtime.loaded import hashed, read_bytes
+from fairfl.workflow import unseen
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
 PACKAGE = "fairfl"
@@ -24,6 +25,7 @@ PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
 READERS = {f"{PLUMBING}{name}" for name in ("differences", "json_text", "result_files", "tables")}
 
+_reads: dict[str, list[Path]] = {}  # module -> files that it names
 _BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
 
 
@@ -82,6 +84,11 @@ def sources() -> dict[str, str]:
     return {module: hashed(_source(module)) for module in _graph().modules}
 
 
+def reads() -> dict[str, list[Path]]:
+    """The files that the modules name, of those that were asked for."""
+    return {module: files for module, files in _reads.items() if files}
+
+
 @cache
 def _reads_programs(module: str) -> bool:
     return reads_programs(_text(module, False))
@@ -91,11 +98,12 @@ def _reads_programs(module: str) -> bool:
 def module_hash(module: str, whole: bool) -> str:
     """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
 
-    `page.html.j2` goes with `page.py`.
+    `page.html.j2` goes with `page.py`. Raises FairflError where it reads what cannot be seen.
     """
     path = _path(module)
     digest = hashlib.sha256(_text(module, whole).encode())
-    for file in sorted(path.parent.glob(f"{path.stem}.*")):
-        if file.suffix in _BESIDE:
-            digest.update(file.read_bytes())
+    _reads[module] = unseen.named(module, path, _source(module))
+    beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
+    for file in [*beside, *_reads[module]]:
+        digest.update(file.name.encode() + read_bytes(file))
     return digest.hexdigest()[:16]

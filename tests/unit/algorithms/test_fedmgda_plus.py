@@ -44,6 +44,15 @@ def test_the_step_follows_the_local_rate_by_default():
     close(weights(eta=2.5), 2.5 * weights(eta=1.0), 1e-12)
 
 
+def test_a_decaying_step_is_one_at_first_and_falls_with_the_local_rate():
+    algorithm = fedmgda_plus.FedMGDAPlus(fedmgda_plus.Config(eta_global="decaying"))
+    state = algorithm.init_state(None)
+    for rate, step in ((0.2, 1.0), (0.2, 1.0), (0.05, 0.25)):
+        report = Reports(clients=torch.arange(3), samples=SAMPLES, learning_rate=rate, delta=G)
+        aggregate, state = algorithm.aggregate(state, report)
+        close(aggregate.weights, step * weights(eta=1.0), 1e-12)
+
+
 def test_epsilon_zero_is_the_centre():
     close(weights(epsilon=0.0) * LENGTHS, [0.5, 0.3, 0.2])
     close(weights(epsilon=0.0, center="uniform") * LENGTHS, [1 / 3] * 3)

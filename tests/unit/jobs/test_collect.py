@@ -128,6 +128,44 @@ def test_late_metrics_are_means_over_the_last_evaluations_of_trained_models(tmp_
     assert not [name for name in found if name.startswith("accuracy_client") and name.endswith("_late")]
 
 
+def curve(results, accuracies):
+    """A run whose two clients have these test accuracies in rounds 0, 1, 2, ..."""
+    folder = write_run(results, SPEC["runs"][0])
+    write_optima(results, 7)
+    last = pd.read_parquet(folder / "metrics.parquet").query("round == 4").sort_values("client")
+    rows = [last.assign(round=number, accuracy_test=each) for number, each in enumerate(accuracies)]
+    pd.concat(rows).to_parquet(folder / "metrics.parquet", index=False)
+
+
+SETTLING = [[0, 0]] * 9 + [
+    [0.5, 0.5],
+    [0.75, 0.25],
+    [1.0, 0.5],
+    [0.5, 0.25],
+]  # the last quarter of 12 rounds: 10, 11, 12
+
+
+@pytest.mark.parametrize(("asked", "counted"), [(10, [0.5, 0.75, 0.375]), (3, [0.5, 0.75, 0.375]), (2, []), (0, [])])
+def test_the_noise_of_a_run_is_that_of_its_last_quarter(tmp_path, asked, counted):
+    """Divided by n - 1; nothing of fewer than three evaluations, and nothing of rounds in which it still learnt."""
+    curve(tmp_path, SETTLING)
+    found = values(tidy(Spec(**SPEC | {"rounds": 12, "noise_evaluations": asked}), tmp_path)[0])
+    assert found.get("n_late", 0) == len(counted)
+    assert ("accuracy_global_late_std" in found) == bool(counted)
+    if counted:
+        assert found["accuracy_global_late_std"] == pytest.approx(np.std(counted, ddof=1))
+        assert found["accuracy_var_late_std"] == pytest.approx(np.std([0.0625, 0.0625, 0.125**2], ddof=1))
+    assert found["accuracy_global"] == 0.375
+
+
+def test_metrics_of_other_rounds_that_a_paper_might_report(tmp_path):
+    """The highest mean is that of round 11; the least variance of a trained model that of round 9, not of round 0."""
+    curve(tmp_path, [[0, 0]] + [[0.1, 0.9]] * 8 + SETTLING[9:])
+    found = values(tidy(Spec(**SPEC | {"rounds": 12, "late_evaluations": 2}), tmp_path)[0])
+    assert (found["accuracy_global_best_mean"], found["accuracy_worst_best_mean"]) == (0.75, 0.5)
+    assert (found["accuracy_global_least_var"], found["accuracy_var_least_var"]) == (0.5, 0.0)
+
+
 def test_without_late_evaluations_there_are_no_late_metrics(results):
     assert not [name for name in values(tidy(Spec(**SPEC), results)[0]) if name.endswith("_late")]
 

@@ -7,8 +7,18 @@ import pytest
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import FIXED, UNKNOWN, Noise, limit, noise_of, pooled_noise, tolerance, with_printed
-from fairfl.judgement.cells import Cell
+from fairfl.judgement.agreement import (
+    FIXED,
+    UNKNOWN,
+    Noise,
+    limit,
+    noise_of,
+    pooled_noise,
+    tolerance,
+    with_evaluations,
+    with_printed,
+)
+from fairfl.judgement.cells import Cell, Cells
 from fairfl.judgement.comparison import verdict
 
 FEDAVG, QFFL, AFL = (Variant(name, {}) for name in ("fedavg", "qffl", "afl"))
@@ -52,6 +62,42 @@ def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
     assert (both.std, both.freedom) == (pytest.approx(math.sqrt(5)), 5)
     assert both.source == "pooled over 1 variant and the printed standard deviation, 5 degrees of freedom"
     assert with_printed(Noise(3.0, 2, 2), paper, 5).source.startswith("pooled over 2 variants and the printed")
+
+
+def test_a_population_spread_is_the_wider_one():
+    """Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees: s^2 = 6, not 4."""
+    noise = with_printed(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3)
+    assert (noise.std, noise.freedom) == (pytest.approx(math.sqrt(6)), 2)
+
+
+def evaluated(*values, late, evaluations=10):
+    """Our cells of a number, in percent, whose runs moved by `late` over their last evaluations, a fraction."""
+    cells = {key(FEDAVG): cell(*values), key(FEDAVG, "n_late"): cell(*[evaluations] * len(values), unit="count")}
+    return Cells(cells | {key(FEDAVG, "accuracy_mean_late_std"): cell(*late, unit="fraction")})
+
+
+def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move():
+    """t of 9 degrees at 5 % is 2.262157, of 4 degrees 2.776445. A run that moved by 3 points: t s = 6.786471, more
+    than the 2.776445 x 2 of the printed spread, less than x 2.5. Two runs, 3 and 4 points: s^2 = 12.5, 18 degrees."""
+    printed, own = Noise(2.0, 4, 0, printed=True), evaluated(80, late=[0.03])
+    bounded = with_evaluations(printed, key(FEDAVG), own, 0.05)
+    assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 9)
+    assert bounded.source == "its own last 10 evaluations, 9 degrees of freedom"
+    assert limit(bounded, 1, 5, 0.005, 0.05) == pytest.approx(6.786471 * math.sqrt(1.2) + 0.005, abs=1e-5)
+    wider = Noise(2.5, 4, 0, printed=True)
+    assert with_evaluations(wider, key(FEDAVG), own, 0.05) is wider
+    both = with_evaluations(printed, key(FEDAVG), evaluated(80, 81, late=[0.03, 0.04]), 0.05)
+    assert (both.std, both.freedom) == (pytest.approx(math.sqrt(12.5)), 18)
+
+
+def test_evaluations_bound_what_is_not_known_otherwise_and_nothing_else():
+    own = evaluated(80, late=[0.03])
+    assert with_evaluations(UNKNOWN, key(FEDAVG), own, 0.05).std == pytest.approx(3.0)
+    assert with_evaluations(UNKNOWN, key(FEDAVG), evaluated(80, late=[0.0]), 0.05) is UNKNOWN
+    assert with_evaluations(UNKNOWN, key(AFL), own, 0.05) is UNKNOWN
+    assert with_evaluations(FIXED, key(FEDAVG), own, 0.05) is FIXED
+    three = evaluated(80, 81, 82, late=[0.03] * 3)
+    assert with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), three, 0.05) == Noise(0.1, 2, 1)
 
 
 @pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])

@@ -135,6 +135,26 @@ def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> Non
     assert ("rounds: 100 -> 10" in line.changed_by_scale) == (setting in ("shorter", "both"))
 
 
+def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
+    """t s of seeds: sqrt(0.02), two degrees: 4.302653 x 0.141421; of evaluations, 18 degrees: 2.100922 x 0.5."""
+    workload = build(tmp_path, "table1,same,fedavg,,loss,1.9,,,nats,\n")
+    tidy = tmp_path / "results/tidy/same.csv"
+    for seed in (0, 1):
+        for metric, value, unit in (("loss_late_std", 0.5, "nats"), ("n_late", 10, "count")):
+            run = f"same/fedavg/default/seed{seed},f{seed}"
+            tidy.write_text(tidy.read_text() + f"same,fedavg,,{seed},{metric},{value},{unit},d,10,{run}\n")
+    line = one(lines_of(workload, tmp_path), "same")
+    assert (line.verdict, line.strict, line.seed_std) == ("agrees", "differs", "0.5")
+    assert float(line.limit) == pytest.approx(2.100922 * 0.5 + 0.005, abs=1e-6)
+
+
+def test_the_strict_verdict_has_as_many_seeds_as_the_paper_states(tmp_path) -> None:
+    """4.302653 x 0.141421 = 0.608 with two seeds, sqrt(1/2 + 1/8) of it = 0.481 with eight; they are 0.55 apart."""
+    reported = "table1,same,fedavg,,loss,1.65,,,nats,\n"
+    line = one(compare(tmp_path, reported, settings={"same": SETTING | {"stated_seeds": 8}}), "same")
+    assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "differs", 2)
+
+
 def test_a_number_that_facts_were_fitted_to_is_not_judged_and_the_others_are(tmp_path) -> None:
     reported = "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0"))
     workload = build(tmp_path, reported + "table1,same,fedavg,,acc,50.0,,,percent,\n")
@@ -362,7 +382,7 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
         "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,"
-        "reported_seeds,difference,seed_std,limit,limit_source,verdict,provenance,note,reported_note,contradiction,"
+        "reported_seeds,difference,seed_std,limit,limit_source,verdict,strict,provenance,note,reported_note,contradiction,"
         "data,changed_by_scale,runs,fingerprints"
     )
     assert len(rows) == 21

@@ -3,6 +3,7 @@
 import pytest
 
 from fairfl.judgement.measurements import comparable, count, count_claims, measurements, seeds_said
+from fairfl.reporting.headlines import share
 
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedavg", "hyperparameters": "", "metric": "accuracy_mean",
@@ -59,6 +60,15 @@ def test_one_seed_is_counted_where_the_paper_has_several():
     rows += [{"seeds": "0", "verdict": "not run", "metric": "loss_mean"}]
     found = count(lines(*rows))
     assert (found.one_seed, found.fewer_seeds, found.judged, found.compared) == (2, 3, 6, 7)
+
+
+def test_what_agrees_by_wider_limits_alone_is_told():
+    rows = [
+        {"strict": strict, "reported": str(n)} for n, strict in enumerate(("agrees", "close", "differs", "differs"))
+    ]
+    found = count(lines(*rows, {"verdict": "not run", "strict": "not run", "metric": "loss_mean"}))
+    assert (found.judged - found.differ, found.strict) == (4, 2)
+    assert share(found) == "100 % (50 % strictly)" and share(count(lines({}))) == "100 %"
 
 
 def test_claims_of_other_readings_do_not_count():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
 from fairfl.partition.deal import Spec, partition, parts_of, statistics
-from fairfl.partition.interface import Assignment, PartitionError
+from fairfl.partition.interface import Assignment, PartitionError, Table
 from tests.unit.partition.partition_tables import SPLIT, job, rng, table
 
 
@@ -255,6 +255,20 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
     assert assignment.remarks == ["3 samples of the highest labels fill no shard and are dropped"]
     whole = label_shards.assign(table(labels[:8]), 2, label_shards.Config(), rng())
     assert whole.remarks == []
+
+
+def test_a_test_part_is_dealt_with_the_deal_of_the_training_part():
+    """Sixteen rows of four classes to train on, eight to test on, mixed: every client is tested on its own label, and
+    who owns what to train on is as without a test part."""
+    labels, test = np.tile(np.arange(4), 6), np.arange(24) % 3 == 1
+    both = Table(labels, np.arange(24), official_test=test)
+    config = label_shards.Config(shards_per_client=1)
+    rows = label_shards.assign(both, 4, config, rng(3)).rows
+    assert sorted(np.concatenate(rows)) == list(range(24))
+    alone = label_shards.assign(table(labels[~test]), 4, config, rng(3)).rows
+    for mine, without in zip(rows, alone, strict=True):
+        assert len(np.unique(labels[mine])) == 1 and test[mine].sum() == 2
+        assert np.flatnonzero(~test)[without].tolist() == mine[~test[mine]].tolist()
 
 
 def test_one_class_per_client():

@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+from itertools import pairwise
 
 import matplotlib
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.results import Results
 from fairfl.reporting import figures, style
@@ -133,7 +135,7 @@ def test_rows_of_an_algorithm_have_its_hue_and_marks_of_their_own(root):
     rows = rows_of(artifact, dict.fromkeys((row.algorithm for row in artifact.rows), ""))
     looks = style.looks(rows, [])
     own = [looks[row] for row in rows if row.algorithm == "fedfv"]
-    assert (own[0]["color"], own[0]["marker"]) == (style.algorithm_colors()["fedfv"], style.algorithm_marker("fedfv"))
+    assert (own[0]["color"], own[0]["marker"]) == style.algorithm_looks()["fedfv"][:2]
     for part in ("color", "marker"):
         assert len({look[part] for look in looks.values()}) == len(rows) == 10, part
 
@@ -259,8 +261,8 @@ def test_command_line_failure_is_one_line_and_leaves_no_file(spec, tmp_path):
     assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
-def test_algorithms_keep_their_colour():
-    few, many = style.algorithm_colors(["eagle", "fedavg"]), style.algorithm_colors(["fedavg", "zzz", "eagle"])
+def test_algorithms_keep_their_look():
+    few, many = style.algorithm_looks(["eagle", "fedavg"]), style.algorithm_looks(["fedavg", "zzz", "eagle"])
     assert few["eagle"] == many["eagle"] and few["fedavg"] == many["fedavg"]
     assert len({style.client_color(k, 20) for k in range(20)}) == 20
 
@@ -271,9 +273,26 @@ def test_every_algorithm_has_a_look_of_its_own(root):
     assert names >= style._ALGORITHMS.keys()  # others get the looks that are left
     colors, looks = zip(*((color, (mark, dash)) for color, mark, dash in style._ALGORITHMS.values()), strict=True)
     assert len(set(colors)) == len(colors) and set(looks) <= {(m, d) for m in style._MARKERS for d in range(6)}
-    assert style.algorithm_marker("mine") and style.algorithm_colors(["mine"])["mine"] not in colors
-    lines = {style.algorithm_dash("fedfv", number) for number in range(3)}
-    assert len(lines) == 3  # rows of one algorithm differ
+
+
+def test_algorithms_of_ones_own_look_different_from_all_others():
+    """In colour, and in marker or dashes, whatever there is beside them; two after one another also in the marker."""
+    own = [f"own{n:02}" for n in range(36)]
+    looks = list(style.algorithm_looks(own).values())
+    assert len(looks) == len(style._ALGORITHMS) + 36
+    assert len({color for color, _, _ in looks}) == len(looks)
+    first = [style.algorithm_looks(own)[name][1:] for name in own]
+    assert len(set(first)) == 36 and set(first).isdisjoint(look[1:] for look in style._ALGORITHMS.values())
+    assert all(a[0] != b[0] for a, b in pairwise(first))
+
+
+def test_own_algorithms_need_no_entry_in_a_list_of_those_drawn():
+    """A figure of an artifact's row that its list of algorithms leaves out."""
+    both = {"mine": "Mine", "yours": "Yours"}
+    figure = {"kind": "figure", "title": "Figure 1", "caption": "", "plot": "metric_curves", "settings": ["a"]}
+    rows = rows_of(Artifact(**figure, rows=[{"algorithm": name} for name in both]), both)
+    mine, yours = style.looks(rows, []).values()
+    assert mine["color"] != yours["color"] and mine["marker"] != yours["marker"]
 
 
 @pytest.mark.parametrize("paper", ["eagle", "fedeba", "focus", "fedfv", "vred"])
@@ -282,7 +301,7 @@ def test_what_a_figure_compares_differs_in_two_ways(root, paper):
     workload = load_workload(root, {"scale": "quick", "papers": [paper]})
     for name, (_, _, artifact) in workload.artifacts.items():
         compared = {row.algorithm for row in artifact.rows} if artifact.kind == "figure" else set()
-        marks = {style.algorithm_marker(algorithm) for algorithm in compared}
+        marks = {style.algorithm_looks(compared)[name][1] for name in compared}
         assert len(marks) == len(compared), name
 
 

@@ -518,7 +518,7 @@ def test_metric_curves_may_have_a_line_of_panels_for_each_setting_and_a_colour_f
     assert [axes.get_ylabel() for axes in drawing.axes[:2]] == [axes.get_ylabel() for axes in drawing.axes[2:]]
     (legend,) = drawing.legends
     colors = [line.get_color() for line in legend.get_lines()[:3]]
-    assert len(set(colors)) == 3 and colors[:2] == [style.algorithm_colors()[name] for name in ("fedavg", "qffl")]
+    assert len(set(colors)) == 3 and colors[:2] == [style.algorithm_looks()[name][0] for name in ("fedavg", "qffl")]
 
 
 def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):

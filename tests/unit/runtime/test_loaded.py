@@ -21,9 +21,9 @@ def sources(tmp_path, monkeypatch):
     monkeypatch.setattr(loaded, "files", {})
     importlib.import_module(MODULE)
 
-    def write(**modules: str) -> Path:
+    def write(reads: dict | None = None, **modules: str) -> Path:
         path = tmp_path / f"sources{len(list(tmp_path.iterdir()))}.json"
-        path.write_text(loaded.snapshot(loaded.modules | modules))
+        path.write_text(loaded.snapshot(loaded.modules | modules, reads or {}))
         return path
 
     return write
@@ -47,6 +47,24 @@ def test_files_of_the_project(sources, tmp_path):
     path.write_text("a: 1")
     with pytest.raises(FairflError, match=r"paper\.yaml changed while it ran"):
         loaded.check({}, planned)
+
+
+def test_files_beside_modules(sources, tmp_path, monkeypatch):
+    """Also one that was edited while the job ran and put back."""
+    path = tmp_path / "rules.json"
+    path.write_text("1")
+    loaded.read_bytes(path)
+    planned, spec = sources({MODULE: [path]}), {"code": {MODULE: "0"}}
+    monkeypatch.setattr(loaded, "_began", path.stat().st_ctime_ns + 1)
+    loaded.check(spec, planned)
+    loaded.check({"code": {}}, planned)
+    monkeypatch.setattr(loaded, "_began", path.stat().st_ctime_ns)
+    with pytest.raises(FairflError, match=r"rules\.json changed while it ran"):  # the same bytes
+        loaded.check(spec, planned)
+    path.write_text("2")
+    monkeypatch.setattr(loaded, "_began", path.stat().st_ctime_ns + 1)
+    with pytest.raises(FairflError, match=r"rules\.json changed while it ran"):
+        loaded.check(spec, planned)
 
 
 def test_reported_numbers(sources, tmp_path):
@@ -81,4 +99,4 @@ def test_bytecode_never_stands_for_another_source(tmp_path):
 
 def test_without_a_plan_nothing_is_held_against_it():
     loaded.check({"code": {MODULE: "0"}}, None)
-    assert json.loads(loaded.snapshot({}))["modules"] == {}
+    assert json.loads(loaded.snapshot({}, {}))["modules"] == {}

@@ -28,6 +28,15 @@ def test_by_default_the_first_of_the_order_take_part(monkeypatch):
     assert simulation("toy", counts=COUNTS, clients_per_round=5).select_clients() == [0, 1, 2, 3, 4]
 
 
+def test_with_a_client_seed_all_runs_draw_the_same_clients(monkeypatch):
+    register(monkeypatch, "toy")
+    shared = [simulation("toy", counts=COUNTS, clients_per_round=2, seed=seed, client_seed=9) for seed in (1, 2)]
+    alone = simulation("toy", counts=COUNTS, clients_per_round=2, seed=9)
+    drawn = [taking_part(run) for run in (*shared, alone)]
+    assert drawn[0] == drawn[1] == drawn[2]
+    assert not torch.equal(shared[0].x, shared[1].x), "all else is of the run's own seed"
+
+
 def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
     seen: list[Selection] = []
 

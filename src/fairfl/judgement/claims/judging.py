@@ -16,7 +16,7 @@ from fairfl.judgement.cells import digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.judgement.claims.noise import Status, share_that_holds, with_noise
+from fairfl.judgement.claims.noise import NONE, Status, share_that_holds, with_noise
 from fairfl.judgement.results import results_of
 from fairfl.runtime.validation import nearest
 
@@ -119,8 +119,8 @@ def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine
             here, theirs, settings = judge(numbers.ours), judge(reported), settings_of(statement, setting)
             comparison, share, unknown = own or comparable(workload, settings), None, False
             if here.status != "undecidable":  # spreads of the paper say nothing of another experiment
-                known = (reported, seeds) if comparison else ()
-                share, unknown = share_that_holds(judge, numbers.ours, noise, *known)
+                known, level = (reported, seeds) if comparison else (NONE, {}), workload.config.verdict.level
+                share, unknown = share_that_holds(judge, numbers.ours, noise, *known, level)
             partly = ""
             if here.status == "undecidable":
                 partly = against_those_that_ran(statement, numbers.ours, setting, artifact.rows, digits)

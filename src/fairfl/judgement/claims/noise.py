@@ -1,10 +1,10 @@
 """How sure a claim is: judged again on numbers as other seeds might have given them.
 
 Every mean over n seeds is drawn anew around its value, by t s / sqrt(n) with s and its degrees of freedom as in
-fairfl.judgement.agreement, the paper's printed standard deviations included, and t from Student's distribution. A claim
-holds or fails if it does so in all but `verdict.level` of the draws; otherwise seeds decide, and it is within noise.
-Numbers without a known noise stay as they are; where one of them rests on fewer seeds than the paper's, nobody can
-tell, and the claim is within noise, too. The draws are the same in every run.
+fairfl.judgement.agreement, the paper's printed standard deviations and the runs' own last evaluations included, and t
+from Student's distribution. A claim holds or fails if it does so in all but `verdict.level` of the draws; otherwise
+seeds decide, and it is within noise. Numbers without a known noise stay as they are; where one of them rests on fewer
+seeds than the paper's, nobody can tell, and the claim is within noise, too. The draws are the same in every run.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import Noise, noise_of, with_printed
+from fairfl.judgement.agreement import Noise, noise_of, with_evaluations, with_printed
 from fairfl.judgement.cells import Cell, Cells, Key, key_of
 from fairfl.judgement.claims.evaluation import Judgement
 
@@ -33,6 +33,7 @@ class DrawnCells(Cells):
     generator: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     reported: Cells = field(default_factory=Cells)
     seeds: Mapping[str, int] = field(default_factory=dict)  # the paper's in a setting
+    level: float = 0.05
     drawn: dict[Key, Cell] = field(default_factory=dict)
     unknown: set[Key] = field(default_factory=set)  # of fewer seeds than the paper's, and without a known noise
 
@@ -41,9 +42,10 @@ class DrawnCells(Cells):
         key = key_of(setting, variant, metric)
         theirs = self.seeds.get(setting, 0)
         noise = with_printed(noise_of(key, cell, self.pooled), self.reported.find(setting, variant, metric), theirs)
+        if cell is not None and cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs:
+            self.unknown.add(key)  # also if its last evaluations move: they bound the noise from below only
+        noise = with_evaluations(noise, key, Cells(self.cells), self.level)
         if cell is None or cell.mean is None or not noise.freedom:
-            if cell is not None and math.isnan(noise.std) and cell.seeds < theirs:
-                self.unknown.add(key)
             return cell
         if key not in self.drawn:
             error = noise.error(cell.seeds) * self.generator.standard_t(noise.freedom)
@@ -57,13 +59,14 @@ def share_that_holds(
     pooled: Mapping[tuple[str, str], Noise],
     reported: Cells = NONE,
     seeds: Mapping[str, int] = MappingProxyType({}),
+    level: float = 0.05,
 ) -> tuple[float | None, bool]:
     """Share of `DRAWS` draws of the numbers in which a claim holds, None if none of its numbers has a known noise; and
     True if one of fewer seeds than the paper's (`seeds` of each setting) has none."""
     held, unknown = 0, False
     for draw in range(DRAWS):
         generator = np.random.default_rng(draw)
-        drawn = DrawnCells(cells.cells, cells.skip_empty, cells.curves, pooled, generator, reported, seeds)
+        drawn = DrawnCells(cells.cells, cells.skip_empty, cells.curves, pooled, generator, reported, seeds, level)
         held += judge(drawn).status == "holds"
         unknown |= bool(drawn.unknown)
         if not drawn.drawn:

@@ -33,6 +33,8 @@ def numbers_counted(found: Count) -> dict[str, Any]:
         ("bad", "✗", found.differ, "differ"),
     ]
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
+    if (wider := found.agree + found.close - found.strict) > 0:
+        seeds = "; ".join(filter(None, (seeds, f"{wider:,} agree by the runs' own late evaluations alone")))
     return {"of": found, "judged": found.judged, "counts": counts, "seeds": seeds}
 
 

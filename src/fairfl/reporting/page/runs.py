@@ -19,6 +19,7 @@ from fairfl.runtime.fingerprint import fingerprint
 if TYPE_CHECKING:
     import pandas as pd
 
+READS = ("page.css",)  # what runs.html.j2 includes beside runs.js
 LINES = 8  # of a run's log
 Curve = list[tuple[int, float, float, float]]  # round; mean, smallest and largest over the clients
 

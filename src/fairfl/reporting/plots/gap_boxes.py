@@ -44,11 +44,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     width = style.COLUMN if len(names) == 1 else style.PAGE
     figure = style.canvas(width, 0.75 + 0.27 * len(rows))
     panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
-    colors = style.algorithm_colors(inputs.spec.algorithms)
+    looks = style.algorithm_looks(inputs.spec.algorithms)
     drawn = []
     for axes, (setting, name) in zip(panels, names.items(), strict=True):
         for at, row in enumerate(rows):
-            _box(axes, at, points[setting, row], row, colors[row.algorithm], inputs)
+            _box(axes, at, points[setting, row], row, looks[row.algorithm][0], inputs)
             drawn.append(points[setting, row])
         if all(points[setting, row].empty for row in rows):
             style.not_run(axes)

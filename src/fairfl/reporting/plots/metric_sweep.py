@@ -134,15 +134,11 @@ def _numbers(inputs: Inputs, at: dict[tuple[str, Row], float], algorithms: list[
 # -- drawing ----------------------------------------------------------------------------------
 def _looks(inputs: Inputs, rows: list[Row]) -> dict[str, Look]:
     """Colour, mark and dashes of each algorithm."""
-    colors = style.algorithm_colors(inputs.spec.algorithms)
+    looks = style.algorithm_looks(inputs.spec.algorithms)
     return {
-        name: {
-            "color": colors[name],
-            "marker": style.algorithm_marker(name),
-            "markersize": 4.5,
-            "linestyle": style.algorithm_dash(name),
-        }
+        name: {"color": color, "marker": shape, "markersize": 4.5, "linestyle": style.dash(dashes)}
         for name in dict.fromkeys(row.algorithm for row in rows)
+        for color, shape, dashes in [looks[name]]
     }
 
 

@@ -101,7 +101,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     sweep = _sweep(inputs, toy)
     own = style.looks(inputs.rows, inputs.spec.algorithms)
     looks = {row: {**own[row], "linestyle": "-", "markersize": 4.5} for row in rows}
-    color = style.algorithm_colors()["fedeba"]
+    color = style.algorithm_looks()["fedeba"][0]
     figure = style.canvas(style.PAGE, 3.1)
     left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
     _losses_panel(left, toy, x, [toy.start, *runs.values(), *paper.values()])

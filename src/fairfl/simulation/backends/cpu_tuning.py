@@ -14,7 +14,10 @@ from pathlib import Path
 
 import torch
 
-FILE = Path(__file__).with_name("cpu_tuning.json")
+from fairfl.runtime import loaded
+
+READS = ("cpu_tuning.json",)
+FILE = Path(__file__).with_name(*READS)
 
 
 @dataclass(frozen=True)
@@ -39,5 +42,5 @@ def kind() -> str:
 @cache
 def tuning() -> Tuning:
     """What was measured on this kind of CPU; the defaults where nothing was."""
-    measured = json.loads(FILE.read_text()).get(kind(), {})
+    measured = json.loads(loaded.read_bytes(FILE)).get(kind(), {})
     return Tuning(**{field.name: float(measured[field.name]) for field in fields(Tuning) if field.name in measured})
