@@ -276,6 +276,7 @@ class Paper(Strict):
     """papers/<paper>.yaml."""
 
     paper: str
+    name: str | None = Field(None, description="as people call it, such as FedEBA+; null: as the file")
     title: str
     sources: Literal["quoted", "own"] = Field(
         "quoted",
@@ -299,6 +300,11 @@ class Paper(Strict):
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
     )
+
+    @property
+    def called(self) -> str:
+        """'FedEBA+'."""
+        return self.name or self.paper
 
     @field_validator("paper")
     @classmethod

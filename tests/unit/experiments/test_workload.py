@@ -508,3 +508,11 @@ def test_no_file_is_too_long(root):
     for path in [*(root / "src").rglob("*.py"), *(root / "rules").glob("*.smk"), root / "Snakefile"]:
         limit = 60 if path.name == "Snakefile" else 400
         assert len(path.read_text().splitlines()) <= limit, path
+
+
+def test_every_claim_of_a_paper_is_a_sentence(root):
+    papers = workload(root).papers.values()
+    artifacts = {f"{paper.paper}_{key}": artifact for paper in papers for key, artifact in paper.artifacts.items()}
+    claims = {f"{name}: {claim.id}": claim.text for name, artifact in artifacts.items() for claim in artifact.claims}
+    assert len(claims) > 300
+    assert [name for name, text in claims.items() if len(text.split()) < 3] == []
