@@ -77,6 +77,10 @@ def rewards(U: Tensor, q: Tensor, sizes: list[int], config: Config) -> Tensor:
 
 
 class CGSV(Algorithm[Config]):
+    """By design not `equal_clients`: a step has the length Gamma.
+    By design not `weights_sum_to_one`: weights are divided by the lengths of the updates.
+    """
+
     incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
     def init_state(self, federation: Federation) -> State:

@@ -41,7 +41,7 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
 
     def made(block: re.Match[str]) -> str:
         try:
-            made = environment.from_string(block[1]).render(names).strip("\n")
+            made = re.sub(" +$", "", environment.from_string(block[1]).render(names).strip("\n"), flags=re.M)
         except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             line = text[: block.start()].count("\n") + 1
             raise FairflError(f"{file}: line {line}: the derived text cannot be made: {error}") from error

@@ -170,18 +170,22 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
         r"(# x\n\n)<!-- derived\n(.*)\n-->\n(.*)<!-- end -->\n(below\n)", text, re.S
     ).groups()
     assert (begin, above, below) == ("# x\n\n", DERIVED, "below\n")
-    assert made.splitlines()[:8] == [
+    assert made.splitlines()[:11] == [
         "Of 5 numbers 4 were judged; 50 %; 2 hold, 1 within noise, 1 fails.",
-        "Of 3 numbers 1 agrees, 1 is close, 1 differs; 1 was not run. Of 1 numbers 0 agree, 1 differs. ",
+        "Of 3 numbers 1 agrees, 1 is close, 1 differs; 1 was not run. Of 1 numbers 0 agree, 1 differs.",
         "max_k L_k of FedAvg (2.00; the paper has 1.50).",
         "2.10 not run 2 1 7 0",
-        "- Table 1: t: **holds**",
+        "- Table 1: c0: **holds**",
+        "- Table 1: t: **fails**",
+        "- Table 1: c2: **holds**",
+        "- Table 1: c4: **within noise**",
         "| ours (the paper's) | max_k L_k | accuracy |",
         "| --- | --- | --- |",
         "| q-FFL q = 1.0 | 2.10 (2.00) | – (55.0) |",
     ]
-    line = "| Demo | TERM against FedAvg, synthetic gaussian: max_k L_k in nats | 1.01 → 9.00 (2 of 2 seeds) | "
-    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |"
+    line = "| demo | TERM against FedAvg, synthetic gaussian: max_k L_k in nats | 1.01 → 9.00 (2 of 2 seeds) | "
+    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 (80 %) | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, "
+    line += "1 fails | synthetic gaussian 1 |"
     assert line in made and "| FedAvg | 1.01 (1.00) | 20.0 (50.0) |" in made
     run(project)
     assert (project / "README.md").read_text() == text
