@@ -10,7 +10,7 @@ COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture tag clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -65,7 +65,7 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 gpu-check: $(READY)  ## is this GPU fit: equal numbers, repeated runs, speed, runs per card; under ten minutes; ARGS="--device cpu"
 	PYTHONPATH=src $(BIN)/python -m benchmarks.gpu_check $(ARGS)
 
-soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
+soak: $(READY)  ## kill, damage and edit a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
 lint: $(READY)  ## ruff, mypy, import-linter, snakefmt, codespell, snakemake --lint
@@ -84,6 +84,9 @@ format: $(READY)  ## let the formatters rewrite the code
 
 schemas: $(READY)  ## write schemas/*.json from the typed specs
 	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
+
+reference: $(READY)  ## write docs/reference.md: metrics, units, the grammar of claims, plots and their keys
+	PYTHONPATH=src $(BIN)/python -m tests.reference docs/reference.md
 
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 

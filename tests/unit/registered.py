@@ -1,6 +1,8 @@
 """The registered algorithms that federate, and what those that cannot do without are given."""
 
+import subprocess
 from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import torch
@@ -11,6 +13,12 @@ from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 
 _REQUIRED = {"cgsv": {"Gamma": 0.5}, "eagle": {"lambda": 0.5, "norm": "l2_k"}, "power_of_choice": {"d": 3}}
+
+
+def uncommitted(root: Path) -> list[str]:
+    """Files of the package that git does not know: a user's own parts."""
+    command = ["git", "ls-files", "--others", "--exclude-standard", "src"]
+    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True).stdout.split()
 
 
 def required(name: str) -> dict[str, Any]:

@@ -138,6 +138,14 @@ class Headline(Strict):
     source: str = Field(description="the words of the abstract, and why this setting and variant")
 
 
+class Alike(Strict):
+    """Rows that differ in name only: how far their printed numbers lie apart is what the paper's own seeds do."""
+
+    setting: str
+    rows: list[Row] = Field(min_length=2)
+    source: str = Field(description="why they are the same run but for its seeds")
+
+
 class SelectedArtifact(Strict):
     """A table or a figure, or the part of it with the settings that config.yaml selects."""
 
@@ -296,6 +304,9 @@ class Paper(Strict):
     )
     artifacts: dict[Name, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
+    alike: list[Alike] = Field(
+        default_factory=list, description="rows that are equal in effect: as near as the paper comes to itself"
+    )
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
@@ -372,6 +383,14 @@ class Paper(Strict):
             ):
                 if value not in known:
                     raise ValueError(f"headline.{key}: unknown {value!r}{nearest(value, known)}")
+        for number, group in enumerate(self.alike):
+            if group.setting not in self.settings:
+                hint = nearest(group.setting, self.settings)
+                raise ValueError(f"alike.{number}.setting: unknown {group.setting!r}{hint}")
+            for place, row in enumerate(group.rows):
+                if row.algorithm not in self.algorithms:
+                    hint = nearest(row.algorithm, self.algorithms)
+                    raise ValueError(f"alike.{number}.rows.{place}: unknown {row.algorithm!r}{hint}")
         relations = [relation.id for relation in self.consistency]
         if len(set(relations)) != len(relations):
             raise ValueError("consistency: two relations share an id")

@@ -14,10 +14,11 @@ from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
+from fairfl.judgement.headlines import itself
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.order import order_lines
 from fairfl.judgement.units import printed, printed_spread
-from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share
+from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, with_itself
 from fairfl.reporting.page.text import plain
 
 _COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close", "one seed")
@@ -98,6 +99,9 @@ class Reproduction:
             "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
             "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
             "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
+            "*The paper with itself*: by the same rule, pairs of rows that are the same run but for its seeds "
+            "(`alike` in its YAML, such as FedAvg and\nq-FFL with q = 0.001), and numbers that it prints more than "
+            "once. A repetition can hardly agree with more.\n",
             "*Strictly*: with the limits that seeds alone give, of as many seeds as the paper's text states. The other "
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
             "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
@@ -112,10 +116,11 @@ class Reproduction:
         lines = []
         for name in self.papers:
             numbers, claims = self.counted(name)
-            lines.append([self.papers[name].called, *_cells(count(numbers)), *_claims(claims)])
+            own = with_itself(itself(name, self.papers[name], self.reported, Verdict()))
+            lines.append([self.papers[name].called, *_cells(count(numbers)), own, *_claims(claims)])
         numbers, claims = self.counted(*self.papers)
-        lines.append(["all", *_cells(count(numbers)), *_claims(claims)])
-        return markdown_table(["paper", *_COLUMNS, "claims"], lines)
+        lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
+        return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
 
     def headlines(self) -> str:
         """A line for each paper: does it reproduce?"""

@@ -1,5 +1,7 @@
 """The machine that a job runs on, by the name of what computes. Cheap to import: torch only where there is a GPU."""
 
+import math
+import os
 import platform
 import re
 from functools import cache
@@ -24,6 +26,14 @@ def cpu_name() -> str:
     facts = [f"{word} {found[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if found.get(key)]
     facts += [vectors for flag, vectors in _VECTORS.items() if flag in flags][:1]
     return f"{name} ({', '.join(facts)})" if facts else name
+
+
+def memory_mib() -> float:
+    """Physical memory of this machine; infinite where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def processor(device: str) -> str:

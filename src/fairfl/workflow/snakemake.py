@@ -20,6 +20,7 @@ from snakemake.iocontainers import InputFiles, OutputFiles
 
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.call import VARIABLE
+from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
             try:
                 check_targets(workflow, graph)
                 jobs = asked(workflow, rerun)
+                check_places(job for job in jobs.values() if rerun.verdict(job.name).reason)
                 rerun.intact.save()
             except FairflError as error:
                 raise WorkflowError(str(error)) from None

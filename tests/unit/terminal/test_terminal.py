@@ -231,6 +231,14 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
 
 
+def test_a_syntax_error_keeps_its_place():
+    out = io.StringIO()
+    log = logging.Logger("x")
+    log.addHandler(Display(out))
+    log.error('SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n  File "a.smk", line 1, in <module>')
+    assert out.getvalue() == 'SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n'
+
+
 def test_a_dry_run_sums_up_and_says_where_to_read_on():
     reasons = {"train": Counter({"never finished": 1200}), "table": Counter({"edited fairfl.a": 1})}
     assert dry_run(reasons, "quick") == [
@@ -245,7 +253,7 @@ def test_a_dry_run_is_a_line_for_each_kind_of_job():
     out = io.StringIO()
     display = Display(out, dry=True)
     reasons = {"a": "never finished", "b": "learning_rate", "c": "never finished", "d": "learning_rate", "e": "x"}
-    display.why, display.told = reasons.get, table
+    display.why, display.told = lambda rule, log: [(rule, reasons[log])], table
     log = logging.Logger("x")
     log.addHandler(display)
     for number, name in enumerate(["a", "b", "c", "d", "e", "a"]):
