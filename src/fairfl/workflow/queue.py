@@ -93,11 +93,9 @@ def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None])
                 yield str(info.external_jobid), name(info.job)
 
     def looks() -> None:
-        submitted = False
         while not ended.wait(EVERY):
             active = dict(jobs())  # none while Snakemake asks Slurm itself, which takes long if that does not answer
-            submitted = submitted or bool(active)
-            found = look(executor.run_uuid) if submitted else {}
+            found = look(executor.run_uuid)
             for line in queue.news(found, active, time.monotonic()) if active or isinstance(found, str) else ():
                 say(line)
 
