@@ -9,25 +9,26 @@ READY  := $(VENV)/ready
 COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
+RUN    := PYTHONPATH=src $(BIN)/python -m fairfl run
 
 .PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
-	@$(BIN)/snakemake --cores all $(ARGS)
+	@$(RUN) --cores all $(ARGS)
 
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
 
 reproduction: $(READY)  ## docs/reproduction.md, the table of README.md and results/recorded/*.csv, from the record alone
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
 	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=true
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=true
 
 setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl; CPU=1: torch without CUDA
 
