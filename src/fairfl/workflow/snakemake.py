@@ -200,11 +200,17 @@ def _name(graph: Graph, rule: str, wildcards: Any) -> str:
     return name
 
 
-def _targets(workflow: "Workflow") -> Iterable[str]:
-    """Rules and files that the user asks for, or the default."""
+def requested(workflow: "Workflow") -> list[str]:
+    """Rules and files that the user names, or the default."""
     settings = workflow.dag_settings
     default = [] if settings.targets or settings.target_jobs else [workflow.default_target]
-    return filter(None, [*settings.targets, *default, *settings.forcerun, *settings.until])
+    return list(filter(None, [*settings.targets, *default]))
+
+
+def _targets(workflow: "Workflow") -> Iterable[str]:
+    """The same, and what is forced to run."""
+    settings = workflow.dag_settings
+    return filter(None, [*requested(workflow), *settings.forcerun, *settings.until])
 
 
 def _below(rerun: "Rerun", target: str) -> list[Job]:

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow.downloads import published_weights
 from fairfl.workflow.graph import spec_of
+from tests.unit.registered import uncommitted
 from tests.workflow.graphs import graph_of
 
 PAPERS = {"papers": ["eagle", "fedeba", "focus", "fedfv", "vred"]}  # without experiments of one's own
@@ -475,10 +475,7 @@ def test_a_declaration_equals_the_module(kind):
 
 def test_committed_schemas_are_up_to_date(root):
     """Of parts that git does not know, a user's own, nobody demands it."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--others", "--exclude-standard", "src"], cwd=root, stdout=-1, text=True
-    )
-    if own := listed.stdout.split():
+    if own := uncommitted(root):
         pytest.skip(f"{own[0]} is not committed: `make schemas` tells editors of it")
     for name, text in schemas().items():
         assert (root / "schemas" / name).read_text() == text, f"{name} lags behind: run `make schemas`"
