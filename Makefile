@@ -9,39 +9,55 @@ READY  := $(VENV)/ready
 COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
+RUN    := PYTHONPATH=src $(BIN)/python -m fairfl run
 
 .PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
-	@$(BIN)/snakemake --cores all $(ARGS)
+	@$(RUN) --cores all $(ARGS)
 
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
 
 reproduction: $(READY)  ## docs/reproduction.md, what the documentation derives, and results/recorded/*.csv, from the record alone
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
 	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=true
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=true
 
-setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl
+setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl; CPU=1: torch without CUDA
 
-$(COMMAND): | $(READY)
-	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' \
-		'PYTHONPATH="$$bin/../../src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
+# The code of the clone that one stands in, else of the one whose .venv this is; .venv may be a link.
+$(COMMAND): Makefile | $(READY)
+	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' 'root=$$PWD' \
+		'while [ "$$root" ] && ! { [ -e "$$root/Snakefile" ] && [ -d "$$root/src/fairfl" ]; }; do root=$${root%/*}; done' \
+		'PYTHONPATH="$${root:-$${bin%/.venv/bin}}/src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
 	@chmod +x $@
+
+# With CPU=1: torch without CUDA from where PyTorch publishes it, the other packages of the lock but those for CUDA.
+CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+CPU_TORCH ?= $(shell sed -nE 's/^((torch|torchvision)==[0-9.]+).*/\1/p' envs/requirements.lock)
+NO_CUDA    = awk '/^[a-z]/ {keep = !/^(cuda-|nvidia-|torch==|torchvision==|triton==)/} keep' envs/requirements.lock
+PIP        = $(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
 $(READY): envs/requirements.lock
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "fairfl needs Python >= 3.11; name one with: make PYTHON=python3.12"; exit 1; }
 	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
+ifdef CPU
+	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (1.7 GB, a few minutes)"
+	@$(PIP) --no-deps $(CPU_TORCH) $(if $(CPU_INDEX),--index-url $(CPU_INDEX)) || { echo "from elsewhere: make CPU=1 CPU_INDEX= CPU_TORCH=torch==..."; exit 1; }
+	@$(NO_CUDA) > $(VENV)/cpu.lock
+	@$(PIP) --no-deps --require-hashes -r $(VENV)/cpu.lock
+else
 	@echo "setting up 2/2: the packages of envs/requirements.lock (torch with CUDA: about 6 GB, a few minutes)"
-	@$(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --require-hashes -r envs/requirements.lock
+	@$(PIP) --require-hashes -r envs/requirements.lock
+endif
 	@touch $@
 
 test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait

@@ -46,6 +46,7 @@ class Display(logging.Handler):
         self.run = Run()
         # Of the job of a rule with this log: the rule, and why it must run; of each job for which it stands.
         self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
+        self.idle: Callable[[], Iterator[str]] = lambda: iter(())  # what is said where nothing is to do
         self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
@@ -76,6 +77,8 @@ class Display(logging.Handler):
             self.finish(iter(self.told(self.reasons)))
         elif text.startswith(_NEWS):
             self.say(text)
+            if text.startswith(_NEWS[0]):
+                self.finish(self.idle())
 
     def _run_info(self, record: Mapping[str, Any]) -> None:
         self.run.plan(record["stats"])
@@ -102,7 +105,8 @@ class Display(logging.Handler):
             self.say(line(self.run))
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
-        if job := self.run.fail(record["jobid"]):
+        job = self.run.fail(record["jobid"])
+        if job and any(group == [job] for group in self.run.alike()):  # more of one cause are told at the end
             self.say(f"failed: {job.name}\n   log: {job.log}")
 
     # -- what is shown ----------------------------------------------------------------------------
@@ -184,4 +188,4 @@ def last_words(
         return iter(())
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, "page" in display.run.done or "all" in display.run.targets, other)
+    return summary.built(display.run, results, other)
