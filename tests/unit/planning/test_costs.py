@@ -14,12 +14,13 @@ from fairfl.planning.costs import Costs, Measured
 from fairfl.planning.data import source
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.machine import cpu_name
+from tests.unit.registered import ours
 
 
 @pytest.fixture(scope="module")
 def workload(root):
     config = yaml.safe_load((root / "config.yaml").read_text()) | {"scale": "paper", "device": "cpu", "mirrors": []}
-    return load_workload(root, config)
+    return load_workload(root, config | {"papers": ours(root)[:-1]})
 
 
 @pytest.fixture(autouse=True)
