@@ -9,39 +9,55 @@ READY  := $(VENV)/ready
 COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
+RUN    := PYTHONPATH=src $(BIN)/python -m fairfl run
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas lock docs rulegraph picture tag clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
-	@$(BIN)/snakemake --cores all $(ARGS)
+	@$(RUN) --cores all $(ARGS)
 
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
 
-reproduction: $(READY)  ## docs/reproduction.md, the table of README.md and results/recorded/*.csv, from the record alone
-	@$(BIN)/snakemake --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
+reproduction: $(READY)  ## docs/reproduction.md, what the documentation derives, and results/recorded/*.csv, from the record alone
+	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
 	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
-	@$(BIN)/snakemake --cores all $(ARGS) --config $(CONFIG) calibrated=true
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
+	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=true
 
-setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl
+setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl; CPU=1: torch without CUDA
 
-$(COMMAND): | $(READY)
-	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' \
-		'PYTHONPATH="$$bin/../../src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
+# The code of the clone that one stands in, else of the one whose .venv this is; .venv may be a link.
+$(COMMAND): Makefile | $(READY)
+	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' 'root=$$PWD' \
+		'while [ "$$root" ] && ! { [ -e "$$root/Snakefile" ] && [ -d "$$root/src/fairfl" ]; }; do root=$${root%/*}; done' \
+		'PYTHONPATH="$${root:-$${bin%/.venv/bin}}/src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
 	@chmod +x $@
+
+# With CPU=1: torch without CUDA from where PyTorch publishes it, the other packages of the lock but those for CUDA.
+CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+CPU_TORCH ?= $(shell sed -nE 's/^((torch|torchvision)==[0-9.]+).*/\1/p' envs/requirements.lock)
+NO_CUDA    = awk '/^[a-z]/ {keep = !/^(cuda-|nvidia-|torch==|torchvision==|triton==)/} keep' envs/requirements.lock
+PIP        = $(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
 $(READY): envs/requirements.lock
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "fairfl needs Python >= 3.11; name one with: make PYTHON=python3.12"; exit 1; }
 	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
+ifdef CPU
+	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (1.7 GB, a few minutes)"
+	@$(PIP) --no-deps $(CPU_TORCH) $(if $(CPU_INDEX),--index-url $(CPU_INDEX)) || { echo "from elsewhere: make CPU=1 CPU_INDEX= CPU_TORCH=torch==..."; exit 1; }
+	@$(NO_CUDA) > $(VENV)/cpu.lock
+	@$(PIP) --no-deps --require-hashes -r $(VENV)/cpu.lock
+else
 	@echo "setting up 2/2: the packages of envs/requirements.lock (torch with CUDA: about 6 GB, a few minutes)"
-	@$(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --require-hashes -r envs/requirements.lock
+	@$(PIP) --require-hashes -r envs/requirements.lock
+endif
 	@touch $@
 
 test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait
@@ -65,7 +81,7 @@ bench-check: $(READY)  ## a short run; fails if fairfl is slower than in the com
 gpu-check: $(READY)  ## is this GPU fit: equal numbers, repeated runs, speed, runs per card; under ten minutes; ARGS="--device cpu"
 	PYTHONPATH=src $(BIN)/python -m benchmarks.gpu_check $(ARGS)
 
-soak: $(READY)  ## kill and damage a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
+soak: $(READY)  ## kill, damage and edit a small workflow at random for 20 minutes; ARGS="--kills 200 --minutes 60 --seed 1"
 	PYTHONPATH=src $(BIN)/python -m tests.soak $(ARGS)
 
 lint: $(READY)  ## ruff, mypy, import-linter, snakefmt, codespell, snakemake --lint
@@ -85,6 +101,9 @@ format: $(READY)  ## let the formatters rewrite the code
 schemas: $(READY)  ## write schemas/*.json from the typed specs
 	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
 
+reference: $(READY)  ## write docs/reference.md: metrics, units, the grammar of claims, plots and their keys
+	PYTHONPATH=src $(BIN)/python -m tests.reference docs/reference.md
+
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 
 lock:  ## resolve envs/*.lock anew (needs uv)
@@ -102,8 +121,8 @@ $(SITE): envs/docs.lock | $(READY)
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
 	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
-picture: $(READY)  ## draw docs/page.png, README's picture, from results/quick (needs chromium and chromedriver)
-	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/quick/index.html docs/page.png
+picture: recorded  ## draw docs/page.png, README's picture, from the record's page (needs chromium and chromedriver)
+	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/paper/index.html docs/page.png
 
 VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 

@@ -222,15 +222,16 @@ def plot(document: dict[str, Any], path: Any) -> None:
         parts = figure.subfigures(2, 1, height_ratios=(0.28 * len(loads) + 1.0, 2.0)) if shown else [figure]
         axes = parts[0].subplots()
         names = [name for name in PEERS if any(name in entry["competitors"] for entry in loads.values())]
-        colors = style.algorithm_colors([name for name in names if name != REFERENCE])
+        peers = [name for name in names if name != REFERENCE]
         handles = []
-        for number, name in enumerate(n for n in names if n != REFERENCE):
+        for number, name in enumerate(peers):
             points = [
                 (row["ratio"]["median"], y)
                 for y, entry in enumerate(loads.values())
                 if "ratio" in (row := entry["competitors"].get(name, {}))
             ]
-            look = {"marker": style.marker(number), "linestyle": "none", "color": colors[name]}
+            look = {"marker": style.marker(number), "linestyle": "none"}
+            look["color"] = style.client_color(number, len(peers))
             axes.plot(*zip(*points, strict=True), **look) if points else None
             handles.append(style.key(label=PEERS[name].title, **look))
         axes.axvline(1, color=style.GREY, linewidth=0.8)

@@ -10,7 +10,7 @@ from fairfl.experiments.calibration import folder
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import fetch
-from fairfl.planning import costs
+from fairfl.planning import costs, own_data
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
@@ -18,7 +18,8 @@ from fairfl.runtime import atomic, loaded, ownership
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
-from fairfl.terminal.names import spoken
+from fairfl.terminal.names import located, spoken
+from fairfl.terminal.summary import places
 from fairfl.workflow import calibrations, code_hash, downloads, environment, plan
 from fairfl.workflow.call import Call
 from fairfl.workflow.recorded import available, rerun_of
@@ -31,6 +32,7 @@ try:
         if workload.config.budget is not None:
             workload = affordable(workload, ROOT)
         preflight.check(workload)
+        own_data.check(workload)
         if workload.calibrated:
             calibrations.check(workload, ROOT)
     GPU = environment.gpus_per_job(workload.config)
@@ -47,6 +49,9 @@ atexit.register(gc.freeze)
 
 if display:
     display.run.speak = functools.partial(spoken, workload)
+    display.run.asked = lambda: hooks.requested(workflow)
+    display.run.locate = lambda target: located(workload, RESULTS, target)
+    display.idle = lambda: places(display.run, Path(SUMMARIES))
     atexit.register(display.stop)
 
 RESULTS = str(folder(workload.scale.scale, workload.config.calibrated))
@@ -159,6 +164,7 @@ onstart:
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)
+    hooks.watch_queue(workflow, display.say if display else functools.partial(print, file=sys.stderr))
     if workload.config.warm_start and hooks.runs_here(workflow, at_least=WORTH):
         SERVER.start(environment.libraries(workload))
 

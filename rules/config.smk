@@ -17,6 +17,7 @@ try:
         "seaborn",
         "fairfl.workflow.recorded",
         "fairfl.judgement.claims.preflight",
+        "fairfl.planning.costs",
     ):
         if not importlib.util.find_spec(name):
             raise ModuleNotFoundError(f"No module named {name!r}")
@@ -26,6 +27,8 @@ except ModuleNotFoundError as error:
     raise WorkflowError(
         f"{error} ({sys.executable}): `make setup` installs what is needed into .venv; then run .venv/bin/snakemake"
     ) from None
+except SyntaxError as error:
+    raise WorkflowError(f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}") from None
 
 from fairfl.experiments.strict import load
 from fairfl.runtime.errors import FairflError

@@ -153,6 +153,7 @@ CONTENTS = [
     (b"scale: !!python/object/apply:os.system [id]\n", "could not determine a constructor for the tag"),
     (b"scale: !!python/name:os.system\n", "could not determine a constructor for the tag"),
     (b"scale: !!int x\n", "not valid YAML"),
+    (b"scale: quick\nthreads: 1" + b"0" * 5000, "000': a whole number of 5001 digits"),
     (b"scale: !!int ''\n", "not valid YAML"),
     (b"scale: !!bool maybe\n", "not valid YAML"),
     (b"scale: !!float x\n", "not valid YAML"),

@@ -40,6 +40,8 @@ class Browser:
             self.process.kill()
             raise RuntimeError(f"Chromium does not start: {error}") from error
         self.address += f"/{made['sessionId']}"
+        # A window that another one covers has no focus, and nothing in it is focus-visible.
+        self._command("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def close(self) -> None:
         try:
@@ -76,7 +78,11 @@ class Browser:
 
     def width(self, pixels: int, phone: bool = False) -> None:
         metrics = {"width": pixels, "height": 844, "deviceScaleFactor": 1, "mobile": phone}
-        self._ask("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+        self._command("Emulation.setDeviceMetricsOverride", **metrics)
+
+    def _command(self, name: str, **parameters: Any) -> None:
+        """One of Chromium's own."""
+        self._ask("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
 
     def complaints(self) -> list[str]:
         """Errors and warnings on the console since the last call."""

@@ -93,6 +93,96 @@ def test_a_phone_loses_nothing(page, address):
     assert page.js(f"return {cells}.length > 4 && {outside}") == 0
 
 
+def box(page, of: str) -> dict[str, float]:
+    return page.js(f"const e = {of}, b = e.getBoundingClientRect();"
+                   "return {top: b.top, bottom: b.bottom, left: b.left, right: b.right, width: b.width}")  # fmt: skip
+
+
+TABLE = "document.querySelector('section.shown table.numbers')"
+# As many columns as FOCUS's table 1 has, with numbers as long as its longest.
+WIDEN = f"""
+    const table = {TABLE}, cell = table.querySelector('tbody td .p').closest('td');
+    while (table.tHead.rows.length > 1) table.tHead.lastChild.remove();
+    table.tHead.rows[0].replaceChildren();
+    for (let n = 0; n < arguments[0]; n++)
+      table.tHead.rows[0].insertAdjacentHTML('beforeend', '<th>q-FFL q = 10.0</th>');
+    for (const row of table.tBodies[0].rows) {{
+      while (row.cells.length > 1) row.lastChild.remove();
+      row.cells[0].textContent = 'FedAvg';
+      for (let n = 1; n < arguments[0]; n++) row.append(cell.cloneNode(true));
+    }}
+    for (const one of table.querySelectorAll('tbody .n [data-i]'))
+      one.innerHTML = '0.24963<span class="s"> ± 0.00500</span>';
+    fit(table.closest('.view'));
+"""
+
+
+@pytest.mark.parametrize(("columns", "steps"), [(4, []), (5, ["stacked"]), (9, ["stacked", "tight"])])
+def test_no_column_is_out_of_sight_on_a_large_screen(page, address, columns, steps):
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    page.js(WIDEN, columns)
+    assert page.js(f"return {TABLE}.tHead.rows[0].cells.length") == columns
+    assert [name for name in ("stacked", "tight") if page.js(f"return {TABLE}.matches('.{name}')")] == steps
+    last = box(page, f"[...{TABLE}.tBodies[0].rows].at(-1).lastChild")
+    around = box(page, f"{TABLE}.closest('.scroll')")
+    assert around["left"] < last["left"] < last["right"] <= around["right"] <= 1400
+    ours, theirs = (box(page, f"{TABLE}.querySelector('td .{part}')") for part in "op")
+    if steps:
+        assert theirs["top"] >= ours["bottom"] - 4 and abs(theirs["left"] - ours["left"]) < 2
+    else:
+        assert theirs["left"] >= ours["right"] and theirs["top"] < ours["bottom"] - 4
+
+
+def test_the_sidebar_folds_and_stays_folded(page, address):
+    page.open(f"{address}#demo_table1")
+    page.until(f"{SHOWN} === 'demo_table1'")
+    before = box(page, "document.querySelector('main')")
+    page.js("document.querySelector('#menu').click()")
+    page.until("!document.querySelector('#sidebar').checkVisibility()")
+    assert before["left"] > 300 and box(page, "document.querySelector('main')")["left"] < 10
+    assert page.js("return document.querySelector('#menu').ariaExpanded") == "false"
+    page.js("location.reload()")
+    page.until("document.readyState === 'complete' && document.querySelector('section.view.shown')")
+    assert not page.js("return document.querySelector('#sidebar').checkVisibility()")
+    page.js("document.querySelector('#menu').click(); localStorage.clear()")
+    assert page.js("return document.querySelector('#sidebar').checkVisibility()")
+
+
+@pytest.mark.parametrize("view", ["farthest", "claims", "overview", "demo_table3"])
+def test_lists_are_cards_on_a_phone(page, address, view):
+    page.width(390, phone=True)
+    page.open(f"{address}#{view}")
+    page.until(f"{SHOWN} === arguments[0]", view)
+    cells = page.js("""return [...document.querySelectorAll('section.shown table.wide tbody tr > *')].map((cell) => {
+        const b = cell.getBoundingClientRect(), above = cell.previousElementSibling?.getBoundingClientRect();
+        return [b.left, b.right, above ? b.top - above.bottom : 0, getComputedStyle(cell, '::before').content];
+    })""")
+    assert len(cells) > 1
+    for left, right, below, label in cells:  # each in the window, one below another, with its column's title
+        assert 0 <= left < right <= 390 and below >= -1 and ": " in label
+    assert page.js("return document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_figure_is_shown_in_full_size(page, address, width):
+    page.width(width, phone=width < 500)
+    page.open(f"{address}#demo_figure1")
+    picture = "document.querySelector('section.shown a.zoom img')"
+    page.js(f"""const blank = document.createElement('canvas'); [blank.width, blank.height] = [1380, 700];
+        {picture}.src = {picture}.parentElement.href = blank.toDataURL()""")
+    page.until(f"{picture}.naturalWidth === 1380")
+    small = box(page, picture)["width"]
+    page.js(f"{picture}.click()")
+    page.until("document.querySelector('#zoomed').open && document.querySelector('#zoomed img').naturalWidth")
+    large = box(page, "document.querySelector('#zoomed img')")["width"]
+    assert large >= 1380 and large > 1.4 * small
+    assert (
+        page.js("const d = document.querySelector('#zoomed'); d.scrollLeft = 1e6; return d.scrollLeft + d.clientWidth")
+        >= large
+    )
+
+
 @pytest.mark.parametrize("view", ["overview", "farthest", "claims", "demo_table1", "demo_figure1", "paper-demo"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_people_who_do_not_see_it_can_use_it(page, address, view, theme):

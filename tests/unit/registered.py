@@ -1,18 +1,55 @@
 """The registered algorithms that federate, and what those that cannot do without are given."""
 
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
 import torch
+import yaml
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 
-REQUIRED = {
-    "cgsv": {"Gamma": 0.5},
-    "ditto": {"report": "global"},
-    "eagle": {"lambda": 0.5, "norm": "l2_k"},
-    "fedavg_hardcluster": {"M": 2},
-    "focus": {"M": 2},
-    "power_of_choice": {"d": 3},
-}
+_REQUIRED = {"cgsv": {"Gamma": 0.5}, "eagle": {"lambda": 0.5, "norm": "l2_k"}, "power_of_choice": {"d": 3}}
+
+
+def ours(root: Path) -> list[str]:
+    """The papers of this project: those that config.yaml names, and the template."""
+    return [name for name in yaml.safe_load((root / "config.yaml").read_text())["papers"] if name != "*"] + ["template"]
+
+
+def copy_papers(root: Path, to: Path) -> None:
+    """papers/ without a user's own."""
+    own = [path.name for path in (root / "papers").glob("*.yaml") if path.stem not in ours(root)]
+    shutil.copytree(root / "papers", to / "papers", ignore=lambda *_: own)
+
+
+def uncommitted(root: Path) -> list[str]:
+    """Files of the package that git does not know: a user's own parts."""
+    command = ["git", "ls-files", "--others", "--exclude-standard", "src"]
+    return subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True).stdout.split()
+
+
+def required(name: str) -> dict[str, Any]:
+    """Values of the hyper-parameters that have no default: small ones that their types and bounds allow."""
+    fields = declaration("algorithms", name).Config.model_fields.items()
+    needed = {field.alias or key: _small(field) for key, field in fields if field.is_required()}
+    return needed | _REQUIRED.get(name, {})
+
+
+def _small(field: FieldInfo) -> Any:
+    if get_origin(field.annotation) is Literal:
+        return get_args(field.annotation)[-1]
+    for value in (2, 1, 0.5, True, "1"):
+        with suppress(ValidationError):
+            return TypeAdapter(Annotated[field.annotation, *field.metadata]).validate_python(value, strict=True)
+    raise ValueError(f"{field}: tests know no value; give it a default, or name one in tests/unit/registered.py")
+
+
 # Of three clients in two clusters, as an algorithm that depends_on another with M = 2 finds them.
 MEMBERSHIPS = torch.tensor([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], dtype=torch.float64)
 # Of two classes in the training samples of three clients.

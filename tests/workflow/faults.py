@@ -56,7 +56,7 @@ SYNTHETIC = "results/tiny/tidy/eagle_synthetic_gaussian.csv"  # a target of ten 
 PHASES = {
     "fairfl.jobs.fetch": "fetch",
     "fairfl.jobs.prepare": "prepare",
-    "fairfl.partition": "partition",
+    "fairfl.jobs.partition": "partition",
     "fairfl.jobs.local_optimum": "local optimum",
     "fairfl.jobs.train": "train",
     "fairfl.jobs.collect": "tidy",
@@ -65,6 +65,7 @@ PHASES = {
     "fairfl.jobs.comparison": "comparison",
     "fairfl.jobs.claims": "claims",
     "fairfl.jobs.page": "page",
+    "fairfl.jobs.restore": "restore",
 }
 # What a training may be doing -> the file that tells.
 WRITING = "writing a checkpoint"
@@ -280,8 +281,20 @@ def made_by(path: str) -> str:
 
 
 # -- faults, by name. Each takes the project's folder, a path below it and a number. ---------------
-def truncate(folder: Path, path: str, size: float) -> None:
-    os.truncate(folder / path, int(size))
+def truncate(folder: Path, path: str, share: float) -> None:
+    """To this share of its size."""
+    os.truncate(folder / path, int(share * (folder / path).stat().st_size))
+
+
+def flip(folder: Path, path: str, share: float) -> None:
+    """A bit of the byte that lies there is another one; size and times stay."""
+    file = folder / path
+    before, data = file.stat(), bytearray(file.read_bytes())
+    if data:
+        data[int(share * len(data))] ^= 1
+    with file.open("r+b") as out:
+        out.write(data)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def delete(folder: Path, path: str, _: float) -> None:
@@ -306,11 +319,13 @@ def forget(folder: Path, path: str, _: float) -> None:
     shutil.rmtree(folder / path)
 
 
-FAULTS = {function.__name__: function for function in (truncate, delete, junk, date, forget)}
+FAULTS = {function.__name__: function for function in (truncate, flip, delete, junk, date, forget)}
 
 
-def befall(folder: Path, fault: tuple[str, str, float]) -> None:
-    """One fault, as (name, path, number). What has vanished or come in the meantime is left as it is."""
+def befall(folder: Path, fault: tuple[str, str, float]) -> bool:
+    """One fault, as (name, path, number). What has vanished or come in the meantime is left as it is (False)."""
     name, path, number = fault
     with contextlib.suppress(FileNotFoundError, FileExistsError):
         FAULTS[name](folder, path, number)
+        return True
+    return False

@@ -1,6 +1,5 @@
-"""Kills and damages a workflow at random until it has finished equal to an undisturbed one often enough."""
+"""Kills, damages and edits a workflow at random; in between it must finish equal to an undisturbed one."""
 
-import contextlib
 import json
 import os
 import random
@@ -13,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fairfl.runtime.records import DAMAGED
 from tests.workflow.faults import (
-    CHECKPOINTS,
     MADE,
     WRITING,
     Workflow,
     befall,
-    files_below,
     from_nothing,
     gone,
     made_by,
@@ -37,9 +35,27 @@ from tests.workflow.small_project import Project
 Fault = tuple[str, str, float]
 TARGETS = {"group": 45, "workflow": 20, "job": 15, "server": 8, "everything": 12}
 SIGNALS = {"SIGKILL": 50, "SIGTERM": 25, "SIGINT": 25}
-DAMAGES = {"truncate": 35, "delete": 20, "date": 20, "half": 10, "output": 10, "forget": 5}
+DAMAGES = {"flip": 40, "truncate": 20, "delete": 15, "date": 10, "half": 5, "output": 5, "forget": 5}
+# Files that are no result of the undisturbed run, or change their names.
+OTHERS = {".snakemake/**": 8, "results/**/checkpoint.pt": 8, "results/**/kept/**": 8, "results/**/.*": 4}
 PARTS = ("results/tiny/records", "results/tiny/runs", "results/tiny/tidy", "results/tiny/eagle", "results/data")
-PATIENCE = 240.0  # seconds after which something hangs
+INSIDE = (WRITING, "checkpoint")  # phases of a training that has done some rounds
+PATIENCE = 480.0  # seconds after which something hangs
+
+# What an edit changes: file -> text in a line of it, and what to write instead to get other numbers.
+EDITS = {
+    "src/fairfl/algorithms/afl.py": ("old + config.eta_lambda * F", "old + 9 * config.eta_lambda * F"),
+    "src/fairfl/algorithms/eagle.py": ("config.lam * K", "3 * config.lam * K"),
+    "src/fairfl/simulation/simulation.py": ("self.run_round()\n", "self.run_round(); self.x = self.x * 1.0001\n"),
+    "src/fairfl/jobs/collect.py": ('float_format="%.9g"', 'float_format="%.2g"'),
+    "papers/eagle.yaml": ("eta_lambda: 0.1, start", "eta_lambda: 0.3, start"),
+}
+# Lines before that one that let a job fail; in the simulation after some rounds.
+FAILING = {
+    "raise": "raise RuntimeError('edited')",
+    "syntax": "edited = (",
+    "killed": "__import__('os').kill(__import__('os').getpid(), 9)",
+}
 
 
 @dataclass
@@ -63,7 +79,19 @@ class Finish:
     warm: bool
 
 
-Step = Kill | Finish | Fault
+@dataclass
+class Edit:
+    """Edit a file before the workflow starts (phase "") or once a phase is seen, and take that back later."""
+
+    warm: bool
+    file: str
+    kind: str  # number: other results; raise, syntax, killed: a job that fails
+    phase: str
+    seconds: float  # until it is taken back, if the workflow has not ended before
+    kill: bool  # everything, just before that
+
+
+Step = Kill | Finish | Edit | Fault
 
 
 class Broken(AssertionError):
@@ -81,7 +109,100 @@ def decoded(line: str) -> Step:
     if isinstance(found, list):
         return found[0], found[1], found[2]
     ((name, fields),) = found.items()
-    return {"Kill": Kill, "Finish": Finish}[name](**fields)
+    return {"Kill": Kill, "Finish": Finish, "Edit": Edit}[name](**fields)
+
+
+def edited(file: str, kind: str, text: str) -> str:
+    """The text of one of EDITS after an edit of some kind."""
+    old, new = EDITS[file]
+    start = text.rindex("\n", 0, text.index(old)) + 1
+    if kind == "number":
+        return text.replace(old, new, 1)
+    if file.endswith(".yaml"):
+        return text.replace(old, "eta_lambda: [", 1)
+    indent = " " * (len(text[start:]) - len(text[start:].lstrip()))
+    condition = "if self.round == 300: " if "simulation" in file and kind != "syntax" else ""
+    return f"{text[:start]}{indent}{condition}{FAILING[kind]}\n{text[start:]}"
+
+
+class Drawn:
+    """Random steps. They depend on the seed and on the names of the results only, so a seed replays them."""
+
+    def __init__(self, seed: int, names: Iterable[str]) -> None:
+        self.draw = random.Random(seed)
+        self.names = sorted(name for name in names if name.startswith("results/"))
+
+    def steps(self, kills: int, until: float = float("inf")) -> Iterator[Step]:
+        """Until that many kills were drawn or the time (monotonic) is over; the last one finishes."""
+        while kills > 0 and time.monotonic() < until:
+            for _ in range(self.draw.randint(2, 5)):
+                if self.chance(0.75):
+                    yield from self.kill()
+                    kills -= 1
+                else:
+                    yield self.edit()
+                for _ in range(self.draw.choice([0, 0, 1, 2])):
+                    yield self.damage()
+            yield Finish(self.chance(0.75))
+            for _ in range(self.draw.choice([0, 1, 2, 4])):
+                yield self.damage()
+            yield self.edit() if self.chance(0.5) else Finish(self.chance(0.75))
+            yield from self.start_over()
+        yield Finish(True)
+
+    def chance(self, share: float) -> bool:
+        return self.draw.random() < share
+
+    def one_of(self, weights: dict[str, int]) -> str:
+        return self.draw.choices(list(weights), list(weights.values()))[0]
+
+    def kill(self) -> Iterator[Step]:
+        """A kill; before one that waits for a phase, some results of that phase are removed."""
+        warm, target, phase = self.chance(0.75), self.one_of(TARGETS), ""
+        if target == "server" and not warm:
+            target = "group"
+        seconds = self.draw.uniform(0, 7)
+        if self.chance(0.5):  # in the middle of trainings
+            phase, seconds = self.draw.choice(INSIDE), self.draw.uniform(0, 0.6)
+            target = "everything" if phase == WRITING and self.chance(0.7) else target
+        elif self.chance(0.7):
+            phase = self.draw.choice(sorted({made_by(name) for name in self.names} - {""}))
+            seconds = self.draw.uniform(0, {"train": 1.5, "local optimum": 0.5}.get(phase, 0.15))
+        made = [name for name in self.names if phase and made_by(name) == ("train" if phase in INSIDE else phase)]
+        yield from (("delete", name, 0) for name in self.draw.sample(made, min(4, len(made))))
+        number = "SIGKILL" if target == "everything" else self.one_of(SIGNALS)
+        which, settle, patience = self.draw.random(), self.chance(0.4), self.draw.uniform(0, 4)
+        yield Kill(warm, phase, round(seconds, 3), target, number, round(which, 3), settle, round(patience, 3))
+
+    def edit(self) -> Edit:
+        file = self.draw.choice(list(EDITS))
+        kind = self.draw.choice(["number", "number", "number", *FAILING])
+        if kind == "killed" and "algorithms" in file:
+            kind = "raise"  # the plan calls hooks
+        phase = self.draw.choice(["", "local optimum", "train", *INSIDE])
+        seconds, kill = self.draw.uniform(0, 3) if phase or self.chance(0.5) else PATIENCE, self.chance(0.4)
+        return Edit(self.chance(0.75), file, kind, phase, round(seconds, 3), kill)
+
+    def start_over(self) -> Iterator[Fault]:
+        """From nothing, or without some results."""
+        if self.chance(0.3):
+            yield from (("forget", name, 0) for name in MADE)
+        else:
+            yield "forget", self.draw.choice(PARTS), 0
+
+    def damage(self) -> Fault:
+        """Of a file, which may be any of those that fit a pattern."""
+        kind, name = self.one_of(DAMAGES), self.draw.choice(self.names)
+        if kind == "forget":
+            return "forget", ".snakemake", 0
+        if kind == "output":
+            return "junk", name, self.draw.choice([0, 1, 1000])
+        if kind == "half":
+            folder, _, name = name.rpartition("/")
+            return "junk", f"{folder}/.{name}.{self.draw.randint(1, 4 << 20)}-{self.draw.randbytes(4).hex()}.tmp", 1000
+        name = self.one_of({name: 72, **OTHERS})
+        numbers = {"flip": self.draw.random(), "truncate": self.draw.random(), "date": self.draw.choice([-10, 10])}
+        return kind, name, numbers.get(kind, self.draw.random())
 
 
 class Soak:
@@ -90,12 +211,15 @@ class Soak:
     def __init__(self, undisturbed: Project, folder: Path, seed: int, say: Callable[[str], None] = print) -> None:
         self.expected, self.names = same_in(undisturbed), set(made_in(undisturbed))
         self.project = from_nothing(undisturbed, folder)
-        self.seed, self.say, self.draw = seed, say, random.Random(seed)
+        self.seed, self.say = seed, say
         self.history: list[Step] = []
         self.planted: set[str] = set()
         self.hit: Counter[str] = Counter()  # phase -> kills while a job of it ran
         self.sent: Counter[str] = Counter()  # signal and target -> kills
-        self.halves = self.finished = 0
+        self.befallen: Counter[str] = Counter()  # fault -> how often a file was hit by it
+        self.edits: Counter[str] = Counter()  # kind of an edit and when
+        self.halves = self.finished = self.judged = 0
+        self.whole = False  # it has just finished, nothing has happened since
 
     @property
     def kills(self) -> int:
@@ -113,93 +237,37 @@ class Soak:
                 stop_all(self.project.folder)
                 os.environ.pop("TMPDIR") if before is None else os.environ.update(TMPDIR=before)
 
+    def drawn(self, kills: int, until: float = float("inf")) -> Iterator[Step]:
+        """Random steps by the seed."""
+        return Drawn(self.seed, self.names).steps(kills, until)
+
     def take(self, step: Step) -> None:
+        if isinstance(step, tuple) and "*" in step[1]:
+            step = self.resolved(step)
         self.history.append(step)
         if isinstance(step, Kill):
             self.kill(step)
         elif isinstance(step, Finish):
             self.finish(step)
-        else:
-            befall(self.project.folder, step)
+        elif isinstance(step, Edit):
+            self.edit(step)
+        elif befall(self.project.folder, step):
+            self.befallen[f"{step[0]} {self.described(step[1])}"] += 1
             if step[0] == "junk" and step[1] not in self.names:
                 self.planted.add(step[1])
+        self.whole = isinstance(step, Finish)
 
-    # -- what to do next ----------------------------------------------------------------------
-    def drawn(self, kills: int, until: float = float("inf")) -> Iterator[Step]:
-        """Random steps until that many kills were sent or the time (monotonic) is over; the last one finishes."""
-        while self.kills < kills and time.monotonic() < until:
-            pending = self.pending()
-            if not pending or self.chance(0.06):
-                yield Finish(self.chance(0.75))
-                yield from self.start_over()
-                continue
-            yield self.next_kill(pending)
-            if self.chance(0.5):
-                for _ in range(self.draw.randint(1, 3)):
-                    yield from self.damage()
-        yield Finish(True)
+    def resolved(self, fault: Fault) -> Fault:
+        """The fault with one of the files that fit its pattern; by its number, so that it can be replayed."""
+        name, pattern, number = fault
+        files = sorted(path for path in self.project.folder.glob(pattern) if path.is_file())
+        path = random.Random(number).choice(files).relative_to(self.project.folder) if files else pattern
+        return name, str(path), number
 
-    def pending(self) -> list[str]:
-        """Phases of which results are missing or have another size."""
-        sizes = {name: path.stat().st_size for name, path in made_in(self.project).items()}
-        whole = {name for name, size in sizes.items() if size == len(self.expected.get(name, range(size)))}
-        return sorted({made_by(name) for name in self.names - whole} - {""})
-
-    def chance(self, share: float) -> bool:
-        return self.draw.random() < share
-
-    def one_of(self, weights: dict[str, int]) -> str:
-        return self.draw.choices(list(weights), list(weights.values()))[0]
-
-    def next_kill(self, pending: list[str]) -> Kill:
-        warm, target, phase = self.chance(0.75), self.one_of(TARGETS), ""
-        if target == "server" and not warm:
-            target = "group"
-        seconds = self.draw.uniform(0, 7)
-        if self.chance(0.6):
-            trained = list(CHECKPOINTS) if "train" in pending else []
-            phases = [*pending, *trained]
-            phase = self.draw.choices(phases, [1 / (1 + self.hit[name]) for name in phases])[0]  # rather the rare ones
-            longest = {"train": 1.5, "local optimum": 0.5, "checkpoint": 0.5}
-            seconds = self.draw.uniform(0, longest.get(phase, 0.15))
-            target = "everything" if phase == WRITING and self.chance(0.7) else target
-        number = "SIGKILL" if target == "everything" else self.one_of(SIGNALS)
-        which, settle, patience = self.draw.random(), self.chance(0.4), self.draw.uniform(0, 4)
-        return Kill(warm, phase, round(seconds, 3), target, number, round(which, 3), settle, round(patience, 3))
-
-    def start_over(self) -> Iterator[Fault]:
-        """From nothing, or without some results."""
-        if self.chance(0.6):
-            yield from (("forget", name, 0) for name in MADE)
-        else:
-            yield "forget", self.draw.choice(PARTS), 0
-
-    def damage(self) -> Iterator[Fault]:
-        kind = self.one_of(DAMAGES)
-        results = dict(files_below(self.project.folder, "results"))
-        kept = dict(files_below(self.project.folder, ".snakemake"))
-        logs = [name for name in results if name.endswith(".log")]
-        group = self.draw.choices([[name for name in results if name not in logs], logs, list(kept)], [75, 10, 15])[0]
-        missing = sorted(name for name in self.names - set(results) if name.startswith("results/"))
-        if kind == "forget":
-            yield "forget", ".snakemake", 0
-        elif kind == "output" and missing:
-            yield "junk", self.draw.choice(missing), self.draw.choice([0, 1, 1000])
-        elif not group:
-            return
-        elif kind == "half":
-            folder, _, name = self.draw.choice(group).rpartition("/")
-            yield "junk", f"{folder}/.{name}.{self.draw.randint(1, 4 << 20)}-{self.draw.randbytes(4).hex()}.tmp", 1000
-        elif kind == "truncate":
-            name = self.draw.choice(group)
-            with contextlib.suppress(FileNotFoundError):
-                size = (self.project.folder / name).stat().st_size
-                yield "truncate", name, self.draw.choice([0, size // 2, max(size - 1, 0)])
-        elif kind == "delete":
-            yield "delete", self.draw.choice(group), 0
-        elif kind == "date":
-            for name in self.draw.sample(group, min(len(group), 5)):
-                yield "date", name, self.draw.choice([-10, 10])
+    def described(self, name: str) -> str:
+        """The kind of a file."""
+        kept = "kept" if "/kept/" in name else "a checkpoint" if name.endswith("checkpoint.pt") else ""
+        return kept or made_by(name) or ("a record" if "/records/" in name else "others")
 
     # -- doing it -----------------------------------------------------------------------------
     def started(self, warm: bool) -> Workflow:
@@ -237,6 +305,42 @@ class Soak:
         if step.settle:
             self.must_be_gone()
 
+    def edit(self, step: Edit) -> None:
+        path = self.project.folder / step.file
+        text, before = path.read_text(), same_in(self.project) if self.whole else {}
+        if not step.phase:
+            path.write_text(edited(step.file, step.kind, text))
+        workflow = self.started(step.warm)
+        try:
+            if step.phase:
+                workflow.wait_for(lambda: workflow.seen(step.phase), PATIENCE / 2)
+                path.write_text(edited(step.file, step.kind, text))
+            killed = not workflow.ended(step.seconds) and step.kill
+            if killed:
+                for pid in processes_in(self.project.folder):
+                    signal_to(pid, signal.SIGKILL)
+            lasted = not workflow.running()
+        finally:
+            path.write_text(text)
+        if not workflow.ended(2 * PATIENCE):
+            raise self.broken("the workflow does not end", workflow)
+        code = workflow.process.returncode
+        if not step.phase and lasted and not killed and (code == 0) != (step.kind == "number"):
+            raise self.broken(f"{step.kind} in {step.file}: exit code {code}", workflow)
+        if killed:  # nobody was left who could
+            for folder in self.sockets.glob("fairfl-*"):
+                shutil.rmtree(folder)
+        elif step.kind != "number":
+            after = same_in(self.project)
+            if lost := [name for name, content in before.items() if after.get(name) != content]:
+                raise self.broken(f"lost by a job that fails: {', '.join(lost)}", workflow)
+            self.judged += bool(before)
+        when = f"{'while ' + step.phase if step.phase else 'before the start'}{', then killed' if killed else ''}"
+        self.edits[f"{step.kind}, {when}"] += 1
+        self.say(f"{len(self.history):4}  {step.kind} edited into {step.file} {when}: exit code {code}")
+        workflow.output.close()
+        self.must_be_gone()
+
     def moment(self, step: Kill, workflow: Workflow) -> tuple[list[int], list[str]]:
         """Wait until it is time for a kill; processes to signal (negative: a group), and what the jobs do now."""
         if step.phase == WRITING:  # so short that nothing may come between seeing it and the signal
@@ -246,10 +350,10 @@ class Soak:
                 targets[:] = self.targets(step, workflow.pid)
                 return workflow.seen(WRITING)
 
-            workflow.wait_for(writes, PATIENCE, pause=0)
+            workflow.wait_for(writes, PATIENCE / 2, pause=0)
             return targets, ["train", WRITING]
         if step.phase:
-            workflow.wait_for(lambda: workflow.seen(step.phase), PATIENCE)
+            workflow.wait_for(lambda: workflow.seen(step.phase), PATIENCE / 2)
         over = time.monotonic() + step.seconds
         workflow.wait_for(lambda: time.monotonic() > over, PATIENCE)
         return self.targets(step, workflow.pid), workflow.phases()
@@ -276,6 +380,7 @@ class Soak:
             raise self.broken(f"not equal to the undisturbed run: {', '.join(differ)}")
         files = made_in(self.project)
         left = [*sorted(set(files) - self.names - self.planted), *map(str, self.sockets.glob("fairfl-*"))]
+        left = [name for name in left if "/kept/" not in name and not name.endswith(DAMAGED)]
         if left:
             raise self.broken(f"left behind: {', '.join(left)}")
         dates = {name: path.stat().st_mtime_ns for name, path in files.items()}
@@ -283,6 +388,12 @@ class Soak:
         changed = [name for name, path in made_in(self.project).items() if dates.get(name) != path.stat().st_mtime_ns]
         if "Nothing to be done" not in said or changed:
             raise self.broken(f"the second call is no no-op: {', '.join(changed)}\n{said}")
+        verified = self.project.snakemake("verify", check=False, FAIRFL_DISPLAY="plain").stdout
+        if ", 0 damaged" not in verified and ": 0 damaged" not in verified:
+            raise self.broken(f"verify finds damage: {verified}")
+        (self.project.folder / "results/tiny/logs/verify.log").unlink()
+        for path in self.project.folder.glob(f"results/**/*{DAMAGED}"):
+            path.unlink()
         for name in self.planted:
             (self.project.folder / name).unlink(missing_ok=True)
         self.planted.clear()
@@ -314,6 +425,12 @@ class Soak:
 
     def report(self) -> str:
         """What was hit how often."""
-        lines = [f"{count:4} x {key}" for counter in (self.hit, self.sent) for key, count in counter.most_common()]
-        total = f"{self.kills} kills left {self.halves} files half-written; finished equal {self.finished} times"
+        counters = (self.hit, self.sent, self.befallen, self.edits)
+        lines = [f"{count:4} x {key}" for counter in counters for key, count in counter.most_common()]
+        inside = sum(self.hit[phase] for phase in INSIDE)
+        total = (
+            f"{self.kills} kills, {inside} of them inside a training that had a checkpoint, left {self.halves} files "
+            f"half-written; {self.edits.total()} edits, after {self.judged} of which no good result was lost; "
+            f"{self.befallen.total()} damaged files; finished equal {self.finished} times"
+        )
         return "\n".join([*lines, total])

@@ -1,6 +1,7 @@
 """The record in the real Snakefile: taken, restored, restricted to, refused."""
 
 import csv
+import re
 import shutil
 
 import pytest
@@ -58,6 +59,17 @@ def test_the_rest_is_trained(fresh):
     trained = {job.name for job in jobs.values() if job.rule == "train"}
     assert trained and not any("/fedavg/" in name for name in trained)
     assert "restore" in rules_of(fresh.snakemake("--dry-run").stdout)
+
+
+def test_a_dry_run_names_the_jobs_of_the_plan(fresh):
+    """Also those whose results are restored: one job of Snakemake stands for all of them."""
+    table = re.compile(r"^ +([\d,]+) [a-z' ]+  .*$", re.M)
+    dry, plan = (fresh.snakemake(how, FAIRFL_DISPLAY="plain").stdout for how in ("--dry-run", "plan"))
+    lines = [found[0] for found in table.finditer(dry)]
+    assert lines and lines == [found[0] for found in table.finditer(plan)][: len(lines)]
+    assert re.search(r"trainings  never finished: \d+; is in the record: \d+$", dry, re.M)
+    head = re.compile(r"^(\d+) jobs would run at scale paper:$", re.M)
+    assert head.search(dry)[1] == head.search(plan)[1] == str(sum(int(n) for n in table.findall(dry)))
 
 
 def test_the_record_may_be_ignored(fresh):

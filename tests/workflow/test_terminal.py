@@ -49,7 +49,9 @@ def test_a_pipe_gets_few_lines_and_the_page(project):
     assert lines[-1] == f"page: {(project.folder.resolve() / 'results/tiny/index.html').as_uri()}"
     for noise in ("Building DAG", "Select jobs", "Execute", "localrule", "shared filesystem", "jobid"):
         assert noise not in said
-    assert project.snakemake(**PLAIN).stdout.splitlines()[-1].startswith("Nothing to be done")
+    *_, nothing, where = project.snakemake(**PLAIN).stdout.splitlines()
+    assert nothing.startswith("Nothing to be done") and where == lines[-1]
+    assert project.snakemake("eagle_table1", **PLAIN).stdout.splitlines()[-1].endswith("results/tiny/eagle/table1.md")
 
 
 def test_a_terminal_shows_bars_while_it_runs_and_no_colour_if_that_is_asked(project):
@@ -73,8 +75,10 @@ def test_the_log_of_a_job_that_fails_is_the_last_thing_on_the_screen(project):
     done = project.snakemake(check=False, **PLAIN)
     lines = done.stdout.splitlines()
     assert done.returncode
-    assert re.match(r"failed: eagle Table \d \(\d of [\d,]+ jobs failed, [\d,]+ did not run\)", lines[-4]), done.stdout
-    assert lines[-3].endswith("| error: no luck")
+    first = r"failed: eagle Table \d \(2 of [\d,]+ jobs failed, [\d,]+ did not run\)"
+    assert re.match(first, lines[-5]), done.stdout
+    assert lines[-4].endswith("| error: no luck")
+    assert re.fullmatch(r"   1 more in the same way: eagle Table \d", lines[-3])
     assert re.fullmatch(r"   log: results/tiny/logs/table/eagle/table\d\.log", lines[-2])
     command = lines[-1].removeprefix("   it alone: ")
     assert " --cores 1 --config scale=tiny " in command and command.endswith(".csv")

@@ -96,6 +96,8 @@ def leader_step(state: State, cdf: Tensor, S: Tensor, t: int, response: str) -> 
 
 
 class AAggFF(Algorithm[Config]):
+    """By design not `constant_loss`: losses count by their ratios."""
+
     measurements = ("loss_received",)
 
     def init_state(self, federation: Federation) -> State:

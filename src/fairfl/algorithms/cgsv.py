@@ -14,6 +14,9 @@ stands for its cosine gradient Shapley value. As in the released code:
                                                         each parameter tensor of D_l, and those equal to the last one
     x     <- x + U                                      to be watched only, nobody is evaluated with it
 
+With `top_up`, w_k <- y_k + mask(U, q_k): a client keeps its own update, too. The released code has that line commented
+out; the code of RFFL, by the same authors, adds d_k, at most Gamma long, and the reward.
+
 All of this is about parameters; buffers of w_k are those of y_k. `official_topk` keeps at most D_l - 1 entries, none of
 a tensor of one, as the released code (which fails there). In a round with some of the clients, sums and r_k are over
 them: they keep the total importance that they had, and models and importances of the others stay.
@@ -44,6 +47,7 @@ class Config(Strict):
     beta: float = Field(1.0, gt=0, description="altruism: large beta gives everybody all of U")
     a: float = Field(0.95, ge=0, lt=1, description="weight of the past in the importances r_k")
     floor: float = Field(1e-3, gt=0, lt=1, description="smallest importance before they are divided by their sum")
+    top_up: bool = Field(False, description="a client keeps its own update: the reward is added to y_k, not to w_k")
     official_topk: bool = Field(False, description="never reward the smallest entry of a tensor, as the released code")
 
 
@@ -77,6 +81,10 @@ def rewards(U: Tensor, q: Tensor, sizes: list[int], config: Config) -> Tensor:
 
 
 class CGSV(Algorithm[Config]):
+    """By design not `equal_clients`: a step has the length Gamma.
+    By design not `weights_sum_to_one`: weights are divided by the lengths of the updates.
+    """
+
     incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
     def init_state(self, federation: Federation) -> State:
@@ -102,7 +110,8 @@ class CGSV(Algorithm[Config]):
         phi = contributions(length[:, None] * DD * length, r)
         r_next = importances(torch.where(state["known"][S], r, 0.0), phi, config)
         reward = rewards(U, shares(r_next, config), state["sizes"].tolist(), config)
-        w = torch.cat([reports.start[:, :P] + reward, reports.trained[:, P:]], dim=1)
+        kept = reports.trained if config.top_up else reports.start
+        w = torch.cat([kept[:, :P] + reward, reports.trained[:, P:]], dim=1)
         return Aggregate(weights=r * length), state | {
             "w": state["w"].index_copy(0, S, w),
             "r": state["r"].index_copy(0, S, r_next * total),

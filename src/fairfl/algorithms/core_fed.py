@@ -29,6 +29,8 @@ class Config(Strict):
 
 
 class CoreFed(Algorithm[Config]):
+    """By design not `constant_loss`: utilities are M - F_k, with one M."""
+
     measurements = ("loss_received",)
     is_reconstructed = True
 

@@ -26,6 +26,8 @@ class Config(Strict):
 
 
 class FedDyn(Algorithm[Config]):
+    """By design not `equal_clients`: the server goes on by h / alpha."""
+
     incompatible_modifiers = ("fedvarp",)  # h has the updates of absent clients already
 
     def init_state(self, federation: Federation) -> State:

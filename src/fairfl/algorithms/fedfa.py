@@ -62,6 +62,8 @@ def information_weights(a: Tensor, c: Tensor, config: Config) -> Tensor:
 
 
 class FedFa(Algorithm[Config]):
+    """By design not `equal_clients`: server momentum."""
+
     measurements = ("accuracy_received", "accuracy_after")
 
     def required_measurements(self) -> tuple[str, ...]:

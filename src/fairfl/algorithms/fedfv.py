@@ -92,6 +92,8 @@ def rescale(G: Tensor, g: Span, m: int) -> Tensor:
 
 
 class FedFV(Algorithm[Config]):
+    """By design not `weights_sum_to_one`: projected and rescaled updates."""
+
     measurements = ("loss_received",)
 
     def required_measurements(self) -> tuple[str, ...]:

@@ -31,6 +31,10 @@ class Config(Strict):
 
 
 class FedMGDAPlus(Algorithm[Config]):
+    """By design not `equal_clients`: a step has the length eta_global.
+    By design not `weights_sum_to_one`: weights are divided by the lengths of the updates.
+    """
+
     def init_state(self, federation: Federation) -> State:
         """The local rate of the first step, 0 before it, where the server's step falls with it."""
         return {"first_rate": torch.zeros((), dtype=torch.float64)} if self.config.eta_global == "decaying" else {}

@@ -37,6 +37,8 @@ def check(bits: State, right: Tensor) -> State:
 
 
 class FedWAvg(Algorithm[Config]):
+    """By design not `constant_loss`: the toy's right samples follow from its losses."""
+
     measurements = ("correct_received", "correct_after")
     is_reconstructed = True
 

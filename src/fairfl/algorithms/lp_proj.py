@@ -78,6 +78,10 @@ def pull(Y: Tensor, places: Tensor, P: Tensor, o: Tensor, config: Config) -> Ten
 
 
 class LpProj(Algorithm[Config]):
+    """By design not `equal_clients`: there is no global model.
+    By design not `weights_sum_to_one`: there is no global model.
+    """
+
     incompatible_modifiers = ("server_momentum", "fedvarp")  # no server model steps by G
 
     def exchanges_per_round(self, federation: Federation) -> int:

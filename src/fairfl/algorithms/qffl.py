@@ -32,6 +32,11 @@ class Config(Strict):
 
 
 class QFFL(Algorithm[Config]):
+    """By design not `equal_clients`: q > 0 shortens the step.
+    By design not `weights_sum_to_one`: sum is below 1 for q > 0.
+    By design not `constant_loss`: powers of the loss are not shift-invariant.
+    """
+
     measurements = ("loss_received", "loss_after")
 
     def required_measurements(self) -> tuple[str, ...]:

@@ -54,6 +54,10 @@ def candidates(reports: Reports, lam: Tensor) -> Tensor:
 
 
 class RankCoreFed(Algorithm[Config]):
+    """By design not `weights_sum_to_one`: a vote chooses the next model.
+    By design not `constant_loss`: one candidate has the weights of core_fed.
+    """
+
     measurements = ("loss_received", "loss_after")
     is_reconstructed = True
     incompatible_modifiers = ("server_momentum", "fedvarp")

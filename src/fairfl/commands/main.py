@@ -13,7 +13,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from fairfl.commands.snakemake import with_cores
+from fairfl.commands.snakemake import run, with_cores
 from fairfl.runtime import cli
 from fairfl.runtime.errors import FairflError
 
@@ -59,11 +59,11 @@ def repository(folder: Path) -> Path:
 
 
 def snakemake(root: Path, words: list[str]) -> None:
-    """Become Snakemake, in the repository's root, with the same interpreter."""
+    """Snakemake, in the repository's root, with the same interpreter."""
     if not find_spec("snakemake"):
         raise ModuleNotFoundError(name="snakemake")
     os.chdir(root)
-    os.execv(sys.executable, [sys.executable, "-m", "snakemake", *with_cores(words)])
+    run(with_cores(words))
 
 
 def missing(module: str) -> str:

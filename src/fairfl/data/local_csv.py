@@ -28,6 +28,14 @@ class Config(Strict):
         None, description="columns that predict it; null: all others"
     )
     client: str | None = Field(None, description="column of the owners, for partition by_client; null: there is none")
+    missing: Literal["drop", "mean"] | None = Field(
+        None,
+        description="cells that are empty, NA, NaN, null or ?: drop the sample, or take the column's mean, where a "
+        "sample without label or client is dropped too; null: they are refused",
+    )
+    standardize: bool = Field(
+        False, description="features minus their mean, over their standard deviation, of all samples of the file"
+    )
     task: Literal["classes", "number"] = Field("classes", description="number: a regression, for loss squared_error")
 
 
@@ -39,4 +47,4 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs float32 [N, features]; labels int64, or float32 in a regression."""
     path = checks.usable(raw, csv_table.local_file(options.file), _NAME)
-    return csv_table.read(_NAME, path, options.label, options.features, options.client, options.task)
+    return csv_table.read(_NAME, path, **options.model_dump(exclude={"file"}))

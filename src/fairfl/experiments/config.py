@@ -89,6 +89,7 @@ class Config(Strict):
         description="hours of one core on the CPU, or of one GPU, that missing runs may take by estimate: those that "
         "judge the most numbers per hour, beside what has finished or is recorded; null: all",
     )
+    budget_downloads: bool = Field(False, description="a budget may also buy runs whose data must be downloaded first")
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
     calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     footnotes: bool = Field(True, description="below every figure, what it was made from; false: figures for a paper")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.consistency import Consistency
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCED, Setting, check_kinds
@@ -114,19 +115,6 @@ class Claim(Strict):
     )
 
 
-class Consistency(Strict):
-    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.judgement.claims.grammar.
-
-    The algorithm `row` stands for every variant, in every setting, of which the paper prints the number on the left.
-    """
-
-    id: str
-    expr: str
-    setting: str | None = Field(None, description="null: every setting")
-    within: float = Field(0.0, ge=0, description="relative slack beside half a unit of the last printed digit")
-    text: str = Field("", description="what should hold, in words")
-
-
 class Headline(Strict):
     """What the abstract says of the paper's method: fairer than a baseline, and as useful."""
 
@@ -136,6 +124,14 @@ class Headline(Strict):
     fairness: str = Field(description="metric id")
     utility: str = Field(description="metric id")
     source: str = Field(description="the words of the abstract, and why this setting and variant")
+
+
+class Alike(Strict):
+    """Rows that differ in name only: how far their printed numbers lie apart is what the paper's own seeds do."""
+
+    setting: str
+    rows: list[Row] = Field(min_length=2)
+    source: str = Field(description="why they are the same run but for its seeds")
 
 
 class SelectedArtifact(Strict):
@@ -276,6 +272,7 @@ class Paper(Strict):
     """papers/<paper>.yaml."""
 
     paper: str
+    name: str | None = Field(None, description="as people call it, such as FedEBA+; null: as the file")
     title: str
     sources: Literal["quoted", "own"] = Field(
         "quoted",
@@ -295,10 +292,18 @@ class Paper(Strict):
     )
     artifacts: dict[Name, Artifact]
     headline: Headline | None = Field(None, description="null: the page has none")
+    alike: list[Alike] = Field(
+        default_factory=list, description="rows that are equal in effect: as near as the paper comes to itself"
+    )
     consistency: list[Consistency] = Field(
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
     )
+
+    @property
+    def called(self) -> str:
+        """'FedEBA+'."""
+        return self.name or self.paper
 
     @field_validator("paper")
     @classmethod
@@ -366,6 +371,14 @@ class Paper(Strict):
             ):
                 if value not in known:
                     raise ValueError(f"headline.{key}: unknown {value!r}{nearest(value, known)}")
+        for number, group in enumerate(self.alike):
+            if group.setting not in self.settings:
+                hint = nearest(group.setting, self.settings)
+                raise ValueError(f"alike.{number}.setting: unknown {group.setting!r}{hint}")
+            for place, row in enumerate(group.rows):
+                if row.algorithm not in self.algorithms:
+                    hint = nearest(row.algorithm, self.algorithms)
+                    raise ValueError(f"alike.{number}.rows.{place}: unknown {row.algorithm!r}{hint}")
         relations = [relation.id for relation in self.consistency]
         if len(set(relations)) != len(relations):
             raise ValueError("consistency: two relations share an id")

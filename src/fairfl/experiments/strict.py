@@ -4,6 +4,7 @@ Every file that a user edits (config.yaml, papers/*.yaml, scales/*.yaml) is read
 fairfl.runtime.validation.check.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,19 @@ def _mapping(loader: Any, node: Any) -> dict:
 
 
 _UniqueKeyLoader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def _whole_number(loader: Any, node: yaml.ScalarNode) -> Any:
+    try:
+        return loader.construct_yaml_int(node)
+    except ValueError:
+        if len(node.value) <= sys.int_info.default_max_str_digits:
+            raise
+        what = f"{shown(node.value)}: a whole number of {len(node.value)} digits"
+        raise yaml.constructor.ConstructorError(None, None, what, node.start_mark) from None
+
+
+_UniqueKeyLoader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 # A day is written as text: no key wants a date.
 _UniqueKeyLoader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_yaml_str)
 

@@ -25,7 +25,7 @@ Numbers that do not depend on a seed agree if they are printed alike; so do, for
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from fairfl.experiments.config import Verdict
@@ -106,6 +106,11 @@ def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
     squares = paper.std**2 * divisors[paper.spread_kind] + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
     freedom = noise.freedom + seeds - 1
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
+
+
+def as_stated(paper: Cell) -> Cell:
+    """A number of the paper with its spread as a text has it that states more seeds than the digits show: of n - 1."""
+    return replace(paper, spread_kind="std") if paper.spread_kind == "population std" else paper
 
 
 def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:

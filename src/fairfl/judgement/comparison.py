@@ -13,14 +13,23 @@ and in `contradiction` what speaks against that in the paper itself.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.agreement import Noise, limit, noise_of, pooled_noise, tolerance, with_evaluations, with_printed
+from fairfl.judgement.agreement import (
+    Noise,
+    as_stated,
+    limit,
+    noise_of,
+    pooled_noise,
+    tolerance,
+    with_evaluations,
+    with_printed,
+)
 from fairfl.judgement.cells import (
     MEASURED_KINDS,
     NO_VARIANT,
@@ -198,8 +207,7 @@ class _Table:
             found = verdict(paper, here, hindrance, distance, limits)
             return "fitted" if fit == FITTED and found in ("agrees", "close", "differs") else found
 
-        as_printed = replace(paper, spread_kind="std") if stated and paper and paper.spread_kind else paper
-        strictly = with_printed(own, as_printed, stated or seeds)
+        strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds)
         strict = self.limits(paper_or_none, here_or_none, units[0], metric, strictly, stated or seeds)
         return ComparisonLine(
             artifact=self.name,
@@ -232,10 +240,11 @@ class _Table:
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """Whether calibrated facts were chosen by this number; empty where none were calibrated."""
-        choice = self.workload.calibrated.get(setting)
-        if choice is None or not variant.algorithm:
+        choice, unstated = self.workload.calibrated.get(setting), self.workload.settings[setting].unstated
+        targets = choice.targets if choice else unstated.targets if unstated and unstated.fitted else None
+        if targets is None or not variant.algorithm:
             return ""
-        return FITTED if variant == Variant("fedavg", {}) and metric in choice.targets else UNSEEN
+        return FITTED if variant == Variant("fedavg", {}) and metric in targets else UNSEEN
 
     def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""

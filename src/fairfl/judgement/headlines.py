@@ -7,8 +7,8 @@ from itertools import combinations
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import UNKNOWN, limit, tolerance, with_printed
-from fairfl.judgement.cells import Cell, Cells, Key, Record, digits_of
+from fairfl.judgement.agreement import UNKNOWN, as_stated, limit, tolerance, with_printed
+from fairfl.judgement.cells import Cell, Cells, Key, Record, digits_of, key_of
 from fairfl.judgement.units import half_unit
 
 
@@ -47,31 +47,43 @@ def changes(headline: Headline, lines: Iterable[Record]) -> dict[str, Change]:
 
 
 @dataclass(frozen=True)
-class Reprints:
-    """Numbers that a paper prints more than once, pair by pair."""
+class Itself:
+    """How far a paper agrees with itself, by the rule of the verdicts, pair by pair."""
 
-    pairs: int
-    differ: int  # pairs of different values
-    near: int  # of those, how many agree or are close by the verdict's rule
+    reprints: int = 0  # pairs of numbers of the same runs, in several tables
+    differ: int = 0  # of these, of different values
+    near: int = 0  # and of those, how many agree or are close
+    alike: int = 0  # pairs of numbers of rows that are equal in effect
+    alike_near: int = 0
+    alike_strict: int = 0  # likewise with as many seeds as the paper's text states
 
 
-def reprints(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict) -> Reprints:
+def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict) -> Itself:
     """`tables` are the paper's numbers by artifact ('fedeba_table2')."""
     places: dict[Key, list[Cell]] = {}
     for key, artifact in paper.artifacts.items():
         for place, cell in tables[f"{name}_{key}"].cells.items() if f"{name}_{key}" in tables else ():
             if cell.mean is not None and not artifact.ours:
                 places.setdefault(place, []).append(cell)
-    digits, pairs, differ, near = digits_of(paper.metrics), 0, 0, 0
-    for (setting, _, metric), cells in places.items():
-        seeds = len(paper.settings[setting].seeds)
-        for one, other in combinations(cells, 2):
-            pairs += 1
-            if one.mean is None or other.mean is None or one.mean == other.mean:
-                continue
-            noise = with_printed(with_printed(UNKNOWN, one, seeds), other, seeds)
-            rounding = 2 * half_unit(max(abs(one.mean), abs(other.mean)), one.unit, digits(metric))
-            allowed = max(limit(noise, seeds, seeds, rounding, config.level), tolerance(one.mean, one.unit, config))
-            near += abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
-            differ += 1
-    return Reprints(pairs, differ, near)
+
+    def near(setting: str, metric: str, pair: tuple[Cell, Cell], strict: bool = False) -> bool:
+        seeds, (one, other) = len(paper.settings[setting].seeds), pair
+        if strict and (stated := paper.settings[setting].stated_seeds):
+            seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
+        assert one.mean is not None and other.mean is not None
+        noise = with_printed(with_printed(UNKNOWN, one, seeds), other, seeds)
+        rounding = 2 * half_unit(max(abs(one.mean), abs(other.mean)), one.unit, digits_of(paper.metrics)(metric))
+        allowed = max(limit(noise, seeds, seeds, rounding, config.level), tolerance(one.mean, one.unit, config))
+        return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
+
+    twice = [(s, metric, pair) for (s, _, metric), cells in places.items() for pair in combinations(cells, 2)]
+    other = [(setting, metric, pair) for setting, metric, pair in twice if pair[0].mean != pair[1].mean]
+    alike = []
+    for group in paper.alike:
+        for metric in dict.fromkeys(metric for setting, _, metric in places if setting == group.setting):
+            keys = [key_of(group.setting, row.variant, metric) for row in group.rows]
+            cells = [places[key][0] for key in keys if key in places]
+            alike += [(group.setting, metric, pair) for pair in combinations(cells, 2)]
+    agree = [sum(near(*one) for one in pairs) for pairs in (other, alike)]
+    strict = sum(near(*one, strict=True) for one in alike)
+    return Itself(len(twice), len(other), agree[0], len(alike), agree[1], strict)

@@ -11,24 +11,28 @@ from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import selected_by
 from fairfl.experiments.workload import Workload
+from fairfl.judgement.cells import metric_of
+from fairfl.judgement.units import shown_as
 from fairfl.metrics.origin import origin, reference
-from fairfl.metrics.registry import AGAINST, ALONG, LOCAL, METRICS, PER_CLIENT, SELECTED, SUMMED
+from fairfl.metrics.registry import AGAINST, ALONG, FAMILIES, KINDS, METRICS, PER_CLIENT, UNITS, unit_of
 from fairfl.runtime.validation import nearest
 
 _ACCURACY = ("accuracy", "recall")
-_OF_A_CLIENT = (*PER_CLIENT, "cluster_client")
-_NAMES = (*METRICS, *ALONG, *AGAINST, *SUMMED, *LOCAL, "assignment_rand", "n_skipped")
-_KINDS = ("late", *SELECTED)  # of <metric>_late and the like
-_NAMES += tuple(f"{name}_{kind}" for name in METRICS for kind in _KINDS) + tuple(f"{name}_validation" for name in LOCAL)
 _TRAINED = {"tidy", "rounds", "model"}  # files of runs
 
 
 def unknown_metrics(paper: Paper) -> Iterator[str]:
-    """Faults of metrics that nothing measures."""
-    for metric in paper.metrics:
-        if origin(metric) == "tidy" and metric not in _NAMES and _client_of(metric) is None:
-            families = [f"{family}_{k}" for family in _OF_A_CLIENT for k in ("k", 0)]
-            yield f"metrics.{metric}: nothing measures it{nearest(metric, [*_NAMES, *families])}"
+    """Faults of metrics that nothing measures, or not in such a unit."""
+    for metric, described in paper.metrics.items():
+        unit = unit_of(metric)
+        if unit is None:
+            families = [f"{family}_{k}" for family in FAMILIES for k in ("k", 0)]
+            yield f"metrics.{metric}: nothing measures it{nearest(metric, [*UNITS, *families])}"
+            continue
+        known = [*shown_as(unit), *shown_as(unit.replace("nats", "mse"))]
+        for given in (described.unit, *described.other_units) if unit else ():
+            if given and given not in known:
+                yield f"metrics.{metric}.unit: {given!r}: it is measured in {unit}{nearest(given, known)}"
 
 
 def missing(workload: Workload, paper: str, key: str, artifact: Artifact) -> Iterator[str]:
@@ -48,7 +52,7 @@ def missing(workload: Workload, paper: str, key: str, artifact: Artifact) -> Ite
             yield from _evaluated(setting, workload.settings[setting], declared, options)
     for setting, metrics in measured.items():
         for metric in dict.fromkeys(metrics):
-            if fault := _unmeasured(workload, setting, metric):
+            if fault := _unmeasured(workload, setting, metric) or _unit(workload, paper, setting, metric):
                 yield f"{metric}: {fault}"
 
 
@@ -105,7 +109,7 @@ def _evaluated(setting: str, here: Setting, declared: SimpleNamespace, options: 
 
 def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     """Why a setting has no value of a metric; '' if it has one."""
-    here, base = workload.settings[setting], re.sub(rf"_({'|'.join(_KINDS)})$", "", metric)
+    here, base = workload.settings[setting], re.sub(rf"_({'|'.join(KINDS)})$", "", metric)
     if origin(metric) == "tuned" and here.tuning is None:
         return f"is what tuning chose, and {setting} has no tuning"
     if origin(metric) != "tidy":
@@ -126,10 +130,19 @@ def _unmeasured(workload: Workload, setting: str, metric: str) -> str:
     return ""
 
 
+def _unit(workload: Workload, paper: str, setting: str, metric: str) -> str:
+    """Why a metric cannot be shown in the unit that the paper says; '' if it can."""
+    described = metric_of(workload.papers[paper].metrics, metric)
+    unit = unit_of(metric, workload.settings[setting].loss == "squared_error")
+    if described is None or not unit or described.shown_in(unit) in ("", *shown_as(unit)):
+        return ""
+    return f"{setting} measures it in {unit}, which unit: {described.unit} does not show; add other_units: [{unit}]"
+
+
 def _client_of(metric: str) -> tuple[str, str] | None:
     """('accuracy_client', '3') of accuracy_client_3, ('accuracy_client', 'k') of a column for all; None for others."""
     match = re.fullmatch(r"(\w+)_(\d+|k)", metric)
-    return (match[1], match[2]) if match and match[1] in _OF_A_CLIENT else None
+    return (match[1], match[2]) if match and match[1] in FAMILIES else None
 
 
 def _vector(metric: str) -> str:

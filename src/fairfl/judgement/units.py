@@ -57,6 +57,11 @@ def factor(unit: str, wanted: str) -> float:
     return _FACTORS[unit, wanted]
 
 
+def shown_as(unit: str) -> list[str]:
+    """The units in which a number that is measured in `unit` can be printed."""
+    return [unit, *(wanted for one, wanted in _FACTORS if one == unit)]
+
+
 def fixed(value: float, digits: int) -> str:
     """Fixed-point text without a negative zero."""
     text = f"{value:.{digits}f}"

@@ -1,5 +1,6 @@
 """Metrics by the ids that papers/*.yaml and the reported tables use."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from fairfl.metrics.accuracy import (
     kl_uniform,
 )
 from fairfl.metrics.clusters import adjusted_rand, assigned
+from fairfl.metrics.origin import origin
 from fairfl.metrics.progress import accuracy_area, rounds_to_accuracy
 from fairfl.runtime.errors import FairflError
 
@@ -122,6 +124,24 @@ LOCAL: dict[str, tuple[str, Callable[[np.ndarray], float]]] = {
     "local_loss_min": ("nats", lambda best: float(np.min(best))),
     "local_loss_max": ("nats", lambda best: float(np.max(best))),
 }
+KINDS = ("late", *SELECTED)  # of <metric>_late and the like, at other evaluations than the last one
+# metric -> unit, of all that runs measure; those of each client by their family, loss_client for loss_client_7.
+UNITS = {name: entry[0] for table in (METRICS, ALONG, AGAINST, LOCAL) for name, entry in table.items()}
+UNITS |= SUMMED | {"assignment_rand": "", "n_skipped": "count"}
+UNITS |= {f"{name}_{kind}": UNITS[name] for name in METRICS for kind in KINDS} | {
+    f"{name}_validation": UNITS[name] for name in LOCAL
+}
+FAMILIES = {name: unit for name, (unit, _) in PER_CLIENT.items()} | {"cluster_client": ""}
+
+
+def unit_of(metric: str, regression: bool = False) -> str | None:
+    """What a metric is measured in, 'nats' for instance; '' for a mere number; None: nothing measures it."""
+    if origin(metric) != "tidy":
+        return "seconds" if origin(metric) == "timed" else ""
+    unit = UNITS.get(metric, FAMILIES.get(re.sub(r"_(\d+|k)$", "", metric)))
+    if unit is None or metric in FAMILIES:
+        return None
+    return unit.replace("nats", "mse") if regression else unit
 
 
 def measured(rounds: pd.DataFrame, part: str) -> pd.DataFrame:

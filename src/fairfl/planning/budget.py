@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.variant import Run, Variant
@@ -24,10 +25,19 @@ from fairfl.planning import data, targets
 from fairfl.planning.costs import LONG, Costs
 from fairfl.planning.targets import Numbers
 from fairfl.runtime import cli
+from fairfl.runtime.machine import memory_mib
 from fairfl.runtime.validation import from_text
 from fairfl.workflow import snakemake
 from fairfl.workflow.graph import Graph, Job
 from fairfl.workflow.recorded import RULES, rerun_of
+
+Obstacle = Literal["download", "missing", "unknown", "memory"]
+_WHY: dict[Obstacle, str] = {
+    "download": "whose data must be downloaded first ({data}; budget_downloads: true takes them)",
+    "missing": "whose data are neither here nor to be downloaded ({data})",
+    "unknown": "whose hours are unknown ({data})",
+    "memory": "that need more memory than this machine has ({data})",
+}
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ class Planner:
     counted: Numbers | None = None
     _missing: dict[str, frozenset[str]] = field(default_factory=dict)
     _sources: dict[str, data.Source] = field(default_factory=dict)
+    _left_out: dict[tuple[str, Variant], Obstacle] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.workload = self.graph.workload
@@ -143,11 +154,26 @@ class Planner:
                 self._sources[key] = data.source(self.workload, key)
         return data.farthest(self._sources[key] for key in keys)
 
-    def possible(self, run: Run) -> bool:
-        """True if its data can be had and the hours of what it needs are known."""
-        if self.source(run) == "missing":
-            return False
-        return all(self.costs.hours(self.graph.job(name)) is not None for name in self.missing(run))
+    def obstacle(self, run: Run) -> Obstacle | None:
+        """Why a run cannot be computed here as it is; None if it can."""
+        source = self.source(run)
+        if source == "missing" or (source == "download" and not self.workload.config.budget_downloads):
+            return source
+        jobs = [self.graph.job(name) for name in self.missing(run)]
+        if any(self.costs.hours(job) is None for job in jobs):
+            return "unknown"
+        on_cpu = self.costs.on == "core_hours"
+        return "memory" if on_cpu and any(self.costs.of(job).memory_mib > memory_mib() for job in jobs) else None
+
+    def left_out(self) -> str:
+        """What `select` did not take because it cannot run here, in words; '' if there is nothing."""
+        parts = []
+        for kind, why in _WHY.items():
+            places = [place for place, found in self._left_out.items() if found == kind]
+            names = dict.fromkeys(self.workload.settings[setting].data.name for setting, _ in places)
+            if places:
+                parts.append(f"{len(places)} {why.format(data=', '.join(names))}")
+        return f"left out, one seed each: {'; '.join(parts)}" if parts else ""
 
     # -- what is worth it -------------------------------------------------------------------------
     def first(self) -> list[Candidate]:
@@ -164,10 +190,14 @@ class Planner:
         for run in self.workload.runs:
             by_variant.setdefault((run.setting, run.variant), []).append(run)
         found = []
-        for runs in by_variant.values():
+        for place, runs in by_variant.items():
             waiting = [run for run in runs if not self.done(self.job(run).name)]
-            if len(runs) - len(waiting) == seeds and waiting and tells(waiting[0]) and self.possible(waiting[0]):
+            if len(runs) - len(waiting) != seeds or not waiting or not tells(waiting[0]):
+                continue
+            if (obstacle := self.obstacle(waiting[0])) is None:
                 found.append(Candidate(self.job(waiting[0]).name, self.missing(waiting[0]), tells(waiting[0])))
+            elif not seeds:
+                self._left_out[place] = obstacle
         return found
 
     @cached_property
@@ -228,7 +258,7 @@ def in_words(planner: Planner, picks: list[Pick], budget: float) -> str:
     trainings = sum(job.startswith("train/") for pick in picks for job in pick.jobs)
     unit = "GPU-hours" if planner.costs.on == "gpu_hours" else "core-hours"
     buys = f"{trainings} of {len(planner.workload.runs)} trainings in about {hours:.3g}, which judge {told} numbers"
-    return f"budget of {budget:g} {unit}: {buys}"
+    return "; ".join(filter(None, (f"budget of {budget:g} {unit}: {buys}", planner.left_out())))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -151,6 +151,8 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
         text.append(in_words(planner, picks, budget))
     elif best := planner.select(math.inf):
         text.append(_worth(planner, best))
+    elif left_out := planner.left_out():
+        text.append(left_out)
     return text
 
 
@@ -201,7 +203,8 @@ def _worth(planner: Planner, picks: list[Pick]) -> str:
             parts.append(f"{told:,} after {steps.pop(0)}")
         hours, told = hours + pick.hours, told + pick.tells
     parts.append(f"{told:,} after {f'{hours:,.0f}' if hours >= 10 else f'{hours:.2g}'}")
-    return f"numbers judged by {unit}, the most telling runs first, if their data can be had: {', '.join(parts)}"
+    worth = f"numbers judged by {unit}, the most telling runs first, of what can run here: {', '.join(parts)}"
+    return "\n   ".join(filter(None, (worth, planner.left_out())))
 
 
 def _table(rows: list[SettingLine]) -> list[str]:

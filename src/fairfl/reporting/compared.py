@@ -64,7 +64,7 @@ def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless
         "verdict": line["verdict"],
         "distance": f"{float(apart):+.3g}, limit {float(line['limit']):.3g}" if apart else "",
         "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
-        "reported_mark": None,
+        "reported_marks": [],
         "contradiction": line["contradiction"],
         "anchor": anchor,
     }

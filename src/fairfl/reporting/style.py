@@ -44,38 +44,39 @@ _ROWS = (
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (9, 2)), (0, (4, 1, 1, 1, 1, 1)))
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 # Colour, marker and dashes of an algorithm, the same in every figure of every paper. The papers' own methods have the
-# strongest colours, FedAvg and its kin are grey; what one figure compares differs in two of the three.
+# strongest colours, FedAvg and its kin are grey; what one figure compares differs in two of the three, and its colours
+# do to eyes without red or green cones, too (tests/unit/reporting/test_style.py).
 _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "fedavg": ("#444444", "o", 0),
     "fedavg_hardcluster": ("#5e5e5e", "D", 2),
-    "fedsgd": ("#7a7a7a", "s", 3),
-    "fedprox": ("#949494", "^", 1),
-    "local_only": ("#adadad", "v", 2),
-    "eagle": ("#332288", "D", 0),
+    "fedsgd": ("#787878", "s", 3),
+    "fedprox": ("#969696", "^", 1),
+    "local_only": ("#bababa", "v", 2),
+    "eagle": ("#332288", "p", 0),
     "fedeba_plus": ("#D55E00", "P", 0),
     "prac_fedeba_plus": ("#882255", "X", 1),
-    "fedeba": ("#DDAA33", "p", 3),
+    "fedeba": ("#C7996B", "p", 3),
     "focus": ("#0072B2", "D", 0),
     "fedfv": ("#E7298A", "*", 0),
     "vred": ("#66A61E", "D", 1),
-    "semi_vred": ("#1B5E20", "P", 0),
-    "afl": ("#CC6677", "s", 1),
-    "qffl": ("#117733", "^", 2),
-    "term": ("#44AA99", "v", 3),
-    "propfair": ("#999933", "<", 4),
+    "semi_vred": ("#1B5E20", "p", 1),
+    "afl": ("#A489F5", "s", 1),
+    "qffl": ("#273768", "^", 2),
+    "term": ("#3EA3A3", "v", 3),
+    "propfair": ("#840B0B", "<", 4),
     "fedmgda_plus": ("#56B4E9", "X", 5),
-    "ditto": ("#AA4499", "*", 4),
+    "ditto": ("#A33E89", "*", 4),
     "fedfa": ("#661100", ">", 3),
-    "gifair": ("#8C6D31", "h", 5),
+    "gifair": ("#E29378", "h", 5),
     "aaggff": ("#F781BF", "p", 2),
-    "fedwavg": ("#A6761D", "h", 5),
-    "feddisco": ("#6A51A3", "<", 1),
-    "lp_proj": ("#5DA5DA", ">", 3),
+    "fedwavg": ("#A6761D", "h", 1),
+    "feddisco": ("#826BC7", "<", 1),
+    "lp_proj": ("#6B99C7", ">", 4),
     "core_fed": ("#2F7F5F", "p", 4),
     "rank_core_fed": ("#88CCAA", "h", 2),
-    "cgsv": ("#B15928", "v", 1),
+    "cgsv": ("#AA5C0E", "v", 1),
     "fedma": ("#E31A1C", "*", 3),
-    "pfnm": ("#6A3D9A", "X", 5),
+    "pfnm": ("#6A3D9A", "X", 3),
 }
 
 # Rows of one algorithm have its hue: shares of black (negative) or white that are mixed into its colour.

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -99,12 +100,13 @@ def run_context(
         return
     expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
     inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
-    loaded.check(spec, args.sources)
+    check = partial(loaded.check, spec, args.sources)
+    check()
     for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
         clamp_mtime(Path(path))
-    with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch]):
+    # Checked before each write, as more is loaded meanwhile: neither a result nor a checkpoint comes from other code.
+    with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch], check):
         yield fingerprint([spec, described, inputs])
-        loaded.check(spec, args.sources)  # also what was loaded meanwhile
         records.write(args.record, spec, inputs, outputs, **described)
 
 

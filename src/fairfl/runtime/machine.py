@@ -1,5 +1,6 @@
 """The machine that a job runs on, by the name of what computes. Cheap to import: torch only where there is a GPU."""
 
+import math
 import os
 import platform
 import re
@@ -34,6 +35,14 @@ def instructions() -> str:
     name = cpu_name()
     widest = next((vectors for vectors in _VECTORS.values() if name.endswith(f"{vectors})")), platform.machine())
     return " ".join([widest, *(f"{limit}={os.environ[limit]}" for limit in _LIMITS if os.environ.get(limit))])
+
+
+def memory_mib() -> float:
+    """Physical memory of this machine; infinite where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
+    except (AttributeError, OSError, ValueError):
+        return math.inf
 
 
 def processor(device: str) -> str:

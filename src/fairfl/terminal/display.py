@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -34,7 +34,7 @@ _NEWS = (
 )
 # A command that failed: its job is named by what it is, with its log.
 _COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' returned non-zero", re.S)
-_PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^\w*(Error|Exception) in file .*:$', re.M)
+_PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M)
 
 
 class Display(logging.Handler):
@@ -44,7 +44,9 @@ class Display(logging.Handler):
         super().__init__()
         self.stream, self.dry = stream or sys.stderr, dry
         self.run = Run()
-        self.why: Callable[[str], str] = lambda log: ""  # why the job with this log must run
+        # Of the job of a rule with this log: the rule, and why it must run; of each job for which it stands.
+        self.why: Callable[[str, str], Iterable[tuple[str, str]]] = lambda rule, log: [(rule, "")]
+        self.idle: Callable[[], Iterator[str]] = lambda: iter(())  # what is said where nothing is to do
         self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
@@ -75,6 +77,8 @@ class Display(logging.Handler):
             self.finish(iter(self.told(self.reasons)))
         elif text.startswith(_NEWS):
             self.say(text)
+            if text.startswith(_NEWS[0]):
+                self.finish(self.idle())
 
     def _run_info(self, record: Mapping[str, Any]) -> None:
         self.run.plan(record["stats"])
@@ -89,8 +93,8 @@ class Display(logging.Handler):
 
     def _job_info(self, record: Mapping[str, Any]) -> None:
         if self.dry and record["rule_name"] in KINDS:
-            why = self.why(next(iter(record["log"] or ()), "")) or record["reason"]
-            self.reasons.setdefault(record["rule_name"], Counter())[why] += 1
+            for rule, why in self.why(record["rule_name"], next(iter(record["log"] or ()), "")):
+                self.reasons.setdefault(rule, Counter())[why or record["reason"]] += 1
         elif not self.dry:
             self.run.start(record["jobid"], record)
 
@@ -101,7 +105,8 @@ class Display(logging.Handler):
             self.say(line(self.run))
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
-        if job := self.run.fail(record["jobid"]):
+        job = self.run.fail(record["jobid"])
+        if job and any(group == [job] for group in self.run.alike()):  # more of one cause are told at the end
             self.say(f"failed: {job.name}\n   log: {job.log}")
 
     # -- what is shown ----------------------------------------------------------------------------
@@ -183,4 +188,4 @@ def last_words(
         return iter(())
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, "page" in display.run.done or "all" in display.run.targets, other)
+    return summary.built(display.run, results, other)

@@ -1,6 +1,7 @@
 """Jobs as a person says them."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
@@ -50,3 +51,11 @@ def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
     parts += [f"{name} {value}" for name, value in names.items()]
     kind = {"train": "", "table": "", "figure": ""}.get(rule, rule.replace("_", " "))
     return " ".join(filter(None, (kind, ", ".join(parts)))) or rule
+
+
+def located(workload: Workload, results: str, target: str) -> list[Path]:
+    """Where a target may lie: a table as Markdown, a figure as PDF, a paper's folder, else a file of that name."""
+    if target in workload.known:
+        paper, key, _ = workload.known[target]
+        return [Path(results, paper, f"{key}.{ending}") for ending in ("md", "pdf")]
+    return [Path(results, target) if target in workload.config.papers else Path(target)]

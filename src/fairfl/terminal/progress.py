@@ -12,6 +12,9 @@ from fairfl.terminal.names import KINDS
 
 # What fairfl.runtime.progress prints into a job's log.
 _ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+) rounds/s.*?(?:([\d.]+) s to go)?\s*$")
+# Names of files, words in quotes and numbers: of one job, not of what went wrong.
+_OWN = re.compile(r"'[^']*'|\S*/\S*|\d[\d.,]*")
+FIRST, PATIENCE = 10, 600.0  # jobs that must have ended before the time to go is said, and seconds after which it is
 TAIL = 4096  # bytes of a log in which its last line is looked for
 
 
@@ -24,6 +27,21 @@ class Job:
     log: str
     output: str
     begun: float
+
+    def last_lines(self, most: int) -> list[str]:
+        """Of its log; of a job that has none, why."""
+        try:
+            text = Path(self.log).read_text(errors="replace")
+        except OSError:
+            return ["(no log: the job could not begin)"]
+        return text.replace("\r", "\n").splitlines()[-most:] or [
+            "(the log is empty: it was killed, or could not begin)"
+        ]
+
+    @property
+    def cause(self) -> str:
+        """The last line of its log, where an exception says what it is; without what differs from job to job."""
+        return _OWN.sub("…", self.last_lines(1)[0])
 
     def doing(self) -> str:
         """'39.0 rounds/s, 12 s left' if the last line of its log says so, else ''."""
@@ -41,12 +59,17 @@ class Job:
 
 @dataclass
 class Run:
-    """Jobs by rule: all, done, running, failed. `speak` names a job by rule and wildcards."""
+    """Jobs by rule: all, done, running, failed.
+
+    `speak` names a job by rule and wildcards; `asked` are the targets, such as all, fedfv, fedfv_table3 or a file;
+    `locate` says where one may lie.
+    """
 
     speak: Callable[[str, Mapping[str, str]], str] = lambda rule, wildcards: rule
+    asked: Callable[[], list[str]] = list
+    locate: Callable[[str], list[Path]] = lambda target: [Path(target)]
     clock: Callable[[], float] = time.monotonic
     totals: dict[str, int] = field(default_factory=dict)
-    targets: set[str] = field(default_factory=set)  # what was asked for by a name: all, fedfv, fedfv_table3
     done: Counter[str] = field(default_factory=Counter)
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
@@ -59,7 +82,6 @@ class Run:
     def plan(self, counts: Mapping[str, int]) -> None:
         """So many jobs of each rule are to run; targets, which do nothing, are left out."""
         self.totals = {rule: counts[rule] for rule in KINDS if rule in counts}
-        self.targets = counts.keys() - KINDS.keys() - {"total"}
         self.begun = self.clock()
 
     def start(self, number: int, record: Mapping[str, Any]) -> None:
@@ -89,6 +111,13 @@ class Run:
             self.failed[number] = job
         return job
 
+    def alike(self) -> list[list[Job]]:
+        """The jobs that failed, those of one cause together, in the order in which they did."""
+        groups: dict[str, list[Job]] = {}
+        for job in self.failed.values():
+            groups.setdefault(job.cause, []).append(job)
+        return list(groups.values())
+
     @property
     def total(self) -> int:
         return sum(self.totals.values())
@@ -103,6 +132,9 @@ class Run:
         passed, now = self.clock() - self.begun, self.clock()
         if passed < 5 or not (ended and worked or self.expected):
             return None
+        most = max(self.totals, key=lambda rule: self.totals[rule])
+        if not self.expected and passed < PATIENCE and self.done[most] < min(FIRST, self.totals[most] // 10):
+            return None  # the first jobs of all wait for what starts, and say more than is so
         rest = 0.0
         for rule, count in self.totals.items():
             before, taken = self.foreseen.get(rule, (0.0, 0.0))

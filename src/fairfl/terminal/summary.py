@@ -1,7 +1,9 @@
 """The last words of a run: what was built, what was judged and how that came out, what failed and what to type."""
 
 import csv
+import os
 import shlex
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -10,16 +12,30 @@ from fairfl.terminal.names import counted
 from fairfl.terminal.progress import Job, Run, span
 
 LINES = 15  # of the log of a job that failed
+NAMED = 3  # of those that failed like another one
 
 
-def built(run: Run, results: Path, page: bool, other: Collection[str] = ()) -> Iterator[str]:
-    """After a run without failures; `page`: the page is among what was asked for; `other` artifacts count nowhere."""
+def built(run: Run, results: Path, other: Collection[str] = ()) -> Iterator[str]:
+    """After a run without failures; the last line is where that lies. `other` artifacts count nowhere."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
     yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built" if made else "")
-    if page and (results / "index.html").exists():
+    if "page" in run.done or "all" in run.asked():
         yield from judged(results, other)
-        yield f"page: {(results.absolute() / 'index.html').as_uri()}"
+    yield from places(run, results)
+
+
+def places(run: Run, results: Path) -> Iterator[str]:
+    """Where that lies what was asked for: the page, else a line for each table, figure, paper or file that is there."""
+    page = results / "index.html"
+    if ("page" in run.done or "all" in run.asked()) and page.exists():
+        yield f"page: {page.absolute().as_uri()}"
+        return
+    for target in run.asked():
+        for path in run.locate(target):
+            if path.exists():
+                yield f"{target}: {path}" if target != str(path) else str(path)
+                break
 
 
 def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
@@ -56,30 +72,38 @@ _CLAIMS = {
 
 
 def failures(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
-    """What failed. The first failure comes last, with the end of its log: it is what should be read."""
-    first, *others = run.failed.values()
-    for job in reversed(others):
+    """What failed, each job once, those of one cause together. The first comes last: its log is what should be read."""
+    (first, *alike), *others = run.alike()
+    for job, *more in reversed(others):
         yield f"failed: {job.name}"
+        yield f"   | {job.last_lines(1)[0]}"
+        yield from and_more(more)
         yield f"   log: {job.log}"
     never = run.total - run.done.total() - len(run.failed)
     yield f"failed: {first.name} ({len(run.failed)} of {run.total:,} jobs failed, {never:,} did not run)"
-    yield from (f"   | {line}" for line in last_lines(first))
+    yield from (f"   | {line}" for line in first.last_lines(LINES))
+    yield from and_more(alike)
     yield f"   log: {first.log}"
     yield f"   it alone: {alone(first, snakemake, config)}"
 
 
-def last_lines(job: Job) -> list[str]:
-    """Of its log."""
-    try:
-        text = Path(job.log).read_text(errors="replace")
-    except OSError:
-        return ["(no log: the job could not begin)"]
-    return text.replace("\r", "\n").splitlines()[-LINES:] or ["(the log is empty: it was killed, or could not begin)"]
+def and_more(jobs: list[Job]) -> Iterator[str]:
+    """A line for jobs that failed like the one above."""
+    if jobs:
+        names = "; ".join(job.name for job in jobs[:NAMED]) + "; ..." * (len(jobs) > NAMED)
+        yield f"   {len(jobs)} more in the same way: {names}"
 
 
 def alone(job: Job, snakemake: str, config: Mapping[str, object]) -> str:
-    """The command that runs one job again."""
-    return shlex.join([snakemake, "--cores", "1", *options(config), "--", job.output])
+    """The command that runs one job again, from the folder that the user is in.
+
+    `snakemake`: what this process was called as, which a shell may not be able to call: a module, or fairfl's.
+    """
+    called = [snakemake] if os.access(snakemake, os.X_OK) and "/" in snakemake else [sys.executable, "-m", "snakemake"]
+    here, shell = os.getcwd(), os.environ.get("PWD", "")
+    away = shell and os.path.isdir(shell) and not os.path.samefile(shell, here)
+    command = shlex.join([*called, "--cores", "1", *options(config), "--", job.output])
+    return f"cd {shlex.quote(here)} && {command}" if away else command
 
 
 def options(config: Mapping[str, object]) -> list[str]:

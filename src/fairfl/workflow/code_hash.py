@@ -8,12 +8,14 @@ are invisible to any import graph: the caller names them as entries. Of a module
 
 import ast
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import grimp
 
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.loaded import hashed, read_bytes
 from fairfl.workflow import unseen
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
@@ -41,7 +43,11 @@ def _is_job(module: str) -> bool:
 @cache
 def _graph() -> Any:
     # No on-disk cache: grimp's is keyed by mtime, and a checkout sets mtimes freely.
-    graph = grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
+    try:
+        graph = grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
+    except grimp.exceptions.SourceSyntaxError as error:
+        where = f"{os.path.relpath(error.filename)}, line {error.lineno}"
+        raise FairflError(f"{where}: SyntaxError: {(error.text or '').strip()}") from None
     for job in filter(_is_job, graph.modules):  # without what they import for planning
         planned = [(node.lineno, node.end_lineno or 0) for node in planning(ast.parse(_path(job).read_bytes()))]
         for imported in graph.find_modules_directly_imported_by(job) if planned else ():

@@ -3,12 +3,15 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Workload
 from fairfl.runtime import gpu_slots
+from fairfl.runtime.errors import FairflError
+from fairfl.workflow.graph import Job
 
 
 def prepare(root: Path, config: Config) -> None:
@@ -26,6 +29,18 @@ def prepare(root: Path, config: Config) -> None:
     # convolutions up to 1.4 x faster and changes no number.
     for name, size in (("MMAP_THRESHOLD", 2**30), ("TRIM_THRESHOLD", 2**30), ("TOP_PAD", 2**26)):
         os.environ.setdefault(f"MALLOC_{name}_", str(size))
+
+
+def check_places(jobs: Iterable[Job]) -> None:
+    """Raises FairflError if a file lies where a folder of the jobs' results belongs, or a folder in a file's place."""
+    files = {path for job in jobs for path in (*job.outputs, job.record, job.log, f"{job.results}.lock")}
+    folders = {os.path.dirname(path) for path in files}
+    while above := {os.path.dirname(path) for path in folders} - folders - {"", "/"}:
+        folders |= above
+    for path in sorted(files | folders):
+        if os.path.exists(path) and os.path.isdir(path) == (path in files):
+            found, due = ("file", "folder") if path in folders else ("folder", "file")
+            raise FairflError(f"{path} is a {found}, where a {due} of results belongs: move it away")
 
 
 def libraries(workload: Workload) -> list[str]:

@@ -96,6 +96,10 @@ class Job:
         return self.record.partition("records/")[0]
 
     @property
+    def log(self) -> str:
+        return f"{self.results}logs/{self.name}.log"
+
+    @property
     def parsed(self) -> Any:
         """The spec as data."""
         return json.loads(self.spec)

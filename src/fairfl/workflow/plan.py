@@ -93,10 +93,10 @@ def would_run(reasons: dict[str, Counter[str]], scale: str) -> list[str]:
 def told_by(display: Display, rerun: Rerun, scale: str) -> None:
     """Let the display say why jobs run, and what a dry run would do."""
 
-    def why(log: str) -> str:
-        """'' for the job that restores what others would leave, which is nobody's result."""
-        name = name_of(log)
-        return kind(rerun.verdict(name).reason) if name.partition("/")[0] in rerun.graph.rules else "recorded"
+    def why(rule: str, log: str) -> list[tuple[str, str]]:
+        """Of the job that restores results: why each of those that leave them need not run."""
+        names = [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
+        return [(rerun.graph.job(name).rule, kind(rerun.verdict(name).reason)) for name in names]
 
     display.why = why
     display.told = lambda reasons: dry_run(reasons, scale)

@@ -67,6 +67,26 @@ def test_example_of_the_contributions():
         close(cgsv.contributions(u @ u.T, r), phi)
 
 
+def test_example_of_a_client_that_keeps_its_own_update():
+    """U, r and the rewards are those of the example; w_k = y_k + reward, and the next round starts there."""
+    config = config_of(top_up=True)
+    U, state = step(begin(config), ROUND_1, config)
+    close(U, [0, 0.25, 0.2, 0.1])
+    close(state["r"], [0.338983, 0.525424, 0.135593])
+    close(state["w"] - FIRST, [[0.3, 0.65, 0.2, 0.1], [0, 0.85, 1.0, 0.1], [-0.6, 0.25, 0.2, 0.8]])
+    before = state["w"]
+    _, state = step(state, ROUND_2, config)
+    close(state["w"][2] - before[2], [0, 0.293220, 0.850847, 0.8])
+
+
+def test_a_client_that_learns_its_optimum_and_keeps_that_ends_gamma_from_it():
+    config, optimum = config_of(top_up=True), vector(3, 4)
+    state = begin(config, vector(1), vector(0, 0))
+    for expected in ([3.3, 4.4], [2.7, 3.6]):
+        _, state = step(state, optimum - state["w"], config, samples=vector(1))
+        close(state["w"][0], expected, 1e-6)
+
+
 # -- limiting cases ----------------------------------------------------------------------------------------
 def test_a_large_beta_gives_everybody_the_whole_update():
     config = config_of(beta=1e7)

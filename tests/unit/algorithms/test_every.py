@@ -1,10 +1,13 @@
 """Properties of every algorithm that federates. A new file in fairfl/algorithms is tested here by itself.
 
-`BY_DESIGN` lists, per algorithm, the properties that it does not have and why.
+What an algorithm does not promise by design its class says; see `promised`.
 """
 
 import copy
 import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -15,49 +18,47 @@ from fairfl.algorithms.interface import Algorithm
 from fairfl.simulation.checkpoint import Checkpoint
 from tests.unit.algorithms.quadratics import starts, stepped
 from tests.unit.algorithms.toy import SAMPLES, F, G, X, close, federation, received, reports, start
-from tests.unit.registered import FEDERATING, MEMBERSHIPS, REQUIRED
+from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import simulation
 
 # Those that build networks of their own cannot do with the two numbers of the toy.
 ON_THE_TOY = [name for name in FEDERATING if algorithms.load(name).architecture is Algorithm.architecture]
-BY_DESIGN = {
-    "aaggff": {"constant_loss": "losses count by their ratios"},
-    "cgsv": {
-        "equal_clients": "a step has the length Gamma",
-        "weights_sum_to_one": "weights are divided by the lengths of the updates",
-    },
-    "core_fed": {"constant_loss": "utilities are M - F_k, with one M"},
-    "fedwavg": {"constant_loss": "the toy's right samples follow from its losses"},
-    "lp_proj": {
-        "equal_clients": "there is no global model",
-        "weights_sum_to_one": "there is no global model",
-    },
-    "rank_core_fed": {
-        "weights_sum_to_one": "a vote chooses the next model",
-        "constant_loss": "one candidate has the weights of core_fed",
-    },
-    "qffl": {
-        "equal_clients": "q > 0 shortens the step",
-        "weights_sum_to_one": "sum is below 1 for q > 0",
-        "constant_loss": "powers of the loss are not shift-invariant",
-    },
-    "eagle": {"weights_sum_to_one": "clients scale their steps; the server's weights do sum to 1"},
-    "feddyn": {"equal_clients": "the server goes on by h / alpha"},
-    "fedfa": {
-        "equal_clients": "server momentum",
-        "constant_loss": "the toy's accuracies follow from its losses",
-    },
-    "fedfv": {"weights_sum_to_one": "projected and rescaled updates"},
-    "fedmgda_plus": {
-        "equal_clients": "a step has the length eta_global",
-        "weights_sum_to_one": "weights are divided by the lengths of the updates",
-    },
+PROPERTIES = {
+    "equal_clients": "clients that report the same give FedAvg with equal weights",
+    "weights_sum_to_one": "the weights sum to 1",
+    "constant_loss": "a constant on all losses changes nothing",
 }
 
 
-def needs(name: str, wanted: str) -> None:
-    if wanted in BY_DESIGN.get(name, {}):
-        pytest.skip(f"{name}: {BY_DESIGN[name][wanted]}")
+def by_design(name: str) -> dict[str, str]:
+    """Property -> why the algorithm does not have it, as its class says: By design not `weights_sum_to_one`: why."""
+    return dict(re.findall(r"By design not `(\w+)`: (.*)", type(start(name, **required(name))[0]).__doc__ or ""))
+
+
+@contextmanager
+def promised(name: str, wanted: str) -> Iterator[None]:
+    """Skips what the algorithm does not promise; one line for a promise that is not kept."""
+    if why := by_design(name).get(wanted):
+        pytest.skip(f"{name}: {why}")
+    try:
+        yield
+    except AssertionError:
+        told = f"If that is how it is meant, its class says so: a line of the docstring, By design not `{wanted}`: why."
+        pytest.fail(f"{name}: not true that {PROPERTIES[wanted]}. {told}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", ON_THE_TOY)
+def test_what_is_by_design_is_a_property_and_not_there(name):
+    """Nobody is let off a property that holds."""
+    checks = {
+        "equal_clients": _equal_clients,
+        "weights_sum_to_one": _weights_sum_to_one,
+        "constant_loss": _constant_loss,
+    }
+    for wanted in by_design(name):
+        assert wanted in checks, f"{name}: no property `{wanted}`, only {', '.join(checks)}"
+        with pytest.raises(AssertionError):
+            checks[wanted](name)
 
 
 def exchanged(algorithm, state, report, x):
@@ -85,7 +86,7 @@ def exchanged(algorithm, state, report, x):
 
 def rounds(name: str, report, count: int = 2, state=None, samples=SAMPLES, x=X):
     """(x after `count` rounds that all see the same report, last weights, state)."""
-    algorithm, fresh = start(name, samples, x, **REQUIRED.get(name, {}))
+    algorithm, fresh = start(name, samples, x, **required(name))
     state = fresh if state is None else state
     models = algorithm.server_models()
     x = x if models is None else x.expand(models, -1)
@@ -103,7 +104,11 @@ def test_a_new_algorithm_is_found():
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_equal_clients_give_uniform_fedavg(name):
-    needs(name, "equal_clients")
+    with promised(name, "equal_clients"):
+        _equal_clients(name)
+
+
+def _equal_clients(name):
     same = reports(losses=torch.ones_like(F), gradients=G[:1].repeat(3, 1))
     x = rounds(name, same, 1)[0]
     close(x, (X - 0.1 * G[0]).expand_as(x), 1e-12)
@@ -127,7 +132,7 @@ CHANGED = [
 
 @pytest.mark.parametrize(("name", "given"), [*((name, {}) for name in FEDERATING), *CHANGED])
 def test_a_saved_run_continues_equally(name, given, tmp_path):
-    keys, model = REQUIRED.get(name, {}), {"name": "mlp", "hidden": [4]}
+    keys, model = required(name), {"name": "mlp", "hidden": [4]}
     if name == "ditto":
         keys = {"report": "personal"}
     changes = {"model": model, "clients_per_round": 2, "batch_size": 3, "keep": "path", "memberships": MEMBERSHIPS}
@@ -148,30 +153,40 @@ def test_a_saved_run_continues_equally(name, given, tmp_path):
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_weights_sum_to_one(name):
-    needs(name, "weights_sum_to_one")
-    total = rounds(name, reports())[1].sum(-1)
+    with promised(name, "weights_sum_to_one"):
+        _weights_sum_to_one(name)
+
+
+def _weights_sum_to_one(name):
+    w = rounds(name, reports())[1]
+    assert w is not None, "it has no weights"
+    total = w.sum(-1)
     close(total, torch.ones_like(total), 1e-12)
 
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_a_constant_on_all_losses_changes_nothing(name):
-    needs(name, "constant_loss")
+    with promised(name, "constant_loss"):
+        _constant_loss(name)
+
+
+def _constant_loss(name):
     close(rounds(name, reports())[0], rounds(name, reports(losses=F + 3.0))[0], 1e-12)
 
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_one_client_alone_moves_to_its_own_model(name):
-    needs(name, "equal_clients")
-    alone = replace(reports(ids=(1,)), clients=torch.tensor([0]))
-    x = rounds(name, alone, 1, samples=SAMPLES[1:2])[0]
-    moved = (x != X).any(-1)
-    close(x, torch.where(moved[..., None], X - 0.1 * G[1], X))
-    assert moved.any()
+    with promised(name, "equal_clients"):
+        alone = replace(reports(ids=(1,)), clients=torch.tensor([0]))
+        x = rounds(name, alone, 1, samples=SAMPLES[1:2])[0]
+        moved = (x != X).any(-1)
+        close(x, torch.where(moved[..., None], X - 0.1 * G[1], X))
+        assert moved.any()
 
 
 @pytest.mark.parametrize("name", ON_THE_TOY)
 def test_inputs_are_left_alone(name):
-    algorithm, state = start(name, **REQUIRED.get(name, {}))
+    algorithm, state = start(name, **required(name))
     report, models = reports(), algorithm.server_models()
     before = copy.deepcopy((state, report.delta, report.loss_received))
     exchanged(algorithm, state, report, X if models is None else X.expand(models, -1))

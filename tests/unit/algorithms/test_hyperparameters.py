@@ -8,7 +8,7 @@ from fairfl import algorithms
 from fairfl.algorithms.interface import Federation
 from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation.simulation import Simulation
-from tests.unit.registered import FEDERATING, REQUIRED
+from tests.unit.registered import FEDERATING, required
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
 MLP = {"name": "mlp", "hidden": [4]}
@@ -83,7 +83,7 @@ MEASURED = [
 
 @pytest.mark.parametrize("name", FEDERATING)
 def test_defaults_are_possible(name):
-    algorithms.create(name, REQUIRED.get(name, {}))
+    algorithms.create(name, required(name))
 
 
 @pytest.mark.parametrize(("name", "bad"), [(name, bad) for name, values in REFUSED.items() for bad in values])

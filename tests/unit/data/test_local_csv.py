@@ -73,7 +73,12 @@ def test_files_of_spreadsheets(table):
         (POINTS, {"features": ["x", "z"]}, "no column 'z'"),
         (POINTS, {"client": "whom"}, "no column 'whom'; did you mean 'who'"),
         (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number"),
-        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is no finite float32"),
+        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is no number; give `missing: drop` or `missing: mean`"),
+        ("x,label\n1,a\n,b\n", {}, "sample 2: x: '' is no number; give `missing"),
+        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is no finite float32"),
+        ("x,label\n?,a\nNA,b\n", {"missing": "mean"}, "x: no sample has a value"),
+        ("x,label\n1,?\nNA,b\n", {"missing": "drop"}, "no sample is left without a missing cell in x, label"),
+        ("x,y,label\n1,2,a\n3,NA,b\n", {"missing": "drop"}, "column 'label' has one class only, 'a'"),
         ("x,label\n1,a\n1e39,b\n", {}, "sample 2: x: '1e39' is no finite float32"),
         ("x,label\n1,a\n2,a\n", {}, "column 'label' has one class only, 'a'"),
         ("x,label\n1,a\n2\n", {}, "sample 2 has 1 cells, the header 2"),
@@ -87,6 +92,38 @@ def test_files_of_spreadsheets(table):
 def test_what_cannot_be_read_is_named(table, text, options, message):
     with pytest.raises(DataError, match=message):
         table(text, **options)
+
+
+HOLES = """x,y,label,who
+1,10,no,ann
+NA,20,yes,bob
+5,?,no,ann
+3,30,,bob
+9,30,yes,
+"""
+
+
+def test_missing_cells_drop_their_samples(table):
+    prepared = table(HOLES.replace("NA,20", "2,20"), client="who", missing="drop")
+    assert prepared.tensors["inputs"].tolist() == [[1, 10], [2, 20]] and prepared.tensors["client"].tolist() == [0, 1]
+    assert "3 of 5 samples with missing cells left out" in prepared.metadata["source"]
+
+
+def test_missing_features_are_the_means_of_the_samples_that_are_left(table):
+    """Those without label or owner are left out and count in no mean."""
+    prepared = table(HOLES, client="who", missing="mean")
+    assert prepared.tensors["inputs"].tolist() == [[1, 10], [3, 20], [5, 15]]
+    assert prepared.tensors["labels"].tolist() == [0, 1, 0]
+    assert prepared.metadata["source"].endswith("2 of 5 samples with missing cells left out; missing cells are means")
+
+
+def test_standardized_features(table):
+    text = "x,y,label\n1,7,a\n3,7,b\n5,7,a\n"
+    prepared = table(text, standardize=True)
+    side = 1.5**0.5
+    np.testing.assert_allclose(prepared.tensors["inputs"], [[-side, 0], [0, 0], [side, 0]], rtol=1e-6)
+    assert prepared.metadata["source"].endswith("; standardized")
+    assert table(text).tensors["inputs"].tolist() == [[1, 7], [3, 7], [5, 7]]
 
 
 def test_a_missing_file_and_a_name_with_a_folder(tmp_path):

@@ -6,7 +6,8 @@ from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cell, Cells
-from fairfl.judgement.headlines import Change, Reprints, changes, reprints
+from fairfl.judgement.headlines import Change, Itself, changes, itself
+from fairfl.reporting.headlines import with_itself
 from tests.unit.reporting import demo
 
 HEADLINE = Headline(
@@ -57,10 +58,10 @@ PAPER = {
 @pytest.mark.parametrize(
     ("first", "second", "found"),
     [
-        ((80.0, 0.5), (80.0, 0.1), Reprints(1, 0, 0)),
-        ((80.0, None), (80.9, None), Reprints(1, 1, 1)),  # within one point: close
-        ((80.0, None), (81.5, None), Reprints(1, 1, 0)),
-        ((80.0, None), (None, None), Reprints(0, 0, 0)),
+        ((80.0, 0.5), (80.0, 0.1), Itself(1, 0, 0)),
+        ((80.0, None), (80.9, None), Itself(1, 1, 1)),  # within one point: close
+        ((80.0, None), (81.5, None), Itself(1, 1, 0)),
+        ((80.0, None), (None, None), Itself(0, 0, 0)),
     ],
 )
 def test_two_prints_of_a_number_are_held_against_each_other(first, second, found):
@@ -69,7 +70,36 @@ def test_two_prints_of_a_number_are_held_against_each_other(first, second, found
         f"demo_table{n}": Cells({place: Cell(mean, std, unit="percent", spread_kind="std")})
         for n, (mean, std) in enumerate((first, second, (10.0, None)), 1)
     }
-    assert reprints("demo", Paper(**PAPER), tables, Verdict()) == found
+    assert itself("demo", Paper(**PAPER), tables, Verdict()) == found
+
+
+def test_rows_that_are_equal_in_effect_are_held_against_each_other():
+    """Two seeds each, 80 +- 0.5 and 82.6 +- 0.5. Divided by two, s^2 = 2 (0.5^2 + 0.5^2) / 2 = 0.5 of two degrees,
+    whose t is 4.302653, so 3.04 + 0.1 is allowed: they agree. Divided by one, s^2 = 0.25 and 2.15 + 0.1: they do not;
+    nor with eight seeds that the text states, s^2 = 0.25 of 14 degrees and 0.54 + 0.1. 83.3 of the third never agrees
+    with the first; 0.7 from the second, it is close without any noise."""
+    rows = [{"algorithm": "fedavg"}, *({"algorithm": "qffl", "hyperparameters": {"q": q}} for q in (0.1, 0.2))]
+    group = {"setting": "x", "rows": rows, "source": "inferred: small q"}
+    algorithms = PAPER["algorithms"] | {"qffl": {"title": "q-FFL", "sources": {"q": "paper"}}}
+    variants = [Variant("fedavg", {}), Variant("qffl", {"q": 0.1}), Variant("qffl", {"q": 0.2})]
+    for kind, stated, agree, strict in (
+        ("population std", None, 2, 2),
+        ("std", None, 1, 1),
+        ("population std", 8, 2, 1),
+    ):
+        settings = {"x": demo.SETTING | {"stated_seeds": stated}}
+        paper = Paper(**PAPER | {"algorithms": algorithms, "settings": settings, "alike": [group]})
+        numbers = zip(variants, ((80.0, 0.5), (82.6, 0.5), (83.3, 0.5)), strict=True)
+        cells = {("x", v, "acc"): Cell(mean, std, unit="percent", spread_kind=kind) for v, (mean, std) in numbers}
+        found = itself("demo", paper, {"demo_table1": Cells(cells)}, Verdict())
+        assert found == Itself(alike=3, alike_near=agree, alike_strict=strict)
+    assert with_itself(found) == "67 % (33 % strictly) of 3 pairs of rows equal in effect; prints nothing twice"
+
+
+def test_a_row_that_is_equal_in_effect_is_one_of_the_papers():
+    group = {"setting": "x", "rows": [{"algorithm": "fedavg"}, {"algorithm": "fedavgg"}], "source": "inferred: no"}
+    with pytest.raises(ValueError, match="alike.0.rows.1: unknown 'fedavgg'; did you mean 'fedavg'"):
+        Paper(**PAPER | {"alike": [group]})
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,12 @@ def planned(root: Path, tmp_path: Path):
         (tmp_path / name).mkdir()
     (tmp_path / "scales/quick.yaml").write_text("scale: quick\ndescription: d\n")
 
-    def plan(figure=None, table=None, setting=None, metrics=()) -> None:
+    def plan(figure=None, table=None, setting=None, metrics=(), units=None) -> None:
         data = copy.deepcopy(paper)
         described = {"name": "m", "meaning": "m", "unit": "", "direction": "up"}
         data["metrics"] |= {metric: described for metric in metrics}
+        for metric, keys in (units or {}).items():
+            data["metrics"].setdefault(metric, dict(described)).update(keys)
         data["settings"]["template_digits"] |= setting or {}
         data["artifacts"]["table1"] |= table or {}
         if figure is not None:
@@ -164,3 +166,38 @@ def test_metrics_that_nothing_measures_are_all_named_at_once(planned) -> None:
         planned(metrics=["accuracy_wrst10", "loss_clients_1"])
     assert "metrics.accuracy_wrst10: nothing measures it; did you mean 'accuracy_worst10'" in str(error.value)
     assert "metrics.loss_clients_1: nothing measures it; did you mean 'loss_client_" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys", "setting", "message"),
+    [
+        ("accuracy_mean", {"unit": "percnt"}, {}, "metrics.accuracy_mean.unit: 'percnt': it is measured in fraction; "),
+        ("accuracy_mean", {"unit": "points"}, {}, "metrics.accuracy_mean.unit: 'points': it is measured in fraction"),
+        ("accuracy_var", {"unit": "percent"}, {}, "metrics.accuracy_var.unit: 'percent': it is measured in fraction^2"),
+        ("loss_mean_late", {"unit": "nats^2"}, {}, "metrics.loss_mean_late.unit: 'nats^2': it is measured in nats"),
+        ("gap_client_k", {"unit": "percent"}, {}, "metrics.gap_client_k.unit: 'percent': it is measured in nats"),
+        ("loss_mean", {"unit": "nats", "other_units": ["msd"]}, {}, "metrics.loss_mean.unit: 'msd'"),
+        ("train_seconds_per_round", {"unit": "minutes"}, {}, "it is measured in seconds"),
+        ("loss_mean", {"unit": "nats"}, SQUARED, "loss_mean: template_digits measures it in mse, which unit: nats"),
+    ],
+)  # fmt: skip
+def test_a_unit_in_which_it_is_not_measured_is_refused(planned, metric, keys, setting, message) -> None:
+    """At the plan, not by the table after all trainings."""
+    with pytest.raises(SpecError) as error:
+        planned(
+            {"plot": "label_shares"}, {"columns": ["loss_mean"], "claims": []}, setting, ["loss_mean"], {metric: keys}
+        )
+    assert "papers/template.yaml: " in str(error.value) and message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys", "setting"),
+    [
+        ("accuracy_mean", {"unit": "percent"}, {}),
+        ("loss_mean", {"unit": "nats", "other_units": ["mse"]}, SQUARED),
+        ("loss_mean", {"unit": "mse"}, SQUARED),
+        ("epsilon", {"unit": "of dp"}, {}),  # a mere number is called as one likes
+    ],
+)
+def test_units_that_can_be_shown_are_accepted(planned, metric, keys, setting) -> None:
+    planned({"plot": "label_shares"}, {"columns": ["loss_mean"], "claims": []}, setting, ["loss_mean"], {metric: keys})

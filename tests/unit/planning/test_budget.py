@@ -19,6 +19,7 @@ SETTING = "fedfv_fmnist"
 
 def configuration(root, **more):
     only = {"papers": ["fedfv"], "settings": [SETTING], "seeds": [0, 1, 2], "scale": "paper", "mirrors": []}
+    only |= {"budget_downloads": True}
     return yaml.safe_load((root / "config.yaml").read_text()) | only | more
 
 
@@ -102,8 +103,26 @@ def test_the_restricted_workload_has_what_is_done_and_what_is_bought(planner):
     assert {f"train/{run.id}" for run in kept.runs} == {*done, *runs(picks)} and len(kept.runs) == 3
 
 
+def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, monkeypatch):
+    """Fashion-MNIST is not here: it is downloaded if that is allowed, and not at all without a network."""
+    asked = planner()
+    assert asked.select(1000.0) and asked.left_out() == ""
+    plan = planner(budget_downloads=False)
+    assert plan.select(1000.0) == []
+    telling = sum(1 for variant in plan.workload.variants[SETTING] if plan.numbers.of_runs[SETTING, variant])
+    why = f"{telling} whose data must be downloaded first (fashion_mnist; budget_downloads: true takes them)"
+    assert plan.left_out() == f"left out, one seed each: {why}"
+    assert budget.in_words(plan, [], 1000.0).endswith(f"judge 0 numbers; {plan.left_out()}")
+    monkeypatch.setattr(budget, "memory_mib", lambda: 1.0)
+    small = planner()
+    assert small.select(1000.0) == []
+    assert f"{telling} that need more memory than this machine has" in small.left_out()
+
+
 def test_data_that_cannot_be_had_are_not_waited_for(planner):
-    assert planner(offline=True).select(1000.0) == []
+    plan = planner(offline=True)
+    assert plan.select(1000.0) == []
+    assert "whose data are neither here nor to be downloaded (fashion_mnist)" in plan.left_out()
     raw = Path("data/fashion_mnist")
     raw.mkdir(parents=True)
     for kind in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):

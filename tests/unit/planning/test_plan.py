@@ -52,7 +52,12 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     table = text[text.index(tells) + 1 :]
     assert table[0].split() == ["numbers", "setting", "missing", "on", "a", "core", "data"]
     assert [line.split()[1] for line in table[1:3]] == SETTINGS
-    assert any(line.startswith("numbers judged by core-hours") for line in table)
+    (left_out,) = [line for line in table if line.startswith("left out, one seed each: ")]
+    assert left_out.endswith(
+        " whose data must be downloaded first (fashion_mnist, mnist; budget_downloads: true takes them)"
+    )
+    downloading = printed(root, configuration(budget_downloads=True), capsys)
+    assert any(line.startswith("numbers judged by core-hours") for line in downloading)
     assert len(text) < 40 and not re.search(r"[0-9a-f]{16}", "\n".join(text))
     assert text[-2:] == [
         f"then see:  {PAGE}",
@@ -116,7 +121,7 @@ def test_hours_in_words(hours, words):
 
 
 def test_a_budget_shows_what_it_buys(root, configuration, capsys):
-    text = printed(root, configuration(budget=0.002), capsys)
+    text = printed(root, configuration(budget=0.002, budget_downloads=True), capsys)
     (line,) = [line for line in text if line.startswith("budget of 0.002 core-hours: ")]
     row = rows()[SETTINGS[0]]
     assert 0 < int(row["budget_runs"]) < 30 and float(row["budget_hours"]) <= 0.002

@@ -411,7 +411,7 @@ def test_the_page_says_what_was_not_run(tmp_path) -> None:
     lines = [dataclasses.replace(first, verdict="not run", seeds=0), *rest]
     (results / "comparison.csv").write_text(csv_text(lines, ComparisonLine))
     text = " ".join(rendered(workload, results).text.split())
-    assert "Nothing was substituted, but not everything was run Whatever ran" in text
+    assert "Nothing was substituted, but not everything was run Everything that ran" in text
     assert "1 of 2 numbers that can be compared were not run." in text
     assert "over seeds; ours of 1 of the paper's 2 seeds" in text
     assert "1 of 1 judged numbers rest on fewer seeds than the paper's, 1 on one seed." in text
@@ -771,3 +771,20 @@ def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:
     inner, scroll = map(int, measured.groups())
     assert inner == width
     assert scroll <= inner
+
+
+def test_what_is_so_of_all_numbers_is_said_once() -> None:
+    from fairfl.reporting.page.numbers import HeadView, _raise_notes
+
+    def cell(marks: list[int], few: str, ours: str = "1.0", reported: str = "1.1") -> dict:
+        return {"reported_marks": marks, "few": few, "ours": ours, "reported": reported}
+
+    heads, cells = [HeadView("FedAvg", "percent")], [[cell([1, 2], "1 of 5 seeds")], [cell([2], "1 of 5 seeds")], []]
+    _raise_notes(heads, cells)
+    assert heads == [HeadView("FedAvg", "percent, 1 of 5 seeds", marks="[2]")]
+    assert [one["reported_marks"] for places in cells for one in places] == [[1], []]
+    assert not any(one["few"] for places in cells for one in places)
+
+    heads, cells = [HeadView("FedAvg")], [[cell([1], "1 of 5 seeds")], [cell([2], "")], [cell([], "", "", "")]]
+    _raise_notes(heads, cells)
+    assert heads == [HeadView("FedAvg")] and cells[0][0]["few"] == "1 of 5 seeds"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.base import JobSpec
-from fairfl.runtime import arithmetic, atomic, job, ownership, records
+from fairfl.runtime import arithmetic, atomic, job, loaded, ownership, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -50,6 +50,19 @@ def test_a_record_says_what_was_made_from_what():
     run("c", torch=True)
     assert records.read("results/records/c.json")["arithmetic"] == arithmetic.of("auto", 1)
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
+
+
+def test_no_checkpoint_is_left_by_other_code_than_that_of_the_plan(monkeypatch):
+    """It would outlive the job, and the next one of the same spec would go on from it."""
+    monkeypatch.setattr(loaded, "modules", {})
+    monkeypatch.setattr(loaded, "files", {})
+    args = options(spec={"code": {"fairfl.a": "normal form"}})
+    args.sources = Path("sources.json")
+    args.sources.write_text(loaded.snapshot({"fairfl.a": "planned"}))
+    with pytest.raises(FairflError, match="changed while it ran"), job.run_context(args, Path("b.csv")):
+        loaded.modules["fairfl.a"] = "edited"  # imported once the job had begun
+        atomic.write_text("checkpoint.pt", "round 3")
+    assert not Path("checkpoint.pt").exists()
 
 
 def test_without_a_record_nothing_is_left():

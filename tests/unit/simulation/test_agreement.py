@@ -14,7 +14,7 @@ from fairfl.partition.deal import Method, Spec, partition
 from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
-from tests.unit.registered import FEDERATING, MEMBERSHIPS, REQUIRED
+from tests.unit.registered import FEDERATING, MEMBERSHIPS, required
 from tests.unit.simulation.federations import CPU, spec_of
 
 REQUIRED_PARTITION = {
@@ -76,7 +76,7 @@ def test_both_backends_give_the_same_run(algorithm, partition_name, batch_size):
     spec = spec_of(
         model={"name": "mlp", "hidden": [4]},
         algorithm=algorithm,
-        hyperparameters=REQUIRED.get(algorithm, {}),
+        hyperparameters=required(algorithm),
         batch_size=batch_size,
         local_epochs=2,
         rounds=3,

@@ -3,6 +3,7 @@
 import csv
 import io
 import logging
+import sys
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,7 @@ from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, line
-from fairfl.terminal.names import KINDS, spoken
+from fairfl.terminal.names import KINDS, located, spoken
 from fairfl.terminal.progress import Job, Run, span
 from fairfl.workflow.plan import dry_run, kind, table
 
@@ -70,6 +71,26 @@ def test_time_to_go_is_known_from_what_such_jobs_took_before(run):
     assert run.left() == pytest.approx(1.5 * (100 + 10))
     run.start(2, info("train", logs["b"]))
     assert run.left() == pytest.approx(1.5 * (100 + 10))
+
+
+def test_a_few_jobs_of_many_say_nothing_of_the_time_to_go(run):
+    """The first ones are slow: a training of 40 s is followed by 136 of 4 s."""
+    run.plan({"train": 137, "total": 137})
+    for number in range(9):
+        run.start(number, info("train", f"{number}.log"))
+        run.clock.now += 40.0 if number == 0 else 4.0
+        run.finish(number)
+        assert run.left() is None
+    run.start(9, info("train", "9.log"))
+    run.clock.now += 4.0
+    run.finish(9)
+    assert run.left() == pytest.approx(127 * 7.6)
+    slow = Run(clock=Clock())
+    slow.plan({"train": 137, "total": 137})
+    slow.start(0, info("train"))
+    slow.clock.now = 700.0
+    slow.finish(0)
+    assert slow.left() == pytest.approx(136 * 700)  # better than nothing
 
 
 def test_two_jobs_at_once_take_half_of_the_time(run):
@@ -144,12 +165,47 @@ def failed(run, tmp_path, number, lines):
 def test_the_first_failure_is_the_last_thing_said_with_its_log(run, tmp_path):
     failed(run, tmp_path, 1, 40)
     failed(run, tmp_path, 2, 3)
-    said = list(summary.failures(run, ".venv/bin/snakemake", {"scale": "small", "tuned": True, "seeds": [0, 1]}))
-    assert said[0] == "failed: run 2" and said[2] == "failed: run 1 (2 of 6 jobs failed, 4 did not run)"
-    assert said[3:18] == [f"   | line {n}" for n in range(25, 40)]
-    assert said[18] == f"   log: {tmp_path / '1.log'}"
-    command = ".venv/bin/snakemake --cores 1 --config scale=small tuned=true seeds=0,1 -- results/1.parquet"
-    assert said[19:] == [f"   it alone: {command}"]
+    (tmp_path / "2.log").write_text("ValueError: another cause\n")
+    said = list(summary.failures(run, sys.executable, {"scale": "small", "tuned": True, "seeds": [0, 1]}))
+    assert said[:3] == ["failed: run 2", "   | ValueError: another cause", f"   log: {tmp_path / '2.log'}"]
+    assert said[3] == "failed: run 1 (2 of 6 jobs failed, 4 did not run)"
+    assert said[4:19] == [f"   | line {n}" for n in range(25, 40)]
+    assert said[19] == f"   log: {tmp_path / '1.log'}"
+    command = f"{sys.executable} --cores 1 --config scale=small tuned=true seeds=0,1 -- results/1.parquet"
+    assert said[20:] == [f"   it alone: {command}"]
+
+
+def test_jobs_that_failed_in_the_same_way_are_told_together_each_once(run, tmp_path):
+    for number in range(52):
+        failed(run, tmp_path, number, 1)
+        (tmp_path / f"{number}.log").write_text(
+            f"File x/{number}.py\nOSError: no 'seed{number}' in /a/{number}, {number} s\n"
+        )
+    said = list(summary.failures(run, "snakemake", {}))
+    assert len(said) == 6 and said[0].startswith("failed: run 0 (52 of 6 jobs failed")
+    assert said[3] == "   51 more in the same way: run 1; run 2; run 3; ..."
+
+
+def test_the_first_of_each_cause_is_told_at_once(tmp_path):
+    out = io.StringIO()
+    display = Display(out)
+    display.run.plan({"train": 3, "total": 3})
+    for number, text in enumerate(("OSError: 1", "OSError: 2", "KeyError: 3")):
+        (tmp_path / f"{number}.log").write_text(text)
+        display.run.start(number, info("train", str(tmp_path / f"{number}.log")))
+        display._job_error({"jobid": number})
+    assert out.getvalue().count("failed: ") == 2 and len(display.run.failed) == 3
+
+
+@pytest.mark.parametrize("called", ["/x/src/fairfl/__main__.py", __file__, "snakemake"])
+def test_the_command_of_one_job_works_when_pasted(tmp_path, monkeypatch, called):
+    """A Python file cannot be called; and the shell may be in another folder than Snakemake is."""
+    job = Job("train", "a", "a.log", "results/a b.csv", 0.0)
+    monkeypatch.setenv("PWD", str(Path.cwd()))
+    command = f"{sys.executable} -m snakemake --cores 1 -- 'results/a b.csv'"
+    assert summary.alone(job, called, {}) == command
+    monkeypatch.setenv("PWD", str(tmp_path))
+    assert summary.alone(job, called, {}) == f"cd {Path.cwd()} && {command}"
 
 
 def test_a_job_without_a_log_could_not_begin(run):
@@ -181,15 +237,42 @@ def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     write(tmp_path / "claims.csv", ClaimLine, [*claims, {"here": "fails", "artifact": "other"}])
     (tmp_path / "index.html").write_text("")
     run.clock.now = 61.0
-    assert list(summary.built(run, tmp_path, page=True, other={"other"})) == [
+    run.asked = lambda: ["all"]
+    assert list(summary.built(run, tmp_path, other={"other"})) == [
         "done: 1 job in 1 min 1 s; 1 table built",
         "judged: 5 of 6 numbers that can be compared, in 6 cells: 3 agree, 1 close, 1 differ; 5 rest on one seed",
         "claims: 2 hold, 1 not judged at this scale",
         f"page: {(tmp_path / 'index.html').as_uri()}",
     ]
-    assert len(list(summary.built(run, tmp_path, page=False))) == 1
+    run.asked = list
+    assert len(list(summary.built(run, tmp_path))) == 1
     write(tmp_path / "comparison.csv", ComparisonLine, [{"verdict": "not reported"}] * 3)
     assert not any("judged:" in line or "could be" in line for line in summary.judged(tmp_path))
+
+
+def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_path):
+    for name in ("fedfv/table3.md", "fedfv/table3.csv", "fedfv/figure2.pdf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    run.locate = lambda target: located(workload, str(tmp_path), target)
+    file = str(tmp_path / "fedfv/table3.csv")
+    run.asked = lambda: ["fedfv_table3", "fedfv_figure2", "fedfv", file, "eagle_table1"]
+    assert list(summary.places(run, tmp_path)) == [
+        f"fedfv_table3: {tmp_path / 'fedfv/table3.md'}",
+        f"fedfv_figure2: {tmp_path / 'fedfv/figure2.pdf'}",
+        f"fedfv: {tmp_path / 'fedfv'}",
+        file,
+    ]
+
+
+def test_nothing_to_do_also_says_where_it_lies():
+    out = io.StringIO()
+    display = Display(out)
+    display.idle = lambda: iter(["page: file:///x"])
+    log = logging.Logger("x")
+    log.addHandler(display)
+    log.info("Nothing to be done (all requested files are present and up to date).")
+    assert out.getvalue().splitlines()[1:] == ["page: file:///x"]
 
 
 def test_nothing_judged_is_said(tmp_path):
@@ -231,6 +314,14 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
 
 
+def test_a_syntax_error_keeps_its_place():
+    out = io.StringIO()
+    log = logging.Logger("x")
+    log.addHandler(Display(out))
+    log.error('SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n  File "a.smk", line 1, in <module>')
+    assert out.getvalue() == 'SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n'
+
+
 def test_a_dry_run_sums_up_and_says_where_to_read_on():
     reasons = {"train": Counter({"never finished": 1200}), "table": Counter({"edited fairfl.a": 1})}
     assert dry_run(reasons, "quick") == [
@@ -245,7 +336,7 @@ def test_a_dry_run_is_a_line_for_each_kind_of_job():
     out = io.StringIO()
     display = Display(out, dry=True)
     reasons = {"a": "never finished", "b": "learning_rate", "c": "never finished", "d": "learning_rate", "e": "x"}
-    display.why, display.told = reasons.get, table
+    display.why, display.told = lambda rule, log: [(rule, reasons[log])], table
     log = logging.Logger("x")
     log.addHandler(display)
     for number, name in enumerate(["a", "b", "c", "d", "e", "a"]):

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,8 @@ from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import nearest
 
 Task = Literal["classes", "number"]
+Missing = Literal["drop", "mean"] | None
+_MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
 def local_file(name: str) -> RemoteFile:
@@ -27,12 +30,18 @@ def read(
     features: Sequence[str] | None = None,
     client: str | None = None,
     task: Task = "classes",
+    missing: Missing = None,
+    standardize: bool = False,
 ) -> Prepared:
     """inputs float32 [N, d] of the columns `features` (None: all but label and client), in this order.
 
     The distinct labels, sorted (as numbers if they are numbers), are the classes 0, 1, ...; with task `number` a label
     is the float32 to predict. The distinct words of the column `client`, in order of appearance, are the owners
     0, 1, ...
+
+    Where cells are missing, `drop` leaves their samples out, `mean` takes the mean of the column for a feature and
+    leaves out samples without label or client. `standardize` takes mean and standard deviation (of the population) of
+    each feature over all samples that are left, those for tests too; a constant feature becomes 0.
 
     Raises:
         DataError: no such column, no two classes, a line of another length, a cell that is no finite number.
@@ -45,14 +54,32 @@ def read(
     used = list(features or (name for name in columns if name not in (label, client)))
     if not used:
         raise DataError(f"{path}: no column of features beside {', '.join(columns)}")
-    inputs = np.stack([_numbers(path, name, columns[name]) for name in used], axis=1)
+    dropped = 0
+    if missing is not None:
+        needed = [*(used if missing == "drop" else ()), label, *([client] if client else [])]
+        columns, dropped = _complete(path, columns, needed)
+    inputs = np.stack([_numbers(path, name, columns[name], missing) for name in used], axis=1)
+    if standardize:
+        spread = inputs.std(0, dtype=np.float64)
+        inputs = ((inputs - inputs.mean(0, dtype=np.float64)) / np.where(spread > 0, spread, 1)).astype(np.float32)
     classes = _distinct(columns[label]) if task == "classes" else []
     if len(classes) == 1:
         raise DataError(f"{path}: column {label!r} has one class only, {shown(classes[0])}")
-    labels = _places(columns[label], classes) if classes else _numbers(path, label, columns[label])
+    labels = _places(columns[label], classes) if classes else _numbers(path, label, columns[label], None)
     owners = _places(columns[client], list(dict.fromkeys(columns[client]))) if client else None
-    source = f"{path.name}: {label} from {', '.join(used)}"
+    said = [f"{dropped} of {dropped + len(inputs)} samples with missing cells left out"] * bool(dropped)
+    said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
+    source = "; ".join([f"{path.name}: {label} from {', '.join(used)}", *said])
     return assemble(dataset, len(classes), source, inputs, labels, client=owners)
+
+
+def _complete(path: Path, columns: dict[str, list[str]], needed: Sequence[str]) -> tuple[dict[str, list[str]], int]:
+    """The samples with a value in all columns that are needed, and how many others there are."""
+    lines = zip(*(columns[name] for name in needed), strict=True)
+    kept = [not any(cell.lower() in _MISSING for cell in line) for line in lines]
+    if not any(kept):
+        raise DataError(f"{path}: no sample is left without a missing cell in {', '.join(needed)}")
+    return {name: list(compress(cells, kept)) for name, cells in columns.items()}, kept.count(False)
 
 
 def _distinct(cells: Sequence[str]) -> list[str]:
@@ -88,14 +115,23 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return dict(zip(header, map(list, zip(*samples, strict=True)), strict=True))
 
 
-def _numbers(path: Path, name: str, cells: Sequence[str]) -> np.ndarray:
-    """float32 of a column."""
-    values = np.empty(len(cells))
+def _numbers(path: Path, name: str, cells: Sequence[str], missing: Missing) -> np.ndarray:
+    """float32 of a column; the mean of the others where a cell is missing, if that is asked for."""
+    values, absent = np.empty(len(cells)), np.zeros(len(cells), bool)
     for number, cell in enumerate(cells):
+        if cell.lower() in _MISSING:
+            if missing is None:
+                way = "give `missing: drop` or `missing: mean`"
+                raise DataError(f"{path}: sample {number + 1}: {name}: {shown(cell)} is no number; {way}")
+            absent[number] = True
+            continue
         try:
             values[number] = float(cell)
         except ValueError:
             raise DataError(f"{path}: sample {number + 1}: {name}: {shown(cell)} is no number") from None
+    if absent.all():
+        raise DataError(f"{path}: {name}: no sample has a value")
+    values[absent] = values[~absent].mean() if absent.any() else 0
     wrong = ~(np.abs(values) <= np.finfo(np.float32).max)  # NaN too
     if wrong.any():
         number = int(wrong.argmax())

@@ -67,31 +67,35 @@ def table_views(
         notes: dict[str, int] = {}  # on the paper's numbers, numbered
         filled = grid.numbers
         for place in filled:
-            note = numbers.placed[place]["reported_note"]
-            if note not in ("", DIVERGED):  # the cell itself says that
-                cells[place]["reported_mark"] = notes.setdefault(note, len(notes) + 1)
+            of_it = numbers.placed[place]["reported_note"].split("; ")
+            cells[place]["reported_marks"] = [  # that it diverged the cell itself says
+                notes.setdefault(note, len(notes) + 1) for note in of_it if note not in ("", DIVERGED)
+            ]
         axes = {head.axis for heads in (*grid.lines, *grid.columns) for head in heads}
         bears = "row" if "row" in axes else "setting"
         metrics = list(dict.fromkeys(metric for _, _, metric in filled))
         unmarked, said = said_once({cells[place]["verdict"] for place in filled})
         columns = [[_head(head, numbers, paper, bears) for head in column] for column in grid.columns]
         rows = [[[cells[place] for place in numbers_of(cell)] for cell in places] for places in grid.places]
+        everywhere, _ = _in_common([cell for row in rows for places in row for cell in places])
         for column, *inside in zip(columns, *rows, strict=True):
-            _raise_note(column, inside)
+            _raise_notes(column, inside)
         views.append({
             "title": column_view(metrics[0], metric_of(paper.metrics, metrics[0]))["name"] if len(metrics) == 1 else "",
             "corner": grid.corner,
             "header": spans([tuple(column) for column in columns]),
             "legend": legend({word for _, row, _ in filled for word in numbers.known.get(row, ())}),
             "notes": list(notes),
+            "everywhere": _marked(everywhere),
             "unmarked": unmarked,
             "said": said,
             "seeds": seeds_said(numbers.placed[place] for place in filled),
             "recorded": any(cells[place]["recorded"] for place in filled),
             "unreported": not any(cells[place]["reported"] for place in filled),
             "rows": [
-                _row_view([_head(head, numbers, paper, bears) for head in heads], row, number in grid.rules)
-                for number, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
+                _row_view([_head(head, numbers, paper, bears, head in above) for head in heads], row, n in grid.rules)
+                for n, (heads, row) in enumerate(zip(grid.lines, rows, strict=True))
+                for above in [{head for line in grid.lines[:n] for head in line}]
             ],
         })  # fmt: skip
     return views
@@ -109,20 +113,39 @@ def said_once(verdicts: set[str]) -> tuple[set[str], str]:
 
 def _row_view(heads: list[HeadView], cells: list[list[dict[str, Any]]], rule: bool) -> dict[str, Any]:
     """A line of a table; `judged` and `differing` if one of its numbers is, here or in the record."""
-    _raise_note(heads, cells)
+    _raise_notes(heads, cells)
     verdicts = {cell["best"] for places in cells for cell in places}
     judged, differing = verdicts.intersection(JUDGED), verdicts.intersection(DIFFER)
     return {"heads": heads, "cells": cells, "rule": rule, "judged": bool(judged), "differing": bool(differing)}
 
 
-def _raise_note(heads: list[HeadView], cells: list[list[dict[str, Any]]]) -> None:
-    """A note on every number of the paper in a line or column goes to its head."""
-    reported = [cell for places in cells for cell in places if cell["reported"]]
-    notes = {cell["reported_mark"] for cell in reported}
-    if len(reported) > 1 and len(notes) == 1 and (note := notes.pop()):
-        heads[-1] = heads[-1]._replace(marks=f"{heads[-1].marks} [{note}]".strip())
-        for cell in reported:
-            cell["reported_mark"] = None
+def _in_common(cells: list[dict[str, Any]]) -> tuple[list[int], str]:
+    """The notes on every number of the paper, and the seeds of every one of ours; they are taken from the cells."""
+    reported, ours = [cell for cell in cells if cell["reported"]], [cell for cell in cells if cell["ours"]]
+    marks: list[int] = []
+    if len(reported) > 1:
+        first, *others = (cell["reported_marks"] for cell in reported)
+        marks = [mark for mark in first if all(mark in other for other in others)]
+    for cell in reported:
+        cell["reported_marks"] = [mark for mark in cell["reported_marks"] if mark not in marks]
+    few = {cell["few"] for cell in ours}
+    if len(ours) < 2 or len(few) > 1:
+        return marks, ""
+    for cell in ours:
+        cell["few"] = ""
+    return marks, few.pop()
+
+
+def _marked(notes: list[int]) -> str:
+    return f"[{', '.join(map(str, notes))}]" if notes else ""
+
+
+def _raise_notes(heads: list[HeadView], cells: list[list[dict[str, Any]]]) -> None:
+    """What is so of all numbers of a line or column goes to its head."""
+    notes, few = _in_common([cell for places in cells for cell in places])
+    last = heads[-1]
+    small = ", ".join(filter(None, (last.small, few)))
+    heads[-1] = last._replace(marks=f"{last.marks} {_marked(notes)}".strip(), small=small)
 
 
 def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[str, Any] | None:
@@ -133,10 +156,12 @@ def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[
     return {key: view[key] for key in ("ours", "ours_std", "verdict", "few")}
 
 
-def _head(head: Head, numbers: Compared, paper: Paper, bears: str) -> HeadView:
+def _head(head: Head, numbers: Compared, paper: Paper, bears: str, again: bool = False) -> HeadView:
+    """`again` if it stands in a line above, too: a unit is said once."""
     words = {word for row in head.rows for word in numbers.known.get(row, ())} if head.axis == bears else ()
     if head.axis == "metric":
-        return HeadView(**column_view(head.key, metric_of(paper.metrics, head.key)), marks=marks(words))
+        view = HeadView(**column_view(head.key, metric_of(paper.metrics, head.key)), marks=marks(words))
+        return view._replace(small="") if again else view
     return HeadView(numbers.names.get(head.key, head.key) if head.axis == "setting" else head.key, marks=marks(words))
 
 

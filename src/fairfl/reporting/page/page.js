@@ -14,6 +14,8 @@ const unpacked = (id) => {
   })());
 };
 const details = unpacked("details"), copies = unpacked("copies");
+const root = document.documentElement;
+const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* no storage */ } };
 const say = (text) => { $("#said").textContent = text; };
 
 // -- the address ------------------------------------------------------------------------------
@@ -59,8 +61,8 @@ function show(name) {
   document.title = `${$("h1, h2", view).textContent.trim()} – fairfl`;
   drawer(false);
   hideTip();
+  fit(view);
   if (target === view) { if (moved) scrollTo(0, 0); } else target.scrollIntoView();
-  cues(view);
   remember();
 }
 function step(by) {
@@ -70,10 +72,31 @@ function step(by) {
   location.hash = next.hash;
   show(next.hash.slice(1)); // at once: the next key may come before the event
 }
+const narrow = matchMedia("(max-width: 60rem)"); // the sidebar is a drawer there
 function drawer(open) {
   document.body.classList.toggle("drawer", open);
-  $("#menu").setAttribute("aria-expanded", String(open));
+  $("#menu").setAttribute("aria-expanded", String(narrow.matches ? open : !root.classList.contains("folded")));
   if (open) search.focus();
+}
+function fold(folded) {
+  root.classList.toggle("folded", folded);
+  keep("fairfl-folded", folded ? "1" : "");
+  drawer(false);
+  fit($(".view.shown"));
+}
+// A table of numbers that is wider than its box is set narrower, in two steps; a list's cells know their column's title.
+function fit(view) {
+  for (const table of $$("table.numbers", view)) {
+    table.classList.remove("stacked", "tight");
+    const scroll = table.parentElement;
+    for (const step of ["stacked", "tight"]) if (scroll.scrollWidth > scroll.clientWidth) table.classList.add(step);
+  }
+  for (const table of $$("table.wide", view)) {
+    const titles = $$("thead th", table).map((title) => title.textContent.trim());
+    if (!table.labelled) for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.label = titles[cell.cellIndex];
+    table.labelled = true;
+  }
+  cues(view);
 }
 // A table that is wider than its box shows an edge where there is more.
 function cues(root) {
@@ -232,12 +255,13 @@ document.addEventListener("click", (event) => {
   if (!tip.contains(event.target)) hideTip();
   if (picture && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
-    const image = $("img", zoomed);
-    [image.src, image.alt] = [picture.href, $("img", picture).alt];
+    const image = $("img", zoomed), small = $("img", picture);
+    [image.src, image.alt] = [picture.href, small.alt];
+    image.style.width = `${Math.max(small.naturalWidth, 1.5 * small.width)}px`; // its full size, wherever it is shown
     zoomed.showModal();
   } else if (button?.matches(".sort")) sorted(button);
   else if (button?.matches(".copy")) copy(button);
-  else if (button?.id === "menu") drawer(!document.body.classList.contains("drawer"));
+  else if (button?.id === "menu") narrow.matches ? drawer(!document.body.classList.contains("drawer")) : fold(!root.classList.contains("folded"));
   else if (button?.id === "theme") theme(dark() ? "light" : "dark");
   else if (event.target === zoomed || button?.matches(".close")) zoomed.close();
   else if (document.body.classList.contains("drawer") && !sidebar.contains(event.target)) drawer(false);
@@ -258,7 +282,8 @@ document.addEventListener("keydown", (event) => {
   const by = { j: 1, k: -1 }[event.key] ?? ($("#artifacts").contains(event.target) && { ArrowDown: 1, ArrowUp: -1 }[event.key]);
   if (event.key === "/") {
     event.preventDefault();
-    if (getComputedStyle($("#menu")).display !== "none") drawer(true);
+    if (narrow.matches) drawer(true);
+    else if (root.classList.contains("folded")) fold(false);
     search.focus();
     search.select();
   } else if (by) {
@@ -268,20 +293,20 @@ document.addEventListener("keydown", (event) => {
 });
 
 // -- light and dark ---------------------------------------------------------------------------
-const root = document.documentElement, system = matchMedia("(prefers-color-scheme: dark)");
+const system = matchMedia("(prefers-color-scheme: dark)");
 const dark = () => (root.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
 function theme(chosen) {
   if (chosen) {
     root.dataset.theme = chosen;
-    try { localStorage.setItem("fairfl-theme", chosen); } catch { /* no storage */ }
+    keep("fairfl-theme", chosen);
   }
   $("#theme").setAttribute("aria-checked", String(dark()));
 }
 system.addEventListener("change", () => theme());
 
 for (const scroll of $$(".scroll")) scroll.addEventListener("scroll", () => cues(scroll.closest(".view")), { passive: true });
-document.addEventListener("toggle", (event) => cues(event.target), true);
-addEventListener("resize", () => cues($(".view.shown")));
+document.addEventListener("toggle", (event) => fit(event.target), true);
+addEventListener("resize", () => fit($(".view.shown")));
 addEventListener("hashchange", read);
 theme();
 read();

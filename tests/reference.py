@@ -1,0 +1,204 @@
+"""docs/reference.md, made from the code: metrics, units, the grammar of claims, plots and their keys.
+
+make reference
+"""
+
+import ast
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
+from fairfl.experiments.workload import load_workload
+from fairfl.judgement.claims import grammar
+from fairfl.judgement.units import in_words, shown_as
+from fairfl.metrics import registry
+from fairfl.metrics.configuration import CONFIGURED
+from fairfl.metrics.origin import TIMED
+from fairfl.metrics.statistics import STATISTICS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAPERS = ("eagle", "fedeba", "focus", "fedfv", "vred")
+# What a test holds against the functions: v are the values, a those of a run and b those of its baseline, [K].
+_STD = "sqrt(mean((v - mean(v))**2))"
+_LOW, _HIGH = "mean(sort(v)[:max(1, floor({} * K))])", "mean(sort(v)[-max(1, floor({} * K)):])"
+_MEANS = ("accuracy_mean", "accuracy_global", "accuracy_balanced", "accuracy_balanced_recall", "loss_mean")
+FORMULAS = {
+    **dict.fromkeys(("gap_max", "gap_max_validation", "agnostic_loss"), "max(v)"),
+    **dict.fromkeys(("gap_min", "gap_min_validation", "accuracy_worst", "local_loss_min"), "min(v)"),
+    **dict.fromkeys(("gap_var", "gap_var_validation"), "sum((v - mean(v))**2) / (K - 1)"),
+    **dict.fromkeys(_MEANS, "mean(v)"),
+    **dict.fromkeys(("accuracy_std", "accuracy_parity", "loss_std", "loss_parity"), _STD),
+    **dict.fromkeys(("faa", "faa_last", "loss_gap"), "max(v) - min(v)"),
+    "local_loss_max": "max(v)",
+    "accuracy_var": "mean((v - mean(v))**2)",
+    "cv": f"{_STD} / mean(v)",
+    "angle_deg": "degrees(arccos(sum(v) / sqrt(K * sum(v**2))))",
+    "kl_uniform": "sum(v / sum(v) * log(K * v / sum(v)))",
+    **{f"accuracy_worst{p}": _LOW.format(p / 100) for p in (5, 10, 20)},
+    **{f"accuracy_best{p}": _HIGH.format(p / 100) for p in (5, 10, 20)},
+    "improved_suffering_pct": "100 * mean((a > b)[b < mean(b)])",
+    "improved_suffering_gain": "mean((a - b)[b < mean(b)])",
+    "degraded_well_pct": "100 * mean((a < b)[b > mean(b)])",
+    "degraded_well_gain": "mean((a - b)[b > mean(b)])",
+    "cv_improvement_pct": "100 * (1 - std(a) / mean(a) / (std(b) / mean(b)))",
+    "accuracy_gain": "mean(a) - mean(b)",
+    "accuracy_worst10_gain": "mean(sort(a)[:max(1, floor(0.1 * K))]) - mean(sort(b)[:max(1, floor(0.1 * K))])",
+}
+OF = {
+    "accuracy": "accuracies a_k",
+    "recall": "mean recalls over the classes",
+    "loss": "losses F_k",
+    "gap": "gaps r_k = F_k − L*_k",
+    "gap_validation": "gaps on validation data",
+    "excess": "excess risks",
+    "excess_last": "excess risks over the surrogate's last epoch",
+}
+# What neither a function's docstring nor a paper's YAML says.
+SAID = {
+    "assignment_rand": "adjusted Rand index of the clusters that were found and the true ones",
+    "fair_angle_share": "share of the rounds with gradient alignment",
+    "epsilon": "of (epsilon, delta) differential privacy",
+    "n_skipped": "clients without samples in the part, which count in no metric",
+    "samples_validation": "validation samples of all clients",
+    "lambda_bound": "min_k p_k / (K − 1), the largest lambda of GiFair without negative weights",
+}
+FAMILIES = {"cluster_client": "model that serves the client", "gap_validation_client": "gap on validation data"}
+FAMILIES |= {"loss_client": "loss", "gap_client": "gap", "excess_client": "excess risk", "accuracy_client": "accuracy"}
+SELECTED = {
+    "best_mean": "in the evaluated round of the highest mean accuracy",
+    "least_var": "in the evaluated round of the least variance of the accuracies",
+}
+
+
+def meanings() -> dict[str, str]:
+    """Metric -> what the first paper that has it says."""
+    papers = load_workload(ROOT, {"scale": "paper", "papers": list(PAPERS)}).papers
+    return {key: m.meaning for paper in reversed(PAPERS) for key, m in papers[paper].metrics.items()}
+
+
+def meaning(metric: str, function: Any, said: dict[str, str]) -> str:
+    """Of a metric. Raises KeyError for one that nobody describes."""
+    percent = function.keywords["percent"] if isinstance(function, partial) and "percent" in function.keywords else None
+    if metric in SAID:
+        return SAID[metric]
+    text = inspect.getdoc(function.func if isinstance(function, partial) else function) if function else None
+    if not text or metric.startswith("rounds_to"):
+        return said.get(metric) or said[re.sub(r"\d+$", "90", metric)].replace("0.90", f"0.{metric[-2:]}")
+    first = text.partition("\n\n")[0].replace("\n", " ")
+    return first.replace("`percent` %", f"{percent} %").rstrip(".")
+
+
+def metrics() -> Iterator[tuple[str, ...]]:
+    """id, unit, what of, what it is: of all that runs measure, in the order of the registry."""
+    said = meanings()
+    for name, (unit, vector, function) in registry.METRICS.items():
+        yield name, unit, OF[vector], meaning(name, function, said)
+    for name, (unit, function) in registry.ALONG.items():
+        yield name, unit, "mean accuracy along training", meaning(name, function, said)
+    for name, (unit, function) in registry.AGAINST.items():
+        yield name, unit, "accuracies a_k, and b_k of the artifact's `baseline`", meaning(name, function, said)
+    for name, unit in registry.SUMMED.items():
+        yield name, unit, "the run", meaning(name, None, said)
+    for name, (unit, _) in registry.LOCAL.items():
+        yield name, unit, "local optima L*_k", meaning(name, None, said)
+    yield "assignment_rand", "", "the algorithm's clusters", SAID["assignment_rand"]
+    yield "n_skipped", "count", "the setting", SAID["n_skipped"]
+    for family in registry.FAMILIES:
+        yield (
+            f"{family}_k",
+            registry.FAMILIES[family],
+            "client k = 0, 1, ...; as a column `_k` is all",
+            FAMILIES[family],
+        )
+    for name in STATISTICS:
+        yield name, "", "the partition", meaning(name, None, said)
+    for name in CONFIGURED:
+        yield name, "", "the setting", meaning(name, None, said)
+    for name in TIMED:
+        yield name, "seconds", "the job `timing`", meaning(name, None, said)
+    yield "learning_rate", "", "the job `tune`", "the rate that tuning chose"
+    yield "hp_NAME", "", "the job `tune`", "the hyper-parameter NAME that tuning chose"
+
+
+def described() -> Iterator[tuple[str, ...]]:
+    for name, *rest in metrics():
+        yield f"`{name}`", *rest, f"`{FORMULAS[name]}`" if name in FORMULAS else ""
+
+
+def table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+def units() -> Iterator[tuple[str, ...]]:
+    for unit in dict.fromkeys(unit for unit in registry.UNITS.values() if unit):
+        yield f"`{unit}`", in_words(unit) or "a number", ", ".join(f"`{wanted}`" for wanted in shown_as(unit))
+
+
+def plot(name: str) -> Iterator[str]:
+    """A plot's section: its docstring, what it needs, its keys."""
+    declared = declaration("reporting/plots", name)
+    module = ast.parse((ROOT / f"src/fairfl/reporting/plots/{name}.py").read_text())
+    yield f"### {name}\n\n{ast.get_docstring(module)}\n"
+    needs = ["`settings`"] * bool(declared.NEEDS)
+    needs += ["`rows`"] * bool({"tidy", "rounds", "model"} & set(declared.NEEDS))
+    needs += ["`columns`"] * getattr(declared, "DRAWS_COLUMNS", False)
+    yield f"Needs {', '.join(needs) or 'nothing but its options'}.\n"
+    schema = declared.Config.model_json_schema()
+    required = schema.get("required", [])
+    keys = [
+        (
+            f"`{key}`",
+            "none" if key in required else f"`{json.dumps(one.get('default'), ensure_ascii=False)}`",
+            _kind(one),
+            one.get("description", ""),
+        )
+        for key, one in schema.get("properties", {}).items()
+    ]
+    if keys:
+        yield table(("option", "default", "values", "is"), iter(keys)) + "\n"
+
+
+def _kind(one: dict[str, Any]) -> str:
+    """'test, train' or 'number' of a JSON schema's property."""
+    if "enum" in one:
+        return ", ".join(f"`{value}`" for value in one["enum"])
+    if "anyOf" in one:
+        return " or ".join(_kind(each) for each in one["anyOf"])
+    kinds = {"array": "list", "object": "map", "string": "text", "boolean": "true or false"}
+    return kinds.get(one.get("type", ""), one.get("type", "any"))
+
+
+def suffixes() -> Iterator[tuple[str, ...]]:
+    yield "`_late`", "as the mean over the last evaluations"
+    for name in registry.SELECTED:
+        yield f"`_{name}`", SELECTED[name]
+    yield "`_validation`", "on validation data, of " + " and ".join(f"`{name}`" for name in registry.LOCAL)
+
+
+def page() -> str:
+    """The page's text: tests/reference.md with its tables."""
+    parts = {
+        "metrics": table(("id", "unit", "of", "is", "formula"), described()),
+        "suffixes": table(("suffix", "is the metric"), suffixes()),
+        "units": table(("measured in", "in words", "may be printed in"), units()),
+        "claims": (grammar.__doc__ or "").partition("\n\n")[2].strip(),
+        "grammar": inspect.cleandoc(grammar.GRAMMAR),
+        "plots": "\n".join(text for name in names("reporting/plots") for text in plot(name)).strip(),
+    }
+    text = (ROOT / "tests/reference.md").read_text()
+    for name, part in parts.items():
+        text = text.replace(f"{{{{ {name} }}}}", part)
+    return text
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(page())

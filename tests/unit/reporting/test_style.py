@@ -1,0 +1,80 @@
+"""Who meets in a figure can be told apart: by colour, to all eyes, and without colour."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import yaml
+from matplotlib.colors import to_rgb
+
+from fairfl.experiments.workload import load_workload
+from fairfl.reporting import style
+
+# What eyes see of linear RGB: all of it, or without the cones for red or for green (Machado and others, 2009).
+EYES = {
+    "normal": np.eye(3),
+    "protan": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deutan": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+WHITE = np.array([0.9505, 1.0, 1.089])
+# Distances in CIELAB; two and a half are said to be just noticeable, lines and marks are thin.
+APART, ALSO_WITHOUT, NEVER_EQUAL = 25, 13, 10
+
+
+def cielab(color: str, eyes: str) -> np.ndarray:
+    """L*, a*, b* of a colour as these eyes see it."""
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(EYES[eyes] @ linear, 0, 1) / WHITE
+    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def distance(one: str, other: str, eyes: str = "normal") -> float:
+    return float(np.linalg.norm(cielab(one, eyes) - cielab(other, eyes)))
+
+
+@pytest.fixture(scope="module")
+def meeting(root) -> set[tuple[str, str]]:
+    """Pairs of algorithms that a figure of the papers shows both of."""
+    workload = load_workload(root, yaml.safe_load((root / "config.yaml").read_text()))
+    figures = [artifact for _, _, artifact in workload.artifacts.values() if artifact.plot]
+    return {pair for of in figures for pair in combinations(sorted({row.algorithm for row in of.rows}), 2)}
+
+
+def test_distances_are_those_of_the_colour_space() -> None:
+    assert distance("#000000", "#ffffff") == pytest.approx(100, abs=0.1)
+    assert cielab("#ff0000", "normal") == pytest.approx([53.2, 80.1, 67.2], abs=0.2)
+    red, green = "#c03020", "#607010"  # which those without red cones confuse
+    assert distance(red, green) > 60 and distance(red, green, "protan") < 25
+
+
+def test_what_meets_in_a_figure_differs_in_colour_to_all_eyes(meeting) -> None:
+    looks = style.algorithm_looks()
+    assert len(meeting) > 50
+    for eyes, limit in (("normal", APART), ("protan", ALSO_WITHOUT), ("deutan", ALSO_WITHOUT)):
+        near = {pair: distance(*(looks[name][0] for name in pair), eyes) for pair in meeting}
+        assert {pair: far for pair, far in near.items() if far < limit} == {}, eyes
+
+
+def test_what_meets_in_a_figure_differs_without_colour(meeting) -> None:
+    for one, other in meeting:
+        assert style.algorithm_looks()[one][1] != style.algorithm_looks()[other][1], (one, other)
+
+
+def test_no_two_algorithms_look_alike() -> None:
+    for (one, look), (other, beside) in combinations(style.algorithm_looks().items(), 2):
+        assert distance(look[0], beside[0]) >= NEVER_EQUAL, (one, other)
+        assert look[1:] != beside[1:], (one, other)
+
+
+def test_algorithms_stay_apart_from_the_clients_beside_them() -> None:
+    """FedEBA+'s figure 1 draws FedEBA's point on the losses of two clients, EAGLE's figure 1 AFL's line among them."""
+    for name in ("fedeba", "qffl", "afl", "eagle"):
+        for client in range(2):
+            assert distance(style.algorithm_looks()[name][0], style.client_color(client, 2)) >= APART, (name, client)

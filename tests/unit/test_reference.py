@@ -1,0 +1,61 @@
+"""docs/reference.md is what the code says, its formulas are what the functions compute, its own metric works."""
+
+import re
+from inspect import getsource
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfl.metrics import accuracy, registry
+from fairfl.metrics.registry import AGAINST, LOCAL, METRICS, UNITS, Vectors
+from tests import reference
+from tests.unit.registered import uncommitted
+
+NUMPY = {name: getattr(np, name) for name in ("mean", "sort", "sqrt", "degrees", "arccos", "log", "std", "sum")}
+
+
+@pytest.mark.parametrize("name", reference.FORMULAS)
+def test_a_formula_is_what_the_function_computes(name):
+    a, b = np.random.default_rng(0).uniform(0.1, 1, (2, 43))
+    numbers = NUMPY | {"v": a, "a": a, "b": b, "K": len(a)}
+    numbers |= {"max": _largest, "floor": lambda number: int(np.floor(number))}
+    told = eval(reference.FORMULAS[name], {}, numbers)
+    function = (METRICS | AGAINST | LOCAL)[name][-1]
+    assert told == pytest.approx(function(a, b) if name in AGAINST else function(a), rel=1e-9)
+
+
+def _largest(*values):
+    return max(values) if len(values) > 1 else np.max(values[0])
+
+
+def test_every_metric_over_clients_has_a_formula_and_every_other_is_described():
+    assert {*METRICS, *AGAINST, *LOCAL} == set(reference.FORMULAS)
+    told = {name for name, *_ in reference.metrics()}
+    plain = {name for name in UNITS if not name.endswith(("_late", *registry.SELECTED)) and name not in told}
+    assert plain <= {f"{name}_validation" for name in LOCAL}
+    assert registry.SELECTED.keys() == reference.SELECTED.keys()
+
+
+def test_the_page_is_up_to_date(root):
+    """Of parts that git does not know, a user's own, nobody demands it."""
+    if own := uncommitted(root):
+        pytest.skip(f"{own[0]} is not committed")
+    assert (root / "docs/reference.md").read_text() == reference.page(), "run `make reference`"
+
+
+def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):
+    """Its function, its line in METRICS and its test."""
+    text = (root / "docs/reference.md").read_text()
+    blocks = SimpleNamespace(**dict(re.findall(r"<!-- (function|entry|test) -->\n```python\n(.*?)```", text, re.S)))
+    names = vars(accuracy) | {"pytest": pytest}
+    exec(blocks.function, names)
+    monkeypatch.setattr(registry, "METRICS", METRICS | eval(f"{{{blocks.entry}}}", names))
+    exec(blocks.test, names)
+    names["test_gini"]()
+    values = pd.Series([0.3, 0.7])
+    found = {name: value for name, _, value in registry.evaluate(Vectors(2, loss=values, accuracy=values))}
+    assert found["accuracy_gini"] == pytest.approx(0.2)
+    for module, word in (("accuracy", "ArrayLike"), ("accuracy", "np"), ("registry", "METRICS")):
+        assert word in getsource({"accuracy": accuracy, "registry": registry}[module])  # what the blocks lean on
