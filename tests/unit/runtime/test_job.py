@@ -58,7 +58,7 @@ def test_no_checkpoint_is_left_by_other_code_than_that_of_the_plan(monkeypatch):
     monkeypatch.setattr(loaded, "files", {})
     args = options(spec={"code": {"fairfl.a": "normal form"}})
     args.sources = Path("sources.json")
-    args.sources.write_text(loaded.snapshot({"fairfl.a": "planned"}))
+    args.sources.write_text(loaded.snapshot({"fairfl.a": "planned"}, {}))
     with pytest.raises(FairflError, match="changed while it ran"), job.run_context(args, Path("b.csv")):
         loaded.modules["fairfl.a"] = "edited"  # imported once the job had begun
         atomic.write_text("checkpoint.pt", "round 3")
