@@ -164,6 +164,7 @@ onstart:
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)
+    hooks.watch_queue(workflow, display.say if display else functools.partial(print, file=sys.stderr))
     if workload.config.warm_start and hooks.runs_here(workflow, at_least=WORTH):
         SERVER.start(environment.libraries(workload))
 

@@ -5,6 +5,7 @@ A failure prints the steps that led to it as lines of JSON; `--replay FILE` take
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -23,6 +24,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn; the same one draws the same steps")
     parser.add_argument("--replay", type=Path, help="file of steps, one line of JSON each, in place of random ones")
     args = parser.parse_args()
+    # A shell ignores SIGINT in what it starts in the background, which all that is started from there would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="fairfl-soak-"))
     undisturbed = fetching(ROOT, folder / "undisturbed")
     undisturbed.snakemake()

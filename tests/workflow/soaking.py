@@ -223,7 +223,7 @@ class Soak:
 
     @property
     def kills(self) -> int:
-        return self.sent.total() - self.sent["SIGINT once more"]
+        return self.sent.total()
 
     def run(self, steps: Iterable[Step]) -> None:
         """Take these steps. Raises Broken."""
@@ -289,10 +289,6 @@ class Soak:
         if step.target == "everything" or (step.target == "server" and lasts):  # nobody is left who could
             for folder in self.sockets.glob("fairfl-*"):
                 shutil.rmtree(folder)
-        # An event loop loses a SIGINT that comes when its task is just done: one has to ask once more.
-        if not workflow.ended(PATIENCE / 4) and step.number == "SIGINT":
-            self.sent["SIGINT once more"] += 1
-            signal_to(-workflow.pid, signal.SIGINT)
         if not workflow.ended(PATIENCE):
             raise self.broken(f"Snakemake does not end {PATIENCE:.0f} s after {step.number}", workflow)
         new = workflow.new()

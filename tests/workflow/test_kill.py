@@ -106,13 +106,14 @@ def test_times_of_files_do_not_matter(finished):
     assert finished.planned() == set()
 
 
-def test_fetched_files_that_are_lost_are_fetched_again(finished):
+@pytest.mark.parametrize("damaged", ["half", "flipped"])
+def test_fetched_files_that_are_lost_are_fetched_again(finished, damaged):
     """But only if something must be prepared from them."""
     images, labels = (finished.folder / f"data/mnist/train-{name}-ubyte.gz" for name in ("images-idx3", "labels-idx1"))
     prepared = finished.folder / "results/data/mnist.safetensors"
     expected = prepared.read_bytes()
     labels.unlink()
-    images.write_bytes(images.read_bytes()[:1000])
+    befall(finished.folder, ("truncate" if damaged == "half" else "flip", f"data/mnist/{images.name}", 0.5))
     assert finished.planned() == set()
     prepared.unlink()
     finished.snakemake("results/data/mnist.safetensors")

@@ -6,6 +6,8 @@ now. A job that only repairs a file ought to leave the same content again, so wh
 out different, fairfl.workflow.call plans again.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -163,13 +165,24 @@ class Rerun:
                 return ""
         try:
             files = result_files.read(Path(job.outputs[0]), result_files.Fetched).files
+            hashes = [file.get("sha256", "") for file in json.loads(Path(job.outputs[0]).read_bytes())["files"]]
         except (OSError, FairflError):
             return f"{os.path.basename(job.outputs[0])} is damaged"
-        for file in files:
+        for file, sha256 in zip(files, hashes, strict=True):
             path = Path(self.graph.workload.config.data_folder, file.path)
-            if not path.is_file() or path.stat().st_size != file.bytes:
+            if not path.is_file() or path.stat().st_size != file.bytes or not self._is(job, path, sha256):
                 return f"{path} is missing or damaged"
         return ""
+
+    def _is(self, job: Job, path: Path, sha256: str) -> bool:
+        """Whether a file of the job has this hash, or had it when it was last read and has not changed since."""
+        if not sha256 or self.intact.check(job.results, str(path), path.stat(), sha256):
+            return True
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == sha256:
+                return True
+        self.intact.forget(job.results, str(path))
+        return False
 
     def _changes(self, job: Job, record: dict[str, Any]) -> str:
         if record["fingerprint"] == job.fingerprint:

@@ -19,9 +19,10 @@ from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
 from fairfl.runtime.errors import FairflError
+from fairfl.workflow import queue
 from fairfl.workflow.call import VARIABLE
 from fairfl.workflow.environment import check_places
-from fairfl.workflow.graph import Graph, Job, Rule
+from fairfl.workflow.graph import Graph, Job, Rule, name_of
 
 if TYPE_CHECKING:
     from snakemake.workflow import Workflow
@@ -235,6 +236,13 @@ def about_to_run(workflow: "Workflow", graph: Graph) -> list[str]:
     """Names of the jobs of the graph that Snakemake is about to run."""
     jobs = [job for job in workflow.dag.needrun_jobs() if job.rule.name in graph.rules and job.rule.output]
     return [_name(graph, job.rule.name, job.wildcards) for job in jobs]
+
+
+def watch_queue(workflow: "Workflow", say: Callable[[str], None]) -> None:
+    """Say what Slurm's queue does to jobs that Snakemake waits for; nothing on other executors."""
+    executor = workflow.scheduler._executor
+    if type(executor).__module__ == "snakemake_executor_plugin_slurm":
+        queue.watch(executor, lambda job: name_of(str(job.log[0])) if job.log else str(job), say)
 
 
 def runs_any(workflow: "Workflow", *names: str) -> bool:

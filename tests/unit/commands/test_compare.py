@@ -12,6 +12,7 @@ from fairfl.experiments.plugins import PACKAGE, names
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import preflight
 from fairfl.runtime.errors import FairflError
+from tests.unit.registered import copy_papers
 
 OWN = "term/alpha=2.0"  # an algorithm that none of the tables below has
 
@@ -19,8 +20,8 @@ OWN = "term/alpha=2.0"  # an algorithm that none of the tables below has
 @pytest.fixture()
 def clone(root, tmp_path, monkeypatch):
     """What the command reads of the repository, in a folder of its own; what it tells Snakemake is kept, not run."""
-    for folder in ("papers", "scales"):
-        shutil.copytree(root / folder, tmp_path / folder)
+    copy_papers(root, tmp_path)
+    shutil.copytree(root / "scales", tmp_path / "scales")
     shutil.copy(root / "config.yaml", tmp_path)
     told = []
     monkeypatch.setattr(

@@ -12,6 +12,7 @@ import pytest
 from fairfl.commands import new
 from fairfl.data.formats import csv_table
 from fairfl.runtime.errors import FairflError
+from tests.unit.registered import copy_papers
 
 KINDS = ("algorithm", "dataset", "paper")
 
@@ -19,7 +20,7 @@ KINDS = ("algorithm", "dataset", "paper")
 @pytest.fixture()
 def clone(root, tmp_path) -> Path:
     """What the command reads of the repository, in a folder of its own."""
-    shutil.copytree(root / "papers", tmp_path / "papers")
+    copy_papers(root, tmp_path)
     shutil.copy(root / "config.yaml", tmp_path)
     return tmp_path
 
@@ -118,7 +119,8 @@ def test_what_a_skeleton_imports_is_there(name):
 @pytest.mark.slow
 def test_skeletons_pass_their_tests_and_the_generic_ones(root, tmp_path):
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("src", "papers", "scales", "schemas", "tests"):
+    copy_papers(root, tmp_path)
+    for name in ("src", "scales", "schemas", "tests"):
         shutil.copytree(root / name, tmp_path / name, ignore=ignore)
     for name in ("Snakefile", "config.yaml", "pyproject.toml"):
         shutil.copy(root / name, tmp_path / name)

@@ -17,6 +17,7 @@ from fairfl.judgement.sources import used_values
 from fairfl.reporting.page import runs as runs_page
 from fairfl.runtime.validation import SpecError
 from fairfl.terminal.names import spoken
+from tests.unit.registered import copy_papers
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
 
@@ -119,8 +120,8 @@ def test_a_paper_that_is_not_there_is_refused(wanted):
 
 
 def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_path, template):
-    for name in ("scales", "papers"):
-        shutil.copytree(root / name, tmp_path / name)
+    copy_papers(root, tmp_path)
+    shutil.copytree(root / "scales", tmp_path / "scales")
     shutil.copy(root / "config.yaml", tmp_path)
     before = usual_config(tmp_path).papers
     assert before[:5] == ["eagle", "fedeba", "focus", "fedfv", "vred"] and TEMPLATE not in before

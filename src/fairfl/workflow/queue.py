@@ -1,0 +1,103 @@
+"""What Slurm's queue does to the jobs of this workflow, said within a minute: Snakemake itself only waits.
+
+That is: a job is held, or can start nowhere; the controller does not answer; it has forgotten a job.
+"""
+
+import os
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+EVERY = 20.0  # seconds between two looks
+PATIENCE = 30.0  # seconds that Slurm may take to answer
+AGAIN = 600.0  # seconds until the same is said once more
+# Why a job waits that will start by itself.
+PASSING = {"None", "Priority", "Resources", "BeginTime", "Dependency", "Prolog", "Cleaning", "Reservation"}
+
+
+def look(run: str) -> dict[str, tuple[str, str]] | str:
+    """Of each job of a run of Snakemake: state, and why it waits. A text is why Slurm does not tell."""
+    command = ["squeue", "--noheader", "--states=all", "--format=%i|%T|%r", "--name", run]
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, timeout=PATIENCE)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error) if isinstance(error, OSError) else f"squeue has no answer for {PATIENCE:.0f} s"
+    if done.returncode:
+        return (done.stderr.strip().splitlines() or ["squeue failed"])[-1]
+    rows = [line.split("|", 2) for line in done.stdout.splitlines()]
+    return {row[0].strip(): (row[1].strip(), row[2].strip()) for row in rows if len(row) == 3}
+
+
+class Queue:
+    """Turns what is seen into what is to be said, each thing once in AGAIN seconds."""
+
+    def __init__(self, now: float) -> None:
+        self._said: dict[str, float] = {"waits": now}  # not at once: to wait is usual
+        self._missed: set[str] = set()
+        self._silent = False
+
+    def news(self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str], now: float) -> list[str]:
+        """Lines for the user. `jobs`: numbers in Slurm of those that Snakemake waits for, and what they are called."""
+        lines = [(key, line) for key, line in self._all(found, jobs) if now - self._said.get(key, -AGAIN) >= AGAIN]
+        self._said |= {key: now for key, _ in lines}
+        return [line for _, line in lines]
+
+    def _all(self, found: dict[str, tuple[str, str]] | str, jobs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        if isinstance(found, str):
+            self._silent = True
+            yield (
+                "silent",
+                f"Slurm does not answer ({found}): jobs that run go on, and so does this as soon as it does; "
+                "`scontrol ping` asks it",
+            )
+            return
+        if self._silent:
+            self._silent = False
+            self._said.pop("silent", None)
+            self._said.pop("answers", None)
+            yield "answers", "Slurm answers again"
+        lost = {number for number in jobs if number not in found}
+        for number in sorted(lost & self._missed):
+            yield (
+                f"lost {number}",
+                f"Slurm no longer knows job {number} ({jobs[number]}), so nobody will say how it ended: press Ctrl-C "
+                "and run the same command again; trainings go on from their checkpoints",
+            )
+        self._missed = lost
+        waiting = {number: found[number][1] for number in jobs if found.get(number, ("",))[0] == "PENDING"}
+        for number, reason in waiting.items():
+            if reason in PASSING or "Limit" in reason:
+                continue
+            held = "held" in reason.lower()
+            then = f"`scontrol release {number}` lets it start" if held else "`sinfo -R` says more"
+            yield (
+                f"{number} {reason}",
+                f"Slurm does not start job {number} ({jobs[number]}): {reason}; {then}, "
+                f"`scancel {number}` lets Snakemake submit it again",
+            )
+        if waiting:
+            reasons = ", ".join(f"{reason}: {count}" for reason, count in Counter(waiting.values()).most_common())
+            yield "waits", f"{len(waiting)} of {len(jobs)} jobs wait in Slurm's queue ({reasons})"
+
+
+def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None]) -> Callable[[], None]:
+    """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
+    ended, queue = threading.Event(), Queue(time.monotonic())
+
+    def jobs() -> Iterable[tuple[str, str]]:
+        for info in list(executor.active_jobs):
+            if not all(map(os.path.exists, info.job.output)):  # else it has just ended
+                yield str(info.external_jobid), name(info.job)
+
+    def looks() -> None:
+        while not ended.wait(EVERY):
+            active = dict(jobs())  # none while Snakemake asks Slurm itself, which takes long if that does not answer
+            found = look(executor.run_uuid)
+            for line in queue.news(found, active, time.monotonic()) if active or isinstance(found, str) else ():
+                say(line)
+
+    threading.Thread(target=looks, daemon=True).start()
+    return ended.set

@@ -1,0 +1,63 @@
+"""From the download of EMNIST's archive to EAGLE's tables, by the command of docs/running.md, on generated files."""
+
+import csv
+import shutil
+import threading
+
+import pytest
+
+from fairfl.data.emnist import _ARCHIVE
+from tests.unit.data.conftest import Server
+from tests.workflow.emnist_files import archive
+from tests.workflow.small_project import Project
+
+pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("emnist")]
+
+SHORT = """
+scale: tiny
+description: EAGLE on EMNIST itself, for a few rounds.
+patches:
+  - match: ["eagle_emnist_linear_*"]
+    set: {samples: 1240, rounds: 4, evaluate_every: 2, local_optimum.max_steps: 4}
+    why: test
+"""
+# As documented, but for the scale and all but one of the settings.
+DOCUMENTED = "scale=paper papers=eagle settings=eagle_emnist_linear_* seeds=0"
+SELECTION = ["scale=tiny", "papers=eagle", "settings=eagle_emnist_linear_a0.5", "seeds=0"]
+
+
+@pytest.fixture
+def mirror(tmp_path, monkeypatch):
+    """A server that has the archive: its address, and the checksum of what it has."""
+    checksum = archive(tmp_path / "gzip.zip", 3100, 620)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with Server() as server:
+        server.answers["/emnist/gzip.zip"] = [(200, {}, (tmp_path / "gzip.zip").read_bytes())]
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server.url, checksum
+        server.shutdown()
+
+
+def test_one_command_goes_from_the_download_to_the_tables(root, tmp_path, mirror):
+    assert DOCUMENTED in (root / "docs/running.md").read_text()
+    url, checksum = mirror
+    project = Project(root, tmp_path / "project", SHORT, SELECTION)
+    project.edit("src/fairfl/data/emnist.py", _ARCHIVE.sha256[0], checksum)
+    served = (f"mirrors={url}",)
+
+    asked = project.snakemake("plan", "--quiet", "all", config=(*served, "scale=paper", "budget=1"))
+    assert "whose data must be downloaded first (emnist; budget_downloads: true takes them)" in asked.stdout
+    assert not (project.folder / "data").exists()
+
+    project.snakemake("--quiet", "rules", "host", config=served)
+    assert (project.folder / "data/emnist/gzip.zip").read_bytes() == (tmp_path / "gzip.zip").read_bytes()
+    tables = [path for path in project.folder.glob("results/tiny/eagle/table*.csv") if "beside" not in path.name]
+    lines = [line for path in tables for line in csv.DictReader(path.open()) if "a0.5" in line.get("setting", "")]
+    numbers = [line for line in lines if line["metric"] in ("accuracy_balanced", "gap_max", "gap_min", "gap_var")]
+    assert len(numbers) == 40 and all(line["mean"] and line["data"] == "emnist" for line in numbers)
+    with (project.folder / "results/tiny/tidy/eagle_emnist_linear_a0.5.csv").open() as file:
+        assert {line["source"] for line in csv.DictReader(file)} == {
+            "EMNIST, split byclass, training and test part, as published, upright"
+        }
+    shutil.rmtree(project.folder / "data")  # what is prepared needs no archive any more, and no network
+    assert "Nothing to be done" in project.snakemake("--dry-run", config=("mirrors=nowhere", "offline=true")).stdout
