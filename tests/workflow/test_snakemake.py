@@ -67,6 +67,17 @@ def test_without_a_limit_on_submissions_no_timer_is_started():
     settings.max_jobs_per_timespan = None
 
 
+def test_slurms_queue_is_watched_through_the_executor():
+    """Only that of Slurm's plugin; `tests/unit/workflow/test_queue.py` has what it says."""
+    assert "self._executor = executor_plugin.executor(" in inspect.getsource(JobScheduler)
+    source = inspect.getsource(Workflow.execute)
+    assert source.index("self.scheduler = JobScheduler(") < source.index("self._onstart(")
+    snakemake.watch_queue(SimpleNamespace(scheduler=SimpleNamespace(_executor=object())), print)
+    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+    assert plugin.Executor.__module__ == "snakemake_executor_plugin_slurm" and "run_uuid" in inspect.getsource(plugin)
+    assert "self.active_jobs" in inspect.getsource(plugin.Executor.__mro__[1])
+
+
 def test_cores_are_shared_on_this_machine_only():
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=True)) == 8
     assert snakemake.cores(SimpleNamespace(cores=8, local_exec=False)) is None

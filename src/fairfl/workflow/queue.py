@@ -59,6 +59,8 @@ class Queue:
             self._said.pop("silent", None)
             self._said.pop("answers", None)
             yield "answers", "Slurm answers again"
+        if not jobs:
+            return
         lost = {number for number in jobs if number not in found}
         for number in sorted(lost & self._missed):
             yield (
@@ -95,8 +97,7 @@ def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None])
     def looks() -> None:
         while not ended.wait(EVERY):
             active = dict(jobs())  # none while Snakemake asks Slurm itself, which takes long if that does not answer
-            found = look(executor.run_uuid)
-            for line in queue.news(found, active, time.monotonic()) if active or isinstance(found, str) else ():
+            for line in queue.news(look(executor.run_uuid), active, time.monotonic()):
                 say(line)
 
     threading.Thread(target=looks, daemon=True).start()
