@@ -85,6 +85,19 @@ class Queue:
             yield "waits", f"{len(waiting)} of {len(jobs)} jobs wait in Slurm's queue ({reasons})"
 
 
+def answers(query: Callable[..., Any]) -> Callable[..., Any]:
+    """The plugin's question for the states of all jobs, which says nothing of any if Slurm does not answer.
+
+    The plugin (2.8) takes None for that, and then forgets all jobs: Snakemake would wait for them for ever.
+    """
+
+    async def asked(*arguments: Any) -> Any:
+        states, seconds = await query(*arguments)
+        return ({}, 0.0) if states is None else (states, seconds)
+
+    return asked
+
+
 def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None]) -> Callable[[], None]:
     """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
     ended, queue = threading.Event(), Queue(time.monotonic())
