@@ -20,7 +20,7 @@ all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and oth
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
 	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
 
-reproduction: $(READY)  ## docs/reproduction.md, the table of README.md and results/recorded/*.csv, from the record alone
+reproduction: $(READY)  ## docs/reproduction.md, what the documentation derives, and results/recorded/*.csv, from the record alone
 	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
@@ -50,7 +50,7 @@ $(READY): envs/requirements.lock
 	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 ifdef CPU
-	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (1.7 GB, a few minutes)"
+	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (2 GB, a few minutes)"
 	@$(PIP) --no-deps $(CPU_TORCH) $(if $(CPU_INDEX),--index-url $(CPU_INDEX)) || { echo "from elsewhere: make CPU=1 CPU_INDEX= CPU_TORCH=torch==..."; exit 1; }
 	@$(NO_CUDA) > $(VENV)/cpu.lock
 	@$(PIP) --no-deps --require-hashes -r $(VENV)/cpu.lock
@@ -121,8 +121,8 @@ $(SITE): envs/docs.lock | $(READY)
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
 	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
 
-picture: $(READY)  ## draw docs/page.png, README's picture, from results/quick (needs chromium and chromedriver)
-	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/quick/index.html docs/page.png
+picture: recorded  ## draw docs/page.png, README's picture, from the record's page (needs chromium and chromedriver)
+	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/paper/index.html docs/page.png
 
 VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 

@@ -38,7 +38,7 @@ def draw(page: Path, picture: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("page", type=Path, help="such as results/quick/index.html")
+    parser.add_argument("page", type=Path, help="such as results/paper/index.html")
     parser.add_argument("picture", type=Path, help="such as docs/page.png")
     given = parser.parse_args()
     if not given.page.is_file():

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.consistency import Consistency
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCED, Setting, check_kinds
@@ -112,19 +113,6 @@ class Claim(Strict):
     reference: Literal["holds", "fails", "untestable"] = Field(
         "untestable", description="what the paper's own numbers say about the claim; untestable: nothing"
     )
-
-
-class Consistency(Strict):
-    """A relation that the paper's own numbers should satisfy, as a comparison of fairfl.judgement.claims.grammar.
-
-    The algorithm `row` stands for every variant, in every setting, of which the paper prints the number on the left.
-    """
-
-    id: str
-    expr: str
-    setting: str | None = Field(None, description="null: every setting")
-    within: float = Field(0.0, ge=0, description="relative slack beside half a unit of the last printed digit")
-    text: str = Field("", description="what should hold, in words")
 
 
 class Headline(Strict):
@@ -284,6 +272,7 @@ class Paper(Strict):
     """papers/<paper>.yaml."""
 
     paper: str
+    name: str | None = Field(None, description="as people call it, such as FedEBA+; null: as the file")
     title: str
     sources: Literal["quoted", "own"] = Field(
         "quoted",
@@ -310,6 +299,11 @@ class Paper(Strict):
         default_factory=list,
         description="what should hold between the paper's own numbers; where not, artifacts say so",
     )
+
+    @property
+    def called(self) -> str:
+        """'FedEBA+'."""
+        return self.name or self.paper
 
     @field_validator("paper")
     @classmethod

@@ -132,6 +132,9 @@ class Unstated(Strict):
         min_length=1,
         description="metrics of FedAvg's row in papers/reported -> the miss that counts 1, in the unit printed there",
     )
+    fitted: str | None = Field(
+        None, description="what the setting has from such a search: the targets are then not judged; null: nothing"
+    )
     seeds: Seeds | None = Field(None, description="of each point; null: the setting's")
 
     @field_validator("facts")

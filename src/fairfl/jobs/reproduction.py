@@ -15,7 +15,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import from_text
 
-PAGE, README = Path("docs/reproduction.md"), Path("README.md")
+PAGE = Path("docs/reproduction.md")
 
 
 def check(workload: Workload, root: Path) -> None:
@@ -70,16 +70,22 @@ def published(papers: dict[str, Paper]) -> dict[str, Paper]:
 
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
-    """The page and README.md, from results/recorded/*.csv and papers/explanations/*.yaml below `root`."""
+    """docs/reproduction.md and every page with derived sentences, from results/recorded/, papers/explanations/ and
+    benchmarks/results/ below `root`."""
     from fairfl.judgement.recorded import recorded_claims, recorded_numbers
     from fairfl.judgement.results import reported_of
-    from fairfl.reporting.reproduction import Reproduction, readme_block, with_block
+    from fairfl.reporting.derived import BEGIN, filled, vocabulary
+    from fairfl.reporting.reproduction import Reproduction
 
     papers = published(papers)
     tried = load_explanations(root, papers)
     reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
-    readme = (root / README).read_text(encoding="utf-8")
-    return {PAGE: reproduction.page(), README: with_block(readme, readme_block(reproduction), str(README))}
+    made, names = {PAGE: reproduction.page()}, vocabulary(root, reproduction)
+    for path in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
+        text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
+        if page != PAGE and f"{BEGIN}\n" in text:
+            made[page] = filled(text, names, str(page))
+    return made
 
 
 if __name__ == "__main__":

@@ -240,10 +240,11 @@ class _Table:
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """Whether calibrated facts were chosen by this number; empty where none were calibrated."""
-        choice = self.workload.calibrated.get(setting)
-        if choice is None or not variant.algorithm:
+        choice, unstated = self.workload.calibrated.get(setting), self.workload.settings[setting].unstated
+        targets = choice.targets if choice else unstated.targets if unstated and unstated.fitted else None
+        if targets is None or not variant.algorithm:
             return ""
-        return FITTED if variant == Variant("fedavg", {}) and metric in choice.targets else UNSEEN
+        return FITTED if variant == Variant("fedavg", {}) and metric in targets else UNSEEN
 
     def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""

@@ -69,6 +69,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
     settings = {}
     for setting in artifact.settings:
         here, tuning = workload.settings[setting], workload.settings[setting].tuning
+        choice, fitted = workload.calibrated.get(setting), here.unstated.fitted if here.unstated else None
         values = configured(here.training()) if "setting" in artifact.origins else {}
         settings[setting] = SettingFacts(
             data=here.data.label,
@@ -76,7 +77,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
             seeds=len(here.seeds),
             changed=changed_by_scale(workload, setting, *also),
             tuned=tuning.applies if workload.config.tuned and tuning else None,
-            calibrated=choice.shown if (choice := workload.calibrated.get(setting)) else None,
+            calibrated=choice.shown if choice else fitted,
             configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
         )

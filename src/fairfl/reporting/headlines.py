@@ -1,19 +1,20 @@
 """The papers in one line each, as README, docs/reproduction.md and the page have them."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
 from fairfl.judgement.headlines import Change, Itself, changes, itself
-from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
+from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims, measurements
 from fairfl.judgement.units import in_words, printed
 from fairfl.reporting.notes import data_name
 from fairfl.reporting.page.text import plain
 
 COLUMNS = (
     "paper", "its headline", "ours", "the paper's", "numbers judged", "agree or close", "from one seed",
-    "the paper with itself", "claims",
+    "the paper with itself", "claims", "numbers not run, by data",
 )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def lines_of(
     reported: Mapping[str, Cells],
     config: Verdict,
 ) -> list[tuple[str, ...]]:
-    """The cells of `COLUMNS` for each paper, from rows of comparison.csv and claims.csv and the papers' own numbers."""
+    """Key and cells of `COLUMNS` of each paper, from rows of comparison.csv and claims.csv and the printed numbers."""
     numbers, claims = list(numbers), list(claims)
     rows: list[tuple[str, ...]] = []
     for name, paper in papers.items():
@@ -56,11 +57,25 @@ def lines_of(
             few, many = both["ours"].seeds, both["reported"].seeds
             ours += f" ({few} of {many} seeds)" if ours != "–" else ""
         rows.append((
-            name, said, ours, theirs, f"{found.judged:,} of {found.compared:,}", share(found), f"{found.one_seed:,}",
+            name, paper.called, said, ours, theirs, judged_of(found), share(found), f"{found.one_seed:,}",
             with_itself(itself(name, paper, reported, config)),
-            claims_text(count_claims(claim for claim in claims if claim["artifact"] in own)),
+            claims_text(count_claims(claim for claim in claims if claim["artifact"] in own)), missing(mine, paper),
         ))  # fmt: skip
     return rows
+
+
+def judged_of(found: Count) -> str:
+    """'244 of 888 (27 %)'."""
+    return f"{found.judged:,} of {found.compared:,}" + (
+        f" ({100 * found.judged / found.compared:.0f} %)" if found.compared else ""
+    )
+
+
+def missing(lines: Iterable[Record], paper: Paper) -> str:
+    """'EMNIST 276, DirtyMNIST 48': the numbers that were not run, by the data that they need."""
+    unrun = [key[0] for key, (line, *_) in measurements(lines).items() if line["verdict"] == "not run"]
+    by_data = Counter(data_name(paper.settings[name].data.label) for name in unrun if name in paper.settings)
+    return ", ".join(f"{name} {many:,}" for name, many in by_data.most_common()) or "none"
 
 
 def with_itself(found: Itself) -> str:

@@ -1,4 +1,4 @@
-"""docs/reproduction.md and the block of README.md: per paper, table and figure what the record gives.
+"""docs/reproduction.md: per paper, table and figure what the record gives.
 
 Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
 """
@@ -20,9 +20,7 @@ from fairfl.judgement.order import order_lines
 from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, with_itself
 from fairfl.reporting.page.text import plain
-from fairfl.runtime.errors import FairflError
 
-BEGIN, END = "<!-- reproduction: made by `make reproduction`, do not edit -->", "<!-- end of reproduction -->"
 _COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close", "one seed")
 
 
@@ -119,16 +117,15 @@ class Reproduction:
         for name in self.papers:
             numbers, claims = self.counted(name)
             own = with_itself(itself(name, self.papers[name], self.reported, Verdict()))
-            lines.append([name, *_cells(count(numbers)), own, *_claims(claims)])
+            lines.append([self.papers[name].called, *_cells(count(numbers)), own, *_claims(claims)])
         numbers, claims = self.counted(*self.papers)
         lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
-        return _table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
+        return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
 
     def headlines(self) -> str:
         """A line for each paper: does it reproduce?"""
-        return _table(
-            list(COLUMNS), map(list, lines_of(self.papers, *self.counted(*self.papers), self.reported, Verdict()))
-        )
+        lines = lines_of(self.papers, *self.counted(*self.papers), self.reported, Verdict())
+        return markdown_table(list(COLUMNS), (list(cells) for _, *cells in lines))
 
     def unexplained_section(self, numbers: list[Record]) -> str:
         differ = [line for line, *_ in measurements(numbers).values() if line["verdict"] in DIFFER]
@@ -141,27 +138,27 @@ class Reproduction:
             f"something was tried and the reason is still\nopen; {reached['']:,} are openly unexplained:\n\n"
         )
         rows = [[self._link(name), f"{many:,}"] for name, many in self.unexplained().items()]
-        return text + (_table(["openly unexplained", "numbers"], rows) if rows else "none.\n")
+        return text + (markdown_table(["openly unexplained", "numbers"], rows) if rows else "none.\n")
 
     def section(self, paper: str) -> str:
         """All artifacts of a paper, each number that differs, and what was tried."""
         rows = [
             [self._link(name), *_cells(count(self.numbers.get(name, ()))), *self._more(name)] for name in self.of(paper)
         ]
-        text = f"## {paper}\n\n{plain(self.papers[paper].title)}\n\n"
-        text += _table(["", *_COLUMNS, "order", "claims"], rows)
+        text = f"## {self.papers[paper].called}\n\n{plain(self.papers[paper].title)}\n\n"
+        text += markdown_table(["", *_COLUMNS, "order", "claims"], rows)
         others = [name for name, (owner, _) in self.artifacts.items() if owner == paper and name not in self.of(paper)]
         if others:
             text += f"\nNothing to compare yet: {', '.join(others)}.\n"
         tried = [(where, one) for where, every in self.tried[paper].differences.items() for one in every]
         if tried:
-            text += f"\n### What was tried on {paper}\n\n"
+            text += f"\n### What was tried on {self.papers[paper].called}\n\n"
             text += "\n".join(_tried(number, where, one) for number, (where, one) in enumerate(tried, 1)) + "\n"
         index = {id(one): number for number, (_, one) in enumerate(tried, 1)}
         for name in self.of(paper):
             if differing := self.differing(name):
                 text += f"\n### {name}\n\n{plain(self.artifacts[name][1].title)}: {_many(len(differing))}.\n\n"
-                text += _table(
+                text += markdown_table(
                     ["setting", "variant", "metric", "ours", "the paper's", "difference", "limit", "seeds", "tried"],
                     [self._difference(line, index) for line in differing],
                 )
@@ -202,30 +199,6 @@ class Reproduction:
             line["seeds"],
             ", ".join(str(index[id(one)]) for one in self.tried_on(line)) or "nothing yet",
         ]
-
-
-def readme_block(reproduction: Reproduction) -> str:
-    """What README.md says, between its markers."""
-    numbers, _ = reproduction.counted(*reproduction.papers)
-    found = count(numbers)
-    if not found.judged:
-        sentence = "Nothing is recorded at the papers' own scale yet."
-    else:
-        sentence = (
-            f"Of {found.compared:,} numbers that can be compared, {found.judged:,} have been judged at the papers' own "
-            f"scale, in {found.cells:,} cells of tables and figures; {share(found)} of them\nagree or are close. "
-            f"{found.one_seed:,} rest on one seed."
-        )
-    return f"{BEGIN}\n{sentence}\n\n{reproduction.headlines()}{END}"
-
-
-def with_block(text: str, block: str, file: str) -> str:
-    """A text with a new block between the markers. Raises FairflError if these are not there once each, in order."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in after or END in before + after:
-        raise FairflError(f"{file}: must have {BEGIN!r} and, below, {END!r}, once each")
-    return before + block + after
 
 
 def _by_artifact(lines: Iterable[Record], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Record]]:
@@ -270,6 +243,6 @@ def _short(text: str) -> str:
     return f"{float(text):.3g}" if text else "–"
 
 
-def _table(header: list[str], rows: Iterable[list[str]]) -> str:
+def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -44,7 +44,8 @@ def test_every_paper_has_all_its_artifacts(root):
     keys |= {f"fedeba_table{n}" for n in range(1, 25)} | {f"fedeba_figure{panel}" for panel in panels}
     keys |= {f"fedeba_algorithm{n}" for n in range(1, 4)}
     # Our own: what a paper leaves open, with a row or a file for each reading.
-    ours = {"fedeba_readings", "fedeba_ditto", "fedeba_late", "fedeba_protocol", "fedeba_rounds", "eagle_lambda_scale"}
+    ours = {"fedeba_readings", "fedeba_ditto", "fedeba_late", "fedeba_protocol", "fedeba_rounds"}
+    ours |= {"eagle_lambda_scale", "focus_readings"}
     ours |= {f"eagle_{name}_validation" for name in ("table2", "figure2", "figure4")}
     artifacts = workload(root).artifacts
     assert set(artifacts) == keys | ours
@@ -511,3 +512,11 @@ def test_no_file_is_too_long(root):
     for path in [*(root / "src").rglob("*.py"), *(root / "rules").glob("*.smk"), root / "Snakefile"]:
         limit = 60 if path.name == "Snakefile" else 400
         assert len(path.read_text().splitlines()) <= limit, path
+
+
+def test_every_claim_of_a_paper_is_a_sentence(root):
+    papers = workload(root).papers.values()
+    artifacts = {f"{paper.paper}_{key}": artifact for paper in papers for key, artifact in paper.artifacts.items()}
+    claims = {f"{name}: {claim.id}": claim.text for name, artifact in artifacts.items() for claim in artifact.claims}
+    assert len(claims) > 300
+    assert [name for name, text in claims.items() if len(text.split()) < 3] == []

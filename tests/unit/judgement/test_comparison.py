@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fairfl.experiments.searches import Unstated
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs.comparison import main
 from fairfl.judgement.cells import Cell
@@ -173,6 +174,18 @@ def test_a_number_that_facts_were_fitted_to_is_not_judged_and_the_others_are(tmp
     assert {line.note for line in lines if line.setting != "same"} == {
         line.note for line in before if line.setting != "same"
     }
+
+
+def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:
+    workload = build(tmp_path, "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
+    fact = {"key": "rounds", "values": [50, 100], "why": "not stated"}
+    unstated = Unstated(facts={"length": fact}, targets={"loss": 0.1}, fitted="100 rounds")
+    workload.settings["same"] = workload.settings["same"].model_copy(update={"unstated": unstated})
+    lines = lines_of(workload, tmp_path)
+    assert (one(lines, "same").verdict, one(lines, "same", "qffl").verdict) == ("fitted", "agrees")
+    searched = unstated.model_copy(update={"fitted": None})
+    workload.settings["same"] = workload.settings["same"].model_copy(update={"unstated": searched})
+    assert one(lines_of(workload, tmp_path), "same").verdict == "agrees"
 
 
 @pytest.mark.parametrize(

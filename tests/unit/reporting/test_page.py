@@ -398,7 +398,7 @@ def test_the_page_says_what_was_not_run(tmp_path) -> None:
     lines = [dataclasses.replace(first, verdict="not run", seeds=0), *rest]
     (results / "comparison.csv").write_text(csv_text(lines, ComparisonLine))
     text = " ".join(rendered(workload, results).text.split())
-    assert "Nothing was substituted, but not everything was run Whatever ran" in text
+    assert "Nothing was substituted, but not everything was run Everything that ran" in text
     assert "1 of 2 numbers that can be compared were not run." in text
     assert "over seeds; ours of 1 of the paper's 2 seeds" in text
     assert "1 of 1 judged numbers rest on fewer seeds than the paper's, 1 on one seed." in text

@@ -1,7 +1,8 @@
-"""docs/reproduction.md, README's block and results/recorded/*.csv: counted right, never stale, refused when wrong."""
+"""docs/reproduction.md, derived sentences, results/recorded/*.csv: counted right, never stale, refused when wrong."""
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from fairfl.judgement.cells import csv_text
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.recorded import CLAIMS, COMPARISON, beside_record, judged_by_place, numbers_beside
-from fairfl.reporting.reproduction import BEGIN, END, with_block
+from fairfl.reporting.derived import filled
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError
 from tests.unit.reporting import demo
@@ -56,6 +57,14 @@ NUMBERS = [
     ("demo_table2", "qffl", "q=1.0", "loss", "1.0", "2.0", "not comparable: hardware"),
     ("demo_late", "fedavg", "", "loss", "1.0", "7.0", "differs"),
 ]  # fmt: skip
+DERIVED = (
+    'Of {{ counted().compared }} numbers {{ counted().judged }} were judged; {{ share() }}; {{ claims("demo") }}.\n'
+    '{{ say("demo_table1") }} {{ say("demo_table2") }} {{ seeds("demo") }}\n{{ differing("demo_table2") }}.\n'
+    '{{ number("demo_table1", "qffl/q=1.0", "loss") }} {{ number("demo_table1", "qffl/q=1.0", "acc") }} '
+    '{{ artifacts("demo") }} {{ artifacts(ours=True) }} {{ times.quick }} {{ recorded("full").trainings }}\n'
+    '{{ decided("demo_table1") }}\n{{ table("demo_table1", ["loss", "acc"], ["qffl/q=1.0", "fedavg/default"]) }}\n'
+    "{{ headlines() }}"
+)
 TRIED = [
     {"hypothesis": "Batches are\n larger", "evidence": "ran 64: 8.9", "outcome": "open", "algorithms": ["term"]},
     {"hypothesis": "A misprint.", "evidence": "table 2 has 20", "outcome": "explained", "metrics": ["acc"],
@@ -86,8 +95,10 @@ def project(tmp_path) -> Path:
     given = dict.fromkeys((column.name for column in dataclasses.fields(ClaimLine)), "")
     claims = [ClaimLine(**given | {"artifact": "demo_table1", "claim": f"c{n}", "here": here})
               for n, here in enumerate(("holds", "fails", "holds", "undecidable", "within noise"))]  # fmt: skip
+    (tmp_path / "benchmarks/results").mkdir(parents=True)
+    (tmp_path / "benchmarks/results/times.json").write_text('{"quick": 7}')
     (results / "claims.csv").write_text(csv_text(claims, ClaimLine))
-    (tmp_path / "README.md").write_text(f"# x\n\n{BEGIN}\nold\n{END}\nbelow\n")
+    (tmp_path / "README.md").write_text(f"# x\n\n<!-- derived\n{DERIVED}\n-->\nold\n<!-- end -->\nbelow\n")
     return tmp_path
 
 
@@ -154,14 +165,30 @@ def test_tables_without_an_entry_are_openly_unexplained(project):
     ]
 
 
-def test_readme_has_the_counts_and_keeps_the_rest(project):
+def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
     run(project)
     text = (project / "README.md").read_text()
-    assert text.startswith(f"# x\n\n{BEGIN}\nOf 5 numbers that can be compared, 4 have been judged")
-    assert "\nold\n" not in text
+    begin, above, made, below = re.fullmatch(
+        r"(# x\n\n)<!-- derived\n(.*)\n-->\n(.*)<!-- end -->\n(below\n)", text, re.S
+    ).groups()
+    assert (begin, above, below) == ("# x\n\n", DERIVED, "below\n")
+    assert made.splitlines()[:11] == [
+        "Of 5 numbers 4 were judged; 50 %; 2 hold, 1 within noise, 1 fails.",
+        "Of 3 numbers 1 agrees, 1 is close, 1 differs; 1 was not run. Of 1 numbers 0 agree, 1 differs.",
+        "max_k L_k of FedAvg (2.00; the paper has 1.50).",
+        "2.10 not run 2 1 7 0",
+        "- Table 1: c0: **holds**",
+        "- Table 1: t: **fails**",
+        "- Table 1: c2: **holds**",
+        "- Table 1: c4: **within noise**",
+        "| ours (the paper's) | max_k L_k | accuracy |",
+        "| --- | --- | --- |",
+        "| q-FFL q = 1.0 | 2.10 (2.00) | – (55.0) |",
+    ]
     line = "| demo | TERM against FedAvg, synthetic gaussian: max_k L_k in nats | 1.01 → 9.00 (2 of 2 seeds) | "
-    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |"
-    assert line in text and text.endswith(f"{END}\nbelow\n")
+    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 (80 %) | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, "
+    line += "1 fails | synthetic gaussian 1 |"
+    assert line in made and "| FedAvg | 1.01 (1.00) | 20.0 (50.0) |" in made
     run(project)
     assert (project / "README.md").read_text() == text
 
@@ -187,7 +214,7 @@ def test_without_any_recorded_number_the_page_says_so(project):
     run(project)
     assert "No recorded number differs." in lines_of(project)
     assert "| demo | 6 | 0 | 0 | 0 | 0 | 6 | – |" in "\n".join(lines_of(project))
-    assert "Nothing is recorded at the papers' own scale yet." in (project / "README.md").read_text()
+    assert "None of 4 numbers has been judged at the paper's own scale." in (project / "README.md").read_text()
 
 
 # -- refusals -----------------------------------------------------------------------------------
@@ -252,16 +279,27 @@ def test_numbers_of_equal_value_are_one_variant(project):
     load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
 
 
-@pytest.mark.parametrize("text", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
-def test_a_text_without_its_markers_is_refused(text):
-    with pytest.raises(FairflError, match="README.md: must have .* once each"):
-        with_block(text, "new", "README.md")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a\n<!-- derived\nx\n-->\nold\n", "README.md: each '<!-- derived' needs a line '-->' and"),
+        ("<!-- derived\nx\n<!-- end -->\n", "README.md: each '<!-- derived' needs"),
+        ("old\n<!-- end -->\n", "README.md: each '<!-- derived' needs"),
+        ("a\n<!-- derived\n{{ cuonted }}\n-->\n<!-- end -->\n", "README.md: line 2: .*'cuonted' is undefined"),
+        ("<!-- derived\n{{ say( }}\n-->\n<!-- end -->\n", "README.md: line 1: the derived text cannot be made"),
+    ],
+)
+def test_a_text_that_cannot_be_derived_is_refused(text, words):
+    with pytest.raises(FairflError, match=words):
+        filled(text, {}, "README.md")
 
 
 # -- what is committed ----------------------------------------------------------------------------
-def test_the_committed_page_and_readme_say_what_the_committed_numbers_say():
+def test_the_committed_pages_say_what_the_committed_numbers_say():
     """That these are what the record gives: tests/workflow/test_reproduction.py."""
     workload = load_workload(ROOT, {"scale": "paper", "papers": ["*"]})
     assert (ROOT / CLAIMS).is_file()
-    for path, text in job.texts(ROOT, workload.papers).items():
+    texts = job.texts(ROOT, workload.papers)
+    assert {Path("README.md"), Path("docs/findings.md"), Path("docs/getting-started.md")} <= texts.keys()
+    for path, text in texts.items():
         assert (ROOT / path).read_text(encoding="utf-8") == text, f"{path} is stale: `make reproduction`"

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fairfl.experiments.paper import Consistency, Paper
+from fairfl.experiments.consistency import Consistency
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, Key, digits_of, key_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate

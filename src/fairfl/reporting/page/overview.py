@@ -92,6 +92,7 @@ def farthest(
         views.append({
             "artifact": line["artifact"],
             "paper": paper_of[line["artifact"]],
+            "called": paper.called,
             "title": readable(artifact.title),
             "row": readable(row or variant.label(titles.get(line["algorithm"], line["algorithm"]))),
             "algorithm": line["algorithm"],

@@ -26,6 +26,7 @@ from fairfl.judgement.order import OrderLine
 from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, numbers_beside, place
 from fairfl.judgement.results import reported_of
 from fairfl.judgement.sources import used_values
+from fairfl.judgement.units import in_words
 from fairfl.reporting.headlines import COLUMNS, lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
 from fairfl.reporting.notes import stand_ins
@@ -195,12 +196,13 @@ def searched(
     name: str, paper: Paper, artifact: Artifact, settings: list[dict[str, Any]], summaries: Summaries
 ) -> Iterator[str]:
     """What an artifact is found by: caption, algorithms, settings and their data, metrics, claims."""
-    yield from (name.replace("_", " "), name, readable(artifact.title), readable(artifact.caption))
+    yield from (name.replace("_", " "), name, paper.called, readable(artifact.title), readable(artifact.caption))
     for key in dict.fromkeys(row.algorithm for row in artifact.rows):
         yield from (key, readable(paper.algorithms[key].title) if key in paper.algorithms else "")
     yield from (text for fact in settings for text in (fact["name"], fact["data"]))
     described = (metric_of(paper.metrics, column) for column in artifact.columns)
-    yield from (readable(metric.name) for metric in described if metric)
+    for metric in filter(None, described):
+        yield from (readable(metric.name), readable(metric.meaning), in_words(metric.unit))
     yield from (claim["text"] for claim in summaries.claims)
 
 
@@ -210,6 +212,7 @@ def claim_view(claim: Record, recorded: dict[tuple[str, str], Record], paper: Pa
     artifact = paper.artifacts[claim["artifact"].partition("_")[2]]
     return {
         **claim,
+        "called": paper.called,
         "artifact_title": readable(artifact.title),
         "share_text": percent(claim["share"]),
         "full": full["here"] if full else "",
