@@ -34,7 +34,8 @@ def gflops() -> float:
 def _measured() -> float:
     """By torch's BLAS or by oneDNN, whichever is faster, as trainings take the faster one too.
 
-    The shortest of many products counts: another process may have the core during the others.
+    The shortest of many products counts, in seconds of the processor: on a busy machine another process has the core
+    during each of them.
     """
     import torch
 
@@ -46,9 +47,9 @@ def _measured() -> float:
         shortest, end = float("inf"), time.perf_counter() + SECONDS
         while time.perf_counter() < end:
             for product in products:
-                started = time.perf_counter()
+                started = time.thread_time()
                 product()
-                shortest = min(shortest, time.perf_counter() - started)
+                shortest = min(shortest, time.thread_time() - started)
     return 2 * SIDE**3 / shortest / 1e9
 
 

@@ -1,5 +1,6 @@
 """Hours from measurements and estimates, both made up; the speed that is remembered."""
 
+import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,6 +195,14 @@ def test_every_run_of_the_papers_can_be_estimated(workload, monkeypatch, tmp_pat
 
 
 # -- speed --------------------------------------------------------------------------------------------
+def test_waiting_for_a_core_does_not_count(monkeypatch):
+    """A product of 2 x 1024^3 operations in 10 ms of the processor, however long it takes on the wall."""
+    ticks = itertools.count()
+    monkeypatch.setattr(speed, "SECONDS", 0.001)
+    monkeypatch.setattr(speed.time, "thread_time", lambda: next(ticks) / 100)
+    assert speed._measured.__wrapped__() == pytest.approx(214.748, rel=1e-4)
+
+
 def test_the_speed_is_measured_once_and_remembered(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     measured = []
