@@ -50,7 +50,7 @@ $(READY): envs/requirements.lock
 	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 ifdef CPU
-	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (1.7 GB, a few minutes)"
+	@echo "setting up 2/2: $(CPU_TORCH) for CPUs, and the other packages of envs/requirements.lock (2 GB, a few minutes)"
 	@$(PIP) --no-deps $(CPU_TORCH) $(if $(CPU_INDEX),--index-url $(CPU_INDEX)) || { echo "from elsewhere: make CPU=1 CPU_INDEX= CPU_TORCH=torch==..."; exit 1; }
 	@$(NO_CUDA) > $(VENV)/cpu.lock
 	@$(PIP) --no-deps --require-hashes -r $(VENV)/cpu.lock

@@ -125,24 +125,8 @@ class Cluster:
         # --force: a private folder is no place for a machine's munge, but right for this one.
         self._daemon("munged", "--foreground", "--force", *(f"--{option}={path}" for option, path in files.items()))
         wait((folder / "munge.socket").exists, 120, "munged")
-        self.start_controller()
-        self._daemon("slurmd", "-D")
-        wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%t", check=False), 120, "an idle node")
-
-    def start_controller(self) -> None:
         self._daemon("slurmctld", "-D")
-
-    def kill_controller(self) -> None:
-        """With SIGKILL; jobs go on."""
-        (controller,) = [daemon for daemon in self.daemons if str(_program("slurmctld")) in daemon.args]
-        self.daemons.remove(controller)
-        controller.kill()
-        controller.wait()
-
-    def revive(self) -> None:
-        """Let a node take jobs again that a controller has drained which did not know the jobs there."""
-        self.cancel([job["JobId"] for job in self.jobs()])
-        self.run("scontrol", "update", "nodename=ALL", "state=resume", check=False)
+        self._daemon("slurmd", "-D")
         wait(lambda: "idle" in self.run("sinfo", "--noheader", "--format=%t", check=False), 120, "an idle node")
 
     def _daemon(self, name: str, *arguments: str) -> None:

@@ -134,7 +134,15 @@ class Drawn:
 
     def steps(self, kills: int, until: float = float("inf")) -> Iterator[Step]:
         """Until that many kills were drawn or the time (monotonic) is over; the last one finishes."""
-        while kills > 0 and time.monotonic() < until:
+        for step in self.rounds(kills):
+            if time.monotonic() > until:
+                break
+            yield step
+        yield Finish(True)
+
+    def rounds(self, kills: int) -> Iterator[Step]:
+        """Until that many kills were drawn."""
+        while kills > 0:
             for _ in range(self.draw.randint(2, 5)):
                 if self.chance(0.75):
                     yield from self.kill()
@@ -148,7 +156,6 @@ class Drawn:
                 yield self.damage()
             yield self.edit() if self.chance(0.5) else Finish(self.chance(0.75))
             yield from self.start_over()
-        yield Finish(True)
 
     def chance(self, share: float) -> bool:
         return self.draw.random() < share

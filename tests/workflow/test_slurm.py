@@ -231,30 +231,6 @@ def test_a_held_job_is_named_with_what_lets_it_go_on(cluster, local, untrained):
     assert went_on(untrained, "afl") and results(untrained) == results(local)
 
 
-def test_a_controller_that_is_killed_and_restarted(cluster, local, untrained):
-    """Trainings run on meanwhile; whatever the controller has lost, it goes on or says what to type."""
-    with Submitted(cluster, untrained, TIDY) as run:
-        processes = [run.paused(algorithm) for algorithm in ALGORITHMS]
-        cluster.kill_controller()
-        run.says("Slurm does not answer (")
-        cluster.start_controller()
-        run.says("Slurm answers again")
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGCONT)
-        stuck = re.compile(r"Slurm (does not start|no longer knows) job (\d+)")
-        slurm.wait(lambda: run.process.poll() is not None or stuck.search(run.said()), 400, run.said())
-        if run.process.poll() is None:
-            run.process.send_signal(signal.SIGINT)
-            run.ended()
-            cluster.revive()
-        elif run.process.returncode:
-            raise AssertionError(run.said())
-    with Submitted(cluster, untrained, TIDY) as again:
-        assert again.ended() == 0, again.said()
-    assert results(untrained) == results(local)
-
-
 def test_the_log_of_a_failed_job_is_named_and_says_why(cluster, untrained):
     untrained.edit(
         "src/fairfl/jobs/train.py", "def main(argv: list[str] | None = None) -> None:\n", "def main(argv=None):\n"

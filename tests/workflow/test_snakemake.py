@@ -1,6 +1,7 @@
 """Each private part of Snakemake that fairfl.workflow.snakemake uses: a test fails when Snakemake changes it."""
 
 import inspect
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,6 +66,21 @@ def test_without_a_limit_on_submissions_no_timer_is_started():
     assert "if self.job_rate_limiter is not None:" in source
     settings = SchedulingSettings()
     settings.max_jobs_per_timespan = None
+
+
+def test_slurms_queue_is_watched_through_the_executor():
+    """Only that of Slurm's plugin; `tests/unit/workflow/test_queue.py` has what it says."""
+    assert "self._executor = executor_plugin.executor(" in inspect.getsource(JobScheduler)
+    source = inspect.getsource(Workflow.execute)
+    assert source.index("self.scheduler = JobScheduler(") < source.index("self._onstart(")
+    snakemake.watch_queue(SimpleNamespace(scheduler=SimpleNamespace(_executor=object())), print)
+    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+    assert plugin.Executor.__module__ == "snakemake_executor_plugin_slurm" and "run_uuid" in inspect.getsource(plugin)
+    assert "self.active_jobs" in inspect.getsource(plugin.Executor.__mro__[1])
+    # Without an answer it forgets all jobs; with one that names none it keeps them.
+    source = inspect.getsource(plugin.Executor.check_active_jobs)
+    assert "await query_job_status(" in source and "if status_of_jobs is not None:" in source
+    assert re.search(r"if status_lookup_id is None:\s+(#.*\s+)*yield j\s+continue", source)
 
 
 def test_cores_are_shared_on_this_machine_only():

@@ -68,7 +68,7 @@ def footer_text(inputs: Inputs, titles: dict[str, str]) -> str:
     names = labels(inputs.settings, titles)
     ran = {setting: facts for setting, facts in spec.settings.items() if setting not in not_run}
     inputs.remark("Not run", [names[setting] for setting in not_run])
-    sources = note(spec.model_copy(update={"settings": ran}), names, changes=False)
+    sources = note(spec.model_copy(update={"settings": ran}), names, changes=False, drawn=inputs.drawn_of)
     return " ".join([_name(spec), sources, *_recovered(inputs), *inputs.remarks])
 
 

@@ -21,7 +21,7 @@ from fairfl.judgement.units import in_words
 from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.notes import stand_in
+from fairfl.reporting.notes import plural, stand_in
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text, nearest
@@ -238,8 +238,7 @@ class Inputs:
         """Raises NothingRun if there is no result at all."""
         present = [row for row in self.rows if has_results(row)]
         if not present:
-            wanted = ", ".join(dict.fromkeys(row.label for row in self.rows))
-            raise NothingRun(f"None of its rows was run: {wanted}.")
+            raise NothingRun("Not run at this scale.")
         self.remark("Not run", list(dict.fromkeys(row.label for row in self.rows if row not in present)))
         return present
 
@@ -259,8 +258,9 @@ class Inputs:
         fewer = [(name, seeds) for name, seeds, setting in ran if seeds < self.spec.settings[setting].seeds]
         if len(fewer) == len(ran) and len({seeds for _, seeds in fewer}) == 1:
             self.say(f"Fewer seeds: {fewer[0][1]}.")
-        else:
-            self.remark("Fewer seeds", [f"{name} ({seeds})" for name, seeds in fewer])
+            return
+        for seeds in sorted({seeds for _, seeds in fewer}):
+            self.remark(f"Only {plural(seeds, 'seed')}", [name for name, number in fewer if number == seeds])
 
     @cached_property
     def _drawn_seeds(self) -> dict[tuple[str, Variant], int]:
@@ -277,6 +277,16 @@ class Inputs:
                 seeds[key] = seeds.get(key, 0) + 1
         return seeds
 
+    def drawn_of(self, setting: str) -> str:
+        """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
+        ran = (self._drawn_seeds.get((setting, row.variant)) for row in self.rows_in(setting))
+        drawn = [seeds for seeds in ran if seeds]
+        planned = plural(self.spec.settings[setting].seeds, "seed")
+        if not drawn:
+            return ""
+        span = f"{min(drawn)} to {max(drawn)}" if min(drawn) < max(drawn) else str(max(drawn))
+        return planned if min(drawn) >= self.spec.settings[setting].seeds else f"{span} of {planned}"
+
     def settings_not_run(self) -> list[str]:
         """The settings of a figure of results in which none of its rows has any."""
         if not {"tidy", "rounds"} & self.spec.files.keys():
@@ -284,8 +294,11 @@ class Inputs:
         return [s for s in self.settings if not any((s, row.variant) in self._drawn_seeds for row in self.rows_in(s))]
 
     def compare_drawn_seeds(self) -> None:
-        """The same for the rows of a figure."""
+        """The same for the rows of a figure, where they differ in that; `drawn_of` says it of those that are alike."""
         seeds = self._drawn_seeds
+        said = {self.drawn_of(setting) for setting in self.settings} - {""}
+        if len(said) == 1 and " to " not in said.pop():
+            return
         titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
         self.compare_seeds(
             (f"{row.label} ({titles[setting]})" if len(titles) > 1 else row.label, seeds[setting, row.variant], setting)
@@ -329,7 +342,7 @@ class Inputs:
     def _file(self, kind: str, setting: str) -> str:
         files = self._files(kind)
         if setting not in files and setting in self.settings:
-            raise NothingRun(f"{setting} was not run: there is no file of its {kind}.")
+            raise NothingRun("Not run at this scale.")
         if setting not in files:
             raise FairflError(f"{self.name}: no file of kind {kind!r} for setting {setting!r}; there is {list(files)}")
         return files[setting]

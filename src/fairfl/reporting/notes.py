@@ -1,7 +1,7 @@
 """The sentence under a table or figure: what the numbers were made from."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from fairfl.judgement.changes import summary
 from fairfl.judgement.units import in_words
@@ -34,12 +34,21 @@ def stand_ins(data: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(filter(None, map(stand_in, data))))
 
 
-def note(spec: ArtifactSpec, names: dict[str, str], changes: bool = True, replaced: bool = True) -> str:
-    """What an artifact was made from, in sentences: scale, data, rounds, seeds, changes; stand-ins if `replaced`."""
+def note(
+    spec: ArtifactSpec,
+    names: dict[str, str],
+    changes: bool = True,
+    replaced: bool = True,
+    drawn: Callable[[str], str] = lambda setting: "",
+) -> str:
+    """What an artifact was made from, in sentences: scale, data, rounds, seeds, changes; stand-ins if `replaced`.
+
+    `drawn`: the seeds of a setting that are shown, '' if those that the scale has.
+    """
     facts: list[tuple[str, str]] = []
     timed = origins(spec.artifact.columns) == ("timed",)  # not along a whole run
     for key, setting in spec.settings.items():
-        length = f"; {plural(setting.rounds, 'round')}; {plural(setting.seeds, 'seed')}"
+        length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"
         data = data_name(setting.data)
         text = f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length)
         if setting.tuned:

@@ -299,6 +299,14 @@ def zero_line(axes: Axes, vertical: bool = False) -> None:
     (axes.axvline if vertical else axes.axhline)(0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
 
 
+def far_apart(numbers: Sequence[float]) -> bool:
+    """True if some of several positive numbers are so far above the others that a linear axis squeezes those."""
+    if len(numbers) < 5 or min(numbers) <= 0:
+        return False
+    low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+    return bool(max(numbers) - middle > 5 * (high - low) and max(numbers) > 2 * middle)
+
+
 def log_axis(axes: Axes) -> None:
     """A logarithmic vertical axis with plain numbers at 1, 2 and 5 times the powers of ten."""
     axes.set_yscale("log")

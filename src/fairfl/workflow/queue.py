@@ -59,6 +59,8 @@ class Queue:
             self._said.pop("silent", None)
             self._said.pop("answers", None)
             yield "answers", "Slurm answers again"
+        if not jobs:
+            return
         lost = {number for number in jobs if number not in found}
         for number in sorted(lost & self._missed):
             yield (
@@ -83,6 +85,19 @@ class Queue:
             yield "waits", f"{len(waiting)} of {len(jobs)} jobs wait in Slurm's queue ({reasons})"
 
 
+def answers(query: Callable[..., Any]) -> Callable[..., Any]:
+    """The plugin's question for the states of all jobs, which says nothing of any if Slurm does not answer.
+
+    The plugin (2.8) takes None for that, and then forgets all jobs: Snakemake would wait for them for ever.
+    """
+
+    async def asked(*arguments: Any) -> Any:
+        states, seconds = await query(*arguments)
+        return ({}, 0.0) if states is None else (states, seconds)
+
+    return asked
+
+
 def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None]) -> Callable[[], None]:
     """Look at the queue of a Slurm executor of Snakemake from now on; what is returned ends that."""
     ended, queue = threading.Event(), Queue(time.monotonic())
@@ -95,8 +110,7 @@ def watch(executor: Any, name: Callable[[Any], str], say: Callable[[str], None])
     def looks() -> None:
         while not ended.wait(EVERY):
             active = dict(jobs())  # none while Snakemake asks Slurm itself, which takes long if that does not answer
-            found = look(executor.run_uuid)
-            for line in queue.news(found, active, time.monotonic()) if active or isinstance(found, str) else ():
+            for line in queue.news(look(executor.run_uuid), active, time.monotonic()):
                 say(line)
 
     threading.Thread(target=looks, daemon=True).start()

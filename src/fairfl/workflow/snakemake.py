@@ -9,6 +9,7 @@ files among the targets; the files that others read are `ancient`, and profiles 
 import logging
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -242,6 +243,8 @@ def watch_queue(workflow: "Workflow", say: Callable[[str], None]) -> None:
     """Say what Slurm's queue does to jobs that Snakemake waits for; nothing on other executors."""
     executor = workflow.scheduler._executor
     if type(executor).__module__ == "snakemake_executor_plugin_slurm":
+        plugin = sys.modules[type(executor).__module__]
+        plugin.query_job_status = queue.answers(plugin.query_job_status)  # type: ignore[attr-defined]
         queue.watch(executor, lambda job: name_of(str(job.log[0])) if job.log else str(job), say)
 
 

@@ -46,6 +46,10 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     assert "done: 0 of 50 trainings here, 0 recorded, 50 missing" in text
     (takes,) = [line for line in text if line.startswith("takes: about ")]
     assert re.search(r" on a core, .* on all \d+ here, or .* on an NVIDIA", takes)
+    jobs = int(text[0].split()[0])
+    assert takes.endswith(
+        f"of the {jobs} jobs add about {plan.in_time((plan.STARTING + plan.JOB * jobs / plan._cores()) / 3600)}"
+    )
     assert "   hours are estimated from counted operations at 100 GFLOP/s" in text
     (tells,) = [line for line in text if line.startswith("tells: ")]
     assert " 0 are judged by what is done, " in tells and "claims that can be decided: " in tells

@@ -82,7 +82,7 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
     assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
-    with pytest.raises(NothingRun, match="None of its rows was run: AFL"):
+    with pytest.raises(NothingRun, match="Not run at this scale"):
         Inputs(demo.parsed(spec)).measured()
 
 
@@ -155,16 +155,18 @@ def test_footer_says_that_fewer_seeds_ran(spec, kind, tmp_path):
         inputs.compare_drawn_seeds()
         return inputs.remarks
 
-    assert said(2) == [] and said(3) == ["Fewer seeds: 2."]
+    assert said(2) == [] and said(3) == []
+    inputs = Inputs(demo.parsed(spec))
+    assert inputs.drawn_of("toy") == "2 of 3 seeds" and "; 2 of 3 seeds." in figures.footer_text(inputs, {})
     if kind == "tidy":
         path = tmp_path / "toy.csv"
         path.write_text("".join(line for line in path.open() if ",lambda=0.1,1," not in line))
-        assert said(2) == ["Fewer seeds: EAGLE λ = 0.1 (1)."]
+        assert said(2) == ["Only 1 seed: EAGLE λ = 0.1."]
         footers = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(figures.style, "footer", lambda figure, text, head="": footers.append(text) or 1.0)
             figures.build(demo.parsed(spec))
-        assert footers[0].endswith(" Fewer seeds: EAGLE λ = 0.1 (1).")
+        assert "; 1 to 2 of 2 seeds." in footers[0] and footers[0].endswith(" Only 1 seed: EAGLE λ = 0.1.")
 
 
 def test_units_follow_the_paper(spec):

@@ -551,6 +551,39 @@ def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
     assert inputs.remarks[:2] == ["Not run: AFL.", "Diverged, not drawn: FedAvg (Other)."]
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_a_sweep_shows_places_that_were_not_run(log):
+    plot = importlib.import_module("fairfl.reporting.plots.metric_sweep")
+    axes = style.canvas(3, 2).subplots()
+    axes.plot([15], [80], "o")
+    plot._ticks(axes, [5, 15, 90], plot.Config(key="theta", log=log))
+    low, high = axes.get_xlim()
+    assert low < 5 and high > 90 and [tick.get_text() for tick in axes.get_xticklabels()] == ["5", "15", "90"]
+
+
+def test_numbers_far_above_the_others_make_an_axis_logarithmic():
+    fedeba3a = [52.9, 66.0, 248.0, 46.0, 118.0, 52.0, 56.0, 45.8]
+    assert style.far_apart(fedeba3a)
+    assert not style.far_apart(fedeba3a[:4]) and not style.far_apart([-1.0, *fedeba3a])
+    assert not style.far_apart([50.0, 60.0, 70.0, 80.0, 104.0])
+    assert not style.far_apart([90.0, 90.1, 90.2, 90.3, 95.0])  # far for their spread, but a logarithm shows no more
+
+
+def test_metric_scatter_says_a_logarithmic_axis_and_what_the_paper_leaves_out(accuracies, monkeypatch):
+    options = {"x": "accuracy_worst10", "y": "accuracy_mean", "missing": {SETTING: "AFL, which diverged"}}
+    inputs = Inputs(demo.parsed(metric_spec("metric_scatter", accuracies, **options)))
+    plot = importlib.import_module("fairfl.reporting.plots.metric_scatter")
+    seen = []
+    monkeypatch.setattr(style, "far_apart", lambda numbers: seen.append(list(numbers)) or True)
+    with style.applied():
+        figure, _ = plot.draw(inputs, plot.Config(**options))
+    assert figure.axes[0].get_yscale() == "log" and figure.axes[0].get_xscale() == "linear"
+    said = " ".join(inputs.remarks)
+    assert "Logarithmic axis, for numbers far above the others: " in said
+    assert f"Not in the paper's panel: AFL, which diverged ({SETTING})." in said
+    assert 35 in [round(number) for number in seen[0]]
+
+
 def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
     with pytest.raises(
         FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"

@@ -77,7 +77,7 @@ MD = r"""**Table 1: Dir($\alpha = 0.1$), L\*_k & 50% of all.** Stand-in: digits 
 | q-FFL q = 3.0 | not run | not run |
 | EAGLE λ = 0.1 | **-0.400** | 0.25 |
 
-Units: nats ($\max_k r_k(\theta)$), fraction (accuracy). Scale: quick. Data: digits; 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE λ = 0.1 (1).
+Units: nats ($\max_k r_k(\theta)$), fraction (accuracy). Scale: quick. Data: digits; 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 -> 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Only 1 seed: EAGLE λ = 0.1.
 """  # noqa: E501
 
 TEX = r"""% To be \input; needs in the preamble: \usepackage{booktabs, graphicx}
@@ -98,7 +98,7 @@ q-FFL $q = 3.0$ & not run & not run \\
 EAGLE $\lambda = 0.1$ & \textbf{$-$0.400} & 0.25 \\
 \bottomrule
 \end{tabular}}
-\par\smallskip\parbox{\linewidth}{\footnotesize Units: nats ($\max_k r_k(\theta)$), fraction (accuracy). Scale: quick. Data: digits; 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Fewer seeds: EAGLE $\lambda$ = 0.1 (1).}
+\par\smallskip\parbox{\linewidth}{\footnotesize Units: nats ($\max_k r_k(\theta)$), fraction (accuracy). Scale: quick. Data: digits; 40 rounds; 2 seeds. Changed by the scale: rounds: 10000 $\to$ 40. Diverged (a seed ended without a finite value): q-FFL q = 1.0. Only 1 seed: EAGLE $\lambda$ = 0.1.}
 \end{table}
 """  # noqa: E501
 

@@ -1,5 +1,6 @@
 """What is said of Slurm's queue. A real one: tests/workflow/test_slurm.py."""
 
+import asyncio
 import threading
 from types import SimpleNamespace
 
@@ -45,7 +46,18 @@ def test_a_controller_that_is_gone_and_comes_back():
         (line,) = seen.news("Connection refused", JOBS, start)
         assert line.startswith("Slurm does not answer (Connection refused): jobs that run go on")
         assert not seen.news("Connection refused", JOBS, start + 20)
-        assert seen.news({"7": RUNS, "8": RUNS}, JOBS, start + 40) == ["Slurm answers again"]
+        assert seen.news({"7": RUNS, "8": RUNS}, {} if start == 20 else JOBS, start + 40) == ["Slurm answers again"]
+
+
+def test_jobs_are_not_forgotten_while_slurm_does_not_answer():
+    async def silent(command, logger):
+        return None, None
+
+    async def tells(command, logger):
+        return {"7": command}, 0.5
+
+    assert asyncio.run(queue.answers(silent)("squeue", None)) == ({}, 0.0)
+    assert asyncio.run(queue.answers(tells)("RUNNING", None)) == ({"7": "RUNNING"}, 0.5)
 
 
 def test_a_job_that_the_controller_has_forgotten():

@@ -33,6 +33,10 @@ class Config(Strict):
         "algorithm", description="what has its own shape and legend entry; row: tells an algorithm's rows apart"
     )
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panel")
+    missing: dict[str, str] = Field(
+        default_factory=dict,
+        description="setting id -> what the paper does not show there and why: 'AFL, which diverged'",
+    )
 
     def columns(self) -> list[str]:
         return [self.x, self.y]
@@ -58,6 +62,11 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         ]
         if not marks:
             style.not_run(axes)
+        if style.far_apart([mark["y"] for mark in marks]):
+            style.log_axis(axes)
+            inputs.remark(f"Logarithmic axis, for numbers far above the others: {y} in", [title])
+        if setting in config.missing:
+            inputs.remark("Not in the paper's panel", [f"{config.missing[setting]} ({title})"])
         style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
         ours = {mark["label"]: (mark["x"], mark["y"]) for mark in marks if mark["kind"] == "ours"}
         where = f" in {config.labels.get(setting, setting)}" if len(names) > 1 else ""

@@ -8,6 +8,7 @@ the seeds differs from its setting and they are at hand.
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -54,7 +55,8 @@ class Config(Strict):
 
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     looks = _looks(inputs, inputs.measured())
-    frame = _numbers(inputs, _places(inputs, config), list(looks))
+    at = _places(inputs, config)
+    frame = _numbers(inputs, at, list(looks))
     figure, panels = _panels(inputs, config)
     titles, names, hidden = inputs.spec.algorithms, labels(inputs.settings, config.labels), []
     for (settings, metric), axes in panels.items():
@@ -64,7 +66,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if shown_here.empty:
             style.not_run(axes)
             continue
-        _ticks(axes, shown_here["x"], config)
+        _ticks(axes, [x for (setting, _), x in at.items() if setting in settings], config)
         style.within_bounds(axes, y=inputs.spec.metrics[metric].unit)
         ours = shown_here[shown_here["kind"] == "ours"].sort_values("x")
         lines = {titles[name]: (line["x"], line["mean"]) for name, line in ours.groupby("algorithm", sort=True)}
@@ -162,11 +164,12 @@ def _line(axes: Axes, line: pd.DataFrame, look: Look, kind: str) -> None:
         axes.errorbar(line["x"], line["mean"], **bars, **look, zorder=3, clip_on=False)
 
 
-def _ticks(axes: Axes, places: pd.Series, config: Config) -> None:
-    """The places themselves; others were not run."""
+def _ticks(axes: Axes, places: Iterable[float], config: Config) -> None:
+    """All places of the sweep, so that one of five that were run does not look like all there is."""
     if config.log:
         axes.set_xscale("log")
     ticks = sorted(set(places))
+    axes.dataLim.update_from_data_x(ticks, ignore=False)
     axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.06, y=0.12)
