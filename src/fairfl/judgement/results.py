@@ -101,7 +101,7 @@ class Results:
         rows = (row for rows in self._tidy.values() for _, row in rows)
         return list(dict.fromkeys(row["source"] for row in rows if row.get("source")))
 
-    def arithmetics(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
+    def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
         """Of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
         rows = [row for rows in self._tidy.values() for _, row in rows]
         used = [row for row in rows if (row["setting"], row["algorithm"], row["hyperparameters"]) in shown]

@@ -133,7 +133,7 @@ class Inputs:
         for source in self.results.sources:
             self.remark("Source", [source] if source else [])
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
-        self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetics(shown))])))
+        self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetic_of(shown))])))
         return cells
 
     @cached_property

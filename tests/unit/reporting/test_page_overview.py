@@ -120,7 +120,7 @@ def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypat
     assert (made["runs"], made["seconds"], made["made"]) == (3, "4 min", "1970-01-02")
     assert (made["machines"], made["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
     lines = [summary(tmp_path, "e", json.dumps({"arithmetic": {"threads": "2"}})), {"runs": "a"}]
-    assert made_from(tmp_path, tmp_path, lines)["arithmetics"] == {"e": {"threads": "2"}, "a": {}}
+    assert made_from(tmp_path, tmp_path, lines)["arithmetic_of"] == {"e": {"threads": "2"}, "a": {}}
 
 
 def test_the_commit_is_named_and_whether_it_was_changed(tmp_path) -> None:

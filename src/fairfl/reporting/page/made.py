@@ -56,7 +56,7 @@ def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, A
         "machines": [name for name, _ in machines.most_common()],
         "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
         "seconds": _duration(seconds),
-        "arithmetics": {name: summary.get("arithmetic") or {} for name, summary in found.items() if summary},
+        "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items() if summary},
     }
 
 

@@ -143,9 +143,9 @@ def artifact_view(
     summaries: Summaries,
     files: Files,
     details: Details,
-    arithmetics: Mapping[str, Arithmetic],
+    arithmetic_of: Mapping[str, Arithmetic],
 ) -> dict[str, Any]:
-    """Everything the template needs to show one artifact; `summaries` are its own, `arithmetics` those of all runs."""
+    """Everything the template needs to show one artifact; `summaries` are its own, `arithmetic_of` that of each run."""
     paper, key, artifact = workload.artifacts[name]
     endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
     endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
@@ -173,7 +173,7 @@ def artifact_view(
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "settings": settings,
-        "arithmetic": said(arithmetics[run] for run in runs & arithmetics.keys()),
+        "arithmetic": said(arithmetic_of[run] for run in runs & arithmetic_of.keys()),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": best,
@@ -355,7 +355,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     details = Details(files)
     made = made_from(root, results, summaries.lines)
     views = {
-        name: artifact_view(name, workload, summaries.of({name}), files, details, made["arithmetics"])
+        name: artifact_view(name, workload, summaries.of({name}), files, details, made["arithmetic_of"])
         for name in workload.artifacts
     }
     papers = [
@@ -381,7 +381,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
         scale=workload.scale,
         papers=papers,
         own=all(paper["spec"].sources == "own" for paper in papers),
-        made=made | {"arithmetic": said(made["arithmetics"].values())},
+        made=made | {"arithmetic": said(made["arithmetic_of"].values())},
         cards=printed.cards(),
         substitutions=substitutions(workload),
         gaps=gaps(count(printed.lines)),
