@@ -59,3 +59,15 @@ def test_the_same_numbers_are_counted_in_five_places(clone):
         assert match, name
         found[name] = tuple(int(match[key].replace(",", "")) for key in (("a", "b") if match.groupdict() else (1, 2)))
     assert len(set(found.values())) == 1 and min(found["README"]) > 100, found
+
+
+def test_the_first_example_of_getting_started_works_as_printed(root, tmp_path):
+    """In a clone, without data: what is printed after `source` is what the command leaves."""
+    text = (root / "docs/getting-started.md").read_text().partition("## One table at full scale")[2]
+    _, command, shown = re.search(r"```\n(.*?)\n```", text, re.S)[1].splitlines()
+    options = command.removeprefix("snakemake --cores all --config ").split()
+    project = Project(root, tmp_path, selection=tuple(options))
+    shutil.copytree(root / "results/recorded", tmp_path / "results/recorded")
+    said = project.snakemake().stdout
+    assert "rule train" not in said and "rule fetch" not in said
+    assert "FedFV" in (tmp_path / shown.removeprefix("cat ")).read_text()

@@ -276,7 +276,8 @@ class Inputs:
 
     def drawn_of(self, setting: str) -> str:
         """'3 seeds', '1 to 2 of 5 seeds': those of a setting's rows, of those there are to be; '' if none needs any."""
-        drawn = [seeds for (name, _), seeds in self._drawn_seeds.items() if name == setting and seeds]
+        ran = (self._drawn_seeds.get((setting, row.variant)) for row in self.rows_in(setting))
+        drawn = [seeds for seeds in ran if seeds]
         planned = plural(self.spec.settings[setting].seeds, "seed")
         if not drawn:
             return ""
@@ -292,7 +293,8 @@ class Inputs:
     def compare_drawn_seeds(self) -> None:
         """The same for the rows of a figure, where they differ in that; `drawn_of` says it of those that are alike."""
         seeds = self._drawn_seeds
-        if len(set(seeds.values())) == 1:
+        said = {self.drawn_of(setting) for setting in self.settings} - {""}
+        if len(said) == 1 and " to " not in said.pop():
             return
         titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
         self.compare_seeds(

@@ -551,6 +551,16 @@ def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
     assert inputs.remarks[:2] == ["Not run: AFL.", "Diverged, not drawn: FedAvg (Other)."]
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_a_sweep_shows_places_that_were_not_run(log):
+    plot = importlib.import_module("fairfl.reporting.plots.metric_sweep")
+    axes = style.canvas(3, 2).subplots()
+    axes.plot([15], [80], "o")
+    plot._ticks(axes, [5, 15, 90], plot.Config(key="theta", log=log))
+    low, high = axes.get_xlim()
+    assert low < 5 and high > 90 and [tick.get_text() for tick in axes.get_xticklabels()] == ["5", "15", "90"]
+
+
 def test_numbers_far_above_the_others_make_an_axis_logarithmic():
     fedeba3a = [52.9, 66.0, 248.0, 46.0, 118.0, 52.0, 56.0, 45.8]
     assert style.far_apart(fedeba3a)

@@ -169,6 +169,7 @@ def _ticks(axes: Axes, places: Iterable[float], config: Config) -> None:
     if config.log:
         axes.set_xscale("log")
     ticks = sorted(set(places))
+    axes.dataLim.update_from_data_x(ticks, ignore=False)
     axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.06, y=0.12)
