@@ -32,15 +32,16 @@ _PURE = {
 }  # fmt: skip
 # Code that the graph does not see, and what differs between computers; `find_spec` only says where a library lies.
 _OUTSIDE = re.compile(
-    r"(importlib(?!\.util($|\.find_spec))|os\.(environ|getenv|popen|system)|builtins|__builtins__|__import__|exec|eval"
+    r"(importlib(?!\.util($|\.find_spec))|os\.(environ|getenv|popen|system)|builtins|__(builtins|import|loader|spec)__|exec|eval|globals|vars"
     r"|runpy|pkgutil|subprocess|multiprocessing|socket|ctypes|platform\.node|torch\.(hub|ops\.load_library"
-    r"|utils\.cpp_extension)|sys\.(modules|path|argv))\b"
+    r"|utils\.cpp_extension)|sys\.(modules|path|argv)|.+\.(environb?|getenv|__subclasses__))\b"
 )
 # Where libraries lie, which are pinned.
 _PLACES = {"importlib.util.find_spec", "sysconfig.get_path"}
 _READING = re.compile(
     r"open|connect|iterdir|r?glob|exists|is_file|stat|imread|(safe|io|codecs)_?open|memmap|open_memmap|fromfile|from_file"
     r"|genfromtxt|load(txt|_file|_table|mat)?|(Zip|Tar|Gzip|LZMA|BZ2)File|DataSource|(read|write)_\w+"
+    r"|save|savez|savetxt|save_file|to_(csv|parquet|pickle|json)|tofile"
 )
 
 
@@ -144,6 +145,8 @@ class _Plugin:
             reads = _READING.fullmatch(last) and not ours and (node in self.called or not last.endswith("File"))
             if _OUTSIDE.match(name):
                 yield f"uses {name}"
+            elif name == "getattr" and (asked := _asked(self.called.get(node))):
+                yield f"asks for {asked} by name"
             elif reads and not self._mentions(self.called.get(node, node), given):
                 yield f"calls {name.removeprefix('?.')}, which reads or writes a file"
 
@@ -154,6 +157,12 @@ class _Plugin:
         if isinstance(node, ast.Attribute):
             return f"{self._dotted(node.value)}.{node.attr}"
         return "?"
+
+
+def _asked(call: ast.Call | None) -> str:
+    """The name that `getattr` asks for, if that reads or writes a file."""
+    names = [part.value for part in call.args[1:2] if isinstance(part, ast.Constant)] if call else []
+    return next((name for name in names if isinstance(name, str) and _READING.fullmatch(name)), "")
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[ast.alias, str]]:
