@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Record, key_of
 from fairfl.judgement.changes import changed_keys
+from fairfl.judgement.comparison import FITTED
 from fairfl.metrics.origin import origin
 
 JUDGED = ("agrees", "close", "differs", "diverged")
@@ -66,7 +67,8 @@ def comparable(line: Record) -> bool:
         return line["verdict"] in JUDGED
     changes = filter(None, line.get("changed_by_scale", "").split("; "))  # the record has no such column
     replaced = "stand-in for" in line.get("data", "") or changed_keys(changes)
-    return not replaced and origin(line["metric"]) != "timed"
+    fitted = FITTED in line.get("note", "")
+    return not (replaced or fitted) and origin(line["metric"]) != "timed"
 
 
 def measurements(lines: Iterable[Record], other: Collection[str] = ()) -> dict[Measurement, list[Record]]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairfl.judgement.comparison import FITTED, UNSEEN
 from fairfl.judgement.measurements import comparable, count, count_claims, measurements, seeds_said
 from fairfl.reporting.headlines import share
 
@@ -42,6 +43,8 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
         ({"verdict": "not run", "changed_by_scale": "seeds: [0, 1] -> [0]; rounds: 100 -> 10"}, False),
         ({"verdict": "not run", "data": "digits (stand-in for mnist)"}, False),
         ({"verdict": "not run", "metric": "inference_seconds"}, False),
+        ({"verdict": "not run", "note": FITTED}, False),
+        ({"verdict": "not run", "note": UNSEEN}, True),
         ({"verdict": "not comparable: scale"}, False),
         ({"verdict": "not reported"}, False),
         ({"verdict": "fitted"}, False),
@@ -51,7 +54,8 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
 def test_what_can_be_compared(change, counts):
     assert comparable(LINE | change) == counts
     record = {key: value for key, value in (LINE | change).items() if key not in ("data", "changed_by_scale")}
-    assert comparable(record) == (counts or change["verdict"] == "not run" and "metric" not in change)
+    known = change.keys() & {"metric", "note"}  # these the record has too
+    assert comparable(record) == (counts or change["verdict"] == "not run" and not known)
 
 
 def test_one_seed_is_counted_where_the_paper_has_several():
