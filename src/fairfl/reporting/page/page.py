@@ -6,7 +6,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,14 +138,9 @@ class Summaries:
 
 
 def artifact_view(
-    name: str,
-    workload: Workload,
-    summaries: Summaries,
-    files: Files,
-    details: Details,
-    arithmetic_of: Mapping[str, Arithmetic],
+    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details, made: dict[str, Arithmetic]
 ) -> dict[str, Any]:
-    """Everything the template needs to show one artifact; `summaries` are its own, `arithmetic_of` that of each run."""
+    """Everything the template needs to show one artifact; `summaries` are its own, `made` is each run's arithmetic."""
     paper, key, artifact = workload.artifacts[name]
     endings: tuple[str, ...] = ("pdf", "png", "csv") if artifact.plot else ("csv", "md", "tex")
     endings += ("beside.md", "beside.tex") * (artifact.kind == "table")
@@ -173,7 +168,7 @@ def artifact_view(
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "settings": settings,
-        "arithmetic": said(arithmetic_of[run] for run in runs & arithmetic_of.keys()),
+        "arithmetic": said(made[run] for run in runs & made.keys()),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": best,
