@@ -23,6 +23,7 @@ def shown(root) -> str:
 
 def labels() -> list[str]:
     text = (Path(package.__file__).parent / "page.html.j2").read_text()
+    text = re.sub(r"^{% if [^%]*%}<.*?{% endif %}", "", text, flags=re.M)  # what not every page has
     text = text.replace("{{ scale.scale }}", "paper").split('<section class="view" id="farthest"')[0]
     plain = (html.unescape(re.sub(r"<[^>]+>", "", label)) for label in re.findall(FIRST_SCREEN, text))
     return [" ".join(label.split()) for label in plain if "{" not in label]
