@@ -1,5 +1,6 @@
 """Every table of the papers, with and without numbers, can be put into a LaTeX document as it is."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import yaml
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.tables.beside import tables_of
-from fairfl.reporting.tables.markup import latex_page, latex_table, letters
+from fairfl.reporting.grid import Grid, Head
+from fairfl.reporting.tables.beside import legible, tables_of
+from fairfl.reporting.tables.markup import LEGIBLE, latex_page, latex_table, letters
 from fairfl.reporting.tables.table import table
 from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
 from tests.unit.reporting.test_table import TEX
@@ -82,6 +84,34 @@ def test_a_table_wider_than_a_page_is_turned() -> None:
     assert r"\begin{sidewaystable}" in text and r"\end{sidewaystable}" in text and r"\begin{table}" not in text
     upright = wide(100)
     assert list(faults(upright)) == [] and "rotating" not in upright and r"\begin{table}[htbp]" in upright
+
+
+def test_a_table_that_would_be_too_small_to_read_is_cut() -> None:
+    heads = [(Head("metric", f"m{number}", ()),) for number in range(9)]
+    grid = Grid(["row"], heads, [(Head("row", "FedAvg", ()),)], [[str(number) * 40 for number in range(9)]], set())
+
+    def write(part: Grid) -> str:
+        names = [head.key for (head,) in part.columns]
+        return latex_table(
+            ["Algorithm"], [[(name, 1) for name in names]], [["FedAvg", *part.places[0]]], set(), "l" * 9
+        )
+
+    texts = legible(grid, write)
+    assert [sum(f"m{number}" in text for text in texts) for number in range(9)] == [1] * 9
+    assert len(texts) == 3 and max(map(letters, texts)) <= LEGIBLE < letters(write(grid))
+    (whole,) = legible(replace(grid, columns=heads[:1], places=[["x" * 200]]), write)
+    assert letters(whole) > LEGIBLE  # a single column cannot be cut
+
+
+def test_what_no_page_holds_is_several_floats() -> None:
+    lines = [["FedAvg", "1"]] * 30
+    tabulars = [latex_table(["Algorithm"], [[(name, 1)]], lines, set(), "lr") for name in ("mean", "variance")]
+    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], "", "", tabulars, "A note.")
+    assert list(faults(text)) == []
+    assert text.count(r"\begin{table}") == 2 and text.count("A note.") == 1 and "part 2 of 2" in text
+    assert r"\label{tab:eagle-table1-beside}" in text and r"\label{tab:eagle-table1-beside-2}" in text
+    short = latex_page("eagle", "t", workload().known["eagle_table1"][2], "", "", [tabulars[0]], "A note.")
+    assert short.count(r"\begin{table}") == 1 and "part" not in short
 
 
 def test_letters_are_those_that_show() -> None:

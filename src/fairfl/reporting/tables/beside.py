@@ -10,11 +10,12 @@ from fairfl.judgement.comparison import VERDICTS, ComparisonLine
 from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
-from fairfl.reporting.grid import Place
+from fairfl.reporting.grid import Grid, Place
 from fairfl.reporting.marks import legend, telling
 from fairfl.reporting.notes import stand_ins, units
 from fairfl.reporting.tables.markup import (
     LATEX,
+    LEGIBLE,
     MARKDOWN,
     TALL,
     WIDE,
@@ -80,8 +81,14 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     grids = numbers.grids()
     md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
     stacked = max(map(letters, tex)) > WIDE and sum(map(height, tex)) < TALL
+
+    def small(grid: Grid) -> str:
+        return tabular(grid, names, LATEX, written(LATEX, stacked))
+
     if stacked:  # half as wide, twice as high: larger letters on paper
-        tex = [tabular(grid, names, LATEX, written(LATEX, stacked)) for grid in grids]
+        tex = list(map(small, grids))
+    if max(map(letters, tex)) > LEGIBLE:
+        tex = [text for grid in grids for text in legible(grid, small)]
     verdicts = {line["verdict"] for line in lines}
     sentences = [
         *signs(verdicts),
@@ -99,6 +106,15 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
         markdown_page(beside, *said, md, f"{_LEGEND} {note}"),
         latex_page(paper, f"{key}.beside", beside, *said, tex, f"{_STACKED if stacked else _LEGEND} {note}"),
     )
+
+
+def legible(grid: Grid, write: Callable[[Grid], str]) -> list[str]:
+    """A grid as LaTeX, in as few parts side by side as can be read on paper."""
+    for parts in range(1, len(grid.columns) + 1):
+        texts = [write(part) for part in grid.cut(parts)]
+        if max(map(letters, texts)) <= LEGIBLE:
+            break
+    return texts
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

@@ -57,6 +57,8 @@ def titled(artifact: SelectedArtifact) -> str:
 # -- LaTeX ------------------------------------------------------------------------------------------
 # Of the class article a line has 75 letters of \small, a page 120 from top to bottom and about 45 lines.
 WIDE, SIDEWAYS, TALL = 100, 120, 18  # lines of a table two lines high, with gaps, take two and a half
+LEGIBLE = 150  # letters that a page from top to bottom has at 7 points
+PAGE, TURNED = 42, 26  # lines of tables that a page has beside caption and note: upright, turned
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -165,25 +167,31 @@ def _fitted(tabular: str) -> str:
 def latex_page(
     paper: str, key: str, artifact: SelectedArtifact, telling: str, stand_in: str, tabulars: list[str], note_text: str
 ) -> str:
-    """A float to \\input. LaTeX numbers it itself: what the paper calls it stands behind its caption."""
+    """A float to \\input, or one for each tabular if a page cannot hold all. LaTeX numbers it itself: what the paper
+    calls it stands behind its caption.
+    """
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), telling) if part)
     facts = f"{paper}, {artifact.title}" + f"; stand-in: {stand_in}" * bool(stand_in)
     sideways = max(map(letters, tabulars)) > SIDEWAYS
     packages = "\\usepackage{booktabs, graphicx" + ", rotating" * sideways + "}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
-    text = [
-        f"% To be \\input; needs in the preamble: {packages}",
-        f"% A whole document: {whole}",
-        "\\begin{sidewaystable}" if sideways else "\\begin{table}[htbp]",
-        "\\centering\\small",
-        f"\\caption{{{f'{title} ({latex(facts)})' if title else latex(facts)}}}",
-        f"\\label{{{label}}}",
-        "\n\\par\\medskip\n".join(map(_fitted, tabulars)),
-    ]
-    if note_text:
-        text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
-    return "\n".join([*text, "\\end{sidewaystable}" if sideways else "\\end{table}"]) + "\n"
+    text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
+    high = sum(map(height, tabulars)) > (TURNED if sideways else PAGE)
+    floats = [[tabular] for tabular in tabulars] if high else [tabulars]
+    for number, inside in enumerate(floats, start=1):
+        part = f"{facts}; part {number} of {len(floats)}" if floats[1:] else facts
+        text += [
+            "\\begin{sidewaystable}" if sideways else "\\begin{table}[htbp]",
+            "\\centering\\small",
+            f"\\caption{{{f'{title} ({latex(part)})' if title else latex(part)}}}",
+            f"\\label{{{label}{f'-{number}' if number > 1 else ''}}}",
+            "\n\\par\\medskip\n".join(map(_fitted, inside)),
+        ]
+        if note_text and number == len(floats):
+            text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
+        text.append("\\end{sidewaystable}" if sideways else "\\end{table}")
+    return "\n".join(text) + "\n"
 
 
 @dataclass(frozen=True)
