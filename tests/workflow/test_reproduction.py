@@ -22,7 +22,7 @@ def clone(root, tmp_path_factory) -> Project:
     project = Project(root, folder, selection=("scale=paper", "recorded=only"))
     shutil.copytree(root / "results/recorded", folder / "results/recorded", ignore=shutil.ignore_patterns("*.csv"))
     shutil.copy(root / "README.md", folder)
-    for folder_of in ("docs", "benchmarks/results"):
+    for folder_of in ("docs", "benchmarks/measured"):
         shutil.copytree(root / folder_of, folder / folder_of, dirs_exist_ok=True)
     said = project.snakemake("reproduction", "results/paper/order.csv").stdout
     assert "rule train" not in said and "rule fetch" not in said

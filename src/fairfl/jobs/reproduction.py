@@ -71,7 +71,7 @@ def published(papers: dict[str, Paper]) -> dict[str, Paper]:
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/reproduction.md and every page with derived sentences, from results/recorded/, papers/explanations/ and
-    benchmarks/results/ below `root`."""
+    benchmarks/measured/ below `root`."""
     from fairfl.judgement.recorded import recorded_claims, recorded_numbers
     from fairfl.judgement.results import reported_of
     from fairfl.reporting.derived import BEGIN, filled, vocabulary

@@ -32,7 +32,7 @@ from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- derived", "<!-- end -->"
 _BLOCK = re.compile(rf"^{BEGIN}\n(.*?)\n-->\n(?:(?!{BEGIN}).)*?^{END}$", re.M | re.S)
-MEASURED = Path("benchmarks/results")  # committed measurements
+MEASURED = Path("benchmarks/measured")  # committed measurements
 
 
 def filled(text: str, names: Mapping[str, Any], file: str) -> str:
@@ -55,7 +55,7 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
 
 
 def vocabulary(root: Path, reproduction: Reproduction) -> dict[str, Any]:
-    """What derived texts may name: the public methods of `Said`, and the measurements of benchmarks/results by file."""
+    """What derived texts may name: the public methods of `Said`, and the measurements of benchmarks/measured by file."""
     said = Said(root, reproduction)
     names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"}
     return names | {

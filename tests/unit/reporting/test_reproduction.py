@@ -95,8 +95,8 @@ def project(tmp_path) -> Path:
     given = dict.fromkeys((column.name for column in dataclasses.fields(ClaimLine)), "")
     claims = [ClaimLine(**given | {"artifact": "demo_table1", "claim": f"c{n}", "here": here})
               for n, here in enumerate(("holds", "fails", "holds", "undecidable", "within noise"))]  # fmt: skip
-    (tmp_path / "benchmarks/results").mkdir(parents=True)
-    (tmp_path / "benchmarks/results/times.json").write_text('{"quick": 7}')
+    (tmp_path / "benchmarks/measured").mkdir(parents=True)
+    (tmp_path / "benchmarks/measured/times.json").write_text('{"quick": 7}')
     (results / "claims.csv").write_text(csv_text(claims, ClaimLine))
     (tmp_path / "README.md").write_text(f"# x\n\n<!-- derived\n{DERIVED}\n-->\nold\n<!-- end -->\nbelow\n")
     return tmp_path
