@@ -55,7 +55,7 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
 
 
 def vocabulary(root: Path, reproduction: Reproduction) -> dict[str, Any]:
-    """What derived texts may name: the public methods of `Said`, and the measurements of benchmarks/measured by file."""
+    """What derived texts may name: the public methods of `Said`, and what benchmarks/measured has by file."""
     said = Said(root, reproduction)
     names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"}
     return names | {
