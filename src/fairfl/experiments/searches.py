@@ -77,7 +77,11 @@ class Tuning(Strict):
     )
     rounds: Count | None = Field(None, description="null: as many as the setting's runs")
     applies: Literal["rates", "all"] = Field(
-        "all", description="with `tuned: true` runs take learning_rate and batch_size only, or hyper-parameters too"
+        "all", description="tuned runs take learning_rate and batch_size only, or hyper-parameters too"
+    )
+    always: bool = Field(False, description="the setting's runs are tuned even without `tuned: true` in config.yaml")
+    trials_of: str | None = Field(
+        None, description="setting whose trials are scored, where only `metric` and `direction` differ; null: its own"
     )
 
     @field_validator("algorithms")

@@ -147,8 +147,8 @@ class Workload:
         return table
 
     def _running(self, setting: str, row: Row) -> Variant:
-        """The variant that runs for a row, tuned if config.yaml asks for that."""
-        return Variant(row.algorithm, row.hyperparameters, self.config.tuned and self.tunes(setting, row.algorithm))
+        """The variant that runs for a row, tuned if config.yaml or the setting asks for that."""
+        return Variant(row.algorithm, row.hyperparameters, self.takes_choice(setting, row.algorithm))
 
     def _before(self, setting: str, variant: Variant) -> Variant | None:
         """The variant that must have run first, `depends_on` in the algorithm's file."""
@@ -306,6 +306,8 @@ class Workload:
         base = self.settings[setting]
         if base.tuning is None:
             raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
+        if base.tuning.trials_of:
+            return self.tuning_grid(self._lender(setting, base.tuning))
         variants = [
             Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
@@ -318,6 +320,21 @@ class Workload:
             self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", variants)
             points[name] = point
         return points
+
+    def _lender(self, setting: str, tuning: Tuning) -> str:
+        """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
+        where, name = f"papers/{self.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of", tuning.trials_of or ""
+        other, scored = self.settings.get(name), {"metric", "direction", "trials_of", "always"}
+        if other is None or other.tuning is None:
+            tuned = [key for key, one in self.settings.items() if one.tuning and key != setting]
+            raise SpecError(f"{where}: no setting {shown(name)} with `tuning`{nearest(name, tuned)}")
+        if other.tuning.trials_of:
+            raise SpecError(f"{where}: {shown(name)} takes the trials of {other.tuning.trials_of}: name that one")
+        if other.tuning.model_dump(exclude=scored) != tuning.model_dump(exclude=scored):
+            raise SpecError(f"{where}: the grid, seeds or rounds of {shown(name)} are others")
+        if other.training() != self.settings[setting].training():
+            raise SpecError(f"{where}: {shown(name)} differs in more than its tuning")
+        return name
 
     def choices(self, artifact: Artifact) -> list[str]:
         """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
@@ -338,6 +355,11 @@ class Workload:
         """True if the algorithm is tuned in the setting."""
         tuning = self.settings[setting].tuning
         return tuning is not None and algorithm in tuning.algorithms
+
+    def takes_choice(self, setting: str, algorithm: str) -> bool:
+        """True if the runs of an algorithm in a setting train with what the tuning chooses."""
+        tuning = self.settings[setting].tuning
+        return self.tunes(setting, algorithm) and (self.config.tuned or (tuning is not None and tuning.always))
 
     def tuning_of(self, run: Run) -> Tuning | None:
         """The tuning whose choice a run takes; None if it runs with the reported values."""

@@ -51,7 +51,7 @@ def numbers(workload: Workload, root: Path) -> Numbers:
 
 def _running(workload: Workload, setting: str, variant: Variant) -> Variant | None:
     """The variant that runs for a reported one; None if none does."""
-    tuned = workload.config.tuned and workload.tunes(setting, variant.algorithm)
+    tuned = workload.takes_choice(setting, variant.algorithm)
     known = workload.variants.get(setting, {})
     return known.get(Variant(variant.algorithm, dict(variant.values), tuned))
 

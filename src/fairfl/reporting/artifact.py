@@ -76,7 +76,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
             rounds=here.rounds,
             seeds=len(here.seeds),
             changed=changed_by_scale(workload, setting, *also),
-            tuned=tuning.applies if workload.config.tuned and tuning else None,
+            tuned=tuning.applies if tuning and (workload.config.tuned or tuning.always) else None,
             calibrated=choice.shown if choice else fitted,
             configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
