@@ -20,11 +20,6 @@ def local_optima(wc):
     return [f"<results>/optima/{wc.setting}/seed{wc.seed}/client{k}.json" for k in clients]
 
 
-def grid(settings):
-    """Final metrics of the points of a grid."""
-    return [f"<results>/tidy/{setting}.csv" for setting in settings]
-
-
 # calibrate
 def calibration_points(wc):
     """Final metrics of FedAvg at each point, by setting."""
@@ -64,27 +59,37 @@ def earlier_run(wc):
     return f"<results>/runs/{before.id}/summary.json" if before else []
 
 
-def runs(wc):
-    """What all runs of the setting have left, and what their losses are held against."""
-    setting = workload.settings[wc.setting]
-    clusters = range(setting.surrogate.clusters if setting.surrogate else 0)
+def collected(spec):
+    """What the runs have left that fairfl.judgement.collection reads, and what their losses are held against."""
     return [
         *(
-            f"<results>/runs/{run.id}/{file}"
-            for run in workload.runs_of(wc.setting)
+            f"<results>/runs/{run['id']}/{file}"
+            for run in spec["runs"]
             for file in ("metrics.parquet", "summary.json")
         ),
         *(
-            f"<results>/optima/{wc.setting}/seed{seed}/client{k}.json"
-            for seed in workload.reference_seeds(wc.setting)
-            for k in range(setting.clients if setting.local_optimum else 0)
+            f"<results>/optima/{spec['setting']}/seed{seed}/client{k}.json"
+            for seed in spec["optima_seeds"]
+            for k in range(spec["clients"])
         ),
         *(
-            f"<results>/surrogates/{wc.setting}/seed{seed}/cluster{cluster}.json"
-            for seed in workload.reference_seeds(wc.setting)
-            for cluster in clusters
+            f"<results>/surrogates/{spec['setting']}/seed{seed}/cluster{cluster}.json"
+            for seed in spec["seeds"]
+            for cluster in range(spec["surrogates"])
         ),
     ]
+
+
+def runs(wc):
+    """Those of the setting."""
+    return collected(collect.spec(workload, wc.setting))
+
+
+# tune
+def trials(wc):
+    """Those of an algorithm at each point of the setting's grid."""
+    spec = tune.spec(workload, wc.setting, wc.algorithm)
+    return [path for point in spec["trials"] for path in collected(point)]
 
 
 # timing

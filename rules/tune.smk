@@ -4,7 +4,7 @@
 
 rule tune:
     input:
-        tidy=lambda wc: grid(workload.tuning_grid(wc.setting)),
+        runs=trials,
     output:
         "<results>/tuned/{setting}/{algorithm}.json",
     log:
@@ -14,7 +14,7 @@ rule tune:
     params:
         job=job_options,
     shell:
-        job("tune", "--tidy {input.tidy:q} --out {output:q}")
+        job("tune", "--results $(dirname $(dirname $(dirname {output:q}))) --out {output:q}")
 
 
 rule tuned:

@@ -323,7 +323,10 @@ class Workload:
 
     def _lender(self, setting: str, tuning: Tuning) -> str:
         """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
-        where, name = f"papers/{self.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of", tuning.trials_of or ""
+        where, name = (
+            f"papers/{self.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of",
+            tuning.trials_of or "",
+        )
         other, scored = self.settings.get(name), {"metric", "direction", "trials_of", "always"}
         if other is None or other.tuning is None:
             tuned = [key for key, one in self.settings.items() if one.tuning and key != setting]
