@@ -1,8 +1,7 @@
 """python -m fairfl.jobs.tune: choose learning rate, batch size and hyper-parameters of one algorithm in one setting.
 
 The grid's runs hold out a part of the training data, and metrics of that part only are made of them, so no test number
-can reach the choice. Only runs of its own algorithm are read: another one beside it, or an edit of that, chooses nothing
-again.
+can reach the choice. Only runs of its own algorithm are read: one more beside it, or an edit of another, changes nothing
 """
 
 import json
@@ -48,7 +47,7 @@ class Spec(JobSpec):
     seeds: list[Seed] = Field(description="a point's score is the mean over these")
     points: list[Point]
     trials: list[dict[str, Any]] = Field(
-        description="runs of each rate and batch size, as fairfl.jobs.collect reads them"
+        description="runs of each rate and batch size, as `collect` reads them"
     )
 
 
