@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_references(workload: "Workload") -> None:
-    """Every artifact names settings that exist; every variant has valid hyper-parameters."""
+    """Every artifact names settings that exist, as does shared tuning; every variant has valid hyper-parameters."""
     for paper, key, artifact in workload.artifacts.values():
         for setting in artifact.settings:
             if setting not in workload.settings:
@@ -30,6 +30,9 @@ def check_references(workload: "Workload") -> None:
         if selected_by(text) not in known:
             raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
     _check_timing(workload)
+    for name, setting in workload.settings.items():
+        if setting.tuning and setting.tuning.trials_of:
+            workload.lender(name, setting.tuning)
     checked: set[tuple[str, Variant]] = set()
     for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
         for variant in variants:

@@ -307,7 +307,7 @@ class Workload:
         if base.tuning is None:
             raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
         if base.tuning.trials_of:
-            return self.tuning_grid(self._lender(setting, base.tuning))
+            return self.tuning_grid(self.lender(setting, base.tuning))
         variants = [
             Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
@@ -321,7 +321,7 @@ class Workload:
             points[name] = point
         return points
 
-    def _lender(self, setting: str, tuning: Tuning) -> str:
+    def lender(self, setting: str, tuning: Tuning) -> str:
         """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
         where, name = (
             f"papers/{self.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of",

@@ -1,7 +1,7 @@
 """python -m fairfl.jobs.tune: choose learning rate, batch size and hyper-parameters of one algorithm in one setting.
 
 The grid's runs hold out a part of the training data, and metrics of that part only are made of them, so no test number
-can reach the choice. Only runs of its own algorithm are read: one more beside it, or an edit of another, changes nothing
+can reach the choice. Only runs of its own algorithm are read: others beside it change nothing.
 """
 
 import json
@@ -46,9 +46,7 @@ class Spec(JobSpec):
     direction: Literal["up", "down"] = Field(description="up: larger is better")
     seeds: list[Seed] = Field(description="a point's score is the mean over these")
     points: list[Point]
-    trials: list[dict[str, Any]] = Field(
-        description="runs of each rate and batch size, as `collect` reads them"
-    )
+    trials: list[dict[str, Any]] = Field(description="runs of each rate and batch size, as `collect` reads them")
 
 
 def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:

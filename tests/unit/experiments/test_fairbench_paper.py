@@ -1,0 +1,76 @@
+"""fairbench: every method has as many trials, on data and seeds that are not those of its runs; what tuning shares."""
+
+import shutil
+
+import pytest
+
+from fairfl.experiments.workload import load_workload
+from fairfl.jobs import tune
+from fairfl.runtime.validation import SpecError
+
+SCALES = ("paper", "small", "quick")
+
+
+def load(root, scale="paper", **config):
+    return load_workload(root, {"papers": ["fairbench"], "scale": scale, **config})
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_method_has_as_many_trials(root, scale):
+    workload = load(root, scale)
+    for name, variants in list(workload.variants.items()):
+        methods = {variant.algorithm for variant in variants}
+        counts = {algorithm: len(tune.spec(workload, name, algorithm)["points"]) for algorithm in methods}
+        assert len(methods) == 20 and len(set(counts.values())) == 1, (name, counts)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_tuning_has_seen_neither_the_seeds_nor_the_test_data_of_the_runs(root, scale):
+    workload = load(root, scale)
+    for name in list(workload.variants):
+        setting = workload.settings[name]
+        assert not {*setting.seeds} & {*setting.tuning.seeds}
+        for point in workload.tuning_grid(name):
+            assert workload.settings[point].reported_part == "validation"
+
+
+def test_runs_are_tuned_without_being_asked_for(root):
+    workload = load(root)
+    runs = workload.runs_of("fairbench_shards")
+    assert len(runs) == 20 * 5 and all(run.variant.tuned for run in runs)
+
+
+def test_a_choice_is_made_of_its_own_algorithms_trials(root):
+    both, alone = load(root), load(root, algorithms=["qffl"])
+    spec = tune.spec(both, "fairbench_shards", "qffl")
+    assert spec == tune.spec(alone, "fairbench_shards", "qffl")
+    runs = [run["id"] for point in spec["trials"] for run in point["runs"]]
+    assert len(runs) == len(spec["points"]) == 6 and all("/qffl/" in run for run in runs)
+    assert not any(point["optima_seeds"] for point in spec["trials"])
+
+
+def test_another_score_of_the_same_trials_runs_nothing(root):
+    workload = load(root)
+    mean, worst = (tune.spec(workload, name, "qffl") for name in ("fairbench_shards", "fairbench_shards_worst"))
+    assert mean["trials"] == worst["trials"] and mean["metric"] != worst["metric"]
+    assert not any(name.startswith("fairbench_shards_worst~") for name in workload.settings)
+
+
+@pytest.mark.parametrize(
+    ("trials_of", "message"),
+    [
+        ("fairbench_shard", "trials_of: no setting 'fairbench_shard' with `tuning`; did you mean 'fairbench_shards'"),
+        ("fairbench_rotated", "'fairbench_rotated' differs in more than its tuning"),
+        ("fairbench_shards, rounds: 7", "the grid, seeds or rounds of 'fairbench_shards' are others"),
+        ("fairbench_shards_worst", "takes the trials of fairbench_shards_worst: name that one"),
+    ],
+)
+def test_trials_of_something_else_are_refused(root, tmp_path, trials_of, message):
+    for name in ("papers", "scales"):
+        shutil.copytree(root / name, tmp_path / name)
+    path = tmp_path / "papers/fairbench.yaml"
+    text = path.read_text()
+    assert text.count("trials_of: fairbench_shards}") == 1
+    path.write_text(text.replace("trials_of: fairbench_shards}", f"trials_of: {trials_of}}}"))
+    with pytest.raises(SpecError, match=message):
+        load(tmp_path)
