@@ -85,11 +85,11 @@ def runs(wc):
     return collected(collect.spec(workload, wc.setting))
 
 
-# tune
-def trials(wc):
+# trials
+def runs_of_trials(wc):
     """Those of an algorithm at each point of the setting's grid."""
-    spec = tune.spec(workload, wc.setting, wc.algorithm)
-    return [path for point in spec["trials"] for path in collected(point)]
+    points = trials.spec(workload, wc.setting, wc.algorithm)["points"]
+    return [path for point in points for path in collected(point)]
 
 
 # timing

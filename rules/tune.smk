@@ -1,10 +1,26 @@
-# tune(setting, algorithm): a grid of runs on held-out training data -> the values that VRed's tables 4 and 5 report.
+# trials(setting, algorithm): a grid of runs on held-out training data -> tune(setting, algorithm): VRed's tables 4 and 5.
 # calibrate(setting): facts that a paper leaves open, by a grid of FedAvg runs and the paper's numbers for FedAvg.
+
+
+rule trials:
+    """Final metrics of an algorithm at every point of a setting's grid."""
+    input:
+        runs=runs_of_trials,
+    output:
+        "<results>/trials/{setting}/{algorithm}.csv",
+    log:
+        "<logs>/trials/{setting}/{algorithm}.log",
+    conda:
+        "../envs/fairfl.yaml"
+    params:
+        job=job_options,
+    shell:
+        job("trials", "--results $(dirname $(dirname $(dirname {output:q}))) --out {output:q}")
 
 
 rule tune:
     input:
-        runs=trials,
+        trials=rules.trials.output,
     output:
         "<results>/tuned/{setting}/{algorithm}.json",
     log:
@@ -14,7 +30,7 @@ rule tune:
     params:
         job=job_options,
     shell:
-        job("tune", "--results $(dirname $(dirname $(dirname {output:q}))) --out {output:q}")
+        job("tune", "--trials {input.trials:q} --out {output:q}")
 
 
 rule tuned:

@@ -20,7 +20,7 @@ Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
-FOLDERS += ("surrogates", "tidy", "timed", "tuned")
+FOLDERS += ("surrogates", "tidy", "timed", "trials", "tuned")
 
 
 class Metric(Strict):

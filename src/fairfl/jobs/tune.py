@@ -1,12 +1,11 @@
 """python -m fairfl.jobs.tune: choose learning rate, batch size and hyper-parameters of one algorithm in one setting.
 
-The grid's runs hold out a part of the training data, and metrics of that part only are made of them, so no test number
-can reach the choice. Only runs of its own algorithm are read: others beside it change nothing.
+The grid's runs hold out a part of the training data; what fairfl.jobs.trials makes of them are metrics of that part
+only, so no test number can reach the choice.
 """
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +13,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
 from fairfl.experiments.parts import Count, Seed
-from fairfl.jobs import collect
-from fairfl.runtime import atomic, cli, job
+from fairfl.runtime import atomic, cli, job, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from fairfl.experiments.workload import Workload
 
 CHOSEN = {"learning_rate", "batch_size", "hyperparameters"}
-Row = Mapping[Hashable, Any]
+COLUMNS = {"setting": str, "algorithm": str, "hyperparameters": str, "seed": int, "metric": str, "value": float}
 
 
 class Point(JobSpec):
@@ -46,20 +44,13 @@ class Spec(JobSpec):
     direction: Literal["up", "down"] = Field(description="up: larger is better")
     seeds: list[Seed] = Field(description="a point's score is the mean over these")
     points: list[Point]
-    trials: list[dict[str, Any]] = Field(description="runs of each rate and batch size, as `collect` reads them")
 
 
 def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
     """The points of the grid and how they are scored."""
     base = workload.settings[setting]
-    assert base.tuning is not None  # tuning_grid looks
-    points, trials = [], []
-    # Optima and surrogates are read for metrics that hold losses against them, and not for others.
-    against = {} if base.tuning.metric.startswith(("gap", "excess", "faa")) else {"optima_seeds": [], "surrogates": 0}
+    points = []
     for name in workload.tuning_grid(setting):
-        whole = collect.spec(workload, name)
-        runs = [run for run in whole["runs"] if run["algorithm"] == algorithm]
-        trials.append({**whole, **against, "runs": runs, "baseline": []})
         training = workload.settings[name].training_of(algorithm)
         points += [
             {
@@ -72,33 +63,39 @@ def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
             for variant in workload.variants[name]
             if variant.algorithm == algorithm
         ]
+    assert base.tuning is not None  # tuning_grid has looked
     return {
         "setting": setting,
         "algorithm": algorithm,
         "data": base.data.label,
         **base.tuning.model_dump(mode="json", include={"metric", "direction", "seeds"}),
         "points": points,
-        "trials": trials,
     }
 
 
-def score(spec: Spec, point: Point, rows: Sequence[Row]) -> float | None:
+def score(spec: Spec, point: Point, rows: list[dict[str, str]]) -> float | None:
     """Mean of the metric over the seeds of one grid point; None if a seed diverged.
 
     Raises FairflError if the metric was not measured or a seed is missing.
     """
-    runs = [row for row in rows if row["setting"] == point.setting and row["hyperparameters"] == point.shown]
-    values = {int(row["seed"]): float(f"{row['value']:.9g}") for row in runs if row["metric"] == spec.metric}
+    runs = [
+        row
+        for row in rows
+        if row["setting"] == point.setting
+        and row["algorithm"] == spec.algorithm
+        and row["hyperparameters"] == point.shown
+    ]
+    values = {int(row["seed"]): row["value"] for row in runs if row["metric"] == spec.metric}
     if runs and not values:
         known = sorted({row["metric"] for row in runs})
         raise FairflError(f"{spec.setting}: tuning.metric: {spec.metric!r}{nearest(spec.metric, known)}")
     if sorted(values) != sorted(spec.seeds):
         raise FairflError(f"{point.setting}: {spec.algorithm}({point.shown}): no run of some seed")
-    mean = sum(values.values()) / len(values)
+    mean = sum(float(value or "nan") for value in values.values()) / len(values)
     return mean if math.isfinite(mean) else None
 
 
-def choose(spec: Spec, rows: Sequence[Row]) -> dict[str, Any]:
+def choose(spec: Spec, rows: list[dict[str, str]]) -> dict[str, Any]:
     """The best point of the grid and all points with their scores; the earlier one wins a tie.
 
     If every point diverged, the first one stands with value null.
@@ -107,20 +104,17 @@ def choose(spec: Spec, rows: Sequence[Row]) -> dict[str, Any]:
     sign = 1 if spec.direction == "up" else -1
     finite = [point for point in points if point["value"] is not None]
     best = max(finite, key=lambda point: sign * point["value"]) if finite else points[0]
-    return {**spec.model_dump(exclude={"points", "trials", "code"}), **best, "points": points}
+    return {**spec.model_dump(exclude={"points", "code"}), **best, "points": points}
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.judgement.collection import Spec as Trials
-    from fairfl.judgement.collection import tidy
-
     parser = job.parser("tune")
-    parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
+    parser.add_argument("--trials", required=True, type=Path, help="final metrics of the grid's runs (.csv)")
     parser.add_argument("--out", required=True, type=Path, help="the choice (.json)")
     args = parser.parse_args(argv)
     spec = job.spec_of(args, Spec)
     with job.run_context(args, args.out):
-        rows = [row for trials in spec.trials for row in tidy(Trials(**trials), args.results)[0].to_dict("records")]
+        rows = [row for _, row in tables.rows(args.trials, COLUMNS)]
         atomic.write_text(args.out, json.dumps(choose(spec, rows), indent=1) + "\n")
 
 

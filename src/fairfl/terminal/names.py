@@ -17,6 +17,7 @@ KINDS = {
     "train": ("training", "trainings"),
     "timing": ("timing", "timings"),
     "collect": ("summary of a setting", "summaries of settings"),
+    "trials": ("set of trials", "sets of trials"),
     "tune": ("choice tuned", "choices tuned"),
     "calibrate": ("calibration", "calibrations"),
     "table": ("table", "tables"),

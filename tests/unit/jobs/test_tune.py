@@ -1,15 +1,13 @@
 """The tuning stage: what is chosen, from which numbers, and what a tuned run takes."""
 
+import csv
 import json
-import math
 
 import pytest
 
 from fairfl.jobs import train, tune
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.result_files import TunedChoice
-from tests.unit.jobs.test_collect import SPEC as COLLECTED
-from tests.unit.jobs.test_collect import write_run
 from tests.unit.simulation.federations import spec_of as training_spec
 
 POINTS = [
@@ -20,19 +18,18 @@ POINTS = [
 ]  # fmt: skip
 SPEC = {
     "setting": "s", "algorithm": "vred", "data": "digits", "metric": "accuracy_mean", "direction": "up",
-    "seeds": [0, 1], "points": POINTS, "trials": [], "code": {},
+    "seeds": [0, 1], "points": POINTS, "code": {},
 }  # fmt: skip
 
 
-def rows(values, seeds=(0, 1), metric="accuracy_mean"):
-    """Tidy lines: value - 0.01 and value + 0.01 of each grid point, NaN for None, beside lines of other metrics."""
+def rows(values, seeds=(0, 1), metric="accuracy_mean", algorithm="vred"):
+    """Tidy lines: value - 0.01 and value + 0.01 of each grid point, beside lines of other metrics."""
     return [
-        {"setting": point["setting"], "hyperparameters": point["shown"], "seed": seed, "metric": name, "value": number}
+        {"setting": point["setting"], "algorithm": algorithm, "hyperparameters": point["shown"], "seed": str(seed),
+         "metric": name, "value": text}
         for point, value in zip(POINTS, values, strict=True)
         for seed in seeds
-        for name, number in (
-            (metric, math.nan if value is None else value + 0.02 * seed - 0.01), ("loss_mean", 9.0)
-        )
+        for name, text in ((metric, value and str(value + 0.02 * seed - 0.01)), ("loss_mean", "9"))
     ]  # fmt: skip
 
 
@@ -52,20 +49,25 @@ def test_the_best_mean_over_seeds_is_chosen():
 def test_direction_ties_and_divergence():
     assert chosen(0.2, 0.9, 0.1, 0.3, direction="down") == (0.5, 1.0)
     assert chosen(0.9, 0.9, 0.9, 0.9) == (0.1, 1.0)
-    assert chosen(None, 0.2, 0.3, None) == (0.5, 1.0)
+    assert chosen("", 0.2, 0.3, "") == (0.5, 1.0)
 
 
 def test_one_diverged_seed_rules_a_point_out():
     lines = rows([0.2, 0.9, 0.4, 0.3])
     next(line for line in lines if line["hyperparameters"] == "beta=2.0" and line["metric"] == "accuracy_mean")[
         "value"
-    ] = math.nan
+    ] = ""
     assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
 
 
 def test_if_everything_diverged_the_first_point_stands_without_a_value():
-    result = tune.choose(tune.Spec(**SPEC), rows([None, None, None, None]))
+    result = tune.choose(tune.Spec(**SPEC), rows(["", "", "", ""]))
     assert result["value"] is None and result["learning_rate"] == 0.1 and result["hyperparameters"] == {"beta": 1.0}
+
+
+def test_other_algorithms_do_not_count():
+    lines = rows([0.1, 0.2, 0.3, 0.4]) + rows([0.9, 0.8, 0.7, 0.6], algorithm="semi_vred")
+    assert tune.choose(tune.Spec(**SPEC), lines)["value"] == pytest.approx(0.4)
 
 
 def test_an_unknown_metric_names_the_nearest():
@@ -78,20 +80,18 @@ def test_a_missing_seed_is_an_error():
         tune.choose(tune.Spec(**SPEC), rows([0.1, 0.2, 0.3, 0.4], seeds=(0,)))
 
 
-def test_the_job_reads_the_runs_of_its_trials(tmp_path):
-    """Two rates, one run each; the first with the larger losses."""
-    points, trials = [], []
-    for rate, shift in ((0.1, 0.5), (0.5, 0.0)):
-        setting = f"s~tuning~learning_rate={rate}"
-        run = {"id": f"{setting}/vred/beta=1.0/seed0", "algorithm": "vred", "hyperparameters": "beta=1.0", "seed": 0}
-        write_run(tmp_path, run, shift=shift)
-        points.append({**POINTS[0], "setting": setting, "learning_rate": rate})
-        trials.append({**COLLECTED, "setting": setting, "runs": [run], "seeds": [0], "optima_seeds": []})
-    spec = {**SPEC, "metric": "loss_mean", "direction": "down", "seeds": [0], "points": points, "trials": trials}
-    tune.main(["--spec", json.dumps(spec), "--results", str(tmp_path), "--out", str(tmp_path / "choice.json")])
-    made = json.loads((tmp_path / "choice.json").read_text())
-    assert (made["learning_rate"], made["value"]) == (0.5, 0.625)
-    assert [point["value"] for point in made["points"]] == [1.125, 0.625] and "trials" not in made
+def test_command_line(tmp_path):
+    for rate in (0.1, 0.5):
+        own = [row for row in rows([0.2, 0.9, 0.4, 0.3]) if row["setting"].endswith(f"={rate}")]
+        with (tmp_path / f"{rate}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, own[0])
+            writer.writeheader()
+            writer.writerows(own)
+    files = [str(tmp_path / f"{rate}.csv") for rate in (0.1, 0.5)]
+    tune.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--out", str(tmp_path / "choice.json")])
+    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(
+        tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])
+    )
 
 
 def run(**changes):

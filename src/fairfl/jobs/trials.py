@@ -1,0 +1,53 @@
+"""python -m fairfl.jobs.trials: final metrics of one algorithm's runs at every point of a setting's tuning grid.
+
+Of one algorithm, so that another one beside it, or an edit of that, chooses nothing again.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairfl.experiments.base import JobSpec
+from fairfl.jobs import collect
+from fairfl.runtime import atomic, cli, job
+
+if TYPE_CHECKING:
+    from fairfl.experiments.workload import Workload
+
+
+class Spec(JobSpec):
+    """What fairfl.jobs.collect would be given for each learning rate and batch size, with these runs alone."""
+
+    points: list[dict[str, Any]]
+
+
+def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
+    """The runs of the grid; optima and surrogates only where the metric holds losses against them."""
+    names = workload.tuning_grid(setting)
+    tuning = workload.settings[setting].tuning
+    held = tuning is not None and tuning.metric.startswith(("gap", "excess", "faa"))
+    points = []
+    for name in names:
+        whole = collect.spec(workload, name)
+        runs = [run for run in whole["runs"] if run["algorithm"] == algorithm]
+        against = {} if held else {"optima_seeds": [], "surrogates": 0}
+        points.append({**whole, **against, "runs": runs, "baseline": []})
+    return {"points": points}
+
+
+def main(argv: list[str] | None = None) -> None:
+    import pandas as pd
+
+    from fairfl.judgement import collection
+
+    parser = job.parser("trials")
+    parser.add_argument("--results", required=True, type=Path, help="results/<scale>")
+    parser.add_argument("--out", required=True, type=Path, help="final metrics (.csv)")
+    args = parser.parse_args(argv)
+    spec = job.spec_of(args, Spec)
+    with job.run_context(args, args.out):
+        final = pd.concat([collection.tidy(collection.Spec(**point), args.results)[0] for point in spec.points])
+        atomic.write_text(args.out, final.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+
+
+if __name__ == "__main__":
+    cli.run(main)
