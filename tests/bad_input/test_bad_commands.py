@@ -102,7 +102,7 @@ JOBS = {
                 {"setting": "toy", "shown": "", "learning_rate": 0.1, "batch_size": None, "hyperparameters": {}}
             ],
         },
-        {"--tidy": "tidy", "--out": "out.json"},
+        {"--trials": "tidy", "--out": "out.json"},
     ),
     "calibrate": (
         calibrate.main,

@@ -233,6 +233,7 @@ def entries(name: str) -> list[str]:
             *(f"fairfl.algorithms.{algorithm}" for algorithm in ("afl", "fedavg", "qffl")),
         ],
         "collect": lambda: ["fairfl.jobs.collect"],
+        "trials": lambda: ["fairfl.jobs.trials"],
         "tune": lambda: ["fairfl.jobs.tune"],
         "comparison": lambda: ["fairfl.jobs.comparison"],
         "claims": lambda: ["fairfl.jobs.claims"],
@@ -252,8 +253,8 @@ def test_the_model_knows_every_job(every, imports):
     """Otherwise the cases below would assert less than they seem to."""
     kinds = {name.split("/")[0] for name in every}
     assert kinds == {
-        "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "tune", "timing", "table", "figure",
-        *SUMMARY,
+        "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "trials", "tune", "timing",
+        "table", "figure", *SUMMARY,
     }  # fmt: skip
     assert len(every) == 72 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
         LINEAR, SYNTHETIC, FASHION, *POINTS,

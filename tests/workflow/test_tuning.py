@@ -49,10 +49,9 @@ def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
     assert made["value"] == max(point["value"] for point in made["points"])
     assert made["data"] == "digits (stand-in for cifar100)" and made["hyperparameters"] == {"beta": 0.5}
     # The number that decided is the validation accuracy of that point's run.
-    tidy = (
-        tuned.folder / f"results/tiny/tidy/vred_cifar100~tuning~learning_rate={made['learning_rate']}.csv"
-    ).read_text()
-    (value,) = re.findall(r",vred,beta=0.5,0,accuracy_mean,([0-9.]+),", tidy)
+    trials = (tuned.folder / "results/tiny/trials/vred_cifar100/vred.csv").read_text()
+    point = re.escape(f"vred_cifar100~tuning~learning_rate={made['learning_rate']}")
+    (value,) = re.findall(rf"{point},vred,beta=0.5,0,accuracy_mean,([0-9.]+),", trials)
     assert float(value) == pytest.approx(made["value"])
     table = (tuned.folder / "results/tiny/vred/table4.csv").read_text()
     assert re.search(r"vred_cifar100,vred,.*learning_rate", table)

@@ -81,17 +81,15 @@ def test_a_missing_seed_is_an_error():
 
 
 def test_command_line(tmp_path):
-    for rate in (0.1, 0.5):
-        own = [row for row in rows([0.2, 0.9, 0.4, 0.3]) if row["setting"].endswith(f"={rate}")]
-        with (tmp_path / f"{rate}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, own[0])
-            writer.writeheader()
-            writer.writerows(own)
-    files = [str(tmp_path / f"{rate}.csv") for rate in (0.1, 0.5)]
-    tune.main(["--spec", json.dumps(SPEC), "--tidy", *files, "--out", str(tmp_path / "choice.json")])
-    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(
-        tune.Spec(**SPEC), rows([0.2, 0.9, 0.4, 0.3])
+    lines = rows([0.2, 0.9, 0.4, 0.3])
+    with (tmp_path / "trials.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+    tune.main(
+        ["--spec", json.dumps(SPEC), "--trials", str(tmp_path / "trials.csv"), "--out", str(tmp_path / "choice.json")]
     )
+    assert json.loads((tmp_path / "choice.json").read_text()) == tune.choose(tune.Spec(**SPEC), lines)
 
 
 def run(**changes):
