@@ -19,7 +19,7 @@ DESCRIBED = {
     "accuracy_mean": {"name": "mean", "meaning": "", "unit": "percent", "direction": "up"},
     "accuracy_worst10": {"name": "worst", "meaning": "", "unit": "percent", "direction": "up"},
     "accuracy_std": {"name": "std", "meaning": "", "unit": "percent", "direction": "down"},
-    "loss_mean": {"name": "loss", "meaning": "", "unit": "nats", "direction": "down"},
+    "loss_mean": {"name": "loss", "meaning": "", "unit": "mse", "direction": "down"},
 }
 
 
@@ -181,7 +181,7 @@ def test_clients_stand_beside_themselves_with_the_baseline(clients):
     words = [axes.texts[0].get_text() for axes in drawing.axes]
     # q-FFL: of the suffering 1 of 2 and 2 of 2 rise; of the others 2 of 2 and 1 of 2 fall.
     assert words == ["below: 75% rise\nabove: 75% fall", "below: 0% rise\nabove: 0% fall"]
-    assert remarks == ["Not run: TERM.", "Diverged seeds, not drawn: 1 of AFL (one)."]
+    assert remarks == ["Not run: TERM.", "Diverged, not drawn: AFL (4 of 8 points)."]
     assert drawing.axes[0].get_xlabel() == "with FedAvg (percent)"
     low, high = drawing.axes[0].get_xlim()
     assert (low, high) == drawing.axes[0].get_ylim() == pytest.approx((5, 100))

@@ -2,8 +2,8 @@
 
 One panel per row of the artifact. A mark is a client of one seed, above the diagonal if it has gained. The dotted line
 is the baseline's mean; in a corner stand, of the clients below it, the share that rises, and of those above it the
-share that falls (means over seeds of `improved_suffering_pct` and `degraded_well_pct`). Seeds in which either run
-diverged are left out.
+share that falls (means over seeds of `improved_suffering_pct` and `degraded_well_pct`). Where either run diverged,
+nothing is drawn.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
+from fairfl.judgement.units import factor
 from fairfl.metrics.registry import AGAINST
 from fairfl.reporting import style
 from fairfl.reporting.inputs import Inputs, NothingRun, Row
@@ -62,16 +63,16 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
 
 
 def _pairs(inputs: Inputs, setting: str, row: Row, baseline: Row) -> pd.DataFrame:
-    """COLUMNS of the clients of the seeds in which all of both runs' accuracies are finite, percent."""
+    """COLUMNS of the clients and seeds for which both accuracies are finite, percent."""
     theirs, ours = (of_clients(inputs, setting, one, FAMILY) for one in (baseline, row))
-    pairs = ours.rename(columns={"value": "accuracy"}).merge(
+    pairs = ours.assign(accuracy=ours["value"]).merge(
         theirs[["seed", "client", "value"]].rename(columns={"value": "baseline"}), on=["seed", "client"]
     )
-    whole = pairs.groupby("seed")[["accuracy", "baseline"]].transform(lambda values: np.isfinite(values).all())
-    lost = pairs[~whole.all(axis=1)]["seed"].nunique()
-    inputs.remark("Diverged seeds, not drawn", [f"{lost} of {row.label} ({setting})"] * bool(lost))
-    scale = np.where(pairs["unit"] == "fraction", 100.0, 1.0)
-    return pairs.assign(accuracy=pairs["accuracy"] * scale, baseline=pairs["baseline"] * scale)[whole.all(axis=1)]
+    good = np.isfinite(pairs[["accuracy", "baseline"]]).all(axis=1)
+    if not good.all():
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
+    scale = pairs["unit"].map(lambda unit: factor(unit, "percent"))
+    return pairs.assign(accuracy=pairs["accuracy"] * scale, baseline=pairs["baseline"] * scale)[good]
 
 
 def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:

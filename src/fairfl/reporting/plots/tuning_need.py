@@ -58,7 +58,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure = style.canvas(style.PAGE if across > 1 else style.COLUMN, 0.9 + 1.5 * -(-len(names) // across))
     panels = style.panels(figure, len(names), across)
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
-    grey = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
+    grey: style.Look = {"color": style.GREY, "linewidth": 0.5, "alpha": 0.6}
     if config.highlight:
         looks = {row: look if row.algorithm in config.highlight else grey for row, look in looks.items()}
     frames = []
@@ -97,15 +97,16 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
     for row, one in tried.items():
         axes.set_ylabel(config.y_labels.get(one.metric) or inputs.axis(one.metric))
         sign, worst = (1, min(scores)) if one.direction == "up" else (-1, max(scores))
-        diverged = sum(point.value is None for point in one.points)
-        where = config.labels.get(setting, setting)
-        inputs.remark("Trials that diverged", [f"{diverged} of {row.label} ({where})"] * bool(diverged))
-        scale = sign * factor(UNITS[one.metric], inputs.spec.metrics[one.metric].shown_in(UNITS[one.metric]))
+        if diverged := sum(point.value is None for point in one.points):
+            where = config.labels.get(setting, setting)
+            inputs.remark("Trials that diverged", [f"{diverged} of {row.label} ({where})"])
+        measured = UNITS[one.metric]  # losses, nats or squared errors, are shown as they are
+        scale = sign if measured == "nats" else sign * factor(measured, inputs.spec.metrics[one.metric].unit)
         best = expected_best([sign * (worst if point.value is None else point.value) for point in one.points])
-        expected = [value * scale for value in best]
-        trials = range(1, len(expected) + 1)
-        axes.plot(trials, expected, **{"linewidth": 1.1, "markersize": 3} | looks[row], clip_on=False)
-        records += [(setting, row.algorithm, *point) for point in zip(trials, expected, strict=True)]
+        line = pd.Series(best, range(1, len(best) + 1)) * scale
+        look: style.Look = {"linewidth": 1.1, "markersize": 3} | looks[row]
+        axes.plot(line.index, line, **look, clip_on=False)
+        records += [(setting, row.algorithm, trials, value) for trials, value in line.items()]
     drawn = pd.DataFrame(records, columns=list(COLUMNS))
     if style.far_apart(drawn["expected"].tolist()):
         style.log_axis(axes)
