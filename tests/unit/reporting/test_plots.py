@@ -34,8 +34,8 @@ ROWS = [
 ]
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
-    "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
-    "paired_differences", "projected_gradients", "pseudo_code",
+    "client_pairs", "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep",
+    "one_step", "paired_differences", "projected_gradients", "pseudo_code", "rank_correlation", "tuning_need",
 ]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
@@ -177,7 +177,7 @@ def test_words_can_be_read_in_print_and_legends_cover_nothing(results, plot):
 @pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
 def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("reporting/plots", plot)
-    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported"}
+    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported", "tuned"}
     given = {
         "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
         "metric_sweep": {"key": "tau"},

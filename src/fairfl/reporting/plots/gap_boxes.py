@@ -36,7 +36,7 @@ class Config(Strict):
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     rows = inputs.measured()
     points = {
-        (setting, row): _points(inputs, setting, row, config.family) for setting in inputs.settings for row in rows
+        (setting, row): of_clients(inputs, setting, row, config.family) for setting in inputs.settings for row in rows
     }
     if all(frame.empty for frame in points.values()):
         raise FairflError(f"{inputs.name}: the results have no metric {config.family}_0")
@@ -64,7 +64,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, pd.concat(filter(len, drawn), ignore_index=True)[list(COLUMNS)]
 
 
-def _points(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
+def of_clients(inputs: Inputs, setting: str, row: Row, family: str) -> pd.DataFrame:
     """COLUMNS of a row's clients, seed by seed."""
     records = []
     for metric in inputs.ours.members(setting, f"{family}_k") if row in inputs.rows_in(setting) else ():

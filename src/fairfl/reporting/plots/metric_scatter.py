@@ -3,12 +3,14 @@
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
 unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's numbers, drawn if
 nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the artifact, in the
-units that the paper prints.
+units that the paper prints. With `front`, marks have no bars, and a step line bounds what some mark is at least as good
+as in both metrics. On it are all than which no other of ours is better in one metric and no worse in the other.
 """
 
 import math
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -37,6 +39,7 @@ class Config(Strict):
         default_factory=dict,
         description="setting id -> what the paper does not show there and why: 'AFL, which diverged'",
     )
+    front: bool = Field(False, description="a step line through the marks that no other dominates; a column of the CSV")
 
     def columns(self) -> list[str]:
         return [self.x, self.y]
@@ -68,7 +71,10 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if setting in config.missing:
             inputs.remark("Not in the paper's panel", [f"{config.missing[setting]} ({title})"])
         style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
-        ours = {mark["label"]: (mark["x"], mark["y"]) for mark in marks if mark["kind"] == "ours"}
+        own = [mark for mark in marks if mark["kind"] == "ours"]
+        if config.front and own:
+            _front(axes, inputs, config, own)
+        ours = {mark["label"]: (mark["x"], mark["y"]) for mark in own}
         where = f" in {config.labels.get(setting, setting)}" if len(names) > 1 else ""
         hidden += [together + where for together in style.over_one_another(axes, ours)]
         records += marks
@@ -82,13 +88,29 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         style.key(label=kind.label if isinstance(kind, Row) else titles[kind], linestyle="none", **look)
         for kind, look in looks.items()
     ]
-    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    frame = pd.DataFrame(records, columns=[*COLUMNS, *["front"] * config.front])
     if "paper" in set(frame["kind"]):
         handles.append(style.key(style.GREY, "the paper's", marker="o", linestyle="none", markersize=5, **style.HOLLOW))
     style.legend_above(figure, handles, min(len(handles), (5 if config.by == "algorithm" else 4) if wide else 3))
-    if frame["seeds"].max() > 1:
+    if frame["seeds"].max() > 1 and not config.front:
         inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
     return figure, frame
+
+
+def _front(axes: Axes, inputs: Inputs, config: Config, marks: list[dict[str, Any]]) -> None:
+    """Mark what is on the front and draw it, whose limits must stand; without direction, higher is better."""
+    down = [inputs.spec.metrics[metric].direction == "down" for metric in (config.x, config.y)]
+    places = np.array([(mark["x"], mark["y"]) for mark in marks]) * np.where(down, -1, 1)
+    for mark, place in zip(marks, places, strict=True):
+        mark["front"] = not ((places >= place).all(1) & (places > place).any(1)).any()
+    ends = sorted((mark["x"], mark["y"]) for mark in marks if mark["front"])
+    worst = axes.get_xlim()[down[0]], axes.get_ylim()[down[1]]
+    ends = [*ends, (worst[0], ends[-1][1])] if down[0] else [(worst[0], ends[0][1]), *ends]
+    ends = [(ends[0][0], worst[1]), *ends] if down[0] else [*ends, (ends[-1][0], worst[1])]
+    axes.autoscale(False)
+    axes.plot(
+        *zip(*ends, strict=True), style.GREY, linewidth=0.8, zorder=2, ds="steps-post" if down[0] else "steps-pre"
+    )
 
 
 def _kind(row: Row, config: Config) -> str | Row:
@@ -119,9 +141,8 @@ def _mark(
     elif x and y:
         mark = dict(zip(("x", "x_std", "y", "y_std"), (*mean_and_std(x), *mean_and_std(y)), strict=True))
         mark["seeds"] = y.seeds
-        bars: Look = (
-            {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5} if y.seeds > 1 else {}
-        )
+        bars: Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
+        bars = bars if y.seeds > 1 and not config.front else {}
         axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
         records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label})
     paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))

@@ -1,0 +1,90 @@
+"""Whom a method helps: each client's accuracy with the artifact's `baseline` (horizontal) and with a method (vertical).
+
+One panel per row of the artifact. A mark is a client of one seed, above the diagonal if it has gained. The dotted line
+is the baseline's mean; in a corner stand, of the clients below it, the share that rises, and of those above it the
+share that falls (means over seeds of `improved_suffering_pct` and `degraded_well_pct`). Where either run diverged,
+nothing is drawn.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.judgement.units import factor
+from fairfl.metrics.registry import AGAINST
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, NothingRun, Row
+from fairfl.reporting.plots.gap_boxes import of_clients
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy",)
+COLUMNS = ("setting", "algorithm", "hyperparameters", "seed", "client", "baseline", "accuracy")
+FAMILY = "accuracy_client"
+
+
+class Config(Strict):
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels, if several")
+
+    def metrics(self) -> list[str]:
+        return ["accuracy_client_0"]
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    if inputs.spec.artifact.baseline is None:
+        raise FairflError(f"{inputs.name}: plot client_pairs needs `baseline: {{algorithm: fedavg}}`")
+    variant = inputs.spec.artifact.baseline.variant
+    baseline = Row(variant, inputs.spec.algorithms.get(variant.algorithm, variant.algorithm))
+    names, measured = inputs.panel_titles(config.labels), inputs.measured()
+    cells = {
+        (setting, row): pairs
+        for setting in names
+        for row in inputs.rows_in(setting)
+        if row.variant != variant and row in measured and len(pairs := _pairs(inputs, setting, row, baseline))
+    }
+    if not cells:
+        raise NothingRun("Not run at this scale.")
+    across = min(4, len(cells))
+    figure = style.canvas(style.PAGE if across > 2 else style.COLUMN, 0.5 + 1.8 * -(-len(cells) // across))
+    panels = style.panels(figure, len(cells), across, sharex=True, sharey=True)
+    looks = style.looks(inputs.rows, inputs.spec.algorithms)
+    for axes, ((setting, row), pairs) in zip(panels.flat, cells.items(), strict=False):
+        axes.set_title(f"{row.label}, {names[setting]}" if len(names) > 1 else row.label)
+        _panel(axes, pairs, looks[row]["color"])
+    drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]
+    panels[0, 0].set(xlim=(low := max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5), 100), ylim=(low, 100))
+    for axes in panels[-1]:
+        axes.set_xlabel(f"with {baseline.label} (percent)")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("with the method (percent)")
+    return figure, drawn
+
+
+def _pairs(inputs: Inputs, setting: str, row: Row, baseline: Row) -> pd.DataFrame:
+    """COLUMNS of the clients and seeds for which both accuracies are finite, percent."""
+    theirs, ours = (of_clients(inputs, setting, one, FAMILY) for one in (baseline, row))
+    pairs = ours.assign(accuracy=ours["value"]).merge(
+        theirs[["seed", "client", "value"]].rename(columns={"value": "baseline"}), on=["seed", "client"]
+    )
+    good = np.isfinite(pairs[["accuracy", "baseline"]]).all(axis=1)
+    if not good.all():
+        inputs.remark("Diverged, not drawn", [f"{row.label} ({(~good).sum()} of {len(good)} points)"])
+    scale = pairs["unit"].map(lambda unit: factor(unit, "percent"))
+    return pairs.assign(accuracy=pairs["accuracy"] * scale, baseline=pairs["baseline"] * scale)[good]
+
+
+def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:
+    axes.scatter(pairs["baseline"], pairs["accuracy"], s=6, color=color, alpha=0.7, linewidths=0, clip_on=False)
+    axes.plot([0, 100], [0, 100], style.GREY, linewidth=0.7, zorder=1)
+    axes.axvline(pairs["baseline"].mean(), color=style.GREY, linewidth=0.7, linestyle=":", zorder=1)
+    seeds = [(one["accuracy"].to_numpy(), one["baseline"].to_numpy()) for _, one in pairs.groupby("seed")]
+    rise, fall = (
+        np.mean([AGAINST[name][1](*one) for one in seeds]) for name in ("improved_suffering_pct", "degraded_well_pct")
+    )
+    words = f"below: {rise:.0f}% rise\nabove: {fall:.0f}% fall"
+    below = pairs["accuracy"].mean() < pairs["baseline"].mean()  # the other corner is free
+    place, look = ((0.04, 0.97), ("left", "top")) if below else ((0.98, 0.03), ("right", "bottom"))
+    axes.text(*place, words, transform=axes.transAxes, fontsize=7, ha=look[0], va=look[1])
+    axes.set_aspect("equal")

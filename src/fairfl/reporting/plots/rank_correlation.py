@@ -1,0 +1,88 @@
+"""Do metrics order the methods alike: Kendall's tau-b between the artifact's columns, over its rows.
+
+A row's number is its mean over seeds, turned so that more is better (by the metric's direction): 1 says that two
+metrics order the methods alike, -1 that one is the other upside down. Below the diagonal stands the mean over the
+settings that have both metrics, above it the smallest of them. Rows that diverged by either metric are left out of a
+pair; tau of fewer than three rows, or of a metric by which all are equal, is none.
+"""
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import Strict
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, NothingRun, mean_and_std
+
+NEEDS = ("tidy",)
+DRAWS_COLUMNS = True
+COLUMNS = ("setting", "metric", "other", "tau", "methods")
+
+
+class Config(Strict):
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> how remarks call it")
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    inputs.measured()
+    metrics = inputs.spec.artifact.columns
+    frame = pd.DataFrame(
+        [
+            (setting, one, other, *_tau(numbers, one, other))
+            for setting in inputs.settings
+            for numbers in [_numbers(inputs, setting, config.labels.get(setting, setting))]
+            for one, other in combinations(metrics, 2)
+        ],
+        columns=list(COLUMNS),
+    )
+    found = frame.groupby(["metric", "other"])["tau"]
+    mean, smallest = found.mean(), found.min()
+    if mean.isna().all():
+        raise NothingRun("Not run at this scale.")
+    taus = np.full((len(metrics), len(metrics)), np.nan)
+    for across, down in combinations(range(len(metrics)), 2):
+        pair = metrics[across], metrics[down]
+        taus[down, across], taus[across, down] = mean[pair], smallest[pair]
+    wide = len(metrics) > 7
+    figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 0.3 * len(metrics))
+    axes = figure.subplots()
+    image = axes.imshow(taus, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    for down, across in product(range(len(metrics)), repeat=2):
+        tau = taus[down, across]
+        if not np.isnan(tau):
+            color = "white" if abs(tau) > 0.65 else "black"
+            axes.text(across, down, f"{tau:.2f}", ha="center", va="center", color=color, fontsize=7)
+    names = [inputs.spec.metrics[metric].name for metric in metrics]
+    axes.set_xticks(range(len(metrics)), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(metrics)), names)
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    figure.colorbar(image, ax=axes, aspect=30, pad=0.02).set_label("Kendall's τ")
+    if len(inputs.settings) > 1:
+        inputs.say("Below the diagonal: mean over settings; above it: the smallest.")
+    return figure, frame
+
+
+def _numbers(inputs: Inputs, setting: str, title: str) -> pd.DataFrame:
+    """Mean over seeds of each row (lines) by each metric (columns), more is better; NaN where there is none."""
+    lines = []
+    for row in inputs.rows_in(setting):
+        had = inputs.spec.artifact.columns_for(row.algorithm, setting)
+        cells = {metric: inputs.cell(setting, row, metric) for metric in had}
+        lost = any(cell and cell.diverged for cell in cells.values())
+        inputs.remark("Diverged, left out", [f"{row.label} ({title})"] * lost)
+        down = {metric: -1 if inputs.spec.metrics[metric].direction == "down" else 1 for metric in had}
+        lines.append({metric: down[metric] * mean_and_std(cell)[0] for metric, cell in cells.items()})
+    return pd.DataFrame(lines, columns=inputs.spec.artifact.columns, dtype=float)
+
+
+def _tau(numbers: pd.DataFrame, one: str, other: str) -> tuple[float, int]:
+    """Tau-b of two metrics and the number of rows that have both."""
+    from scipy import stats  # here: it takes half a second
+
+    both = numbers[[one, other]].dropna()
+    tau = stats.kendalltau(both[one], both[other]).statistic if len(both) > 2 else np.nan
+    return float(tau), len(both)
