@@ -4,6 +4,7 @@ import fnmatch
 import itertools
 from typing import TYPE_CHECKING
 
+from fairfl.experiments.searches import Tuning
 from fairfl.experiments.variant import Run, Variant, selected_by
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, nearest
@@ -32,7 +33,7 @@ def check_references(workload: "Workload") -> None:
     _check_timing(workload)
     for name, setting in workload.settings.items():
         if setting.tuning and setting.tuning.trials_of:
-            workload.lender(name, setting.tuning)
+            lender(workload, name, setting.tuning)
     checked: set[tuple[str, Variant]] = set()
     for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
         for variant in variants:
@@ -40,6 +41,25 @@ def check_references(workload: "Workload") -> None:
                 checked.add((workload.paper_of[setting], variant))
                 workload.hyperparameters(Run(setting, variant, 0))
                 workload.modifiers(Run(setting, variant, 0))
+
+
+def lender(workload: "Workload", setting: str, tuning: Tuning) -> str:
+    """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
+    where, name = (
+        f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of",
+        tuning.trials_of or "",
+    )
+    other, scored = workload.settings.get(name), {"metric", "direction", "trials_of", "always"}
+    if other is None or other.tuning is None:
+        tuned = [key for key, one in workload.settings.items() if one.tuning and key != setting]
+        raise SpecError(f"{where}: no setting {shown(name)} with `tuning`{nearest(name, tuned)}")
+    if other.tuning.trials_of:
+        raise SpecError(f"{where}: {shown(name)} takes the trials of {other.tuning.trials_of}: name that one")
+    if other.tuning.model_dump(exclude=scored) != tuning.model_dump(exclude=scored):
+        raise SpecError(f"{where}: the grid, seeds or rounds of {shown(name)} are others")
+    if other.training() != workload.settings[setting].training():
+        raise SpecError(f"{where}: {shown(name)} differs in more than its tuning")
+    return name
 
 
 def _check_timing(workload: "Workload") -> None:

@@ -11,7 +11,7 @@ from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
-from fairfl.experiments.references import check_references
+from fairfl.experiments.references import check_references, lender
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
@@ -307,7 +307,7 @@ class Workload:
         if base.tuning is None:
             raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
         if base.tuning.trials_of:
-            return self.tuning_grid(self.lender(setting, base.tuning))
+            return self.tuning_grid(lender(self, setting, base.tuning))
         variants = [
             Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
@@ -320,24 +320,6 @@ class Workload:
             self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", variants)
             points[name] = point
         return points
-
-    def lender(self, setting: str, tuning: Tuning) -> str:
-        """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
-        where, name = (
-            f"papers/{self.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of",
-            tuning.trials_of or "",
-        )
-        other, scored = self.settings.get(name), {"metric", "direction", "trials_of", "always"}
-        if other is None or other.tuning is None:
-            tuned = [key for key, one in self.settings.items() if one.tuning and key != setting]
-            raise SpecError(f"{where}: no setting {shown(name)} with `tuning`{nearest(name, tuned)}")
-        if other.tuning.trials_of:
-            raise SpecError(f"{where}: {shown(name)} takes the trials of {other.tuning.trials_of}: name that one")
-        if other.tuning.model_dump(exclude=scored) != tuning.model_dump(exclude=scored):
-            raise SpecError(f"{where}: the grid, seeds or rounds of {shown(name)} are others")
-        if other.training() != self.settings[setting].training():
-            raise SpecError(f"{where}: {shown(name)} differs in more than its tuning")
-        return name
 
     def choices(self, artifact: Artifact) -> list[str]:
         """The choices of tuning that an artifact prints, <setting>/<algorithm>."""
