@@ -20,10 +20,10 @@ class Ranked:
 
     rows: list[Row]
     metrics: dict[str, str]  # setting -> what ranks there
-    seeds: dict[str, int]
     places: np.ndarray  # [N, k]
     low: np.ndarray  # [k], ends of the interval of the average rank
     high: np.ndarray
+    seeds: dict[str, int]
 
     @property
     def average(self) -> np.ndarray:
@@ -33,13 +33,12 @@ class Ranked:
     def frame(self) -> pd.DataFrame:
         """COLUMNS of each setting and row, then those over all."""
         records = [
-            (*row.names(setting).values(), metric, self.places[at, number], np.nan, np.nan, self.seeds[setting])
-            for at, (setting, metric) in enumerate(self.metrics.items())
-            for number, row in enumerate(self.rows)
+            (*row.names(setting).values(), metric, rank, np.nan, np.nan, self.seeds[setting])
+            for (setting, metric), ranks in zip(self.metrics.items(), self.places, strict=True)
+            for row, rank in zip(self.rows, ranks, strict=True)
         ]
         overall = zip(self.rows, self.average, self.low, self.high, strict=True)
-        least = min(self.seeds.values())
-        records += [(*row.names(OVERALL).values(), OVERALL, *numbers, least) for row, *numbers in overall]
+        records += [(*row.names(OVERALL).values(), OVERALL, *ends, min(self.seeds.values())) for row, *ends in overall]
         return pd.DataFrame(records, columns=list(COLUMNS))
 
 
@@ -56,28 +55,28 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str
     A setting in which a row has no number is left out and remarked upon; None if no setting or row is left. Raises
     FairflError if a metric has no better direction.
     """
-    artifact, described = inputs.spec.artifact, inputs.spec.metrics
-    scores, used = {}, {}
+    scores, used, ways = {}, {}, []
     for setting in inputs.settings if rows else ():
-        there = [m for m in metrics if all(m in artifact.columns_for(row.algorithm, setting) for row in rows)]
-        if there and described[there[0]].direction not in ("up", "down"):
-            raise FairflError(f"{inputs.name}: {there[0]} has no direction to rank by")
-        cells = [inputs.cell(setting, row, there[0]) for row in rows if there and row in inputs.rows_in(setting)]
+        columns = [set(inputs.spec.artifact.columns_for(row.algorithm, setting)) for row in rows]
+        metric = next((name for name in metrics if all(name in own for own in columns)), None)
+        cells = [inputs.cell(setting, row, metric) for row in rows if metric and row.setting in (None, setting)]
         found = [cell.by_seed for cell in cells if cell]
-        seeds = sorted(set.intersection(*(set(one) for one in found))) if len(found) == len(rows) else []
-        if seeds:
-            used[setting] = there[0]
-            scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])
-        else:
+        seeds = sorted(set.intersection(*map(set, found))) if len(found) == len(rows) else []
+        if metric is None or not seeds:
             inputs.remark("Not ranked, a method has no number", [titles.get(setting, setting)])
+            continue
+        if (direction := inputs.spec.metrics[metric].direction) is None:
+            raise FairflError(f"{inputs.name}: {metric} has no direction to rank by")
+        scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])
+        used[setting] = metric
+        ways.append(direction)
     if not used:
         return None
-    ways = [described[metric].direction for metric in used.values()]
     places = mean_ranks([*scores.values()], ways)
     low, high = interval([*scores.values()], ways)
     order = np.argsort(places.mean(axis=0), kind="stable")
-    number_of_seeds = {setting: len(one) for setting, one in scores.items()}
-    return Ranked([rows[at] for at in order], used, number_of_seeds, places[:, order], low[order], high[order])
+    lengths = {setting: len(one) for setting, one in scores.items()}
+    return Ranked([rows[at] for at in order], used, places[:, order], low[order], high[order], lengths)
 
 
 def ranked_by(inputs: Inputs, metrics: dict[str, str], titles: dict[str, str]) -> str:
@@ -85,5 +84,6 @@ def ranked_by(inputs: Inputs, metrics: dict[str, str], titles: dict[str, str]) -
     names = {setting: inputs.spec.metrics[metric].name for setting, metric in metrics.items()}
     first, *others = dict.fromkeys(names.values())
     for other in others:
-        inputs.remark(f"By {other} instead of {first}", [titles.get(s, s) for s, name in names.items() if name == other])
+        where = [titles.get(setting, setting) for setting, name in names.items() if name == other]
+        inputs.remark(f"By {other} instead of {first}", where)
     return f"rank by {' or '.join([first, *others])}"

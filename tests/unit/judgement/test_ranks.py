@@ -8,7 +8,7 @@ from scipy import stats
 
 from fairfl.judgement.ranks import critical_difference, friedman, holm, interval, mean_ranks, not_told_apart, ranks
 
-# Demšar (2006), table 6: AUC of C4.5, with m, with cf and with both on 14 data sets. Of "voting", 0.975 of two methods is
+# Demšar (2006), table 6: AUC of C4.5, with m, with cf, with both, on 14 data sets. Of "voting", 0.975 of two methods is
 # ranked 2 and 3: a third digit is not printed.
 DEMSAR = np.array([
     [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],

@@ -34,7 +34,8 @@ ROWS = [
 ]
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
-    "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep", "one_step",
+    "critical_difference", "excess_risk", "fair_angle", "label_shares", "leaderboard", "metric_curves",
+    "metric_scatter", "metric_sweep", "one_step",
     "paired_differences", "projected_gradients", "pseudo_code",
 ]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
@@ -179,6 +180,8 @@ def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("reporting/plots", plot)
     assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported"}
     given = {
+        "critical_difference": {"metrics": ["a"]},
+        "leaderboard": {"utility": ["a"], "fairness": ["b"]},
         "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
         "metric_sweep": {"key": "tau"},
         "one_step": {"start": 0, "step": 0.25},

@@ -46,64 +46,51 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         raise NothingRun("No setting in which all methods were run.")
     settings, methods = group.places.shape
     frame = group.frame().assign(cd=float("nan"), p=float("nan"))
-    difference, bars = None, []
+    difference, bars = 0.0, []
     if settings < 2 or methods < 3:
-        inputs.say(f"Settings: {settings}, methods: {methods}; a critical difference needs two and three.")
+        inputs.say(f"No critical difference: {settings} settings and {methods} methods, it needs two and three.")
     else:
         test, difference = friedman(group.places), critical_difference(settings, methods)
-        bars = _levels(not_told_apart(list(group.average), difference))
+        bars = not_told_apart(list(group.average), difference)
         frame = frame.assign(cd=difference, p=test.p)
         inputs.say(
             f"Friedman: p = {test.p:.2g} (F = {test.f:.2f}, {settings} settings, {methods} methods). "
             f"Bars: not told apart at 5%, by Nemenyi's critical difference."
         )
-    lines = 1.2 + 0.5 * max((level for *_, level in bars), default=0) + -(-methods // 2)
-    figure = style.canvas(style.PAGE, 0.75 + LINE * (lines + 1))
-    _draw(figure.subplots(), group, bars, difference, lines, ranked_by(inputs, group.metrics, config.labels))
-    return figure, frame
-
-
-def _levels(groups: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """(first, last, level) of bars, so that those of a level do not touch."""
-    ends: list[int] = []
-    placed = []
-    for first, last in groups:
-        level = next((at for at, end in enumerate(ends) if end < first), len(ends))
-        ends[level : level + 1] = [last]
-        placed.append((first, last, level + 1))
-    return placed
-
-
-def _draw(
-    axes: Axes,
-    group: Ranked,
-    bars: list[tuple[int, int, int]],
-    difference: float | None,
-    lines: float,
-    title: str,
-) -> None:
-    average, methods = group.average, len(group.rows)
-    half = -(-methods // 2)
-    for number, (row, rank) in enumerate(zip(group.rows, average, strict=True)):
-        left = number < half
-        height = lines - half + 1 + (number if left else methods - 1 - number)
-        end = 1 - 0.02 * methods if left else methods + 0.02 * methods
-        axes.plot([rank, rank, end], [0, height, height], color=style.GREY, linewidth=0.7)
-        text = f"{row.label}  {rank:.1f}" if left else f"{rank:.1f}  {row.label}"
-        beside = {"textcoords": "offset points", "va": "center", "ha": "right" if left else "left"}
-        axes.annotate(text, (end, height), xytext=(-3 if left else 3, 0), fontsize=7, annotation_clip=False, **beside)
-    axes.plot(average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3)
-    for first, last, level in bars:
-        axes.plot([average[first], average[last]], [0.5 * level] * 2, color="black", linewidth=2.5)
-    if difference is not None:
-        axes.plot([1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False)
-        axes.annotate(f"CD = {difference:.2f}", (1 + difference, -2.1), xytext=(5, 0), fontsize=7, va="center",
-                      textcoords="offset points", annotation_clip=False)  # fmt: skip
-    axes.set(xlim=(1, methods), ylim=(lines + 0.5, 0), yticks=[])
-    axes.set_xlabel(f"average {title}", loc="right")
-    axes.xaxis.set_label_position("top")
-    axes.xaxis.tick_top()
+    depth = 1.2 + 0.5 * len(bars) + (methods + 1) // 2  # of the lowest label, in lines
+    figure = style.canvas(style.PAGE, 0.75 + LINE * (depth + 1))
+    axes = figure.subplots()
+    end = max(methods, 1 + difference)
+    axes.set(xlim=(1, end), ylim=(depth + 0.5, 0), yticks=[])
+    axes.set_xlabel(f"average {ranked_by(inputs, group.metrics, config.labels)}")
+    axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False)
     axes.locator_params(axis="x", integer=True)
     axes.spines[:].set_visible(False)
     axes.spines["top"].set_visible(True)
     axes.grid(visible=False)
+    _methods(axes, group, depth, end)
+    for level, (first, last) in enumerate(bars, 1):
+        axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
+    if difference:
+        axes.plot([1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False)
+        _write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), va="bottom")
+    return figure, frame
+
+
+def _methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
+    """The better half is named on the left, the best on top, the others on the right, the worst on top."""
+    methods = len(group.rows)
+    half = (methods + 1) // 2
+    for number, (row, rank) in enumerate(zip(group.rows, group.average, strict=True)):
+        left = number < half
+        height = depth - half + 1 + (number if left else methods - 1 - number)
+        axes.plot([rank, rank, 1 if left else end], [0, height, height], color=style.GREY, linewidth=0.7)
+        text = f"{row.label}  {rank:.1f}" if left else f"{rank:.1f}  {row.label}"
+        side = (1, -3, "right") if left else (end, 3, "left")
+        _write(axes, text, (side[0], height), (side[1], 0), va="center", ha=side[2])
+    axes.plot(group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3)
+
+
+def _write(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **given: str) -> None:
+    """Beside a place, `away` from it in points."""
+    axes.annotate(text, at, away, textcoords="offset points", fontsize=7, annotation_clip=False, **given)  # type: ignore[arg-type]

@@ -46,12 +46,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     names = inputs.panel_titles(config.labels)
     colors = dict(zip(names, style.class_map(len(names))(np.arange(len(names))), strict=True))
     looks = {setting: {"marker": style.marker(at), "color": colors[setting]} for at, setting in enumerate(names)}
-    figure = style.canvas(style.PAGE, 1.1 + 0.17 * (len(together) + len(own) + bool(own)))
+    figure = style.canvas(style.PAGE, 1.1 + 0.185 * (len(together) + len(own) + bool(own)))
     frames = []
     for axes, panel in zip(figure.subplots(1, 2), ("utility", "fairness"), strict=True):
         metrics = getattr(config, panel)
         groups = [ranked(inputs, rows, metrics, config.labels) for rows in (together, own)]
-        at, ticks, used = 0.0, {}, {}
+        at = 0
+        ticks: dict[int, str] = {}
+        used: dict[str, str] = {}
         for kind, group in zip(("together", "apart"), groups, strict=True):
             if group is None:
                 continue
@@ -66,6 +68,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
+        axes.locator_params(axis="x", integer=True)
         if used:
             axes.set(ylim=(at - 0.4, -0.6), xlabel=ranked_by(inputs, used, config.labels))
         else:
@@ -79,12 +82,12 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     return figure, frame
 
 
-def _draw(axes: Axes, group: Ranked, top: float, looks: dict[str, style.Look]) -> None:
+def _draw(axes: Axes, group: Ranked, top: int, looks: dict[str, style.Look]) -> None:
     heights = top + np.arange(len(group.rows))
     for at, setting in enumerate(group.metrics):
         before = (group.places[:at] == group.places[at]).sum(axis=0)
         equal = (group.places == group.places[at]).sum(axis=0)
-        offset = (before - (equal - 1) / 2) * 0.75 / len(group.metrics)
+        offset = (before - (equal - 1) / 2) * 0.8 / equal
         axes.plot(group.places[at], heights + offset, **looks[setting], linestyle="none", markersize=2.6, alpha=0.8)
-    axes.hlines(heights, group.low, group.high, color="black", linewidth=1.6, zorder=3)
+    axes.hlines(heights, group.low, group.high, color="black", linewidth=1.3, zorder=1)
     axes.plot(group.average, heights, "|", color="black", markersize=7, markeredgewidth=1.4, zorder=4)

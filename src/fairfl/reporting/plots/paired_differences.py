@@ -38,7 +38,7 @@ class Config(Strict):
         description="algorithms, or variants such as qffl/q=0.1: the others are subtracted from these rows",
     )
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
-    holm: bool = Field(False, description="correct p values by Holm over the differences of a panel: `p_holm` in the CSV")
+    holm: bool = Field(False, description="fill marks whose p is below 0.05 by Holm's correction over a panel")
 
     def rows(self) -> list[str]:
         return self.of
@@ -91,14 +91,9 @@ def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
 
 
 def _panel(
-    axes: Axes,
-    inputs: Inputs,
-    setting: str,
-    metric: str,
-    own: list[tuple[Row, style.Look]],
-    others: list[Row],
-    corrected: bool,
-) -> pd.DataFrame:
+    axes: Axes, inputs: Inputs, setting: str, metric: str,
+    own: list[tuple[Row, style.Look]], others: list[Row], corrected: bool,
+) -> pd.DataFrame:  # fmt: skip
     records, marks = [], []
     unit = _unit(inputs.spec.metrics[metric].unit)
     for number, (row, look) in enumerate(own):
@@ -120,15 +115,9 @@ def _panel(
     for number, (one, height, look) in enumerate(marks):
         bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
         if math.isfinite(one.difference):
-            mark = {
-                "color": look["color"],
-                "fmt": look["marker"],
-                "markersize": 4,
-                "elinewidth": 1.0,
-                "capsize": 1.5,
-            }
+            mark = {"color": look["color"], "fmt": look["marker"], "markersize": 4, "elinewidth": 1.0, "capsize": 1.5}
             if corrected and not frame["p_holm"][number] < 0.05:
-                mark |= {"markerfacecolor": "white"}
+                mark["markerfacecolor"] = "white"
             axes.errorbar([one.difference], [height], xerr=bar, **mark)
     if not records:
         style.not_run(axes)
