@@ -34,8 +34,9 @@ ROWS = [
 ]
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
-    "client_pairs", "excess_risk", "fair_angle", "label_shares", "metric_curves", "metric_scatter", "metric_sweep",
-    "one_step", "paired_differences", "projected_gradients", "pseudo_code", "rank_correlation", "tuning_need",
+    "client_pairs", "critical_difference", "excess_risk", "fair_angle", "label_shares", "leaderboard", "metric_curves",
+    "metric_scatter", "metric_sweep", "one_step", "paired_differences", "projected_gradients", "pseudo_code",
+    "rank_correlation", "tuning_need",
 ]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
@@ -179,6 +180,8 @@ def test_declaration_can_be_read_without_importing_matplotlib(plot):
     declared = declaration("reporting/plots", plot)
     assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported", "tuned"}
     given = {
+        "critical_difference": {"metrics": ["a"]},
+        "leaderboard": {"utility": ["a"], "fairness": ["b"]},
         "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
         "metric_sweep": {"key": "tau"},
         "one_step": {"start": 0, "step": 0.25},

@@ -3,7 +3,7 @@
 A mark is the mean difference over seeds, the bar its 95 % interval by Student's t over the differences seed by seed.
 Each interval is one by itself: of twenty differences that are none, one is expected to leave zero out. Columns of the
 grid are the artifact's metrics, lines its settings; an arrow says which way is better. A difference in which a seed
-diverged is not drawn.
+diverged is not drawn. With Holm's correction, marks are filled whose p over all differences of the panel is below 0.05.
 """
 
 import math
@@ -17,6 +17,7 @@ from pydantic import Field
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import selected_by
 from fairfl.judgement.paired import LEVEL, paired
+from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import in_words
 from fairfl.reporting import style
 from fairfl.reporting.grid import ARROWS
@@ -37,6 +38,7 @@ class Config(Strict):
         description="algorithms, or variants such as qffl/q=0.1: the others are subtracted from these rows",
     )
     labels: dict[str, str] = Field(default_factory=dict, description="setting id -> title of its panels")
+    holm: bool = Field(False, description="fill marks whose p is below 0.05 by Holm's correction over a panel")
 
     def rows(self) -> list[str]:
         return self.of
@@ -51,7 +53,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     frames = [
-        _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others)
+        _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm)
         for along, setting in zip(grid, names, strict=True)
         for axes, metric in zip(along, metrics, strict=True)
     ]
@@ -73,6 +75,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         )
     else:
         inputs.say("Mark: the difference with one seed, which has no interval.")
+    if config.holm:
+        inputs.say("Filled: p below 0.05 by Holm's correction over all differences of a panel.")
     return figure, drawn
 
 
@@ -87,9 +91,10 @@ def _has(inputs: Inputs, setting: str, row: Row, metric: str) -> bool:
 
 
 def _panel(
-    axes: Axes, inputs: Inputs, setting: str, metric: str, own: list[tuple[Row, style.Look]], others: list[Row]
-) -> pd.DataFrame:
-    records = []
+    axes: Axes, inputs: Inputs, setting: str, metric: str,
+    own: list[tuple[Row, style.Look]], others: list[Row], corrected: bool,
+) -> pd.DataFrame:  # fmt: skip
+    records, marks = [], []
     unit = _unit(inputs.spec.metrics[metric].unit)
     for number, (row, look) in enumerate(own):
         for at, other in enumerate(others):
@@ -103,20 +108,20 @@ def _panel(
             names |= {**other.names(setting), "metric": metric, "unit": unit}
             numbers = (one.difference, one.low, one.high, one.p, one.seeds)
             records.append(names | dict(zip(COLUMNS[7:], numbers, strict=True)))
-            height = at + (number - (len(own) - 1) / 2) * 0.7 / len(own)
-            bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
-            if math.isfinite(one.difference):
-                mark = {
-                    "color": look["color"],
-                    "fmt": look["marker"],
-                    "markersize": 4,
-                    "elinewidth": 1.0,
-                    "capsize": 1.5,
-                }
-                axes.errorbar([one.difference], [height], xerr=bar, **mark)
+            marks.append((one, at + (number - (len(own) - 1) / 2) * 0.7 / len(own), look))
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    if corrected:
+        frame["p_holm"] = holm(frame["p"].to_numpy(float))
+    for number, (one, height, look) in enumerate(marks):
+        bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
+        if math.isfinite(one.difference):
+            mark = {"color": look["color"], "fmt": look["marker"], "markersize": 4, "elinewidth": 1.0, "capsize": 1.5}
+            if corrected and not frame["p_holm"][number] < 0.05:
+                mark["markerfacecolor"] = "white"
+            axes.errorbar([one.difference], [height], xerr=bar, **mark)
     if not records:
         style.not_run(axes)
     style.zero_line(axes, vertical=True)
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    return frame

@@ -1,0 +1,96 @@
+"""Demšar's critical-difference diagram: methods on the axis of their average ranks over settings, the best on the left.
+
+Bars join methods whose average ranks are nearer than Nemenyi's critical difference at the 5 % level, drawn to scale
+above the axis: these settings do not tell them apart. Friedman's test, in Iman and Davenport's form, says whether any
+differ.
+"""
+
+from typing import Annotated
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.judgement.ranks import critical_difference, friedman, not_told_apart
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, NothingRun
+from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+
+NEEDS = ("tidy",)
+DRAWS_COLUMNS = True
+LINE = 0.17  # inches from label to label
+
+
+class Config(Strict):
+    metrics: Annotated[list[str], DISTINCT] = Field(
+        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+    )
+    apart: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
+
+    def columns(self) -> list[str]:
+        return self.metrics
+
+    def rows(self) -> list[str]:
+        return self.apart
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    together, _ = split(inputs, config.apart)
+    group = ranked(inputs, together, config.metrics, config.labels)
+    if group is None:
+        raise NothingRun("No setting in which all methods were run.")
+    settings, methods = group.places.shape
+    frame = group.frame().assign(cd=float("nan"), p=float("nan"))
+    difference, bars = 0.0, []
+    if settings < 2 or methods < 3:
+        inputs.say(f"No critical difference: {settings} settings and {methods} methods, it needs two and three.")
+    else:
+        test, difference = friedman(group.places), critical_difference(settings, methods)
+        bars = not_told_apart(list(group.average), difference)
+        frame = frame.assign(cd=difference, p=test.p)
+        inputs.say(
+            f"Friedman: p = {test.p:.2g} (F = {test.f:.2f}, {settings} settings, {methods} methods). "
+            f"Bars: not told apart at 5%, by Nemenyi's critical difference."
+        )
+    depth = 1.2 + 0.5 * len(bars) + (methods + 1) // 2  # of the lowest label, in lines
+    figure = style.canvas(style.PAGE, 0.75 + LINE * (depth + 1))
+    axes = figure.subplots()
+    end = max(methods, 1 + difference)
+    axes.set(xlim=(1, end), ylim=(depth + 0.5, 0), yticks=[])
+    axes.set_xlabel(f"average {ranked_by(inputs, group.metrics, config.labels)}")
+    axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False)
+    axes.locator_params(axis="x", integer=True)
+    axes.spines[:].set_visible(False)
+    axes.spines["top"].set_visible(True)
+    axes.grid(visible=False)
+    _methods(axes, group, depth, end)
+    for level, (first, last) in enumerate(bars, 1):
+        axes.plot(group.average[[first, last]], [0.5 * level] * 2, color="black", linewidth=2.5)
+    if difference:
+        axes.plot([1, 1 + difference], [-2.1, -2.1], color="black", marker="|", linewidth=1, clip_on=False)
+        _write(axes, f"CD = {difference:.2f}", (1, -2.1), (0, 3), va="bottom")
+    return figure, frame
+
+
+def _methods(axes: Axes, group: Ranked, depth: float, end: float) -> None:
+    """The better half is named on the left, the best on top, the others on the right, the worst on top."""
+    methods = len(group.rows)
+    half = (methods + 1) // 2
+    for number, (row, rank) in enumerate(zip(group.rows, group.average, strict=True)):
+        left = number < half
+        height = depth - half + 1 + (number if left else methods - 1 - number)
+        axes.plot([rank, rank, 1 if left else end], [0, height, height], color=style.GREY, linewidth=0.7)
+        text = f"{row.label}  {rank:.1f}" if left else f"{rank:.1f}  {row.label}"
+        side = (1, -3, "right") if left else (end, 3, "left")
+        _write(axes, text, (side[0], height), (side[1], 0), va="center", ha=side[2])
+    axes.plot(group.average, [0] * methods, "o", color="black", markersize=2.5, clip_on=False, zorder=3)
+
+
+def _write(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **given: str) -> None:
+    """Beside a place, `away` from it in points."""
+    axes.annotate(text, at, away, textcoords="offset points", fontsize=7, annotation_clip=False, **given)  # type: ignore[arg-type]

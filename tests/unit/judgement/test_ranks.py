@@ -1,0 +1,107 @@
+"""Ranks against published numbers, those of R and SciPy, and what holds of any."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fairfl.judgement.ranks import critical_difference, friedman, holm, interval, mean_ranks, not_told_apart, ranks
+
+# Demšar (2006), table 6: AUC of C4.5, with m, with cf, with both, on 14 data sets. Of "voting", 0.975 of two methods is
+# ranked 2 and 3: a third digit is not printed.
+DEMSAR = np.array([
+    [0.763, 0.768, 0.771, 0.798], [0.599, 0.591, 0.590, 0.569], [0.954, 0.971, 0.968, 0.967],
+    [0.628, 0.661, 0.654, 0.657], [0.882, 0.888, 0.886, 0.898], [0.936, 0.931, 0.916, 0.931],
+    [0.661, 0.668, 0.609, 0.685], [0.583, 0.583, 0.563, 0.625], [0.775, 0.838, 0.866, 0.875],
+    [1.000, 1.000, 1.000, 1.000], [0.940, 0.962, 0.965, 0.962], [0.619, 0.666, 0.614, 0.669],
+    [0.972, 0.981, 0.975, 0.9749], [0.957, 0.978, 0.946, 0.970],
+])  # fmt: skip
+scores = st.lists(st.lists(st.integers(0, 5), min_size=4, max_size=4), min_size=2, max_size=5).map(np.array)
+
+
+def test_demsars_worked_example():
+    places = ranks(DEMSAR, "up")
+    assert places.mean(axis=0).round(3).tolist() == [3.143, 2.000, 2.893, 1.964]
+    test = friedman(places)
+    assert (round(test.chi2, 2), round(test.f, 2)) == (9.28, 3.69)
+    assert 0.01 < test.p < 0.05  # the critical value of F(3, 39) at 0.05 is 2.85 there
+    assert round(critical_difference(14, 4), 2) == 1.25
+
+
+@pytest.mark.parametrize(
+    ("alpha", "values"),
+    [
+        (0.05, [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]),
+        (0.10, [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920]),
+    ],
+)
+def test_nemenyis_q_is_that_of_demsars_table_5(alpha, values):
+    for methods, q in enumerate(values, 2):
+        ours = critical_difference(1, methods, alpha) / np.sqrt(methods * (methods + 1) / 6)
+        assert ours == pytest.approx(q, abs=0.0011)
+
+
+def test_friedman_is_scipys_where_nothing_is_tied():
+    places = ranks(np.random.default_rng(3).normal(size=(6, 5)), "down")
+    assert friedman(places).chi2 == pytest.approx(stats.friedmanchisquare(*places.T).statistic)
+
+
+def test_one_order_everywhere_is_no_chance():
+    test = friedman(np.tile([1.0, 2.0, 3.0], (4, 1)))
+    assert (test.chi2, test.f, test.p) == (pytest.approx(8.0), np.inf, 0.0)
+
+
+def test_diverged_is_last_either_way_and_ties_share_the_middle():
+    assert ranks(np.array([0.5, np.nan, 0.7, 0.5]), "up").tolist() == [2.5, 4, 1, 2.5]
+    assert ranks(np.array([0.5, np.nan, 0.7, 0.5]), "down").tolist() == [1.5, 4, 3, 1.5]
+    assert ranks(np.array([0.1 + 0.2, 0.3]), "up").tolist() == [1.5, 1.5]  # apart in their last bits
+
+
+@given(scores)
+def test_ranks_add_up_and_turn_round(values):
+    up = ranks(values, "up")
+    assert (up.sum(axis=1) == 10).all()
+    assert (up + ranks(values, "down") == 5).all()
+
+
+@settings(deadline=None, max_examples=20)
+@given(scores, scores)
+def test_interval_is_within_the_ranks_and_the_same_again(one, two):
+    low, high = interval([one, two], ["up", "down"])
+    assert ((low >= 1) & (low <= high) & (high <= 4)).all()
+    again = interval([one, two], ["up", "down"])
+    assert (low.tolist(), high.tolist()) == (again[0].tolist(), again[1].tolist())
+
+
+def test_interval_pairs_the_seeds_and_keeps_the_diverged_last():
+    """Seeds differ by far more than methods: drawn apart for each method, the order would be lost."""
+    level = np.array([0.0, 10.0, 20.0])[:, None]
+    given = level + np.array([3.0, 2.0, 1.0, 5.0])
+    given[1, 3] = np.nan
+    low, high = interval([given], ["up"])
+    assert low.tolist() == high.tolist() == [1, 2, 3, 4] == mean_ranks([given], ["up"])[0].tolist()
+    unsure = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])
+    assert [ends.tolist() for ends in interval([unsure], ["up"])] == [[1, 1], [2, 2]]
+    assert np.isnan(interval([given[:1]], ["up"])).all()  # one seed
+
+
+def test_groups_are_the_largest():
+    assert not_told_apart([1.0, 1.5, 2.4, 2.6, 5.0], 1.5) == [(0, 2), (1, 3)]
+    assert not_told_apart([1.0, 3.0], 1.5) == []
+    assert not_told_apart([2.0, 2.0, 2.0], 0.1) == [(0, 2)]
+
+
+def test_holm():
+    """R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") is 0.03 0.06 0.06 0.02."""
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]).tolist() == [1, 1]
+    assert holm([0.02, np.nan, 0.04]).tolist() == pytest.approx([0.04, np.nan, 0.04], nan_ok=True)
+    assert holm([]).tolist() == [] and np.isnan(holm([np.nan])).all()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_lies_between_p_and_bonferroni_in_the_same_order(p):
+    corrected = holm(p)
+    assert (corrected >= p).all() and (corrected <= np.minimum(1, np.array(p) * len(p)) + 1e-12).all()
+    assert (np.diff(corrected[np.argsort(p)]) >= 0).all()
