@@ -31,9 +31,9 @@ def check_references(workload: "Workload") -> None:
         if selected_by(text) not in known:
             raise SpecError(f"config.yaml: algorithms: no artifact uses {shown(text)}{nearest(text, known.values())}")
     _check_timing(workload)
-    for name, setting in workload.settings.items():
-        if setting.tuning and setting.tuning.trials_of:
-            lender(workload, name, setting.tuning)
+    for name, each in workload.settings.items():
+        if each.tuning and each.tuning.trials_of:
+            lender(workload, name, each.tuning)
     checked: set[tuple[str, Variant]] = set()
     for setting, variants in itertools.chain(workload.variants.items(), workload.timed_variants.items()):
         for variant in variants:
