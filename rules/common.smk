@@ -9,7 +9,7 @@ import shutil
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.jobs import collect, fetch, trials
+from fairfl.jobs import collect, fetch, reproduction, trials
 from fairfl.planning import costs, own_data
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight

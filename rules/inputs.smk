@@ -248,3 +248,10 @@ def summary(name):
     """Command of a job that reads config and papers/*.yaml itself."""
     results = shlex.quote(RESULTS)
     return job(name, f"--config {{params.config:q}} --root . --results {results} --out {{output:q}}")
+
+
+# reproduction
+def own_artifacts(wc):
+    """Tables and figures of experiments of one's own of which something is recorded."""
+    names = reproduction.own(workload)
+    return [f"<results>/{paper}/{key}.csv" for paper, key, _ in workload.artifacts.values() if paper in names]

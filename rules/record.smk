@@ -51,6 +51,7 @@ rule reproduction:
     input:
         comparison="<summaries>/comparison.csv",
         claims="<summaries>/claims.csv",
+        own=own_artifacts,
     log:
         "<logs>/reproduction.log",
     localrule: True

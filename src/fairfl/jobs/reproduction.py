@@ -46,6 +46,7 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.cells import records  # after bad options are refused: imports numpy and scipy
     from fairfl.judgement.claims.judging import ClaimLine
     from fairfl.judgement.comparison import ComparisonLine
+    from fairfl.reporting.derived import OWN
 
     papers = published(workload.papers)
     lines, claims = (
@@ -56,6 +57,9 @@ def main(argv: list[str] | None = None) -> None:
         )
     )
     files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
+    for name in own(workload):
+        for path in sorted((args.results / name).glob("*.csv")):
+            files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():
         atomic.write_text(args.root / path, text)
     made = texts(args.root, workload.papers)
@@ -69,6 +73,12 @@ def published(papers: dict[str, Paper]) -> dict[str, Paper]:
     return {name: paper for name, paper in sorted(papers.items()) if paper.sources == "quoted"}
 
 
+def own(workload: Workload) -> list[str]:
+    """Experiments of one's own of which something is recorded."""
+    ran = {workload.paper_of[setting] for setting in workload.shown if workload.runs_of(setting)}
+    return sorted(name for name in ran if workload.papers[name].sources == "own")
+
+
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     """docs/reproduction.md and every page with derived sentences, from results/recorded/, papers/explanations/ and
     benchmarks/measured/ below `root`."""
@@ -77,10 +87,11 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
 
+    others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
     papers = published(papers)
     tried = load_explanations(root, papers)
     reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
-    made, names = {PAGE: reproduction.page()}, vocabulary(root, reproduction)
+    made, names = {PAGE: reproduction.page()}, vocabulary(root, reproduction, others)
     for path in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
         if page != PAGE and f"{BEGIN}\n" in text:

@@ -11,6 +11,7 @@ A page has, as a comment, how they are made (jinja2); what that gives stands bel
 The names in there are those of `vocabulary`: counts and numbers of the record, times and speed of committed files.
 """
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from typing import Any
 
 import jinja2
 
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Record, digits_of, metric_of
 from fairfl.judgement.measurements import DIFFER, JUDGED, Count, count, count_claims
@@ -33,6 +35,7 @@ from fairfl.runtime.errors import FairflError
 BEGIN, END = "<!-- derived", "<!-- end -->"
 _BLOCK = re.compile(rf"^{BEGIN}\n(.*?)\n-->\n(?:(?!{BEGIN}).)*?^{END}$", re.M | re.S)
 MEASURED = Path("benchmarks/measured")  # committed measurements
+OWN = FOLDER / "own"  # tables and figures of experiments of one's own, as CSV
 
 
 def filled(text: str, names: Mapping[str, Any], file: str) -> str:
@@ -54,14 +57,30 @@ def filled(text: str, names: Mapping[str, Any], file: str) -> str:
     return result
 
 
-def vocabulary(root: Path, reproduction: Reproduction) -> dict[str, Any]:
-    """What derived texts may name: the public methods of `Said`, and what benchmarks/measured has by file."""
+def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper]) -> dict[str, Any]:
+    """What derived texts may name: the public methods of `Said`, `drawn` of experiments of one's `own`, and what
+    benchmarks/measured has by file."""
+
+    def drawn(name: str) -> list[dict[str, str]]:
+        """The lines of an artifact's CSV, each with the `title` of its algorithm and of its metric."""
+        paper, _, artifact = name.partition("_")
+        described = own[paper]
+        with (root / OWN / paper / f"{artifact}.csv").open(encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        for line in lines:
+            line["title"] = described.algorithms[line["algorithm"]].title if line.get("algorithm") else ""
+        return lines
+
     said = Said(root, reproduction)
     names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"}
-    return names | {
-        path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted((root / MEASURED).glob("*.json"))
-    }
+    return (
+        {"drawn": drawn}
+        | names
+        | {
+            path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
+            for path in sorted((root / MEASURED).glob("*.json"))
+        }
+    )
 
 
 class Said:
