@@ -76,8 +76,8 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "rank_core_fed": ("#88CCAA", "h", 2),
     "cgsv": ("#AA5C0E", "v", 1),
     "fedma": ("#E31A1C", "*", 3),
-    "scaffold": ("#2000E8", "d", 5),
-    "power_of_choice": ("#C2B200", "H", 3),
+    "scaffold": ("#2000E8", "D", 5),
+    "power_of_choice": ("#C2B200", "h", 3),
     "pfnm": ("#6A3D9A", "X", 3),
 }
 
