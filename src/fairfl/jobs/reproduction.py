@@ -49,15 +49,12 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.reporting.derived import OWN
 
     papers = published(workload.papers)
-    lines, claims = (
-        [record for record in records(path, job, kind) if record["artifact"].partition("_")[0] in papers]
-        for path, job, kind in (
-            (args.results / "comparison.csv", "comparison", ComparisonLine),
-            (args.results / "claims.csv", "claims", ClaimLine),
-        )
-    )
+    every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
+    judged = records(args.results / "claims.csv", "claims", ClaimLine)
+    lines, claims = ([line for line in of if paper_of(line) in papers] for of in (every, judged))
     files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
     for name in own(workload):
+        files[OWN / name / "claims.csv"] = numbers.claims_text(line for line in judged if paper_of(line) == name)
         for path in sorted((args.results / name).glob("*.csv")):
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():
@@ -66,6 +63,11 @@ def main(argv: list[str] | None = None) -> None:
     for path, text in made.items():
         atomic.write_text(args.root / path, text)
     print(f"wrote {', '.join(map(str, [*files, *made]))}")
+
+
+def paper_of(line: dict[str, str]) -> str:
+    """Whose artifact a number or a claim is of."""
+    return line["artifact"].partition("_")[0]
 
 
 def published(papers: dict[str, Paper]) -> dict[str, Paper]:

@@ -62,13 +62,17 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
     benchmarks/measured has by file."""
 
     def drawn(name: str) -> list[dict[str, str]]:
-        """The lines of an artifact's CSV, each with the `title` of its algorithm and of its metric."""
+        """The lines of an artifact's CSV, each with the `title` of its algorithm; of claims.csv, with their `text`."""
         paper, _, artifact = name.partition("_")
         described = own[paper]
         with (root / OWN / paper / f"{artifact}.csv").open(encoding="utf-8") as file:
             lines = list(csv.DictReader(file))
         for line in lines:
-            line["title"] = described.algorithms[line["algorithm"]].title if line.get("algorithm") else ""
+            if "algorithm" in line:
+                line["title"] = described.algorithms[line["algorithm"]].title
+            if "claim" in line:
+                stated = described.artifacts[line["artifact"].partition("_")[2]].claims
+                line |= next({"text": claim.text} for claim in stated if claim.id == line["claim"])
         return lines
 
     said = Said(root, reproduction)

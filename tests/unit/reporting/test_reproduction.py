@@ -15,7 +15,8 @@ from fairfl.judgement.cells import csv_text
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.recorded import CLAIMS, COMPARISON, beside_record, judged_by_place, numbers_beside
-from fairfl.reporting.derived import filled
+from fairfl.reporting.derived import OWN, filled, vocabulary
+from fairfl.reporting.reproduction import Reproduction
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import SpecError
 from tests.unit.reporting import demo
@@ -292,6 +293,25 @@ def test_numbers_of_equal_value_are_one_variant(project):
 def test_a_text_that_cannot_be_derived_is_refused(text, words):
     with pytest.raises(FairflError, match=words):
         filled(text, {}, "README.md")
+
+
+def test_experiments_of_ones_own_are_quoted_from_their_files(tmp_path):
+    workload = load_workload(ROOT, {"scale": "paper", "papers": ["fairbench"]})
+    (tmp_path / OWN / "fairbench").mkdir(parents=True)
+    (tmp_path / OWN / "fairbench/table1.csv").write_text("algorithm,mean\nqffl,0.5\n")
+    (tmp_path / OWN / "fairbench/claims.csv").write_text(
+        "artifact,claim,here\nfairbench_table7,eagle_max_shards,fails\n"
+    )
+    names = vocabulary(tmp_path, Reproduction({}, [], [], {}, {}), workload.papers)
+    assert names["drawn"]("fairbench_table1") == [{"algorithm": "qffl", "mean": "0.5", "title": "q-FFL"}]
+    (claim,) = names["drawn"]("fairbench_claims")
+    assert (claim["here"], claim["text"]) == ("fails", "EAGLE: a smaller worst gap than FedAvg")
+
+
+def test_only_experiments_that_ran_are_quoted():
+    workload = load_workload(ROOT, {"scale": "paper", "papers": ["fairbench", "fedfv"]})
+    assert job.own(workload) == ["fairbench"]
+    assert job.own(workload.restricted_to(frozenset())) == []
 
 
 # -- what is committed ----------------------------------------------------------------------------
