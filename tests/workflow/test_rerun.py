@@ -256,7 +256,7 @@ def test_the_model_knows_every_job(every, imports):
         "prepare", "partition", "local_optimum", "surrogate", "train", "collect", "trials", "tune", "timing",
         "table", "figure", *SUMMARY,
     }  # fmt: skip
-    assert len(every) == 72 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
+    assert len(every) == 74 and {name.split("/")[1] for name in every if name.startswith("train/")} == {
         LINEAR, SYNTHETIC, FASHION, *POINTS,
     }  # fmt: skip
     for name in every:
@@ -346,7 +346,7 @@ def test_a_metric(case, every):
     """What is collected from runs; no training, and not the seconds that other metrics take."""
     path = "src/fairfl/metrics/clusters.py"
     case.write(path, (case.folder / path).read_text() + SEMANTIC)
-    expected = below(every, "collect/*")
+    expected = below(every, "collect/*", "trials/*")
     assert not any(name.startswith(("train/", "timing/")) for name in expected)
     check(case, expected)
 
