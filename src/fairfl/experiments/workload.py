@@ -303,9 +303,9 @@ class Workload:
 
         Each is added to `settings` on first use, with the variants of all algorithms that are tuned.
         """
-        base = self.settings[setting]
+        base, paper = self.settings[setting], self.paper_of[setting]
         if base.tuning is None:
-            raise SpecError(f"papers/{self.paper_of[setting]}.yaml: settings.{setting}: has no `tuning`")
+            raise SpecError(f"papers/{paper}.yaml: settings.{setting}: has no `tuning`")
         if base.tuning.trials_of:
             return self.tuning_grid(lender(self, setting, base.tuning))
         variants = [
@@ -314,11 +314,9 @@ class Workload:
             if self.wants_some(algorithm)
             for row in product(grid)
         ]
-        points = {}
-        for point in product(base.tuning.grid):
-            name = f"{setting}~tuning~{format_hyperparameters(point)}"
-            self._add(name, base.tuned_at(point), self.paper_of[setting], f"settings.{setting}.tuning", variants)
-            points[name] = point
+        points = {f"{setting}~tuning~{format_hyperparameters(point)}": point for point in product(base.tuning.grid)}
+        for name, point in points.items():
+            self._add(name, base.tuned_at(point), paper, f"settings.{setting}.tuning", variants)
         return points
 
     def choices(self, artifact: Artifact) -> list[str]:
@@ -354,7 +352,8 @@ class Workload:
         if name not in self.settings:
             self.settings[name] = check(data, Setting, f"papers/{paper}.yaml", where)
             self.paper_of[name] = paper
-            self.variants.setdefault(name, {}).update(zip(variants, variants, strict=True))
+        if name not in self.variants:  # `restricted_to` has its own
+            self.variants[name] = dict(zip(variants, variants, strict=True))
             self.__dict__.pop("runs", None)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from fairfl.runtime import atomic, cli, job
 
 if TYPE_CHECKING:
+    from fairfl.experiments.variant import Run
     from fairfl.experiments.workload import Workload
 
 
@@ -21,15 +22,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "gap_part": declared.gap_part or declared.reported_part,
         "late_evaluations": declared.late_evaluations,
         "noise_evaluations": workload.config.verdict.late_evaluations,
-        "runs": [
-            {
-                "id": run.id,
-                "algorithm": run.algorithm,
-                "hyperparameters": run.variant.csv,
-                "seed": run.seed,
-            }
-            for run in runs
-        ],
+        "runs": [described(run) for run in runs],
         "baseline": [run.id for run in runs if run.variant == baseline],
         "local_only": any(variant.algorithm == "local_only" for variant in workload.variants.get(setting, {})),
         "seeds": seeds,
@@ -38,6 +31,11 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
         "loss_unit": "mse" if declared.loss == "squared_error" else "nats",
         "clients": declared.clients,
     }
+
+
+def described(run: "Run") -> dict[str, Any]:
+    """A run as specs name it."""
+    return {"id": run.id, "algorithm": run.algorithm, "hyperparameters": run.variant.csv, "seed": run.seed}
 
 
 def main(argv: list[str] | None = None) -> None:

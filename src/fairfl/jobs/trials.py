@@ -21,16 +21,22 @@ class Spec(JobSpec):
 
 
 def spec(workload: "Workload", setting: str, algorithm: str) -> dict[str, Any]:
-    """The runs of the grid; optima and surrogates only where the metric holds losses against them."""
+    """The runs of the grid, whether they may run here or not: the record has choices, but no trials.
+
+    Optima and surrogates only where the metric holds losses against them.
+    """
+    from fairfl.experiments.variant import Run
+
     names = workload.tuning_grid(setting)
     tuning = workload.settings[setting].tuning
     held = tuning is not None and tuning.metric.startswith(("gap", "excess", "faa"))
     points = []
     for name in names:
-        whole = collect.spec(workload, name)
-        runs = [run for run in whole["runs"] if run["algorithm"] == algorithm]
+        whole, seeds = collect.spec(workload, name), workload.settings[name].seeds
+        variants = [variant for variant in workload.variants[name] if variant.algorithm == algorithm]
+        runs = [collect.described(Run(name, variant, seed)) for variant in variants for seed in seeds]
         against = {} if held else {"optima_seeds": [], "surrogates": 0}
-        points.append({**whole, **against, "runs": runs, "baseline": []})
+        points.append({**whole, **against, "runs": runs, "seeds": seeds, "baseline": []})
     return {"points": points}
 
 
