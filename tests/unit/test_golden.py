@@ -30,6 +30,8 @@ def results(folder, value="1.5", fingerprint="f0", seconds="3", artifacts=range(
 def committed(tmp_path, monkeypatch):
     monkeypatch.setattr(held, "DIGESTS", tmp_path / "quick.json")
     monkeypatch.setattr(held, "NUMBERS", tmp_path / "quick.csv")
+    monkeypatch.setattr(held, "REPORTED", tmp_path / "reported")
+    (tmp_path / "reported/p").mkdir(parents=True)
     held.write(results(tmp_path / "then"))
     return tmp_path / "quick.json"
 
@@ -51,6 +53,13 @@ def test_another_number_is_told_by_the_files_that_hold_it(tmp_path):
 def test_missing_and_unknown_files_are_told(tmp_path):
     told = held.problems(results(tmp_path / "now", artifacts=[*range(9), 11]))
     assert "p/table9.csv: missing" in told and "p/table11.csv: not among the committed ones" in told
+
+
+def test_elsewhere_numbers_of_ones_own_experiments_are_not_compared(tmp_path, committed):
+    frames = held.tables(results(tmp_path / "now"))
+    own = frames["comparison.csv"].assign(artifact="mine_table1", ours="9")
+    frames["comparison.csv"] = pd.concat([frames["comparison.csv"], own])
+    assert set(held.numbers(frames)["artifact"]) == {f"p_table{n}" for n in range(10)}
 
 
 def test_another_kind_of_machine_may_round_otherwise(tmp_path, committed):
