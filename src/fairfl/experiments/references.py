@@ -45,11 +45,9 @@ def check_references(workload: "Workload") -> None:
 
 def lender(workload: "Workload", setting: str, tuning: Tuning) -> str:
     """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
-    where, name = (
-        f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of",
-        tuning.trials_of or "",
-    )
-    other, scored = workload.settings.get(name), {"metric", "direction", "trials_of", "always"}
+    where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of"
+    name, scored = tuning.trials_of or "", {"metric", "direction", "trials_of", "always"}
+    other = workload.settings.get(name)
     if other is None or other.tuning is None:
         tuned = [key for key, one in workload.settings.items() if one.tuning and key != setting]
         raise SpecError(f"{where}: no setting {shown(name)} with `tuning`{nearest(name, tuned)}")

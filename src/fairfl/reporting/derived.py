@@ -76,15 +76,11 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
         return lines
 
     said = Said(root, reproduction)
-    names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"}
-    return (
-        {"drawn": drawn}
-        | names
-        | {
-            path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
-            for path in sorted((root / MEASURED).glob("*.json"))
-        }
-    )
+    names = {name: getattr(said, name) for name in vars(Said) if name[0] != "_"} | {"drawn": drawn}
+    return names | {
+        path.stem.replace("-", "_"): json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((root / MEASURED).glob("*.json"))
+    }
 
 
 class Said:
