@@ -67,6 +67,8 @@ class FedVARP(Modifier[Config]):
     def modify_reports(self, state: State, reports: Reports) -> Reports:
         if self.config.corrected == "sum":
             return reports
+        if reports.exchange:  # the memory is of the updates that are summed, those of an earlier exchange are others
+            raise OptionError("fedvarp: corrected: updates needs one exchange in a round, this algorithm has more: sum")
         y, mean = remembered(state, reports, self.config)
         return replace(reports, delta=reports.delta - y + mean)
 

@@ -1,5 +1,7 @@
 """FedVARP: hand-computed rounds, limiting cases, what becomes of decaying rates."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -146,3 +148,11 @@ def test_what_fedfv_projects_is_corrected():
         for corrected in ("sum", "updates")
     )
     assert (a - b).abs().max() > 1e-4
+
+
+def test_updates_of_a_second_exchange_are_refused_their_sum_is_not():
+    told = replace(reports([0], D[:1]), exchange=1)
+    state = fedvarp.FedVARP(fedvarp.Config()).init_state(federation())
+    assert fedvarp.FedVARP(fedvarp.Config()).modify_reports(state, told) is told
+    with pytest.raises(OptionError, match="one exchange in a round"):
+        fedvarp.FedVARP(fedvarp.Config(corrected="updates")).modify_reports(state, told)
