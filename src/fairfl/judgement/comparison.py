@@ -43,6 +43,7 @@ from fairfl.judgement.cells import (
 )
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.contradictions import Contradictions, contradictions
+from fairfl.judgement.repeats import repeats
 from fairfl.judgement.results import results_of
 from fairfl.judgement.sources import Known, known
 from fairfl.judgement.units import half_unit
@@ -106,6 +107,8 @@ class ComparisonLine:
     limit_source: str
     verdict: Verdict
     strict: Verdict
+    pairs: int  # of our first seed and another; of these, within the noise that the first alone is judged with
+    pairs_within: int
     provenance: str
     note: str
     reported_note: str
@@ -201,6 +204,7 @@ class _Table:
         own, stated = noise_of(key, here, self.pooled), original(self.workload, setting).stated_seeds
         noise = with_evaluations(with_printed(own, paper, seeds), key, self.here, level)
         limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
+        pairs, within = repeats(key, paper, self.here, self.pooled, seeds, level)
         hindrance, fit = obstacle(self.workload, setting, metric), self.fit(setting, variant, metric)
 
         def judged(limits: tuple[float, float]) -> Verdict:
@@ -228,6 +232,8 @@ class _Table:
             limit_source=noise.source,
             verdict=judged(limits),
             strict=judged(strict),
+            pairs=pairs,
+            pairs_within=within,
             provenance=", ".join(provenance.words),
             note="; ".join(filter(None, (provenance.note, _note(here, metric, str(variant)), fit))),
             reported_note=paper_or_none.note,

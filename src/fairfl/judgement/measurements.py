@@ -31,6 +31,8 @@ class Count:
     cells: int  # places in tables and figures of those that are judged
     one_seed: int  # judged ones that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
+    pairs: int = 0  # of a first seed and another (fairfl.judgement.repeats)
+    pairs_within: int = 0  # of these, within the noise that the first alone is judged with
 
     @property
     def compared(self) -> int:
@@ -91,6 +93,8 @@ def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
         cells=sum(map(len, judged)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),
+        pairs=sum(int(places[0].get("pairs") or 0) for places in judged),
+        pairs_within=sum(int(places[0].get("pairs_within") or 0) for places in judged),
     )
 
 

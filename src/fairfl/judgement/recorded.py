@@ -37,6 +37,8 @@ class RecordedNumber:
     limit: str
     verdict: str
     strict: str
+    pairs: str
+    pairs_within: str
     contradiction: str
 
 

@@ -106,6 +106,7 @@ class Reproduction:
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
             "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
             "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
+            self.repeated(),
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
         ]
@@ -121,6 +122,21 @@ class Reproduction:
         numbers, claims = self.counted(*self.papers)
         lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
         return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
+
+    def repeated(self) -> str:
+        """Whether our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""
+        found = [(self.papers[name].called, count(self.counted(name)[0])) for name in self.papers]
+        parts = [
+            f"{called} {100 * of.pairs_within / of.pairs:.0f} % of {of.pairs:,}" for called, of in found if of.pairs
+        ]
+        pairs, within = (sum(getattr(of, name) for _, of in found) for name in ("pairs", "pairs_within"))
+        if not pairs:
+            return "*Our runs with themselves*: no number has several seeds and a noise that one of them is judged with.\n"
+        return (
+            f"*Our runs with themselves*: of {pairs:,} pairs of a number's first seed and another, judged as if the "
+            f"first were alone,\n{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "
+            f"{100 * (1 - Verdict().level):.0f} % would be if the limits were right.\n"
+        )
 
     def headlines(self) -> str:
         """A line for each paper: does it reproduce?"""

@@ -382,7 +382,7 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
         "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,"
-        "reported_seeds,difference,seed_std,limit,limit_source,verdict,strict,provenance,note,reported_note,contradiction,"
+        "reported_seeds,difference,seed_std,limit,limit_source,verdict,strict,pairs,pairs_within,provenance,note,reported_note,contradiction,"
         "data,changed_by_scale,runs,fingerprints"
     )
     assert len(rows) == 21
