@@ -131,7 +131,7 @@ class Reproduction:
         ]
         pairs, within = (sum(getattr(of, name) for _, of in found) for name in ("pairs", "pairs_within"))
         if not pairs:
-            return "*Our runs with themselves*: no number has several seeds and a noise that one of them is judged with.\n"
+            return "*Our runs with themselves*: no number has several seeds and a noise that one is judged with.\n"
         return (
             f"*Our runs with themselves*: of {pairs:,} pairs of a number's first seed and another, judged as if the "
             f"first were alone,\n{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "

@@ -81,6 +81,7 @@ def line(artifact, algorithm, hyperparameters, metric, reported, ours, verdict) 
         "metric": metric, "unit": PAPER["metrics"][metric]["unit"], "reported": reported, "reported_seeds": "2",
         "ours": ours, "ours_std": "0.25", "seeds": "0" if verdict == "not run" else "2", "seed_std": "0.1",
         "difference": apart, "limit": "0.05" if apart else "", "verdict": verdict, "strict": verdict,
+        "pairs": "2", "pairs_within": "1",
         "contradiction": "table 9 says 1" if algorithm == "term" else "", "note": "n", "fingerprints": "f",
     })  # fmt: skip
 
@@ -130,6 +131,9 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     assert any(line.startswith(table) for line in page)
     assert "| [demo_table2](#demo_table2) | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | 0 | – | – |" in page
     assert "| [demo_late](#demo_late) † | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | 0 | – | – |" in page
+    # Four judged numbers, of two pairs each; 95 % is what `verdict.level` promises.
+    repeated = "of 8 pairs of a number's first seed and another, judged as if the first were alone, 50 % are within its"
+    assert repeated in " ".join(page) and "(demo 50 % of 8). 95 % would be" in " ".join(page)
 
 
 def test_the_order_of_the_variants_is_the_mean_over_columns(project):
