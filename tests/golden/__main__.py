@@ -50,10 +50,7 @@ def tables(results: Path) -> dict[str, pd.DataFrame]:
     paths += [results / f"{name}.csv" for name in ("comparison", "claims", "order")]
     frames = {str(path.relative_to(results)): read(path) for path in paths}
     timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
-    return {
-        path: frame.drop(columns=UNHELD, errors="ignore")[~in_any(frame, timed)]
-        for path, frame in frames.items()
-    }
+    return {path: frame.drop(columns=UNHELD, errors="ignore")[~in_any(frame, timed)] for path, frame in frames.items()}
 
 
 def read(path: Path) -> pd.DataFrame:
