@@ -25,8 +25,6 @@ KEY = ["artifact", "setting", "algorithm", "hyperparameters", "metric", "unit"]
 # AVX2 kernels in place of AVX-512: 76 % of the runs' means over clients stay equal, 97.9 % are within RELATIVE.
 # Cells such as variances and worst clients spread more.
 SHARE, RELATIVE = 0.8, 0.1
-# Fingerprints differ between equal runs; the pairs of seeds are younger than the committed digests.
-UNHELD = ["fingerprints", "pairs", "pairs_within"]
 
 
 def machine() -> dict[str, str]:
@@ -50,7 +48,10 @@ def tables(results: Path) -> dict[str, pd.DataFrame]:
     paths += [results / f"{name}.csv" for name in ("comparison", "claims", "order")]
     frames = {str(path.relative_to(results)): read(path) for path in paths}
     timed = {name for frame in frames.values() for name in measured_in_seconds(frame)}
-    return {path: frame.drop(columns=UNHELD, errors="ignore")[~in_any(frame, timed)] for path, frame in frames.items()}
+    return {
+        path: frame.drop(columns="fingerprints", errors="ignore")[~in_any(frame, timed)]
+        for path, frame in frames.items()
+    }
 
 
 def read(path: Path) -> pd.DataFrame:
