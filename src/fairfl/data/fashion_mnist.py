@@ -61,15 +61,21 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 1, 28, 28], or float32 [N, 784] if each pixel is standardised.
 
     N = 70000 (60000, 10000 for the training and the test part), or a tenth of it for each class
-    that is kept. Train rows come first.
+    that is kept. Train rows come first, official_test tells them apart.
 
     Raises:
         SourceError: a file is missing or damaged.
     """
-    images, labels = mnist_files.read(raw, _FILES, options.part)
+    pieces = [
+        mnist_files.read(raw, _FILES, name)
+        for name in (("train", "test") if options.part == "all" else (options.part,))
+    ]
+    images, labels = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+    test = np.arange(len(labels)) >= len(pieces[0][1]) if options.part == "all" else None
     source = f"Fashion-MNIST, part {options.part}, as published"
     count = CLASSES
     if options.classes is not None:
+        test = None if test is None else test[np.isin(labels, options.classes)]
         images, labels = classes.keep(images, labels, options.classes, CLASSES)
         count = len(options.classes)
         source += f"; classes {options.classes} only"
@@ -81,7 +87,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
             mean, std = training.mean() / 255, training.std() / 255
         else:
             inputs = _standardised_pixels(images, training)
-    return assemble("fashion_mnist", count, source, inputs, labels, mean=mean, std=std)
+    return assemble("fashion_mnist", count, source, inputs, labels, mean=mean, std=std, official_test=test)
 
 
 def _standardised_pixels(images: np.ndarray, training: np.ndarray) -> np.ndarray:

@@ -387,6 +387,10 @@ class Paper(Strict):
                 hint = nearest(relation.setting, self.settings)
                 raise ValueError(f"consistency.{relation.id}: unknown setting {relation.setting!r}{hint}")
         for name, setting in self.settings.items():
+            there = (artifact for artifact in self.artifacts.values() if name in artifact.settings)
+            rows = {row.variant.selector for artifact in there for row in artifact.variants_in(name)}
+            if unknown := (setting.fitted or {}).keys() - rows:
+                raise ValueError(f"settings.{name}.fitted: no row has {min(unknown)!r}{nearest(min(unknown), rows)}")
             for metric in setting.unstated.targets if setting.unstated else ():
                 if metric not in self.metrics:
                     raise ValueError(

@@ -111,6 +111,9 @@ class Setting(Strict):
     surrogate: Surrogate | None = None
     tuning: Tuning | None = None
     unstated: Unstated | None = Field(None, description="facts that calibration searches for; null: none")
+    fitted: dict[str, str] | None = Field(
+        None, description="row, such as propfair/M=2.0 -> what was chosen by its numbers: they are not judged"
+    )
     timing: Timing | None = Field(None, description="null: no artifact has its seconds")
     keep: Keep = "nothing"
     seeds: Seeds
@@ -198,7 +201,7 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        left_out = {"sources", "notes", "seeds", "stated_seeds", "tuning", "unstated", "timing"}
+        left_out = {"sources", "notes", "seeds", "stated_seeds", "tuning", "unstated", "fitted", "timing"}
         if self.client_seed is None:  # a spec says it only where it is: runs recorded before there was one stay valid
             left_out.add("client_seed")
         return self.model_dump(mode="json", exclude=left_out)

@@ -4,8 +4,8 @@ Two numbers are only judged if nothing but the seeds differs between the paper's
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
 rounds) likewise. Seconds are never judged: they tell of the machine.
 
-Under `calibrated` facts FedAvg's own targets are `fitted`: they prove nothing. The other rows are judged as ever, their
-facts were not chosen by them.
+Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, and
+the rows that a setting names in `fitted`. The other rows are judged as ever.
 
 How each number is known stands beside it: `provenance` and `note` of its row, `reported_note` of the paper's number,
 and in `contradiction` what speaks against that in the paper itself.
@@ -81,7 +81,8 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
 }
 
 # Notes on numbers of a setting whose unstated facts were calibrated.
-FITTED = "fitted: the setting's unstated facts were chosen by this number"
+FITTED = "fitted: "
+BY_TARGET = FITTED + "the setting's unstated facts were chosen by this number"
 UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targets alone"
 
 
@@ -209,7 +210,7 @@ class _Table:
 
         def judged(limits: tuple[float, float]) -> Verdict:
             found = verdict(paper, here, hindrance, distance, limits)
-            return "fitted" if fit == FITTED and found in ("agrees", "close", "differs") else found
+            return "fitted" if fit.startswith(FITTED) and found in ("agrees", "close", "differs") else found
 
         strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds)
         strict = self.limits(paper_or_none, here_or_none, units[0], metric, strictly, stated or seeds)
@@ -245,12 +246,14 @@ class _Table:
         )
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
-        """Whether calibrated facts were chosen by this number; empty where none were calibrated."""
+        """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
+        if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
+            return f"{FITTED}{what} was chosen by this row"
         choice, unstated = self.workload.calibrated.get(setting), self.workload.settings[setting].unstated
         targets = choice.targets if choice else unstated.targets if unstated and unstated.fitted else None
         if targets is None or not variant.algorithm:
             return ""
-        return FITTED if variant == Variant("fedavg", {}) and metric in targets else UNSEEN
+        return BY_TARGET if variant == Variant("fedavg", {}) and metric in targets else UNSEEN
 
     def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""

@@ -3,7 +3,7 @@
 README, docs/reproduction.md, the page, the plan and the last words of a run all count here. A *measurement* is a number
 of the same runs and metric with one printed value: however many tables and figures print it, it counts once; its places
 are *cells*. Left out are other readings of a paper (`ours`), experiments that a scale, a stand-in or other hardware has
-changed, numbers that calibrated facts were fitted to, and those that the paper contradicts itself on.
+changed, numbers that something was fitted to, and those that the paper contradicts itself on.
 """
 
 from collections import Counter
@@ -69,7 +69,7 @@ def comparable(line: Record) -> bool:
         return line["verdict"] in JUDGED
     changes = filter(None, line.get("changed_by_scale", "").split("; "))  # the record has no such column
     replaced = "stand-in for" in line.get("data", "") or changed_keys(changes)
-    fitted = FITTED in line.get("note", "")
+    fitted = any(note.startswith(FITTED) for note in line.get("note", "").split("; "))
     return not (replaced or fitted) and origin(line["metric"]) != "timed"
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 def accuracy_std(accuracy: ArrayLike) -> float:
     """Population standard deviation (divisor K). FedFV heads it "Var." and prints the standard deviation.
 
-    So does FOCUS with its accuracy parity: appendix D.2 writes a variance, but 0.049 at a mean of 0.929 can be none.
+    So does FOCUS with its accuracy parity: appendix C writes a variance, but 0.049 at a mean of 0.929 can be none.
     """
     return float(np.std(np.asarray(accuracy, dtype=float)))
 

@@ -19,8 +19,12 @@ def test_parts(made, tmp_path):
     assert both.tensors["labels"].tolist() == [i % 10 for i in range(40)] + [i % 10 for i in range(20)]
     assert (both.metadata["scale_mean"], both.metadata["scale_std"], both.metadata["classes"]) == ("0.0", "1.0", "10")
     assert both.metadata["source"] == "Fashion-MNIST, part all, as published"
+    assert both.tensors["official_test"].tolist() == [0] * 40 + [1] * 20
+    kept = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(classes=[6, 0]), 0)
+    assert kept.tensors["official_test"].tolist() == [0] * 8 + [1] * 4
     test = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(part="test"), 0)
     np.testing.assert_array_equal(test.tensors["inputs"][:, 0], made["t10k"][0])
+    assert "official_test" not in test.tensors
 
 
 def test_classes_are_numbered_in_the_order_given(made, tmp_path):

@@ -131,6 +131,15 @@ PAPER_CASES = [
     ),
     ("templates/emnist/unstated/algorithm", "eagle", ["unstated.algorithm", "'eagle'", "fedavg"]),
     ("templates/emnist/unstated/targets", {"gap_mx": 0.1}, ["unstated.targets", "'gap_mx'", "did you mean 'gap_max'"]),
+    (
+        "settings/eagle_emnist_linear_a0.1/fitted",
+        {"eagle/lambda=1.1": "its penalty"},
+        [
+            "settings.eagle_emnist_linear_a0.1.fitted",
+            "no row has 'eagle/lambda=1.1'",
+            "did you mean 'eagle/lambda=1.0'",
+        ],
+    ),
     ("paper", "eagel", ["'eagel' must equal the file's name 'eagle'"]),
 ]
 

@@ -21,7 +21,10 @@ def test_clients_of_the_clusters_add_up_and_each_cluster_has_a_surrogate(root, s
         sizes = setting.partition.options.get("clients")
         assert sizes is None or sum(sizes) == setting.clients == setting.clients_per_round, name
         # FEMNIST's true clusters are not known, whatever stands in for it: one surrogate for all.
-        known = {"focus_femnist_204": 1, "focus_synthetic_10": 2, "focus_synthetic_10_equal": 2}
+        known = {
+            "focus_femnist_204": 1,
+            **dict.fromkeys(("focus_synthetic_10", "focus_synthetic_10_few", "focus_synthetic_10_equal"), 2),
+        }
         assert setting.surrogate.clusters == known.get(name, sizes and len(sizes)), name
 
 

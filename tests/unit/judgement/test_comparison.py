@@ -188,6 +188,15 @@ def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers
     assert one(lines_of(workload, tmp_path), "same").verdict == "agrees"
 
 
+def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(tmp_path) -> None:
+    workload = build(tmp_path, "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
+    workload.settings["same"] = workload.settings["same"].model_copy(update={"fitted": {"qffl/q=1.0": "its step"}})
+    lines = lines_of(workload, tmp_path)
+    chosen_by, other = one(lines, "same", "qffl"), one(lines, "same")
+    assert (chosen_by.verdict, chosen_by.strict, other.verdict) == ("fitted", "fitted", "agrees")
+    assert (chosen_by.note, other.note) == ("fitted: its step was chosen by this row", "")
+
+
 @pytest.mark.parametrize(
     ("value", "wanted"), [("1.71", "agrees"), ("0.49", "agrees"), ("1.72", "differs"), ("0.48", "differs")]
 )
