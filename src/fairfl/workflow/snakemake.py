@@ -118,8 +118,15 @@ def blamed(workflow: "Workflow", message: str) -> str:
 
 
 def check_targets(workflow: "Workflow", graph: Graph) -> None:
-    """Raises FairflError with the nearest valid name if nothing makes a target."""
-    for target in workflow.dag_settings.targets:
+    """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything."""
+    targets = workflow.dag_settings.targets
+    if "plan" in targets and (len(targets) > 1 or workflow.dryrun):
+        part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
+        raise FairflError(
+            "plan runs nothing, and takes neither another target nor -n: "
+            f"`snakemake plan --config artifacts={part}` plans a part"
+        )
+    for target in targets:
         if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):
             known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
