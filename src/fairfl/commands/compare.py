@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from fairfl.commands.snakemake import with_cores
+from fairfl.commands.snakemake import config_of, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact
@@ -68,11 +68,14 @@ def main(root: Path, argv: list[str]) -> None:
     parser.add_argument("--seeds", type=int, help="how many of the setting's seeds, or more; all of them")
     parser.add_argument("--name", help="of the experiment: small letters and digits")
     parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
-    args, others = parser.parse_known_args(argv)
+    given, words = config_of(argv)
+    args, others = parser.parse_known_args(words)
+    from snakemake.cli import parse_config  # takes a second to load: not for --help
+
     here = Path.cwd()
     os.chdir(root)
     variants = [_variant(text, here, PACKAGE / "algorithms") for text in args.algorithms]
-    config = load(Path("config.yaml")) | ({"scale": args.scale} if args.scale else {})
+    config = load(Path("config.yaml")) | parse_config(given) | ({"scale": args.scale} if args.scale else {})
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
     _at_hand(workload, artifact, args)
@@ -81,7 +84,7 @@ def main(root: Path, argv: list[str]) -> None:
     path = Path("papers", f"{name}.yaml")
     if path.exists() and not path.read_text().startswith(_HEAD):
         raise FairflError(f"{path} is there already, and was not written by fairfl compare: give another --name")
-    chosen = [f"papers={name}", f"scale={workload.scale.scale}"]
+    chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", config)

@@ -71,6 +71,14 @@ def test_seeds(clone):
     assert "papers=termfedfvtable3" in clone.told[0]
 
 
+def test_the_users_own_config_counts(clone):
+    """In what is planned here as in what Snakemake is told; papers and scale, which the command knows, come last."""
+    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--config", "seeds=0", "scale=small", "-n", "--download"])
+    (words,) = clone.told
+    assert words[0] == "-n" and words.count("--config") == 1
+    assert words[-4:] == ["seeds=0", "scale=small", "papers=termfedfvtable3", "scale=small"]
+
+
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
     compare.main(clone.root, ["qffl/q=0.3", "qffl/q=0.4", "--with", "fedfv_table3", "--name", "mine"])
     written = yaml.safe_load((clone.root / "papers/mine.yaml").read_text())
