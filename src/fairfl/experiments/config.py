@@ -33,8 +33,23 @@ Place = Annotated[str, AfterValidator(_place)]
 Names = Annotated[list[str], DISTINCT]
 
 
-class Verdict(Strict):
+def _number(value: Any) -> Any:
+    """Text may stand for a number, but true and false do not."""
+    if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
+        raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
+    return value
+
+
+class _FromTheCommandLine(Strict):
+    """Not strict: values of `--config seeds=0,42 offline=true` arrive as text."""
+
+    model_config = Strict.model_config | ConfigDict(strict=False)
+
+
+class Verdict(_FromTheCommandLine):
     """When two numbers agree, and when they are close."""
+
+    _numbers = field_validator("*", mode="before")(_number)
 
     level: float = Field(0.05, gt=0, lt=1, description="share of equal numbers that may be found different")
     close_points: float = Field(1.0, ge=0, description="points of accuracy that are still close")
@@ -47,11 +62,8 @@ class Verdict(Strict):
     )
 
 
-class Config(Strict):
+class Config(_FromTheCommandLine):
     """config.yaml: what to run and where."""
-
-    # Not strict: values from the command line (`--config seeds=0,42 offline=true`) arrive as text.
-    model_config = Strict.model_config | ConfigDict(strict=False)
 
     scale: str
     papers: Names = Field(
@@ -110,13 +122,9 @@ class Config(Strict):
             return split_selectors(value)
         return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
-    @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")
-    @classmethod
-    def _number(cls, value: Any) -> Any:
-        """Text may stand for a number, but true and false do not."""
-        if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
-            raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
-        return value
+    _numbers = field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")(
+        _number
+    )
 
     @field_validator("cuda_graphs", mode="before")
     @classmethod

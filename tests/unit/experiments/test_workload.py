@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.cli import parse_config
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
@@ -132,6 +133,12 @@ def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(
     assert {f"{run.algorithm}/{run.variant.folder}" for run in load.runs} == {
         "fedavg/default", "fedeba_plus/alpha=0.9~tau=0.1", "qffl/q=0.5"
     }  # fmt: skip
+
+
+def test_keys_of_verdict_can_be_given_on_the_command_line(root):
+    given = parse_config(["verdict={level: 0.1, late_evaluations: 5}"])
+    verdict = workload(root, **given).config.verdict
+    assert (verdict.level, verdict.late_evaluations, verdict.close_relative) == (0.1, 5, 0.1)
 
 
 def test_models_from_published_weights_wait_for_them(root):
