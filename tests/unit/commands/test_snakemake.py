@@ -1,9 +1,12 @@
 """What Snakemake is told, by make as by the commands."""
 
+import re
+
 import pytest
 from snakemake import cli
 
 from fairfl.commands.snakemake import config_of, run
+from fairfl.runtime.errors import FairflError
 
 
 @pytest.fixture()
@@ -44,3 +47,17 @@ def test_of_a_key_that_is_given_twice_the_later_value_counts(heard):
 def test_words_that_are_no_configuration_stay_as_they_are():
     words = ["eagle", "-c2", "--quiet", "all", "--help"]
     assert config_of([*words, "--config", "scale=small"]) == (["scale=small"], words)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("eagle_table1", "'eagle_table1' is no key=value: put `--` before targets that follow --config"),
+        ("verdict.level=0.1", "write --config 'verdict={level: 0.1}'"),
+        ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
+        ("=3", "config.yaml has no key ''"),
+    ],
+)
+def test_what_snakemake_would_answer_with_a_traceback(word, message):
+    with pytest.raises(FairflError, match=re.escape(message)):
+        run(["--config", "scale=paper", word])
