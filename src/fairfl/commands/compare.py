@@ -30,7 +30,7 @@ from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.plugins import PACKAGE, names
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.judgement.claims import preflight
@@ -138,7 +138,7 @@ def _linked(file: Path, folder: Path) -> str:
 
 def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]:
     """The workload of the target's paper, and the artifact with the columns and settings that are compared."""
-    papers = sorted(path.stem for path in Path("papers").glob("*.yaml"))
+    papers = yaml_files(Path("papers"))
     paper = target.partition("_")[0]
     if paper not in papers:
         raise FairflError(f"--with {shown(target)}: no paper {shown(paper)}{nearest(paper, papers)}")

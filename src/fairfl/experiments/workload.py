@@ -16,7 +16,7 @@ from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.sharing import Sharing, with_lenders
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
@@ -360,7 +360,7 @@ class Workload:
 def usual_config(root: Path) -> Config:
     """What config.yaml alone asks for. Raises SpecError if it cannot be read."""
     config = check(load(root / "config.yaml"), Config, "config.yaml")
-    return with_papers(config, sorted(path.stem for path in (root / "papers").glob("*.yaml")))
+    return with_papers(config, yaml_files(root / "papers"))
 
 
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
@@ -368,9 +368,9 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
 
     Raises SpecError (one line per problem) before any job is planned.
     """
-    available = {path.stem: path for path in sorted((root / "papers").glob("*.yaml"))}
+    available = yaml_files(root / "papers")
     config = with_papers(check(overrides, Config, "config.yaml"), available)
-    scales = {path.stem: path for path in sorted((root / "scales").glob("*.yaml"))}
+    scales = yaml_files(root / "scales")
     if config.scale not in scales:
         raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")
     scale_file = f"scales/{config.scale}.yaml"

@@ -24,9 +24,8 @@ def clone(root, tmp_path, monkeypatch):
     shutil.copytree(root / "scales", tmp_path / "scales")
     shutil.copy(root / "config.yaml", tmp_path)
     told = []
-    monkeypatch.setattr(
-        compare.subprocess, "run", lambda words: told.append(words[3:]) or SimpleNamespace(returncode=0)
-    )
+    run = lambda words: told.append(words[3:]) or SimpleNamespace(returncode=0)  # noqa: E731
+    monkeypatch.setattr(compare, "subprocess", SimpleNamespace(run=run))
     before = os.getcwd()
     yield SimpleNamespace(
         root=tmp_path, told=told, papers=lambda: {path.name for path in (tmp_path / "papers").iterdir()}
