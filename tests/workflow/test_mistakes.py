@@ -24,6 +24,7 @@ def fresh(root, tmp_path_factory) -> Project:
             "eagle_synthetic_gaussian/seed0/client0.json'?",
         ),
         ("README.md", "no target 'README.md'"),
+        ("eagle_table2", "no target 'eagle_table2': `artifacts` leaves it out"),
     ],
 )
 def test_a_target_that_nothing_makes(fresh, target, words):

@@ -19,6 +19,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
+from fairfl.experiments.references import left_out
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
 from fairfl.workflow.call import VARIABLE
@@ -131,10 +132,11 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
             known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
                 known = [path for job in graph.below(graph.everything()) for path in job.outputs]
-            hint = [f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1)]
+            hint = "".join(f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1))
             raise FairflError(
-                f"no target {target!r}{''.join(hint)}\n`snakemake --list-target-rules` lists papers, tables and "
-                "figures; what they are made from is a target too, by its path below results/"
+                f"no target {target!r}{left_out(graph.workload, target) or hint}\n"
+                "`snakemake --list-target-rules` lists papers, tables and figures; what they are made from is a target "
+                "too, by its path below results/"
             )
 
 

@@ -14,6 +14,7 @@ from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
+from fairfl.experiments.references import left_out
 from fairfl.experiments.scale import OnRequest
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
@@ -103,6 +104,29 @@ def test_restrictions(root):
     load = workload(root, algorithms="fedavg,eagle", seeds=7, artifacts="eagle_table1")
     assert {run.algorithm for run in load.runs} == {"fedavg", "eagle"}
     assert {run.seed for run in load.runs} == {7}
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            {"artifacts": "fedfv_table3", "settings": "fedfv_cifar10"},
+            "`settings` leaves out all that it shows: fedfv_fmnist",
+        ),
+        ({"artifacts": "fedfv_table3", "papers": "eagle"}, "`papers` leaves out fedfv"),
+        ({"artifacts": "fedfv_table33"}, "did you mean 'fedfv_table3'"),
+    ],
+)
+def test_an_artifact_that_is_left_out_is_not_said_to_be_unknown(root, config, words):
+    with pytest.raises(SpecError, match=f"config.yaml: artifacts: no artifact 'fedfv_table33?'.*{words}"):
+        workload(root, **config)
+
+
+def test_what_leaves_a_target_out(root):
+    load = workload(root, papers="fedfv", artifacts="fedfv_table3")
+    assert left_out(load, "eagle_table1") == left_out(load, "eagle") == ": `papers` leaves out eagle"
+    assert left_out(load, "fedfv_table2") == ": `artifacts` leaves it out"
+    assert not left_out(load, "fedfv_table22") and not left_out(load, "results/tiny/eagle/table1.csv")
 
 
 def test_single_variants(root):
