@@ -87,25 +87,34 @@ def main(root: Path, argv: list[str]) -> None:
     chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
-    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", config)
-    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}")
-    done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+    dry, before = bool({"-n", "--dry-run", "--dryrun"} & set(others)), path.read_text() if path.exists() else None
+    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", before, config)
+    alone = ", for this dry run alone" if dry else ""
+    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
+    try:
+        done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+    finally:
+        if dry:
+            _restore(path, before)
     if done.returncode:
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
-    if differences.is_file() and not {"-n", "--dry-run", "--dryrun"} & set(others):
+    if differences.is_file() and not dry:
         print("\n".join(said(differences, {metric: m.digits for metric, m in workload.papers[paper].metrics.items()})))
 
 
-def _write(path: Path, text: str, config: dict[str, Any]) -> None:
+def _write(path: Path, text: str, before: str | None, config: dict[str, Any]) -> None:
     """A file that cannot be planned is not left behind, where it would stop every other plan."""
-    before = path.read_text() if path.exists() else None
     atomic.write_text(path, text)
     try:
         preflight.check(load_workload(Path.cwd(), config | {"papers": [path.stem]}))
     except FairflError:
-        atomic.remove(path) if before is None else atomic.write_text(path, before)
+        _restore(path, before)
         raise
+
+
+def _restore(path: Path, before: str | None) -> None:
+    atomic.remove(path) if before is None else atomic.write_text(path, before)
 
 
 # -- what is compared -----------------------------------------------------------------------------

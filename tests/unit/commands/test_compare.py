@@ -78,6 +78,16 @@ def test_the_users_own_config_counts(clone):
     assert words[-4:] == ["seeds=0", "scale=small", "papers=termfedfvtable3", "scale=small"]
 
 
+def test_a_dry_run_leaves_papers_as_they_were(clone):
+    before, words = clone.papers(), [OWN, "--with", "fedfv_table3", "--name", "mine"]
+    compare.main(clone.root, [*words, "-n"])
+    assert clone.papers() == before
+    compare.main(clone.root, words)
+    written = (clone.root / "papers/mine.yaml").read_text()
+    compare.main(clone.root, ["lp_proj", *words[1:], "--dry-run"])
+    assert (clone.root / "papers/mine.yaml").read_text() == written
+
+
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
     compare.main(clone.root, ["qffl/q=0.3", "qffl/q=0.4", "--with", "fedfv_table3", "--name", "mine"])
     written = yaml.safe_load((clone.root / "papers/mine.yaml").read_text())
