@@ -58,6 +58,7 @@ VALUES = [
     ({"seeds": "99999999999999999999"}, "seed"),
     ({"seeds": [-1]}, "seeds.0: -1: expected 0 or more"),
     ({"seeds": [1.5]}, "seeds.0: 1.5"),
+    ({"seeds": "0-4"}, "seeds.0: '0-4': expected a whole number; several are written 0,1,2"),
     ({"seeds": [0, 0]}, "seeds: 0 is given twice"),
     ({"seeds": True}, "seeds: True: expected numbers, not true or false"),
     ({"seeds": [False]}, "seeds: [False]: expected numbers"),

@@ -25,6 +25,7 @@ from typing import Any
 
 import yaml
 
+from fairfl.commands.new import checked
 from fairfl.commands.snakemake import config_of, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
@@ -72,6 +73,7 @@ def main(root: Path, argv: list[str]) -> None:
     args, others = parser.parse_known_args(words)
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
+    own_name = args.name and checked("paper", args.name)
     here = Path.cwd()
     os.chdir(root)
     variants = [_variant(text, here, PACKAGE / "algorithms") for text in args.algorithms]
@@ -79,7 +81,7 @@ def main(root: Path, argv: list[str]) -> None:
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
     _at_hand(workload, artifact, args)
-    name = args.name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
+    name = own_name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
     if path.exists() and not path.read_text().startswith(_HEAD):

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ByteSize, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
@@ -40,6 +49,13 @@ def _number(value: Any) -> Any:
     return value
 
 
+def _whole(value: Any) -> Any:
+    """pydantic reads 0-4 as -4."""
+    if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
+        raise ValueError(f"{plain.shown(value)}: expected a whole number; several are written 0,1,2")
+    return value
+
+
 class _FromTheCommandLine(Strict):
     """Not strict: values of `--config seeds=0,42 offline=true` arrive as text."""
 
@@ -69,7 +85,9 @@ class Config(_FromTheCommandLine):
     papers: Names = Field(
         default_factory=lambda: ["*"], min_length=1, description="names or patterns; *: all others in papers/"
     )
-    seeds: Annotated[list[int], DISTINCT] | None = Field(None, min_length=1, description="null: each setting's own")
+    seeds: Annotated[list[Annotated[int, BeforeValidator(_whole)]], DISTINCT] | None = Field(
+        None, min_length=1, description="null: each setting's own"
+    )
     artifacts: Names | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
     settings: Names | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
     algorithms: Names | None = Field(

@@ -107,7 +107,10 @@ def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clon
         (["qffl/q=5.0", "--with", "fedfv_table3"], "is a row of fedfv's Table 3 already"),
         ([OWN, "--with", "fedfv_table3", "--seeds", "0"], "at least 1"),
         ([OWN, "--with", "fedfv_table3", "--name", "fedfv"], "was not written by fairfl compare"),
-        ([OWN, "--with", "fedfv_table3", "--name", "Mine"], "small letters and digits"),
+        (
+            [OWN, "--with", "fedfv_table3", "--name", "My X"],
+            "^'My X' cannot name a paper: expected small letters and digits",
+        ),
         (["nowhere/mine.py", "--with", "fedfv_table3"], "nowhere/mine.py: no such file"),
     ],
 )
