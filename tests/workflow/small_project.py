@@ -6,7 +6,6 @@ import json
 import os
 import re
 import runpy
-import shlex
 import shutil
 import signal
 import subprocess
@@ -151,11 +150,6 @@ class Project:
         """Content and time of the files that were changed, None for those that were not there."""
         return {}
 
-    @cached_property
-    def _plans(self) -> dict[tuple[str, ...], list[str]]:
-        """The command of `plan` by configuration."""
-        return {}
-
     # -- Snakemake ----------------------------------------------------------------------------
     def snakemake(self, *arguments: str, config: tuple[str, ...] = (), check: bool = True, **environment: str):
         """Run Snakemake in the folder with the small selection; returns the finished process."""
@@ -180,15 +174,14 @@ class Project:
 
     def looked(self, config: Iterable[str] = (), path: Iterable[Path] = ()) -> tuple[str, str]:
         """What a dry-run and `snakemake plan`, without Snakemake around it, print."""
-        asked = (*config, (self.folder / "config.yaml").read_text())
-        if asked not in self._plans:
-            (said,) = self.forks(self.folder, [self._dry_run("plan", "--printshellcmds", config=config)])
-            (line,) = [line for line in said.splitlines() if "-m fairfl.planning.plan" in line]
-            words = shlex.split(line.partition("python -m ")[2])
-            self._plans[asked] = [*words[: words.index("|")], "--jobs-only"]
-        commands = [self._dry_run(config=config), self._plans[asked]]
-        dry_run, plan = self.forks(self.folder, commands, [self.folder / "src", *path])
-        return dry_run, plan
+        from snakemake.cli import parse_config
+
+        from fairfl.experiments.strict import load  # not in the process that forks: there it would hide what is edited
+
+        given = load(self.folder / "config.yaml") | parse_config([*self.selection, *config])
+        plan = ["fairfl.planning.plan", "--config", json.dumps(given), "--root", ".", "--jobs-only"]
+        dry_run, planned = self.forks(self.folder, [self._dry_run(config=config), plan], [self.folder / "src", *path])
+        return dry_run, planned
 
     def _dry_run(self, *arguments: str, config: Iterable[str]) -> list[str]:
         return ["snakemake", "--cores", "2", "--dry-run", *arguments, "--config", *self.selection, *config]

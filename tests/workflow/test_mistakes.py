@@ -24,6 +24,7 @@ def fresh(root, tmp_path_factory) -> Project:
             "eagle_synthetic_gaussian/seed0/client0.json'?",
         ),
         ("README.md", "no target 'README.md'"),
+        ("eagle_table2", "no target 'eagle_table2': `artifacts` leaves it out"),
     ],
 )
 def test_a_target_that_nothing_makes(fresh, target, words):
@@ -31,6 +32,15 @@ def test_a_target_that_nothing_makes(fresh, target, words):
     assert done.returncode and words in done.stdout
     assert "--list-target-rules" in done.stdout
     assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("words", [("plan", "eagle_table1"), ("plan", "--dry-run"), ("eagle_figure2", "plan")])
+def test_a_plan_runs_nothing(fresh, words):
+    """Not even the other targets of its command, of which it says nothing; and its dry run would be empty."""
+    done = fresh.snakemake(*words, check=False)
+    part = "eagle_figure2" if "eagle_figure2" in words else "eagle_table1"
+    assert done.returncode and f"`snakemake plan --config artifacts={part}` plans a part" in done.stdout
+    assert not (fresh.folder / "results").exists()
 
 
 def test_values_are_blamed_on_where_they_were_given(fresh):

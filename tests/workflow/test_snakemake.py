@@ -43,7 +43,7 @@ def test_dag_settings_can_be_changed_and_have_what_the_user_asks_for():
     "name",
     [
         "is_main_process", "default_target", "pathvars", "rules", "dag", "globals", "cores", "local_exec", "touch",
-        "deployment_settings", "scheduling_settings",
+        "deployment_settings", "scheduling_settings", "dryrun",
     ],
 )  # fmt: skip
 def test_workflow_has(name):

@@ -25,12 +25,13 @@ from typing import Any
 
 import yaml
 
-from fairfl.commands.snakemake import with_cores
+from fairfl.commands.new import checked
+from fairfl.commands.snakemake import config_of, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.plugins import PACKAGE, names
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.judgement.claims import preflight
@@ -68,41 +69,54 @@ def main(root: Path, argv: list[str]) -> None:
     parser.add_argument("--seeds", type=int, help="how many of the setting's seeds, or more; all of them")
     parser.add_argument("--name", help="of the experiment: small letters and digits")
     parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
-    args, others = parser.parse_known_args(argv)
+    given, words = config_of(argv)
+    args, others = parser.parse_known_args(words)
+    from snakemake.cli import parse_config  # takes a second to load: not for --help
+
+    own_name = args.name and checked("paper", args.name)
     here = Path.cwd()
     os.chdir(root)
     variants = [_variant(text, here, PACKAGE / "algorithms") for text in args.algorithms]
-    config = load(Path("config.yaml")) | ({"scale": args.scale} if args.scale else {})
+    config = load(Path("config.yaml")) | parse_config(given) | ({"scale": args.scale} if args.scale else {})
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
     _at_hand(workload, artifact, args)
-    name = args.name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
+    name = own_name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
     if path.exists() and not path.read_text().startswith(_HEAD):
         raise FairflError(f"{path} is there already, and was not written by fairfl compare: give another --name")
-    chosen = [f"papers={name}", f"scale={workload.scale.scale}"]
+    chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
-    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", config)
-    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}")
-    done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+    dry, before = bool({"-n", "--dry-run", "--dryrun"} & set(others)), path.read_text() if path.exists() else None
+    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", before, config)
+    alone = ", for this dry run alone" if dry else ""
+    print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
+    try:
+        done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+    finally:
+        if dry:
+            _restore(path, before)
     if done.returncode:
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
-    if differences.is_file() and not {"-n", "--dry-run", "--dryrun"} & set(others):
+    if differences.is_file() and not dry:
         print("\n".join(said(differences, {metric: m.digits for metric, m in workload.papers[paper].metrics.items()})))
 
 
-def _write(path: Path, text: str, config: dict[str, Any]) -> None:
+def _write(path: Path, text: str, before: str | None, config: dict[str, Any]) -> None:
     """A file that cannot be planned is not left behind, where it would stop every other plan."""
-    before = path.read_text() if path.exists() else None
     atomic.write_text(path, text)
     try:
         preflight.check(load_workload(Path.cwd(), config | {"papers": [path.stem]}))
     except FairflError:
-        atomic.remove(path) if before is None else atomic.write_text(path, before)
+        _restore(path, before)
         raise
+
+
+def _restore(path: Path, before: str | None) -> None:
+    atomic.remove(path) if before is None else atomic.write_text(path, before)
 
 
 # -- what is compared -----------------------------------------------------------------------------
@@ -135,7 +149,7 @@ def _linked(file: Path, folder: Path) -> str:
 
 def _published(config: dict[str, Any], target: str) -> tuple[Workload, Artifact]:
     """The workload of the target's paper, and the artifact with the columns and settings that are compared."""
-    papers = sorted(path.stem for path in Path("papers").glob("*.yaml"))
+    papers = yaml_files(Path("papers"))
     paper = target.partition("_")[0]
     if paper not in papers:
         raise FairflError(f"--with {shown(target)}: no paper {shown(paper)}{nearest(paper, papers)}")

@@ -28,7 +28,7 @@ def main(root: Path, argv: list[str]) -> None:
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("name", help="small letters, digits and _; of a paper, letters and digits only")
     args = parser.parse_args(argv)
-    name = _checked(args.kind, args.name)
+    name = checked(args.kind, args.name)
     files, advice = KINDS[args.kind](root, name)
     for path in files:
         if path.exists():
@@ -43,7 +43,8 @@ def main(root: Path, argv: list[str]) -> None:
     print(f"\ntest it: .venv/bin/python -m pytest {_shown(root, test)}\n{advice}")
 
 
-def _checked(kind: str, name: str) -> str:
+def checked(kind: str, name: str) -> str:
+    """The name. Raises FairflError if none of the kind can have it."""
     pattern = "[a-z][a-z0-9]*" if kind == "paper" else "[a-z][a-z0-9_]*"
     if not re.fullmatch(pattern, name) or len(name) > _LONGEST:
         allowed = "small letters and digits" if kind == "paper" else "small letters, digits and _"

@@ -1,5 +1,6 @@
 """What the commands say to Snakemake."""
 
+import argparse
 import io
 import re
 import sys
@@ -7,12 +8,41 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr
 from typing import Any
 
+from fairfl.experiments.config import Config
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.validation import nearest
+
 _CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(=.*)?")
 
 
 def with_cores(words: Sequence[str]) -> list[str]:
     """Options of Snakemake, with all cores unless they say otherwise."""
     return [*words, *([] if any(map(_CORES.fullmatch, words)) else ["--cores", "all"])]
+
+
+def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """KEY=VALUE of all `--config`, and the other words. Of a key that is given twice the later value counts.
+
+    Snakemake's own parser forgets every `--config` but the last. Raises FairflError for a word that is no KEY=VALUE.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
+    found, others = parser.parse_known_args(words)
+    for word in found.config:
+        _check(word)
+    return found.config, others
+
+
+def _check(word: str) -> None:
+    """Snakemake ends in a traceback for a key that is no name."""
+    key, given, value = word.partition("=")
+    if not given:
+        raise FairflError(f"--config: {word!r} is no key=value: put `--` before targets that follow --config")
+    name, dot, part = key.partition(".")
+    if name not in Config.model_fields:
+        raise FairflError(f"--config {word}: config.yaml has no key {name!r}{nearest(name, Config.model_fields)}")
+    if dot:
+        raise FairflError(f"--config {word}: write --config '{name}={{{part}: {value}}}'")
 
 
 def run(words: Sequence[str]) -> None:
@@ -23,14 +53,17 @@ def run(words: Sequence[str]) -> None:
     from snakemake import cli
 
     original = cli.parse_args
+    config, _ = config_of(words)
 
     def parse_args(argv: Any) -> Any:
         said = io.StringIO()
         try:
             with redirect_stderr(said):
-                return original(argv)
+                parser, args = original(argv)
         finally:
             sys.stderr.write(re.sub(r"^Using .* for setting default command line arguments\.\n", "", said.getvalue()))
+        args.config = config or args.config
+        return parser, args
 
     cli.parse_args = parse_args
     sys.argv = ["snakemake", *words]

@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ByteSize, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.variant import split_selectors
@@ -33,8 +42,30 @@ Place = Annotated[str, AfterValidator(_place)]
 Names = Annotated[list[str], DISTINCT]
 
 
-class Verdict(Strict):
+def _number(value: Any) -> Any:
+    """Text may stand for a number, but true and false do not."""
+    if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
+        raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
+    return value
+
+
+def _whole(value: Any) -> Any:
+    """pydantic reads 0-4 as -4."""
+    if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
+        raise ValueError(f"{plain.shown(value)}: expected a whole number; several are written 0,1,2")
+    return value
+
+
+class _FromTheCommandLine(Strict):
+    """Not strict: values of `--config seeds=0,42 offline=true` arrive as text."""
+
+    model_config = Strict.model_config | ConfigDict(strict=False)
+
+
+class Verdict(_FromTheCommandLine):
     """When two numbers agree, and when they are close."""
+
+    _numbers = field_validator("*", mode="before")(_number)
 
     level: float = Field(0.05, gt=0, lt=1, description="share of equal numbers that may be found different")
     close_points: float = Field(1.0, ge=0, description="points of accuracy that are still close")
@@ -47,17 +78,16 @@ class Verdict(Strict):
     )
 
 
-class Config(Strict):
+class Config(_FromTheCommandLine):
     """config.yaml: what to run and where."""
-
-    # Not strict: values from the command line (`--config seeds=0,42 offline=true`) arrive as text.
-    model_config = Strict.model_config | ConfigDict(strict=False)
 
     scale: str
     papers: Names = Field(
         default_factory=lambda: ["*"], min_length=1, description="names or patterns; *: all others in papers/"
     )
-    seeds: Annotated[list[int], DISTINCT] | None = Field(None, min_length=1, description="null: each setting's own")
+    seeds: Annotated[list[Annotated[int, BeforeValidator(_whole)]], DISTINCT] | None = Field(
+        None, min_length=1, description="null: each setting's own"
+    )
     artifacts: Names | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
     settings: Names | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
     algorithms: Names | None = Field(
@@ -110,13 +140,9 @@ class Config(Strict):
             return split_selectors(value)
         return [value] if isinstance(value, int) and not isinstance(value, bool) else value
 
-    @field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")
-    @classmethod
-    def _number(cls, value: Any) -> Any:
-        """Text may stand for a number, but true and false do not."""
-        if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
-            raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
-        return value
+    _numbers = field_validator("seeds", "threads", "runs_per_gpu", "checkpoint_seconds", "budget", mode="before")(
+        _number
+    )
 
     @field_validator("cuda_graphs", mode="before")
     @classmethod

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Variant
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
@@ -68,7 +68,7 @@ def load_explanations(root: Path, papers: Mapping[str, Paper]) -> dict[str, Expl
     algorithm or a metric that does not exist.
     """
     found = {name: Explanations(paper=name, differences={}) for name in papers}
-    for path in sorted((root / FOLDER).glob("*.yaml")):
+    for path in yaml_files(root / FOLDER).values():
         file = str(FOLDER / path.name)
         read = check(load(path), Explanations, file)
         if path.stem not in papers:

@@ -43,6 +43,20 @@ def check_references(workload: "Workload") -> None:
                 workload.modifiers(Run(setting, variant, 0))
 
 
+def left_out(workload: "Workload", name: str) -> str:
+    """Which key leaves out a paper or an artifact that there is; "" for names of nothing."""
+    paper, _, key = name.partition("_")
+    if paper in workload.unselected:
+        return f": `papers` leaves out {paper}"
+    if paper not in workload.config.papers or key not in workload.papers[paper].artifacts:
+        return ""
+    settings = workload.papers[paper].artifacts[key].settings
+    if (settings or workload.calibrated) and not any(map(workload.selected, settings)):
+        which = "settings" if workload.config.settings is not None else "calibrated"
+        return f": `{which}` leaves out all that it shows: {', '.join(settings[:3])}{', ...' * bool(settings[3:])}"
+    return ": `artifacts` leaves it out"
+
+
 def lender(workload: "Workload", setting: str, tuning: Tuning) -> str:
     """The setting whose trials are scored for another one; SpecError unless they are the same but for the score."""
     where = f"papers/{workload.paper_of[setting]}.yaml: settings.{setting}.tuning.trials_of"

@@ -118,6 +118,17 @@ def _check_depth(text: str) -> None:
             raise plain.Fault((), f"nested more than {plain.DEEPEST} deep")
 
 
+def yaml_files(folder: Path) -> dict[str, Path]:
+    """The YAML files of a folder by name, without hidden ones: editors and macOS leave `.#x.yaml` and `._x.yaml`.
+
+    Raises SpecError for one that is called .yml, which nobody would read.
+    """
+    seen = [path for path in sorted(folder.glob("*.y*ml")) if not path.name.startswith(".")]
+    if other := next((path for path in seen if path.suffix == ".yml"), None):
+        raise SpecError(f"{other}: is not read: call it {other.stem}.yaml")
+    return {path.stem: path for path in seen if path.suffix == ".yaml"}
+
+
 def merged(base: dict, patch: dict) -> dict:
     """`patch` laid over `base`, dictionaries key by key, everything else replaced."""
     result = dict(base)

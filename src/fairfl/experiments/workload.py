@@ -11,12 +11,12 @@ from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row
 from fairfl.experiments.reading import check_artifacts, load_paper, load_scale, on_request, patched
-from fairfl.experiments.references import check_references, lender
+from fairfl.experiments.references import check_references, left_out, lender
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.searches import product
 from fairfl.experiments.setting import Data, Setting, Tuning
 from fairfl.experiments.sharing import Sharing, with_lenders
-from fairfl.experiments.strict import load
+from fairfl.experiments.strict import load, yaml_files
 from fairfl.experiments.variant import Run, Variant, format_hyperparameters, selected_by, split_modifiers
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
@@ -42,6 +42,7 @@ class Workload:
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
     # What calibration chose, by setting; empty unless config.yaml says `calibrated`.
     calibrated: dict[str, CalibratedChoice] = field(default_factory=dict)
+    unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
     # Names of jobs that there may be, of those that take long or need data; None: all.
     available: frozenset[str] | None = None
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
@@ -85,7 +86,8 @@ class Workload:
             return every
         for wanted in self.config.artifacts:
             if wanted not in every:
-                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{nearest(wanted, every)}")
+                why = left_out(self, wanted) or nearest(wanted, every)
+                raise SpecError(f"config.yaml: artifacts: no artifact {shown(wanted)}{why}")
         return {key: value for key, value in every.items() if key in self.config.artifacts}
 
     @cached_property
@@ -123,11 +125,8 @@ class Workload:
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
-        return (
-            artifact.model_copy(update={"settings": kept})
-            if kept or not (artifact.settings or self.calibrated)
-            else None
-        )
+        whole = not (artifact.settings or self.calibrated)
+        return artifact.model_copy(update={"settings": kept}) if kept or whole else None
 
     @cached_property
     def variants(self) -> dict[str, dict[Variant, Variant]]:
@@ -360,7 +359,7 @@ class Workload:
 def usual_config(root: Path) -> Config:
     """What config.yaml alone asks for. Raises SpecError if it cannot be read."""
     config = check(load(root / "config.yaml"), Config, "config.yaml")
-    return with_papers(config, sorted(path.stem for path in (root / "papers").glob("*.yaml")))
+    return with_papers(config, yaml_files(root / "papers"))
 
 
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
@@ -368,9 +367,9 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
 
     Raises SpecError (one line per problem) before any job is planned.
     """
-    available = {path.stem: path for path in sorted((root / "papers").glob("*.yaml"))}
+    available = yaml_files(root / "papers")
     config = with_papers(check(overrides, Config, "config.yaml"), available)
-    scales = {path.stem: path for path in sorted((root / "scales").glob("*.yaml"))}
+    scales = yaml_files(root / "scales")
     if config.scale not in scales:
         raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")
     scale_file = f"scales/{config.scale}.yaml"
@@ -390,10 +389,11 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
                 resolved = check(data, Setting, "config.yaml")
             settings[key] = resolved
             paper_of[key] = name
-    workload = Workload(config, papers, scale, settings, paper_of)
+    unselected = frozenset(available).difference(config.papers)
+    workload = Workload(config, papers, scale, settings, paper_of, unselected=unselected)
     if config.calibrated:
         choices = chosen(scale.scale, workload.open)
         papers, settings = applied(choices, papers, settings, paper_of)
-        workload = Workload(config, papers, scale, settings, paper_of, choices)
+        workload = replace(workload, papers=papers, settings=settings, calibrated=choices)
     check_references(workload)
     return workload

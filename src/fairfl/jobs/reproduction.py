@@ -9,6 +9,7 @@ from pathlib import Path
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.strict import yaml_files
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.runtime import atomic, cli
 from fairfl.runtime.errors import FairflError
@@ -21,8 +22,7 @@ PAGE = Path("docs/reproduction.md")
 def check(workload: Workload, root: Path) -> None:
     """Raises FairflError unless everything that is recorded is selected, and nothing else."""
     given = workload.config
-    names = sorted(path.stem for path in (root / "papers").glob("*.yaml"))
-    everything = with_papers(Config(scale="paper", recorded="only"), names)
+    everything = with_papers(Config(scale="paper", recorded="only"), yaml_files(root / "papers"))
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
     for key in (*which, "recorded", "tuned", "calibrated", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)

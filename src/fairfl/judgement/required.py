@@ -29,7 +29,7 @@ def unknown_metrics(paper: Paper) -> Iterator[str]:
             families = [f"{family}_{k}" for family in FAMILIES for k in ("k", 0)]
             yield f"metrics.{metric}: nothing measures it{nearest(metric, [*UNITS, *families])}"
             continue
-        known = [*shown_as(unit), *shown_as(unit.replace("nats", "mse"))]
+        known = dict.fromkeys([*shown_as(unit), *shown_as(unit.replace("nats", "mse"))])
         for given in (described.unit, *described.other_units) if unit else ():
             if given and given not in known:
                 yield f"metrics.{metric}.unit: {given!r}: it is measured in {unit}{nearest(given, known)}"

@@ -1,6 +1,7 @@
-"""Files of the user's own, read before the first job as its job will read them: columns, numbers, owners, parts.
+"""Data of the user's own experiments, read before the first job as its job will read them: columns, owners, parts.
 
-Published data are known by their checksums; a file that only the user has may hold anything.
+Published data are known by their checksums; a file that only the user has may hold anything, and what needs no file
+can be dealt at once.
 """
 
 import json
@@ -30,22 +31,26 @@ def check(workload: Workload) -> None:
 
 
 def prepared(workload: Workload, setting: str) -> Prepared | None:
-    """What a setting's data will be; None if they are not a file of the user's own in the data folder, or a large one.
+    """What a setting's data will be, if they are a file of the user's own in the data folder, not a large one, or need
+    no file in an experiment of the user's own; else None.
 
     Raises DataError.
     """
-    data, folder = workload.settings[setting].data, Path(workload.config.data_folder)
+    declared, folder = workload.settings[setting], Path(workload.config.data_folder)
+    data, seed = declared.data, declared.seeds[0]
     files = registry.files(data.name, data.options)
+    if not files and workload.papers[workload.paper_of[setting]].sources == "own":
+        return _read(data.name, canonical(data.options), folder, seed)
     for file in files:
         if file.urls or file.sha256 or file.md5 or file.instead or not checks.has(folder, file, data.name):
             return None
     paths = [folder / file.relative(data.name) for file in files]
     if not paths or sum(path.stat().st_size for path in paths) > _MOST_BYTES:
         return None
-    return _read(data.name, canonical(data.options), folder)
+    return _read(data.name, canonical(data.options), folder, seed)
 
 
 @cache
-def _read(name: str, options: str, folder: Path) -> Prepared:
+def _read(name: str, options: str, folder: Path, seed: int) -> Prepared:
     module = registry.load(name)
-    return module.prepare(folder, module.Config(**json.loads(options)), 0)
+    return module.prepare(folder, module.Config(**json.loads(options)), seed)

@@ -98,7 +98,9 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
             reason = f"{shown(value)}: expected {expected}{_as_number(kind, value)}"
         else:
             reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
-        lines.append(one_line(": ".join(filter(None, (where, spoken((prefix, *location)), reason)))))
+        before = prefix if prefix.isprintable() else shown(prefix)  # a setting and a row: may be long
+        place = ".".join(filter(None, (before, spoken(location))))
+        lines.append(one_line(": ".join(filter(None, (where, place, reason)))))
     return lines
 
 

@@ -19,6 +19,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
+from fairfl.experiments.references import left_out
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
 from fairfl.workflow.call import VARIABLE
@@ -118,16 +119,24 @@ def blamed(workflow: "Workflow", message: str) -> str:
 
 
 def check_targets(workflow: "Workflow", graph: Graph) -> None:
-    """Raises FairflError with the nearest valid name if nothing makes a target."""
-    for target in workflow.dag_settings.targets:
+    """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything."""
+    targets = workflow.dag_settings.targets
+    if "plan" in targets and (len(targets) > 1 or workflow.dryrun):
+        part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
+        raise FairflError(
+            "plan runs nothing, and takes neither another target nor -n: "
+            f"`snakemake plan --config artifacts={part}` plans a part"
+        )
+    for target in targets:
         if target not in {rule.name for rule in workflow.rules} and not _jobs(graph, target):
             known = [rule.name for rule in workflow.rules if not rule.has_wildcards()]
             if "/" in target:
                 known = [path for job in graph.below(graph.everything()) for path in job.outputs]
-            hint = [f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1)]
+            hint = "".join(f"; did you mean {name!r}?" for name in get_close_matches(target, known, n=1))
             raise FairflError(
-                f"no target {target!r}{''.join(hint)}\n`snakemake --list-target-rules` lists papers, tables and "
-                "figures; what they are made from is a target too, by its path below results/"
+                f"no target {target!r}{left_out(graph.workload, target) or hint}\n"
+                "`snakemake --list-target-rules` lists papers, tables and figures; what they are made from is a target "
+                "too, by its path below results/"
             )
 
 

@@ -24,9 +24,8 @@ def clone(root, tmp_path, monkeypatch):
     shutil.copytree(root / "scales", tmp_path / "scales")
     shutil.copy(root / "config.yaml", tmp_path)
     told = []
-    monkeypatch.setattr(
-        compare.subprocess, "run", lambda words: told.append(words[3:]) or SimpleNamespace(returncode=0)
-    )
+    run = lambda words: told.append(words[3:]) or SimpleNamespace(returncode=0)  # noqa: E731
+    monkeypatch.setattr(compare, "subprocess", SimpleNamespace(run=run))
     before = os.getcwd()
     yield SimpleNamespace(
         root=tmp_path, told=told, papers=lambda: {path.name for path in (tmp_path / "papers").iterdir()}
@@ -71,6 +70,24 @@ def test_seeds(clone):
     assert "papers=termfedfvtable3" in clone.told[0]
 
 
+def test_the_users_own_config_counts(clone):
+    """In what is planned here as in what Snakemake is told; papers and scale, which the command knows, come last."""
+    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--config", "seeds=0", "scale=small", "-n", "--download"])
+    (words,) = clone.told
+    assert words[0] == "-n" and words.count("--config") == 1
+    assert words[-4:] == ["seeds=0", "scale=small", "papers=termfedfvtable3", "scale=small"]
+
+
+def test_a_dry_run_leaves_papers_as_they_were(clone):
+    before, words = clone.papers(), [OWN, "--with", "fedfv_table3", "--name", "mine"]
+    compare.main(clone.root, [*words, "-n"])
+    assert clone.papers() == before
+    compare.main(clone.root, words)
+    written = (clone.root / "papers/mine.yaml").read_text()
+    compare.main(clone.root, ["lp_proj", *words[1:], "--dry-run"])
+    assert (clone.root / "papers/mine.yaml").read_text() == written
+
+
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
     compare.main(clone.root, ["qffl/q=0.3", "qffl/q=0.4", "--with", "fedfv_table3", "--name", "mine"])
     written = yaml.safe_load((clone.root / "papers/mine.yaml").read_text())
@@ -90,7 +107,10 @@ def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clon
         (["qffl/q=5.0", "--with", "fedfv_table3"], "is a row of fedfv's Table 3 already"),
         ([OWN, "--with", "fedfv_table3", "--seeds", "0"], "at least 1"),
         ([OWN, "--with", "fedfv_table3", "--name", "fedfv"], "was not written by fairfl compare"),
-        ([OWN, "--with", "fedfv_table3", "--name", "Mine"], "small letters and digits"),
+        (
+            [OWN, "--with", "fedfv_table3", "--name", "My X"],
+            "^'My X' cannot name a paper: expected small letters and digits",
+        ),
         (["nowhere/mine.py", "--with", "fedfv_table3"], "nowhere/mine.py: no such file"),
     ],
 )

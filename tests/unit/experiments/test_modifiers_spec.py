@@ -114,6 +114,11 @@ def test_a_papers_values_lie_under_those_of_a_row(tmp_path):
         ({"algorithm": "fedavg", "modifiers": {"fedvrap": {"x": 1}}}, {}, "'fedvrap' is not one of .*fedvarp"),
         ({"algorithm": "fedavg", "modifiers": {"dp": {"sigmas": 1}}}, {}, "sigmas.*sigma"),
         ({"algorithm": "fedavg", "modifiers": {"dp": {"sigma": -1}}}, {}, "dp.*sigma.*-1"),
+        (
+            {"algorithm": "qffl", "hyperparameters": {"q": 0.5, "L": 0.125},
+             "modifiers": {"server_momentum": {"beta": 1.9}}}, {},
+            r"yaml: s: qffl\(L=0.125, q=0.5, server_momentum.beta=1.9\): server_momentum.beta: 1.9",
+        ),
         ({"algorithm": "fedavg", "modifiers": {"lsr": {}}}, {"loss": "logistic"}, "lsr acts on loss .*not on logistic"),
     ],
 )  # fmt: skip

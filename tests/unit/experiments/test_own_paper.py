@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from fairfl.experiments.config import TEMPLATE, Config, with_papers
+from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.reading import load_paper
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
@@ -117,6 +118,19 @@ def test_all_papers_are_meant_if_none_is_named():
 def test_a_paper_that_is_not_there_is_refused(wanted):
     with pytest.raises(SpecError, match="config.yaml: papers: no paper .*did you mean 'mine'"):
         with_papers(Config(scale="quick", papers=[wanted]), PAPERS)
+
+
+def test_what_editors_and_macos_leave_is_no_paper(root, tmp_path):
+    copy_papers(root, tmp_path)
+    shutil.copytree(root / "scales", tmp_path / "scales")
+    (tmp_path / "papers/.#fedfv.yaml").symlink_to("me@here.1:2")  # Emacs' lock: what it points to is nowhere
+    for path in ("papers/._fedfv.yaml", "papers/._fedfv.yml", "papers/explanations/._vred.yaml", "scales/._quick.yaml"):
+        (tmp_path / path).write_bytes(b"\0\5\x16\7")
+    load = load_workload(tmp_path, {"scale": "quick", "papers": ["*"]})
+    assert "fedfv" in load.papers and load_explanations(tmp_path, load.papers)
+    (tmp_path / "papers/mine.yml").touch()
+    with pytest.raises(SpecError, match=r"papers/mine\.yml: is not read: call it mine\.yaml"):
+        load_workload(tmp_path, {"scale": "quick", "papers": ["mine"]})
 
 
 def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_path, template):

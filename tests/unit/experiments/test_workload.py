@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.cli import parse_config
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.calibration import folder
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
+from fairfl.experiments.references import left_out
 from fairfl.experiments.scale import OnRequest
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Run, Variant
@@ -104,6 +106,29 @@ def test_restrictions(root):
     assert {run.seed for run in load.runs} == {7}
 
 
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            {"artifacts": "fedfv_table3", "settings": "fedfv_cifar10"},
+            "`settings` leaves out all that it shows: fedfv_fmnist",
+        ),
+        ({"artifacts": "fedfv_table3", "papers": "eagle"}, "`papers` leaves out fedfv"),
+        ({"artifacts": "fedfv_table33"}, "did you mean 'fedfv_table3'"),
+    ],
+)
+def test_an_artifact_that_is_left_out_is_not_said_to_be_unknown(root, config, words):
+    with pytest.raises(SpecError, match=f"config.yaml: artifacts: no artifact 'fedfv_table33?'.*{words}"):
+        workload(root, **config)
+
+
+def test_what_leaves_a_target_out(root):
+    load = workload(root, papers="fedfv", artifacts="fedfv_table3")
+    assert left_out(load, "eagle_table1") == left_out(load, "eagle") == ": `papers` leaves out eagle"
+    assert left_out(load, "fedfv_table2") == ": `artifacts` leaves it out"
+    assert not left_out(load, "fedfv_table22") and not left_out(load, "results/tiny/eagle/table1.csv")
+
+
 def test_single_variants(root):
     load = workload(root, artifacts="focus_table3", algorithms="fedavg,qffl/q=0.1,focus/M=3", seeds=0)
     variants = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
@@ -132,6 +157,12 @@ def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(
     assert {f"{run.algorithm}/{run.variant.folder}" for run in load.runs} == {
         "fedavg/default", "fedeba_plus/alpha=0.9~tau=0.1", "qffl/q=0.5"
     }  # fmt: skip
+
+
+def test_keys_of_verdict_can_be_given_on_the_command_line(root):
+    given = parse_config(["verdict={level: 0.1, late_evaluations: 5}"])
+    verdict = workload(root, **given).config.verdict
+    assert (verdict.level, verdict.late_evaluations, verdict.close_relative) == (0.1, 5, 0.1)
 
 
 def test_models_from_published_weights_wait_for_them(root):

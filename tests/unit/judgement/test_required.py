@@ -190,6 +190,11 @@ def test_a_unit_in_which_it_is_not_measured_is_refused(planned, metric, keys, se
     assert "papers/template.yaml: " in str(error.value) and message in str(error.value)
 
 
+def test_a_unit_that_resembles_none_gets_each_unit_once(planned) -> None:
+    with pytest.raises(SpecError, match="known: fraction, percent, percent_points\n"):
+        planned(metrics=["accuracy_mean"], units={"accuracy_mean": {"unit": "lux"}})
+
+
 @pytest.mark.parametrize(
     ("metric", "keys", "setting"),
     [

@@ -61,6 +61,22 @@ def test_what_the_table_cannot_give_is_refused(planned, keys, message) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"clients": 5000, "clients_per_round": 5}, "5000"),
+        ({"partition": {"name": "by_client"}}, "by_client needs data whose rows"),
+        ({"samples": 2000}, "samples is 2000, the data set has only 1797"),
+    ],
+)
+def test_what_data_without_files_cannot_give_is_refused(planned, keys, message) -> None:
+    digits = {"data": {"name": "digits"}, "partition": {"name": "dirichlet_by_class", "alpha": 0.5}}
+    own_data.check(planned(**digits))
+    with pytest.raises(FairflError) as error:
+        own_data.check(planned(**digits | keys))
+    assert "settings.template_digits: " in str(error.value) and message in str(error.value)
+
+
 def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
     workload = planned(data={"name": "local_csv", "file": "other.csv"})
     own_data.check(workload)
