@@ -28,6 +28,7 @@ class Count:
 
     verdicts: Counter[str]
     strict: int  # judged ones that agree or are close by the verdict `strict`, which has no wider limits
+    loose: int  # that agree, though with a limit of more than half of the printed number
     cells: int  # places in tables and figures of those that are judged
     one_seed: int  # judged ones that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
@@ -73,6 +74,12 @@ def comparable(line: Record) -> bool:
     return not (replaced or fitted) and origin(line["metric"]) != "timed"
 
 
+def loose(line: Record) -> bool:
+    """True if a number agrees that nearly any would: its limit is more than half of the paper's number."""
+    limit, reported = (float(line.get(key) or 0) for key in ("limit", "reported"))
+    return line["verdict"] == "agrees" and 0 < abs(reported) < 2 * limit
+
+
 def measurements(lines: Iterable[Record], other: Collection[str] = ()) -> dict[Measurement, list[Record]]:
     """The cells of each measurement that counts; those of `other` artifacts do not."""
     cells: dict[Measurement, list[Record]] = {}
@@ -90,6 +97,7 @@ def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
     return Count(
         verdicts=Counter(places[0]["verdict"] for places in found.values()),
         strict=sum(places[0].get("strict", places[0]["verdict"]) in ("agrees", "close") for places in judged),
+        loose=sum(map(loose, (places[0] for places in judged))),
         cells=sum(map(len, judged)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),

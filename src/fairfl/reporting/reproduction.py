@@ -106,6 +106,7 @@ class Reproduction:
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
             "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
             "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
+            self.loose(),
             self.repeated(),
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
@@ -122,6 +123,19 @@ class Reproduction:
         numbers, claims = self.counted(*self.papers)
         lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
         return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
+
+    def loose(self) -> str:
+        """How many numbers agree that hardly could differ."""
+        found = {self.papers[name].called: count(self.counted(name)[0]) for name in self.papers}
+        by_paper = ", ".join(f"{called} {of.loose} of {of.agree}" for called, of in found.items() if of.loose)
+        agree, many = (sum(getattr(of, key) for of in found.values()) for key in ("agree", "loose"))
+        if not many:
+            return ""
+        return (
+            f"*Loosely*: of the {agree:,} that agree, {many:,} have a limit of more than half of the printed "
+            f"number and\nwould agree with nearly any ({by_paper}). Most are variances of one seed, which move as much\n"
+            "from one evaluation to the next.\n"
+        )
 
     def repeated(self) -> str:
         """Whether our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""

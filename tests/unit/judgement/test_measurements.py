@@ -76,6 +76,15 @@ def test_what_agrees_by_wider_limits_alone_is_told():
     assert share(found) == "100 % (50 % strictly)" and share(count(lines({}))) == "100 %"
 
 
+@pytest.mark.parametrize(
+    ("reported", "limit", "verdict", "wanted"),
+    [("80", "41", "agrees", 1), ("-80", "41", "agrees", 1), ("80", "40", "agrees", 0), ("80", "41", "differs", 0),
+     ("0", "0.005", "agrees", 0), ("", "", "agrees", 0)],
+)  # fmt: skip
+def test_agreement_that_nearly_any_number_would_reach_is_told(reported, limit, verdict, wanted):
+    assert count(lines({"reported": reported, "limit": limit, "verdict": verdict})).loose == wanted
+
+
 def test_claims_of_other_readings_do_not_count():
     claims = [{"artifact": "a", "here": here} for here in ("holds", "within noise", "undecidable")]
     found = count_claims([*claims, {"artifact": "b", "here": "fails"}], {"b"})

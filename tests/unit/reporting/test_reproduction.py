@@ -127,6 +127,7 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     assert (
         "| demo | 5 | 4 | 1 | 1 | 2 | 1 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |" in page
     )
+    assert not any("Loosely" in text for text in page)
     table = "| [demo_table1](#demo_table1) | 4 | 3 | 1 | 1 | 1 | 1 | 67 % | 0 | "
     assert any(line.startswith(table) for line in page)
     assert "| [demo_table2](#demo_table2) | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | 0 | – | – |" in page
@@ -134,6 +135,14 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     # Four judged numbers, of two pairs each; 95 % is what `verdict.level` promises.
     repeated = "of 8 pairs of a number's first seed and another, judged as if the first were alone, 50 % are within its"
     assert repeated in " ".join(page) and "(demo 50 % of 8). 95 % would be" in " ".join(page)
+
+
+def test_numbers_that_agree_though_they_hardly_could_differ_are_told(project):
+    wide = [dataclasses.replace(line(*number), limit="0.6") for number in NUMBERS]
+    (project / "results/paper/comparison.csv").write_text(csv_text(wide, ComparisonLine))
+    run(project)
+    told = "of the 1 that agree, 1 have a limit of more than half of the printed number"
+    assert told in " ".join(lines_of(project)) and "(demo 1 of 1)" in " ".join(lines_of(project))
 
 
 def test_the_order_of_the_variants_is_the_mean_over_columns(project):
