@@ -133,8 +133,8 @@ class Reproduction:
             return ""
         return (
             f"*Loosely*: of the {agree:,} that agree, {many:,} have a limit of more than half of the printed "
-            f"number and\nwould agree with nearly any ({by_paper}). Most are variances of one seed, which move as much\n"
-            "from one evaluation to the next.\n"
+            f"number and\nwould agree with nearly any ({by_paper}). Most are variances of one seed, which move as "
+            "much\nfrom one evaluation to the next.\n"
         )
 
     def repeated(self) -> str:
