@@ -248,7 +248,7 @@ class _Table:
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
         if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
-            return f"{FITTED}{what} was chosen by this row"
+            return f"{FITTED}this row chose {what}"
         choice, unstated = self.workload.calibrated.get(setting), self.workload.settings[setting].unstated
         targets = choice.targets if choice else unstated.targets if unstated and unstated.fitted else None
         if targets is None or not variant.algorithm:

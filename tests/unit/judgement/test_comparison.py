@@ -194,7 +194,7 @@ def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(t
     lines = lines_of(workload, tmp_path)
     chosen_by, other = one(lines, "same", "qffl"), one(lines, "same")
     assert (chosen_by.verdict, chosen_by.strict, other.verdict) == ("fitted", "fitted", "agrees")
-    assert (chosen_by.note, other.note) == ("fitted: its step was chosen by this row", "")
+    assert (chosen_by.note, other.note) == ("fitted: this row chose its step", "")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
         ({"verdict": "not run", "data": "digits (stand-in for mnist)"}, False),
         ({"verdict": "not run", "metric": "inference_seconds"}, False),
         ({"verdict": "not run", "note": BY_TARGET}, False),
-        ({"verdict": "not run", "note": "value lost; fitted: its step was chosen by this row"}, False),
+        ({"verdict": "not run", "note": "value lost; fitted: this row chose its step"}, False),
         ({"verdict": "not run", "note": UNSEEN}, True),
         ({"verdict": "not comparable: scale"}, False),
         ({"verdict": "not reported"}, False),
