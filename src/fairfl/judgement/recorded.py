@@ -63,7 +63,8 @@ def place(line: Record) -> Place:
 
 def comparison_text(lines: Iterable[Record]) -> str:
     """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale."""
-    return _csv(filter(comparable, lines), RecordedNumber)
+    """Fitted numbers are there to be seen, and count nowhere."""
+    return _csv((line for line in lines if comparable(line) or line["verdict"] == "fitted"), RecordedNumber)
 
 
 def claims_text(lines: Iterable[Record]) -> str:

@@ -50,7 +50,7 @@ class Reproduction:
         self.numbers = _by_artifact(numbers, self.artifacts)
         self.claims = _by_artifact(claims, self.artifacts)
         self.orders: dict[str, list[float]] = {}
-        for line in order_lines(numbers):
+        for line in order_lines([number for number in numbers if number["verdict"] != "fitted"]):
             if line.tau:
                 self.orders.setdefault(line.artifact, []).append(float(line.tau))
 

@@ -137,6 +137,22 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     assert repeated in " ".join(page) and "(demo 50 % of 8). 95 % would be" in " ".join(page)
 
 
+def test_fitted_numbers_are_shown_and_count_nowhere(project):
+    before = [text for text in lines_of_run(project) if "demo_table1](#" in text]
+    chosen = [dataclasses.replace(line(*number), verdict="fitted", strict="fitted") for number in NUMBERS[:1]]
+    numbers = [*chosen, *(line(*number) for number in NUMBERS[1:])]
+    (project / "results/paper/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
+    after = [text for text in lines_of_run(project) if "demo_table1](#" in text]
+    assert before[-1].startswith("| [demo_table1](#demo_table1) | 4 | 3 |")
+    assert after[-1].startswith("| [demo_table1](#demo_table1) | 3 | 2 | 0 | 1 | 1 | 1 |") and "+1.00" not in after[-1]
+    assert "| FedAvg | 1.01 (1.00) |" in (project / "README.md").read_text()
+
+
+def lines_of_run(root: Path) -> list[str]:
+    run(root)
+    return lines_of(root)
+
+
 def test_numbers_that_agree_though_they_hardly_could_differ_are_told(project):
     wide = [dataclasses.replace(line(*number), limit="0.6") for number in NUMBERS]
     (project / "results/paper/comparison.csv").write_text(csv_text(wide, ComparisonLine))
