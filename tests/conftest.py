@@ -24,6 +24,11 @@ settings.register_profile("fairfl", deadline=None, derandomize=True)
 settings.load_profile("fairfl")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that run workflows begin first: no process of several waits in the end for the one that has the longest."""
+    items.sort(key=lambda item: ROOT / "tests/workflow" not in item.path.parents)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     return ROOT
