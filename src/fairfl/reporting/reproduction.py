@@ -72,6 +72,11 @@ class Reproduction:
     def differing(self, name: str) -> list[Record]:
         return [line for line in self.numbers.get(name, ()) if line["verdict"] in DIFFER]
 
+    def missing_their_limit(self, name: str) -> list[Record]:
+        """Numbers that something was chosen by, which count in no sum, and that do not agree for all that."""
+        fitted = (line for line in self.numbers.get(name, ()) if line["verdict"] == "fitted")
+        return [line for line in fitted if line["difference"] and abs(float(line["difference"])) > float(line["limit"])]
+
     def tried_on(self, line: Record) -> list[Explanation]:
         """What was tried to explain a number."""
         paper = self.artifacts[line["artifact"]][0]
@@ -98,7 +103,8 @@ class Reproduction:
             self.summary(),
             "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
             "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
-            "the paper contradicts\nitself on (⚡), and other readings of a paper (†), count in no sum.\n",
+            "the paper contradicts\nitself on (⚡), those that something was chosen by (‡), and other readings of a "
+            "paper (†), count in no sum.\n",
             "*The paper with itself*: by the same rule, pairs of rows that are the same run but for its seeds "
             "(`alike` in its YAML, such as FedAvg and\nq-FFL with q = 0.001), and numbers that it prints more than "
             "once. A repetition can hardly agree with more.\n",
@@ -186,18 +192,21 @@ class Reproduction:
             text += "\n".join(_tried(number, where, one) for number, (where, one) in enumerate(tried, 1)) + "\n"
         index = {id(one): number for number, (_, one) in enumerate(tried, 1)}
         for name in self.of(paper):
-            if differing := self.differing(name):
-                text += f"\n### {name}\n\n{plain(self.artifacts[name][1].title)}: {_many(len(differing))}.\n\n"
+            differing, fitted = self.differing(name), self.missing_their_limit(name)
+            if differing or fitted:
+                text += (
+                    f"\n### {name}\n\n{plain(self.artifacts[name][1].title)}: {_many(len(differing), len(fitted))}.\n\n"
+                )
                 text += markdown_table(
                     ["setting", "variant", "metric", "ours", "the paper's", "difference", "limit", "seeds", "tried"],
-                    [self._difference(line, index) for line in differing],
+                    [self._difference(line, index) for line in differing + fitted],
                 )
         return text
 
     def _link(self, name: str) -> str:
         """An artifact, with a link to its differing numbers if it has any."""
         artifact = self.artifacts[name][1]
-        text = f"[{name}](#{name})" if self.differing(name) else name
+        text = f"[{name}](#{name})" if self.differing(name) or self.missing_their_limit(name) else name
         return text + " †" * artifact.ours
 
     def _more(self, name: str) -> list[str]:
@@ -217,7 +226,7 @@ class Reproduction:
             several = line[side] and (side == "reported" or line["seeds"] != "1")
             within = printed_spread(float(line[spread]), unit, digits) if line[spread] and several else ""
             numbers.append(" ± ".join(filter(None, (text, within))))
-        numbers[1] += " ⚡" * bool(line["contradiction"])
+        numbers[1] += " ⚡" * bool(line["contradiction"]) + " ‡" * (line["verdict"] == "fitted")
         name = described.name if described and described is paper.metrics.get(line["metric"]) else line["metric"]
         return [
             line["setting"],
@@ -259,8 +268,9 @@ def _line(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _many(count: int) -> str:
-    return "one number differs" if count == 1 else f"{count:,} numbers differ"
+def _many(count: int, fitted: int) -> str:
+    text = "one number differs" if count == 1 else f"{count:,} numbers differ"
+    return text + (f", and {fitted:,} ‡ beyond the limit" if fitted else "")
 
 
 def _number(text: str, unit: str, digits: int) -> str:

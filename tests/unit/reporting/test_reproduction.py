@@ -139,12 +139,16 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
 
 def test_fitted_numbers_are_shown_and_count_nowhere(project):
     before = [text for text in lines_of_run(project) if "demo_table1](#" in text]
-    chosen = [dataclasses.replace(line(*number), verdict="fitted", strict="fitted") for number in NUMBERS[:1]]
-    numbers = [*chosen, *(line(*number) for number in NUMBERS[1:])]
+    chosen = [dataclasses.replace(line(*number), verdict="fitted", strict="fitted") for number in NUMBERS[:2]]
+    numbers = [*chosen, *(line(*number) for number in NUMBERS[2:])]
     (project / "results/paper/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
     after = [text for text in lines_of_run(project) if "demo_table1](#" in text]
     assert before[-1].startswith("| [demo_table1](#demo_table1) | 4 | 3 |")
-    assert after[-1].startswith("| [demo_table1](#demo_table1) | 3 | 2 | 0 | 1 | 1 | 1 |") and "+1.00" not in after[-1]
+    assert after[-1].startswith("| [demo_table1](#demo_table1) | 2 | 1 | 0 | 0 | 1 | 1 |") and "+1.00" not in after[-1]
+    # FedAvg's 1.01 is within its limit of 0.05, q-FFL's 2.1 is not.
+    page = lines_of(project)
+    assert any("numbers differ, and 1 ‡ beyond the limit." in text for text in page)
+    assert "| full | q-FFL q = 1.0 | max_k L_k | 2.10 ± 0.25 | 2.00 ‡ | 0.1 | 0.05 | 2 | nothing yet |" in page
     assert "| FedAvg | 1.01 (1.00) |" in (project / "README.md").read_text()
 
 
