@@ -62,8 +62,10 @@ def place(line: Record) -> Place:
 
 
 def comparison_text(lines: Iterable[Record]) -> str:
-    """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale."""
-    """Fitted numbers are there to be seen, and count nowhere."""
+    """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale.
+
+    Fitted numbers are there to be seen, and count nowhere.
+    """
     return _csv((line for line in lines if comparable(line) or line["verdict"] == "fitted"), RecordedNumber)
 
 

@@ -194,9 +194,8 @@ class Reproduction:
         for name in self.of(paper):
             differing, fitted = self.differing(name), self.missing_their_limit(name)
             if differing or fitted:
-                text += (
-                    f"\n### {name}\n\n{plain(self.artifacts[name][1].title)}: {_many(len(differing), len(fitted))}.\n\n"
-                )
+                title = plain(self.artifacts[name][1].title)
+                text += f"\n### {name}\n\n{title}: {_many(len(differing), len(fitted))}.\n\n"
                 text += markdown_table(
                     ["setting", "variant", "metric", "ours", "the paper's", "difference", "limit", "seeds", "tried"],
                     [self._difference(line, index) for line in differing + fitted],
