@@ -14,7 +14,7 @@ from fairfl.terminal.names import KINDS
 _ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+) rounds/s.*?(?:([\d.]+) s to go)?\s*$")
 # Names of files, words in quotes and numbers: of one job, not of what went wrong.
 _OWN = re.compile(r"'[^']*'|\S*/\S*|\d[\d.,]*")
-FIRST, PATIENCE = 10, 600.0  # jobs that must have ended before the time to go is said, and seconds after which it is
+SHARE, PATIENCE = 0.1, 600.0  # the time to go is said when so many of the jobs have ended, or after so many seconds
 TAIL = 4096  # bytes of a log in which its last line is looked for
 
 
@@ -133,8 +133,8 @@ class Run:
         if passed < 5 or not (ended and worked or self.expected):
             return None
         most = max(self.totals, key=lambda rule: self.totals[rule])
-        if not self.expected and passed < PATIENCE and self.done[most] < min(FIRST, self.totals[most] // 10):
-            return None  # the first jobs of all wait for what starts, and say more than is so
+        if not self.expected and passed < PATIENCE and self.done[most] < int(SHARE * self.totals[most]):
+            return None  # the first jobs wait for what starts, and may all be of one slow setting
         rest = 0.0
         for rule, count in self.totals.items():
             before, taken = self.foreseen.get(rule, (0.0, 0.0))

@@ -74,17 +74,14 @@ def test_time_to_go_is_known_from_what_such_jobs_took_before(run):
 
 
 def test_a_few_jobs_of_many_say_nothing_of_the_time_to_go(run):
-    """The first ones are slow: a training of 40 s is followed by 136 of 4 s."""
-    run.plan({"train": 137, "total": 137})
-    for number in range(9):
-        run.start(number, info("train", f"{number}.log"))
-        run.clock.now += 40.0 if number == 0 else 4.0
-        run.finish(number)
+    """The first ones are slow: a setting's twelve trainings of 40 s are followed by others of 4 s."""
+    run.plan({"train": 200, "total": 200})
+    for number in range(20):
         assert run.left() is None
-    run.start(9, info("train", "9.log"))
-    run.clock.now += 4.0
-    run.finish(9)
-    assert run.left() == pytest.approx(127 * 7.6)
+        run.start(number, info("train", f"{number}.log"))
+        run.clock.now += 40.0 if number < 12 else 4.0
+        run.finish(number)
+    assert run.left() == pytest.approx(180 * (12 * 40 + 8 * 4) / 20)
     slow = Run(clock=Clock())
     slow.plan({"train": 137, "total": 137})
     slow.start(0, info("train"))
