@@ -13,11 +13,18 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
 _CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(=.*)?")
+_JOINED = re.compile(r"(-[ntkfFlSDvpa]+)([cjC].*)")  # flags of one letter, then an option with a value: -nC, -Fc1
 
 
 def with_cores(words: Sequence[str]) -> list[str]:
     """Options of Snakemake, with all cores unless they say otherwise."""
-    return [*words, *([] if any(map(_CORES.fullmatch, words)) else ["--cores", "all"])]
+    return [*words, *([] if any(map(_CORES.fullmatch, _apart(words))) else ["--cores", "all"])]
+
+
+def _apart(words: Sequence[str]) -> list[str]:
+    """-nC KEY=VALUE as -n -C KEY=VALUE."""
+    joined = map(_JOINED.fullmatch, words)
+    return [p for word, m in zip(words, joined, strict=True) for p in ([m[1], f"-{m[2]}"] if m else [word])]
 
 
 def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -27,7 +34,7 @@ def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    found, others = parser.parse_known_args(words)
+    found, others = parser.parse_known_args(_apart(words))
     for word in found.config:
         _check(word)
     return found.config, others

@@ -5,7 +5,7 @@ import re
 import pytest
 from snakemake import cli
 
-from fairfl.commands.snakemake import config_of, run
+from fairfl.commands.snakemake import config_of, run, with_cores
 from fairfl.runtime.errors import FairflError
 
 
@@ -33,6 +33,7 @@ def test_all_configs_of_a_command_line_count(heard):
     assert heard("-n", "--config", "papers=template", "-C", "scale=quick") == (config, [])
     assert heard("--config=papers=template", "-c1", "--config", "scale=quick", "--", "all")[0] == config
     assert heard("-n", "eagle") == ({}, ["eagle"])
+    assert heard("-C", "papers=template", "-nkC", "scale=quick") == (config, [])
 
 
 def test_of_a_key_that_is_given_twice_the_later_value_counts(heard):
@@ -61,3 +62,13 @@ def test_words_that_are_no_configuration_stay_as_they_are():
 def test_what_snakemake_would_answer_with_a_traceback(word, message):
     with pytest.raises(FairflError, match=re.escape(message)):
         run(["--config", "scale=paper", word])
+
+
+@pytest.mark.parametrize("word", ["-c1", "-j", "-nc1", "--cores=2", "--profile=profiles/slurm"])
+def test_cores_that_are_said_stay(word):
+    assert with_cores([word, "eagle"]) == [word, "eagle"]
+
+
+@pytest.mark.parametrize("word", ["-n", "--config", "eagle"])
+def test_all_cores_otherwise(word):
+    assert with_cores([word]) == [word, "--cores", "all"]
