@@ -8,7 +8,7 @@ INTERVAL = 5.0  # seconds between two lines
 
 
 class Progress:
-    """Prints round, rounds/s, what `latest` says of the newest metrics, and the time to go."""
+    """Prints round, pace, what `latest` says of the newest metrics, and the time to go."""
 
     def __init__(self, rounds: int, latest: Callable[[], str], start: int = 0) -> None:
         self.rounds, self.latest, self.start = rounds, latest, start
@@ -21,7 +21,8 @@ class Progress:
         self.shown = now
         speed = (done - self.start) / max(now - self.begun, 1e-9)
         left = (self.rounds - done) / speed if speed else float("inf")
-        line = f"round {done}/{self.rounds}  {speed:.1f} rounds/s  {self.latest()}  {left:.0f} s to go"
+        pace = f"{1 / speed:.1f} s a round" if 0 < speed < 1 else f"{speed:.1f} rounds/s"
+        line = f"round {done}/{self.rounds}  {pace}  {self.latest()}  {left:.0f} s to go"
         if sys.stdout.isatty():
             print(f"\r{line}\x1b[K", end="\n" if done == self.rounds else "", flush=True)
         else:

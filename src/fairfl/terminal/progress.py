@@ -11,7 +11,7 @@ from typing import Any
 from fairfl.terminal.names import KINDS
 
 # What fairfl.runtime.progress prints into a job's log.
-_ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+) rounds/s.*?(?:([\d.]+) s to go)?\s*$")
+_ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+ (?:rounds/s|s a round)).*?(?:([\d.]+) s to go)?\s*$")
 # Names of files, words in quotes and numbers: of one job, not of what went wrong.
 _OWN = re.compile(r"'[^']*'|\S*/\S*|\d[\d.,]*")
 SHARE, PATIENCE = 0.1, 600.0  # the time to go is said when so many of the jobs have ended, or after so many seconds
@@ -52,9 +52,7 @@ class Job:
         except OSError:
             return ""
         found = _ROUND.search(" ".join(lines[-20:]))
-        return (
-            f"round {found[1]} of {found[2]}, {found[3]} rounds/s, {span(float(found[4] or 0))} left" if found else ""
-        )
+        return f"round {found[1]} of {found[2]}, {found[3]}, {span(float(found[4] or 0))} left" if found else ""
 
 
 @dataclass

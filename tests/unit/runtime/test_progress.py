@@ -23,6 +23,13 @@ def test_a_log_line_says_where_the_run_stands(clock, capsys):
     assert capsys.readouterr().out == expected
 
 
+def test_slow_rounds_are_counted_in_seconds(clock, capsys):
+    shown = progress.Progress(300, str)
+    clock.now += 600
+    shown.step(24)
+    assert capsys.readouterr().out == "round 24/300  25.0 s a round    6900 s to go\n"
+
+
 def test_a_line_is_printed_once_an_interval_and_at_the_end(clock, capsys):
     shown = progress.Progress(100, str)
     for done in range(1, 100):

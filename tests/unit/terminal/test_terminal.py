@@ -121,6 +121,8 @@ def test_a_running_job_says_how_far_it_is(tmp_path):
     assert job.doing() == ""
     log.write_text("starts\nround 20/100  38.6 rounds/s  accuracy 0.5  3 s to go\n")
     assert job.doing() == "round 20 of 100, 38.6 rounds/s, 3 s left"
+    log.write_text("round 24/300  25.0 s a round  loss 0.5377  accuracy 0.8537  6900 s to go\n")
+    assert job.doing() == "round 24 of 300, 25.0 s a round, 1 h 55 min left"
     log.write_text("something else\n")
     assert job.doing() == ""
 
