@@ -22,8 +22,12 @@ from fairfl.runtime.plain import one_line
 PACKAGE = Path(__file__).resolve().parents[1]
 MINUTES = 10.0
 """After so many a call of a hook is stopped: it will not return."""
+TICKS = 10
+"""The limit is counted in so many parts, so that hours in which the process stood still (Ctrl-Z, a suspended job) are
+one part at most."""
 
 _limit = MINUTES * 60
+_left = 0  # parts of the limit until the hook is stopped
 _running: list[CodeType] = []  # hooks, the outermost first
 
 
@@ -108,10 +112,11 @@ def _guarded(hook: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 def running(code: CodeType) -> Iterator[None]:
     """Around a call of a hook with this code."""
+    global _left
     outermost = not _running and threading.current_thread() is threading.main_thread()
     if outermost:
-        before = signal.signal(signal.SIGALRM, _stop)
-        signal.setitimer(signal.ITIMER_REAL, _limit)
+        before, _left = signal.signal(signal.SIGALRM, _tick), TICKS
+        signal.setitimer(signal.ITIMER_REAL, _limit / TICKS, _limit / TICKS)
     _running.append(code)
     try:
         with blaming(code):
@@ -146,7 +151,11 @@ def _of_plugin(frame: FrameType, code: CodeType) -> bool:
     return Path(frame.f_code.co_filename).is_relative_to(Path(code.co_filename).parent)
 
 
-def _stop(_: int, frame: FrameType | None) -> None:
+def _tick(_: int, frame: FrameType | None) -> None:
+    global _left
+    _left -= 1
+    if _left:
+        return
     code = _running[0]
     while frame is not None and not _of_plugin(frame, code):
         frame = frame.f_back

@@ -58,6 +58,21 @@ def test_a_hook_that_never_returns_is_stopped():
     assert Half().step(3) == 1.0
 
 
+def test_time_in_which_the_process_stands_still_is_one_part_of_the_limit():
+    """However long that was, the timer that ran out meanwhile is heard once."""
+
+    class Paused(Interface):
+        def step(self, x):
+            for _ in range(x):
+                signal.raise_signal(signal.SIGALRM)
+            return 1.0
+
+    with hooks.limited(1000):
+        assert Paused().step(hooks.TICKS - 1) == Paused().step(hooks.TICKS - 1) == 1.0
+        with pytest.raises(FairflError, match="Paused.step: did not return within 16.6667 minutes"):
+            Paused().step(hooks.TICKS)
+
+
 def test_a_class_with_another_public_method_is_not_made():
     with pytest.raises(
         PluginError, match=r"Typo.steps is no hook of Interface, nobody would call it; did you mean 'step'\?"
