@@ -66,7 +66,7 @@ test: $(READY)  ## all tests but the long ones; three processes for two cores, s
 test-long: $(READY)  ## those that kill, damage and repair whole workflows, or submit them to a cluster: minutes
 	$(BIN)/python -m pytest -n 3 --dist loadgroup -m long
 
-test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: a minute
+test-fast: $(READY)  ## the tests that need no workflow, no real data and no long training: minutes
 	$(BIN)/python -m pytest -n 2 -m "not slow" tests/unit
 
 golden: $(READY)  ## hold results/quick against the committed digests; ARGS=--write replaces those
