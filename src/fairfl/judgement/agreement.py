@@ -14,10 +14,11 @@ the paper prints beside the number is pooled with it, if that is said to be one;
 Of n seeds, d is a sum of squares of (n - 1) d^2 if the paper divides by n - 1 ("std"), of n d^2 if it divides by n
 ("population std").
 
-Where a number of ours rests on fewer than `ENOUGH` seeds, t s is not below that of the run's own last evaluations
-(`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to the next
-will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are alike. It
-makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the
+Where a number of ours rests on fewer than `ENOUGH` seeds, or on seeds that share one draw of each round's clients (the
+setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
+evaluations (`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to
+the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
+alike. It makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the
 paper states.
 
 Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
@@ -114,7 +115,8 @@ def as_stated(paper: Cell) -> Cell:
 
 
 def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Noise:
-    """`noise`, or that of the last evaluations of a number's own runs if it has few seeds and these move it more.
+    """`noise`, or that of the last evaluations of a number's own runs if it has few seeds, or one draw of clients for
+    all of them, and these move it more.
 
     `cells` are ours: <metric>_late_std and n_late are there where runs have evaluations enough
     (fairfl.judgement.collection).
@@ -122,7 +124,9 @@ def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Nois
     setting, variant, metric = key
     cell = cells.find(*key)
     late, evaluated = (cells.find(setting, variant, name) for name in (f"{metric}_late_std", "n_late"))
-    if cell is None or cell.seeds >= ENOUGH or late is None or late.mean is None or evaluated is None:
+    if cell is None or late is None or late.mean is None or evaluated is None:
+        return noise
+    if cell.seeds >= ENOUGH and setting not in cells.one_draw:
         return noise
     evaluations = round(evaluated.mean or 0)
     std = math.hypot(late.mean, late.std or 0.0) * factor(late.unit, cell.unit)  # root mean square over the seeds

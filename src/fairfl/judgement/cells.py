@@ -126,12 +126,14 @@ class Cells:
     """Cells, and the points along reported curves, by setting, variant and metric.
 
     `skip_empty`: groups, argopt and trends pass over empty cells. True for the papers' numbers (a cell may be illegible
-    or unprinted), False for ours (a diverged run must not vanish from a minimum).
+    or unprinted), False for ours (a diverged run must not vanish from a minimum). `one_draw`: settings whose seeds
+    share one draw of each round's clients, so that they tell nothing of another draw.
     """
 
     cells: Mapping[Key, Cell] = field(default_factory=dict)
     skip_empty: bool = False
     curves: Mapping[Key, Curve] = field(default_factory=dict)
+    one_draw: frozenset[str] = frozenset()
 
     def find(self, setting: str, variant: Variant, metric: str) -> Cell | None:
         return self.cells.get(key_of(setting, variant, metric))

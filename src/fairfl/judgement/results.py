@@ -50,14 +50,15 @@ class Results:
     """The numbers of some settings. `files`: kind of file -> setting, artifact or <setting>/<algorithm> -> path.
 
     `metrics_of` a setting are those that its paper describes; `configured` is what settings say about themselves, by
-    metric id. Names in the files of `papers` are checked against them. Everything is read on first use; raises OSError
-    or FairflError, which names file, line and value.
+    metric id. Names in the files of `papers` are checked against them. `one_draw`: see Cells. Everything is read on
+    first use; raises OSError or FairflError, which names file, line and value.
     """
 
     files: Mapping[str, Mapping[str, str]]
     metrics_of: Callable[[str], Metrics]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     papers: Mapping[str, Paper] = field(default_factory=dict)
+    one_draw: frozenset[str] = frozenset()
 
     @cached_property
     def ours(self) -> Cells:
@@ -83,7 +84,7 @@ class Results:
         measured = _Measured(self.metrics_of, cells)
         for rows in self._tidy.values():
             measured.add(rows)
-        return Cells(measured)
+        return Cells(measured, one_draw=self.one_draw)
 
     @cached_property
     def reported(self) -> dict[str, Cells]:
@@ -165,6 +166,7 @@ def results_of(workload: Workload, root: Path, results: Path) -> Results:
         workload.sharing.metrics,
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,
+        frozenset(name for name in settings if workload.settings[name].client_seed is not None),
     )
 
 

@@ -209,7 +209,7 @@ class Graph:
                 files[key] = dict(zip(given, paths, strict=True))
         numbers = {key: int(value) for key, value in wildcards.items() if rule.constraints.get(key) == r"\d+"}
         words = {key: value for key, value in wildcards.items() if key not in numbers}
-        spec = self._spec(rule.name, words, files) | numbers
+        spec = with_numbers(self._spec(rule.name, words, files), numbers)
         read = [path for paths in reads.values() for path in ([paths] if isinstance(paths, str) else paths)]
         producers = {path: self.producer(path) for path in read}
         if project := [path for path, producer in producers.items() if producer is None]:
@@ -243,6 +243,14 @@ def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> d
         plugins = module.plugins(spec) if hasattr(module, "plugins") else []
         spec["code"] = closure(module.__name__, *(f"fairfl.{plugin}" for plugin in plugins))
     return spec
+
+
+def with_numbers(spec: dict[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
+    """The spec of one job, with the numbers among its wildcards. It does not say a `client_seed` that is the run's own
+    seed: the run is the one without, so it stays valid when its setting begins to share a draw of clients, or ends to.
+    """
+    own = {"client_seed"} if "seed" in numbers and spec.get("client_seed") == numbers["seed"] else set()
+    return {key: value for key, value in spec.items() if key not in own} | dict(numbers)
 
 
 @cache

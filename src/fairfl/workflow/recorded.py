@@ -31,7 +31,7 @@ from fairfl.recorded.record import (
 from fairfl.runtime import arithmetic, machine, records, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
-from fairfl.workflow.graph import Graph, Job
+from fairfl.workflow.graph import Graph, Job, with_numbers
 from fairfl.workflow.rerun import Rerun, damage
 
 # Kinds of jobs that take long or need data. Of partitions only those that an artifact reads: they are large.
@@ -305,7 +305,7 @@ def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
         spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, **words)
     except (FairflError, KeyError):  # a variant or a setting that no artifact has any more
         return None
-    return json.loads(canonical(spec | numbers))
+    return json.loads(canonical(with_numbers(spec, numbers)))
 
 
 def _references(workload: Workload, name: str) -> set[str]:

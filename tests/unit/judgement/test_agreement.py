@@ -1,6 +1,7 @@
 """When two numbers agree: limits by hand, and the promised share of false alarms on simulated experiments."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,6 +99,14 @@ def test_evaluations_bound_what_is_not_known_otherwise_and_nothing_else():
     assert with_evaluations(FIXED, key(FEDAVG), own, 0.05) is FIXED
     three = evaluated(80, 81, 82, late=[0.03] * 3)
     assert with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), three, 0.05) == Noise(0.1, 2, 1)
+
+
+def test_seeds_of_one_draw_of_clients_are_bounded_by_their_evaluations_however_many_they_are():
+    three = evaluated(80, 81, 82, late=[0.03] * 3)
+    bounded = with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), replace(three, one_draw=frozenset({"s"})), 0.05)
+    assert (bounded.std, bounded.freedom) == (pytest.approx(3.0), 27)
+    elsewhere = replace(three, one_draw=frozenset({"t"}))
+    assert with_evaluations(Noise(0.1, 2, 1), key(FEDAVG), elsewhere, 0.05) == Noise(0.1, 2, 1)
 
 
 @pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])

@@ -44,7 +44,7 @@ class DrawnCells(Cells):
         noise = with_printed(noise_of(key, cell, self.pooled), self.reported.find(setting, variant, metric), theirs)
         if cell is not None and cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs:
             self.unknown.add(key)  # also if its last evaluations move: they bound the noise from below only
-        noise = with_evaluations(noise, key, Cells(self.cells), self.level)
+        noise = with_evaluations(noise, key, Cells(self.cells, one_draw=self.one_draw), self.level)
         if cell is None or cell.mean is None or not noise.freedom:
             return cell
         if key not in self.drawn:
@@ -66,7 +66,9 @@ def share_that_holds(
     held, unknown = 0, False
     for draw in range(DRAWS):
         generator = np.random.default_rng(draw)
-        drawn = DrawnCells(cells.cells, cells.skip_empty, cells.curves, pooled, generator, reported, seeds, level)
+        drawn = DrawnCells(
+            cells.cells, cells.skip_empty, cells.curves, cells.one_draw, pooled, generator, reported, seeds, level
+        )
         held += judge(drawn).status == "holds"
         unknown |= bool(drawn.unknown)
         if not drawn.drawn:
