@@ -9,6 +9,9 @@ import pytest
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.cells import MEASURED_KINDS
+from fairfl.recorded.record import without_code
+from fairfl.workflow.recorded import _spec_today
+from tests.workflow.graphs import graph_of
 
 SCALES = ("paper", "small", "quick")
 
@@ -148,3 +151,23 @@ def test_what_no_mirror_has_stands_in_by_name(root, scale):
     for name in ("fedeba_cifar100_resnet18_dir0.1", "fedeba_reddit_lstm"):
         assert settings[name].data.stands_in_for in ("cifar100", "reddit")
     assert settings["fedeba_toy"] == load(root).settings["fedeba_toy"]  # the paper's own, at every scale
+
+
+@pytest.mark.parametrize(
+    ("setting", "shared"),
+    [
+        ("fedeba_fashion_mnist_mlp", 0),
+        ("fedeba_fashion_mnist_mlp_official", 0),
+        ("fedeba_fashion_mnist_mlp_own_draws", None),
+        ("fedeba_cifar10_mlp", None),  # as FedFV, whose rows it copies
+    ],
+)
+def test_one_draw_of_clients_serves_all_seeds_and_is_said_where_it_is_not_the_runs_own(root, setting, shared):
+    """The run of the seed that is shared is the one that draws for itself: it was finished before there was a choice."""
+    workload = load(root)
+    graph = graph_of(workload)
+    for seed in (0, 12):
+        name = f"train/{setting}/fedavg/default/seed{seed}"
+        spec = without_code(graph.job(name).parsed)
+        assert spec.get("client_seed") == (shared if seed else None) and spec["seed"] == seed
+        assert _spec_today(workload, name) == spec
