@@ -18,8 +18,8 @@ Where a number of ours rests on fewer than `ENOUGH` seeds, or on seeds that shar
 setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
 evaluations (`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
-alike. It makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that the
-paper states.
+alike. It makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that
+the paper states.
 
 Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
 """

@@ -163,7 +163,7 @@ def test_what_no_mirror_has_stands_in_by_name(root, scale):
     ],
 )
 def test_one_draw_of_clients_serves_all_seeds_and_is_said_where_it_is_not_the_runs_own(root, setting, shared):
-    """The run of the seed that is shared is the one that draws for itself: it was finished before there was a choice."""
+    """The run of the seed that is shared is the one that draws for itself, finished before there was a choice."""
     workload = load(root)
     graph = graph_of(workload)
     for seed in (0, 12):
