@@ -73,8 +73,8 @@ class Verdict(_FromTheCommandLine):
     late_evaluations: int = Field(
         10,
         ge=0,
-        description="a number of fewer than three seeds, or of seeds with one draw of clients, moves at least as much as "
-        "over so many last evaluations of its own runs, those of their last quarter; 0: nothing is taken from them",
+        description="a number of fewer than three seeds, or of seeds with one draw of clients, moves at least as much "
+        "as over so many last evaluations of its own runs, those of their last quarter; 0: nothing is taken from them",
     )
 
 
