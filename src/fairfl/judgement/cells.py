@@ -195,6 +195,17 @@ def number_text(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value + 0.0:.9g}"
 
 
+def by_seed_text(values: Mapping[int, float]) -> str:
+    """Numbers by seed for CSV, '0:86.1;12:85.7'."""
+    return ";".join(f"{seed}:{number_text(value)}" for seed, value in values.items())
+
+
+def by_seed(text: str) -> dict[int, float]:
+    """The numbers that `by_seed_text` has written."""
+    pairs = (pair.split(":") for pair in text.split(";") if pair)
+    return {int(seed): float(value or "nan") for seed, value in pairs}
+
+
 def csv_text(rows: list, kind: type) -> str:
     """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
     out = io.StringIO()

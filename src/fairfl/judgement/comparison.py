@@ -35,6 +35,7 @@ from fairfl.judgement.cells import (
     NO_VARIANT,
     Cell,
     Cells,
+    by_seed_text,
     digits_of,
     expanded,
     key_of,
@@ -100,6 +101,7 @@ class ComparisonLine:
     reported_spread: str
     ours: str
     ours_std: str
+    ours_by_seed: str  # "0:86.1;12:85.7"
     seeds: int
     reported_seeds: int
     difference: str
@@ -225,6 +227,7 @@ class _Table:
             reported_spread=number_text(paper_or_none.std),
             ours=number_text(here_or_none.mean),
             ours_std=number_text(here_or_none.std),
+            ours_by_seed=by_seed_text(here_or_none.by_seed),
             seeds=here_or_none.seeds,
             reported_seeds=seeds if paper and paper.mean is not None else 0,
             difference=number_text(distance),

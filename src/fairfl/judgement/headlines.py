@@ -1,14 +1,15 @@
 """A paper in one line: what its method gains on its baseline, ours and as printed; and if it agrees with itself."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from statistics import fmean
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.agreement import UNKNOWN, as_stated, limit, tolerance, with_printed
-from fairfl.judgement.cells import Cell, Cells, Key, Record, digits_of, key_of
+from fairfl.judgement.cells import Cell, Cells, Key, Record, by_seed, digits_of, key_of
 from fairfl.judgement.units import half_unit
 
 
@@ -22,27 +23,42 @@ class Change:
     seeds: int  # the fewest behind one of them
 
 
+@dataclass(frozen=True)
+class _Number:
+    value: float | None = None
+    seeds: int = 0
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+
+    def over(self, seeds: Collection[int]) -> "_Number":
+        """The mean over some of the seeds."""
+        return replace(self, value=fmean(self.by_seed[seed] for seed in seeds), seeds=len(seeds)) if seeds else self
+
+
 def changes(headline: Headline, lines: Iterable[Record]) -> dict[str, Change]:
-    """'ours' and 'reported' from rows of comparison.csv; of a number in several places the first that is there."""
-    found: dict[tuple[str, Variant, str], tuple[float, int]] = {}
+    """'ours' and 'reported' from rows of comparison.csv; of a number in several places the first that is there.
+
+    Ours are means over the seeds that baseline and method both have, where they share any.
+    """
+    found: dict[tuple[str, Variant, str], _Number] = {}
     for line in lines:
         if line["setting"] == headline.setting:
             variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-            for side, seeds in (("ours", "seeds"), ("reported", "reported_seeds")):
+            for side, seeds, each in (("ours", "seeds", line["ours_by_seed"]), ("reported", "reported_seeds", "")):
                 if line[side]:
-                    found.setdefault((side, variant, line["metric"]), (float(line[side]), int(line[seeds])))
+                    number = _Number(float(line[side]), int(line[seeds]), by_seed(each))
+                    found.setdefault((side, variant, line["metric"]), number)
     made = {}
     for side in ("ours", "reported"):
-        pairs = [
-            found.get((side, row.variant, metric), (None, 0))
-            for metric in (headline.fairness, headline.utility)
-            for row in (headline.baseline, headline.method)
-        ]
-        (before, _), (after, _), (utility, _), (kept, _) = pairs
+        numbers: list[_Number] = []
+        for metric in (headline.fairness, headline.utility):
+            rows = (headline.baseline, headline.method)
+            pair = [found.get((side, row.variant, metric), _Number()) for row in rows]
+            both = sorted(pair[0].by_seed.keys() & pair[1].by_seed.keys())
+            numbers += [number.over(both) for number in pair]
+        before, after, utility, kept = (number.value for number in numbers)
         gain = None if kept is None or utility is None else kept - utility
-        made[side] = Change(
-            before, after, gain, min((seeds for number, seeds in pairs if number is not None), default=0)
-        )
+        few = min((number.seeds for number in numbers if number.value is not None), default=0)
+        made[side] = Change(before, after, gain, few)
     return made
 
 

@@ -31,6 +31,7 @@ class RecordedNumber:
     reported_seeds: str
     ours: str
     ours_std: str
+    ours_by_seed: str
     seeds: str
     difference: str
     seed_std: str

@@ -300,7 +300,7 @@ def _spec_today(workload: Workload, name: str) -> dict[str, Any] | None:
     if match is None or match["setting"] not in workload.settings:
         return None
     words = match.groupdict()
-    numbers = {key: int(words.pop(key)) for key in ("seed", "client", "cluster") if key in words}
+    numbers: dict[str, int] = {key: int(words.pop(key)) for key in ("seed", "client", "cluster") if key in words}
     try:
         spec = importlib.import_module(f"fairfl.jobs.{rule}").spec(workload, **words)
     except (FairflError, KeyError):  # a variant or a setting that no artifact has any more

@@ -102,7 +102,7 @@ def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None
 def test_numbers_units_and_provenance(tmp_path) -> None:
     rows = compare(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
     line = one(rows, "same")
-    assert (line.ours, line.ours_std, line.seeds) == ("1.1", "0.1", 2)
+    assert (line.ours, line.ours_std, line.ours_by_seed, line.seeds) == ("1.1", "0.1", "0:1;1:1.2", 2)
     assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
     pooled = "pooled over 2 variants and the printed standard deviation, 3 degrees of freedom"
@@ -390,7 +390,7 @@ def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
     assert b"\r" not in first
     rows = list(csv.reader(io.StringIO(first.decode())))
     assert ",".join(rows[0]) == (
-        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,seeds,"
+        "artifact,setting,algorithm,hyperparameters,metric,unit,reported,reported_spread,ours,ours_std,ours_by_seed,seeds,"
         "reported_seeds,difference,seed_std,limit,limit_source,verdict,strict,pairs,pairs_within,provenance,note,reported_note,contradiction,"
         "data,changed_by_scale,runs,fingerprints"
     )

@@ -16,8 +16,9 @@ HEADLINE = Headline(
 )  # fmt: skip
 
 
-def line(algorithm, hyperparameters, metric, ours, reported, seeds="2", setting="x"):
+def line(algorithm, hyperparameters, metric, ours, reported, seeds="2", setting="x", by_seed=""):
     return {
+        "ours_by_seed": by_seed,
         "setting": setting, "algorithm": algorithm, "hyperparameters": hyperparameters, "metric": metric, "ours": ours,
         "reported": reported, "seeds": seeds, "reported_seeds": "5",
     }  # fmt: skip
@@ -37,6 +38,15 @@ LINES = [
 def test_the_method_is_held_against_the_baseline_in_one_setting():
     both = changes(HEADLINE, LINES)
     assert both == {"ours": Change(11, 2, 0.5, 1), "reported": Change(12, 3, -1, 5)}
+
+
+def test_ours_are_held_against_each_other_over_the_seeds_that_both_have():
+    """The baseline has 11 over seeds 0 and 1, of which the method has the first: 12 there. Without a common one: 11."""
+    method = line("fedfv", "alpha=0.5", "std", "2", "3", "1", by_seed="0:2")
+    lines = [line("fedavg", "", "std", "11", "12", by_seed="0:12;1:10"), method]
+    assert changes(HEADLINE, lines) == {"ours": Change(12, 2, None, 1), "reported": Change(12, 3, None, 5)}
+    lines[1] = method | {"ours_by_seed": "7:2"}
+    assert changes(HEADLINE, lines)["ours"] == Change(11, 2, None, 1)
 
 
 def test_a_number_that_is_not_there_is_none():
