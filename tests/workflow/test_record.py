@@ -132,7 +132,7 @@ def test_another_number_of_the_same_code_is_refused(recorded, tmp_path):
     record["outputs"][name] = [(run / "summary.json").stat().st_size, records.content(run / "summary.json")]
     path.write_text(records.canonical(record))
     refused = project.snakemake("record", config=("algorithms=fedavg",), check=False)
-    assert refused.returncode and "other numbers of the same spec, code, torch and processor" in refused.stdout
+    assert refused.returncode and "other numbers of the same spec, code, arithmetic and processor" in refused.stdout
     assert "comm_cost" in refused.stdout
     assert (project.folder / "results/recorded/eagle_synthetic_gaussian/jobs.json").read_bytes() == before
 

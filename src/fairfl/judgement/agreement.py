@@ -99,14 +99,22 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
 def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
     """`noise`, pooled with the standard deviation over `seeds` that the paper prints if it hardly knows more."""
     fixed = not noise.freedom and not math.isnan(noise.std)
-    if fixed or noise.freedom >= ENOUGH or seeds < 2 or paper is None or not paper.std:
+    known = UNKNOWN if paper is None else printed_noise([paper], seeds)
+    if fixed or noise.freedom >= ENOUGH or not known.freedom:
         return noise
-    divisors = {"std": seeds - 1, "population std": seeds}
-    if paper.spread_kind not in divisors:
-        return noise
-    squares = paper.std**2 * divisors[paper.spread_kind] + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
-    freedom = noise.freedom + seeds - 1
+    squares = known.std**2 * known.freedom + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
+    freedom = noise.freedom + known.freedom
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
+
+
+def printed_noise(cells: Iterable[Cell], seeds: int) -> Noise:
+    """What one seed makes of numbers of the paper, pooled over the standard deviations that it prints beside them."""
+    divisors = {"std": seeds - 1, "population std": seeds}
+    squares = [cell.std**2 * divisors[cell.spread_kind] for cell in cells if cell.std and cell.spread_kind in divisors]
+    if seeds < 2 or not squares:
+        return UNKNOWN
+    freedom = len(squares) * (seeds - 1)
+    return Noise(math.sqrt(sum(squares) / freedom), freedom, 0, printed=True)
 
 
 def as_stated(paper: Cell) -> Cell:

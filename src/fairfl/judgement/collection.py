@@ -72,7 +72,7 @@ def references(results: Path, spec: Spec, seed: int) -> References:
 
 
 def local_optima(results: Path, spec: Spec, seed: int) -> dict[str, np.ndarray]:
-    """L*_k per part, [K] nats; NaN where one diverged."""
+    """L*_k per part, [K] nats; NaN where training only raised the loss."""
     folder = results / "optima" / spec.setting / f"seed{seed}"
     optima = [result_files.read(folder / f"client{k}.json", LocalOptimum) for k in range(spec.clients)]
     return {part: np.array([getattr(best, f"loss_{part}") for best in optima], dtype=float) for part in PARTS}

@@ -8,7 +8,7 @@ from statistics import fmean
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.agreement import UNKNOWN, as_stated, limit, tolerance, with_printed
+from fairfl.judgement.agreement import as_stated, limit, printed_noise, tolerance
 from fairfl.judgement.cells import Cell, Cells, Key, Record, by_seed, digits_of, key_of
 from fairfl.judgement.units import half_unit
 
@@ -87,9 +87,10 @@ def itself(name: str, paper: Paper, tables: Mapping[str, Cells], config: Verdict
         if strict and (stated := paper.settings[setting].stated_seeds):
             seeds, (one, other) = stated, (as_stated(cell) for cell in pair)
         assert one.mean is not None and other.mean is not None
-        noise = with_printed(with_printed(UNKNOWN, one, seeds), other, seeds)
-        rounding = 2 * half_unit(max(abs(one.mean), abs(other.mean)), one.unit, digits_of(paper.metrics)(metric))
-        allowed = max(limit(noise, seeds, seeds, rounding, config.level), tolerance(one.mean, one.unit, config))
+        larger = max(abs(one.mean), abs(other.mean))
+        rounding = 2 * half_unit(larger, one.unit, digits_of(paper.metrics)(metric))
+        noise = printed_noise((one, other), seeds)
+        allowed = max(limit(noise, seeds, seeds, rounding, config.level), tolerance(larger, one.unit, config))
         return abs(one.mean - other.mean) <= allowed * (1 + 1e-9)
 
     twice = [(s, metric, pair) for (s, _, metric), cells in places.items() for pair in combinations(cells, 2)]

@@ -1,6 +1,7 @@
 """Metrics of many trainings as one table, and that of one of them back again, equal to the bit."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +28,16 @@ def joined(tables: dict[str, "pa.Table"]) -> "pa.Table":
         keys = pa.DictionaryArray.from_arrays(pa.repeat(0, len(table)).cast(pa.int32()), [key])
         parts.append(table.replace_schema_metadata().add_column(0, KEY, keys))
     return pa.concat_tables(parts, promote_options="permissive").unify_dictionaries().combine_chunks()
+
+
+def ordered(table: "pa.Table", parts: Sequence[str]) -> "pa.Table":
+    """With the columns as a training writes them, part by part; in a table of many the first one orders them."""
+
+    def place(name: str) -> int:
+        part = name.rpartition("_")[2]
+        return 1 + parts.index(part) if part in parts else 0
+
+    return table.select(sorted(table.column_names, key=place))
 
 
 def separated(table: "pa.Table") -> dict[str, "pa.Table"]:

@@ -138,6 +138,7 @@ class Record:
             raise self._damaged(self.table_path, f"{job}: its lines are missing") from None
         except FairflError as error:
             raise self._damaged(self.table_path, str(error)) from None
+        table = curves.ordered(table, entry.spec.get("evaluated_parts", []))
         wanted = next(value for path, value in entry.outputs.items() if path.endswith(METRICS))
         if curves.digest(table) != wanted:
             raise self._damaged(self.table_path, f"{job}: its numbers do not belong to its hash")

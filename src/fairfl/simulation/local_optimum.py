@@ -20,7 +20,8 @@ from fairfl.simulation.training_spec import LocalOptimumSpec
 def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> dict[str, Any]:
     """Train client 0 of `clients` alone until the curve is flat or the cap is reached; keep the best model seen.
 
-    Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped.
+    Returns loss (nats) and accuracy (fraction) on every part, number of epochs, and why it stopped. A client whose loss
+    only rose, as at too large a rate, has diverged and has neither: the model that it starts from is no optimum.
     """
     backend, x = make_backend(spec, clients, "auto", chosen)
     rule = spec.local_optimum
@@ -48,11 +49,15 @@ def pretrain(spec: LocalOptimumSpec, clients: Clients, chosen: torch.device) -> 
             break
         x = x - backend.train(Work([0], x.unsqueeze(0), rate), local, epoch).delta[0]
         epoch += 1
+    rose = reason == "diverged" or losses[-1] - losses[0] > rule.flat_tolerance * abs(losses[0])
+    if rose and min(losses) == losses[0]:
+        reason, best = "diverged", torch.full_like(x, math.nan)
     result: dict[str, Any] = {"epochs": epoch, "stopped": reason}
     for part in PARTS:
         samples = clients.parts[part]
         measured = evaluate(backend.forward, loss, EvaluationModels(best.unsqueeze(0)), samples, clients.classes)
         result[f"loss_{part}"] = finite(float(measured.loss[0]))
         labels = int(count(samples, clients.classes).sum())
-        result[f"accuracy_{part}"] = float(measured.hits.sum()) / labels if labels else None
+        learnt = labels and best.isfinite().all()
+        result[f"accuracy_{part}"] = float(measured.hits.sum()) / labels if learnt else None
     return result

@@ -90,8 +90,8 @@ class Recorded:
     def take(self, job: Job, commits: "Commits") -> str:
         """Take a finished job into the record: "taken", or why it was not.
 
-        Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code, torch and
-        processor.
+        Raises FairflError if its results are damaged, or if the record has other numbers of equal spec, code, processor
+        and arithmetic (fairfl.runtime.arithmetic).
         """
         left = records.read(job.record)
         if left is None:
@@ -109,16 +109,16 @@ class Recorded:
         for old in alike:
             if numbers(old) == numbers(entry):
                 return "recorded before"
-            if _computed_with(old) == _computed_with(entry):
+            if _computed_alike(old, entry):
                 who = f"{old.origin.processor}, {old.origin.date}"
                 raise FairflError(
-                    f"{job.name}: the record has other numbers of the same spec, code, torch and processor ({who}): "
-                    f"{', '.join(differing(old, entry))}; nothing is replaced"
+                    f"{job.name}: the record has other numbers of the same spec, code, arithmetic and processor "
+                    f"({who}): {', '.join(differing(old, entry))}; nothing is replaced"
                 )
         record.add(job.name, entry, code, files, table)
         if alike:
             differ = ", ".join(differing(alike[-1], entry))
-            return f"taken beside {len(alike)} with other code, torch or processor: {differ} differ"
+            return f"taken beside {len(alike)} with other code, arithmetic or processor: {differ} differ"
         return "taken"
 
     def _entry(self, job: Job, left: dict[str, Any], commits: "Commits") -> tuple[Entry, dict[str, bytes], Any, dict]:
@@ -157,9 +157,10 @@ class Recorded:
         return entry.model_copy(update={"hash": entry.content}), files, table, code
 
 
-def _computed_with(entry: Entry) -> tuple[str, str | None, str]:
-    """What may move the last bits of a result whose spec is the same."""
-    return entry.code, entry.origin.versions.get("torch"), entry.origin.processor
+def _computed_alike(old: Entry, new: Entry) -> bool:
+    """True if nothing is known to differ that may move the last bits of a result whose spec is the same."""
+    same = (old.code, old.origin.processor) == (new.code, new.origin.processor)
+    return same and not arithmetic.differences(old.arithmetic, new.arithmetic)
 
 
 def read_json(path: str) -> dict[str, Any]:
@@ -244,16 +245,24 @@ class Commits:
 
 
 def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
-    """Take all jobs of some that have finished; how many were, and why the others not."""
-    commits, counts = Commits(), Counter[str]()
+    """Take all jobs of some that have finished; how many were, and why the others not. Raises FairflError naming those
+    that are refused, after all others have been taken."""
+    commits, counts, refused = Commits(), Counter[str](), []
     for job in jobs:
-        outcome = recorded.take(job, commits)
+        try:
+            outcome = recorded.take(job, commits)
+        except FairflError as error:
+            refused.append(str(error))
+            continue
         counts[outcome.partition(" beside ")[0]] += 1
         if outcome.startswith("taken beside"):
             print(f"{job.name}: {outcome}")
     for record in recorded.records.values():
         if record.changed:
             record.save()
+    if refused:
+        rest = f"\n{counts['taken']} others were taken into the record" if counts["taken"] else ""
+        raise FairflError("\n".join(refused) + rest)
     return counts
 
 

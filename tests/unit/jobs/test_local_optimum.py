@@ -137,12 +137,14 @@ def test_a_window_is_checked_ten_times(monkeypatch):
     assert len(seen) == 5
 
 
-def test_a_diverged_client_keeps_its_best_finite_model():
-    """Three equal inputs, one of them with the other label: the first step is so long that its loss is infinite."""
-    clients = client(np.full((3, 1), 1e30, dtype=np.float32), np.array([1, 1, 0]))
-    found = local_optimum.pretrain(spec_of(learning_rate=1e10), clients, CPU)
-    assert (found["stopped"], found["epochs"]) == ("diverged", 1)
-    assert found["loss_train"] == found["loss_validation"] == pytest.approx(math.log(2))
+@pytest.mark.parametrize(("window", "size", "epochs"), [(5, 1e30, 1), (5, 1e3, 5), (50, 1e3, 20)])
+def test_a_client_whose_loss_only_rises_has_no_optimum(window, size, epochs):
+    """Three equal inputs, one of them with the other label: at so large a rate the loss is infinite after the first
+    step, or stays above the one before it until the window, or the cap, ends the training."""
+    clients = client(np.full((3, 1), size, dtype=np.float32), np.array([1, 1, 0]))
+    found = local_optimum.pretrain(spec_of(learning_rate=1e10, flat_window=window, flat_tolerance=1e-6), clients, CPU)
+    assert (found["stopped"], found["epochs"]) == ("diverged", epochs)
+    assert {found[f"{what}_{part}"] for what in ("loss", "accuracy") for part in PARTS} == {None}
 
 
 def test_data_with_nan_have_no_optimum():

@@ -89,6 +89,22 @@ def test_what_is_added_later_leaves_the_rest_as_it_is(tmp_path):
     after.check()
 
 
+def test_parts_come_back_in_the_order_of_each_run(tmp_path):
+    """The columns of the table are those of the first entry, then what the others add."""
+    test, train = table(2, 1), table(2, 2, "train")
+    both = pa.table({name: (train if name in train.column_names else test)[name] for name in train.column_names})
+    both = both.append_column("loss_test", test["loss_test"]).append_column("accuracy_test", test["accuracy_test"])
+    record = Record("s", tmp_path)
+    for job, metrics, parts in (("a", test, ["test"]), ("b", both, ["train", "test"])):
+        made = entry(metrics)
+        made = made.model_copy(update={"spec": made.spec | {"evaluated_parts": parts}})
+        record.add(f"train/s/{job}", made.model_copy(update={"hash": made.content}), CODE, {}, metrics)
+    record.save()
+    again = Record("s", tmp_path)
+    again.check()
+    assert again.metrics(*only(again, "b")).column_names == both.column_names
+
+
 def test_a_job_may_have_several_entries(tmp_path):
     record = Record("s", tmp_path)
     for seed in (1, 2):

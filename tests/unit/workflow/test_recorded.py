@@ -21,10 +21,11 @@ RUN = "results/paper/runs/s/fedavg/default/seed0"
 CODE = {"fairfl.jobs.train": "aa"}
 
 
-def job(rate=0.1, code=CODE) -> Job:
-    outputs = tuple(f"{RUN}/{file}" for file in ("metrics.parquet", "summary.json", "model.safetensors"))
-    spec = canonical({"setting": "s", "seed": 0, "learning_rate": rate, "code": code})
-    return Job(NAME, "train", spec, (), {}, outputs, f"results/paper/records/{NAME}.json")
+def job(rate=0.1, code=CODE, seed=0) -> Job:
+    run, name = (text.replace("seed0", f"seed{seed}") for text in (RUN, NAME))
+    outputs = tuple(f"{run}/{file}" for file in ("metrics.parquet", "summary.json", "model.safetensors"))
+    spec = canonical({"setting": "s", "seed": seed, "learning_rate": rate, "code": code})
+    return Job(name, "train", spec, (), {}, outputs, f"results/paper/records/{name}.json")
 
 
 def finish(made: Job, loss=0.5, cost=1.5, torch="2.15.0", processor="a CPU", diverged=False, model=b"m", seconds=36.0):
@@ -84,7 +85,7 @@ def test_another_number_of_the_same_code_is_refused():
     finish(job())
     take(job())
     finish(job(), cost=2.5)
-    with pytest.raises(FairflError, match="other numbers of the same spec, code, torch and processor .*comm_cost"):
+    with pytest.raises(FairflError, match="other numbers of the same spec, code, arithmetic and processor .*comm_cost"):
         take(job())
     assert len(entries()) == 1
 
@@ -103,6 +104,26 @@ def test_another_number_of_other_code_torch_or_processor_is_kept_beside(other, c
     wanted = fingerprint(changed.parsed["code"])
     assert recorded.entry(changed).code == wanted and recorded.entry(job()).code == fingerprint(CODE)
     assert recorded.entry(job(code={"fairfl.jobs.train": "cc"})) == recorded.record("s").jobs[NAME][-1]
+
+
+def test_what_is_refused_keeps_nothing_else_out():
+    finish(job())
+    take(job())
+    finish(job(), cost=2.5)
+    finish(job(seed=1))
+    with pytest.raises(FairflError, match="(?s)seed0: the record has other numbers .*1 others were taken"):
+        taken(Recorded(SimpleNamespace()), [job(), job(seed=1)])
+    assert Record("s").jobs.keys() == {NAME, NAME.replace("seed0", "seed1")} and len(entries()) == 1
+
+
+def test_another_number_of_more_threads_is_kept_beside():
+    for threads, loss in (("1", 0.5), ("2", 0.6)):
+        finish(job(), loss=loss)
+        summary, said = Path(job().outputs[1]), {"torch": "2.15.0", "threads": threads}
+        summary.write_text(json.dumps(json.loads(summary.read_text()) | {"arithmetic": said}))
+        records.write(Path(job().record), job().parsed, {}, map(Path, job().outputs), arithmetic=said)
+        assert take(job()) == {"taken": 1}
+    assert [entry.arithmetic["threads"] for entry in entries()] == ["1", "2"]
 
 
 def test_the_torch_of_an_entry_may_matter():
