@@ -40,10 +40,11 @@ def with_changes(setting: Setting, changes: Mapping[str, Any], *where: str) -> S
 def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
     """The named choices, then every other point of the grid. Raises SpecError if a point is no setting.
 
-    Points have local optima and surrogates only if a target is measured against them.
+    Points have local optima and surrogates only if a target is measured against them. Each of their seeds draws its own
+    clients: how far seeds lie apart tells how sure a choice is.
     """
     without = {"local_optimum", "surrogate"} - {reference(metric) for metric in unstated.targets}
-    plain = dict.fromkeys(["tuning", "unstated", "timing", *sorted(without)]) | {"keep": "nothing"}
+    plain = dict.fromkeys(["tuning", "unstated", "timing", "client_seed", *sorted(without)]) | {"keep": "nothing"}
     named = with_changes(setting, plain | {"seeds": unstated.seeds or setting.seeds}, *where)
 
     def differs(changes: Mapping[str, Any]) -> bool:

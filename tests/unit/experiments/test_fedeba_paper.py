@@ -171,3 +171,10 @@ def test_one_draw_of_clients_serves_all_seeds_and_is_said_where_it_is_not_the_ru
         spec = without_code(graph.job(name).parsed)
         assert spec.get("client_seed") == (shared if seed else None) and spec["seed"] == seed
         assert _spec_today(workload, name) == spec
+
+
+def test_seeds_of_a_calibration_draw_their_own_clients(root):
+    """They tell how sure a choice is: seeds of one draw would lie too near."""
+    workload = load(root)
+    for point in workload.calibration_grid("fedeba_fashion_mnist_mlp").values():
+        assert point.setting.client_seed is None and len(point.setting.seeds) == 2
