@@ -4,7 +4,8 @@
 
 s is what a number of one seed is judged with (`fairfl.judgement.agreement`): from the variants of the setting with
 several seeds, but for this one, with the spread that the paper prints, and not below that of the last evaluations of
-seed 1. If limits are right, all but `verdict.level` of the pairs are within.
+seed 1. If limits are right, all but `verdict.level` of the pairs are within. Seeds that share one draw of each round's
+clients are no repetitions: they lie nearer together than runs of another draw would.
 """
 
 import math
@@ -24,7 +25,8 @@ def repeats(
     setting, variant, metric = key
     cell = cells.find(*key)
     numbers = [] if cell is None else list(cell.by_seed.items())
-    if cell is None or len(numbers) < 2 or not all(math.isfinite(value) for _, value in numbers):
+    finite = all(math.isfinite(value) for _, value in numbers)
+    if cell is None or setting in cells.one_draw or len(numbers) < 2 or not finite:
         return 0, 0
     (first, value), *others = numbers
     names = (metric, f"{metric}_late_std", "n_late")

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -256,6 +257,21 @@ def test_the_share_of_draws_is_that_of_students_distribution() -> None:
     assert share == pytest.approx(0.818, abs=4 * (0.818 * 0.182 / DRAWS) ** 0.5) and status == "within noise"
     assert judged(cells, "loss(fedavg) > 1", level=0.3)[0] == "holds"
     assert judged(cells, "loss(fedavg) > 1") == (status, share)  # the same draws every time
+
+
+def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations() -> None:
+    own = seeds({"fedavg": 1.0, "afl": 1.1}, std=0.001, count=4)
+    late = {
+        ("full", Variant(name, {}), metric): Cell(value, seeds=4, unit=unit)
+        for name in ("fedavg", "afl")
+        for metric, value, unit in (("loss_late_std", 0.2, "nats"), ("n_late", 10.0, "count"))
+    }
+    cells = Cells({**own.cells, **late})
+    noise = pooled_noise(own.cells)
+    judge = partial(evaluate, parse("loss(fedavg) < loss(afl)", "c"), setting="full", rows=[], digits=lambda metric: 3)
+    for shared, expected in ((frozenset(), "holds"), (frozenset({"full"}), "within noise")):
+        share, _ = share_that_holds(judge, replace(cells, one_draw=shared), noise)
+        assert with_noise("holds", share, 0.05) == expected
 
 
 def test_a_number_is_the_same_wherever_a_claim_names_it() -> None:

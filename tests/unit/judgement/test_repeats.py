@@ -31,6 +31,13 @@ def test_pairs_are_held_against_the_noise_of_the_other_variants():
     assert judged(cells) == (3, 2)
 
 
+def test_seeds_of_one_draw_of_clients_are_no_repetitions():
+    cells = {key(): cell(50.0, 75.4), key(QFFL): cell(1.0, 3.0)}
+    for shared, pairs in (("s", (0, 0)), ("t", (1, 1))):
+        found = Cells(cells, one_draw=frozenset({shared}))
+        assert repeats(key(), None, found, pooled_noise(cells), 5, 0.05) == pairs
+
+
 def test_what_a_variants_own_seeds_say_is_taken_out():
     """1, 3 has a sum of squares of 2, one degree; 0, 3, 6 of 18, two degrees; together s^2 = 20 / 3 of three."""
     (pooled,) = pooled_noise({key(): cell(1, 3), key(QFFL): cell(0, 3, 6)}).values()
