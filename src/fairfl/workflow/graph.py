@@ -249,8 +249,10 @@ def with_numbers(spec: dict[str, Any], numbers: Mapping[str, int]) -> dict[str, 
     """The spec of one job, with the numbers among its wildcards. It does not say a `client_seed` that is the run's own
     seed: the run is the one without, so it stays valid when its setting begins to share a draw of clients, or ends to.
     """
-    own = {"client_seed"} if "seed" in numbers and spec.get("client_seed") == numbers["seed"] else set()
-    return {key: value for key, value in spec.items() if key not in own} | dict(numbers)
+    spec = {**spec, **numbers}
+    if "seed" in spec and spec.get("client_seed") == spec["seed"]:
+        del spec["client_seed"]
+    return spec
 
 
 @cache

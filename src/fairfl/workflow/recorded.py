@@ -261,7 +261,7 @@ def taken(recorded: Recorded, jobs: Iterable[Job]) -> Counter[str]:
         if record.changed:
             record.save()
     if refused:
-        rest = f"\n{counts['taken']} others were taken into the record" if counts["taken"] else ""
+        rest = f"\nTaken into the record: {counts['taken']}" if counts["taken"] else ""
         raise FairflError("\n".join(refused) + rest)
     return counts
 

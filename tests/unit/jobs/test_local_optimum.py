@@ -140,7 +140,7 @@ def test_a_window_is_checked_ten_times(monkeypatch):
 @pytest.mark.parametrize(("window", "size", "epochs"), [(5, 1e30, 1), (5, 1e3, 5), (50, 1e3, 20)])
 def test_a_client_whose_loss_only_rises_has_no_optimum(window, size, epochs):
     """Three equal inputs, one of them with the other label: at so large a rate the loss is infinite after the first
-    step, or stays above the one before it until the window, or the cap, ends the training."""
+    step, or stays above that of the start until the window, or the cap, ends the training."""
     clients = client(np.full((3, 1), size, dtype=np.float32), np.array([1, 1, 0]))
     found = local_optimum.pretrain(spec_of(learning_rate=1e10, flat_window=window, flat_tolerance=1e-6), clients, CPU)
     assert (found["stopped"], found["epochs"]) == ("diverged", epochs)
