@@ -32,7 +32,7 @@ def printed(root, key):
 @pytest.mark.parametrize("scale", SCALES)
 def test_nothing_is_left_out_at_any_scale(root, scale):
     workload, full = load(root, scale), load(root)
-    assert (len(workload.settings), len(workload.artifacts)) == (20, 48)
+    assert (len(workload.settings), len(workload.artifacts)) == (21, 48)
     assert set(workload.artifacts) == set(full.artifacts)
     assert workload.variants == full.variants
 
@@ -159,6 +159,7 @@ def test_what_no_mirror_has_stands_in_by_name(root, scale):
         ("fedeba_fashion_mnist_mlp", 0),
         ("fedeba_fashion_mnist_mlp_official", 0),
         ("fedeba_fashion_mnist_mlp_own_draws", None),
+        ("fedeba_fashion_mnist_mlp_own_deals", None),
         ("fedeba_cifar10_mlp", None),  # as FedFV, whose rows it copies
     ],
 )
