@@ -36,6 +36,8 @@ from fairfl.workflow.rerun import Rerun, damage
 
 # Kinds of jobs that take long or need data. Of partitions only those that an artifact reads: they are large.
 RULES = ("train", "local_optimum", "surrogate", "tune", "calibrate", "timing", "partition")
+# Kinds whose specs name the jobs that they read, and say nothing of what these compute from.
+_NAMING = ("trials", "collect")
 # Keys of JSON results that the spec or the record's origin has, or that say on which computer it was.
 _ELSEWHERE = ("spec", "fingerprint", "host", "machine", "versions")
 
@@ -48,6 +50,7 @@ class Recorded:
         self.only = only or {}
         self.records: dict[str, Record] = {}
         self._specs: dict[str, str] = {}
+        self._otherwise: dict[str, bool] = {}
 
     def record(self, setting: str) -> Record:
         if setting not in self.records:
@@ -59,7 +62,7 @@ class Recorded:
         if job.rule not in RULES or job.name not in self.record(setting_of(job.name)).jobs:
             return None
         spec = without_code(job.parsed)
-        read = {name: self.computed_from(name) for name in job.inputs}
+        read = self._inputs(job)
         fitting = [
             entry
             for entry in self.record(setting_of(job.name)).jobs[job.name]
@@ -70,10 +73,35 @@ class Recorded:
         return (same or fitting)[-1] if fitting else None
 
     def computed_from(self, name: str) -> str:
-        """Fingerprint of what a job computes from, without code."""
+        """Fingerprint of what a job computes from, without code: of what it names, too, and of what these read."""
         if name not in self._specs:
-            self._specs[name] = fingerprint(without_code(self.graph.job(name).parsed))
+            job = self.graph.job(name)
+            spec = without_code(job.parsed)
+            if job.rule in _NAMING:
+                spec["named"] = {
+                    read: [own, self._inputs(self.graph.job(read))] for read, own in self._inputs(job).items()
+                }
+            self._specs[name] = fingerprint(spec)
         return self._specs[name]
+
+    def _inputs(self, job: Job) -> dict[str, str]:
+        return {name: self.computed_from(name) for name in job.inputs}
+
+    def _read_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
+        """Whether anything a finished job goes back to was computed from other than it would be today, code apart."""
+        today = {self.graph.record(name): self.graph.job(name) for name in job.inputs}
+        read = {path: (made_from, records.read(path)) for path, (made_from, _) in left["inputs"].items()}
+        return read.keys() != today.keys() or any(
+            record is None or record["fingerprint"] != made_from or self._made_otherwise(today[path], record)
+            for path, (made_from, record) in read.items()
+        )
+
+    def _made_otherwise(self, job: Job, left: dict[str, Any]) -> bool:
+        """The same of what a job was computed from itself; what came from the record was held against it then."""
+        if job.record not in self._otherwise:
+            own = without_code(left["spec"]) != without_code(job.parsed)
+            self._otherwise[job.record] = own or (not left.get("recorded") and self._read_otherwise(job, left))
+        return self._otherwise[job.record]
 
     def restoration(self, job: Job, entry: Entry) -> dict[str, Any]:
         """What fairfl.jobs.restore needs to know to leave results and record of a job as if it had run."""
@@ -102,6 +130,8 @@ class Recorded:
             raise FairflError(f"{job.name}: {why}; nothing damaged is recorded, run it again")
         if any("recorded" in read_json(path) for path in job.outputs if path.endswith(".json")):
             return "restored from the record"
+        if self._read_otherwise(job, left):
+            return "finished with other inputs"
         entry, files, table, code = self._entry(job, left, commits)
         record = self.record(setting_of(job.name))
         known = record.jobs.get(job.name, [])
@@ -150,7 +180,7 @@ class Recorded:
         found |= {
             "spec": without_code(spec),
             "code": fingerprint(code),
-            "inputs": {n: self.computed_from(n) for n in job.inputs},
+            "inputs": self._inputs(job),
         }
         plain = {"origin": origin(how, left, commits.of(job, code)), "hash": "", **found}
         entry = Entry.model_validate(plain)

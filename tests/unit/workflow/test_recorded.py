@@ -81,6 +81,67 @@ def test_what_never_finished_or_was_made_otherwise_is_left():
     assert not Path("results/recorded").exists()
 
 
+def made(name, inputs=(), **spec) -> Job:
+    """A job that leaves one JSON file."""
+    spec = canonical({"code": CODE, **spec})
+    return Job(
+        name,
+        name.partition("/")[0],
+        spec,
+        inputs,
+        {},
+        (f"results/paper/{name}.json",),
+        f"results/paper/records/{name}.json",
+    )
+
+
+def graph_of(*jobs) -> SimpleNamespace:
+    named = {job.name: job for job in jobs}
+    return SimpleNamespace(job=named.__getitem__, record=lambda name: named[name].record)
+
+
+def finish_all(*jobs):
+    """As they would be run, each after what it reads."""
+    for job in jobs:
+        path = Path(job.outputs[0])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"value": 1.0, "seconds": 1.0}))
+        read = {
+            f"results/paper/records/{name}.json": records.read(f"results/paper/records/{name}.json")
+            for name in job.inputs
+        }
+        inputs = {path: [record["fingerprint"], ""] for path, record in read.items()}
+        records.write(Path(job.record), job.parsed, inputs, [path])
+
+
+def tuned(steps=100, rate=0.1, code=CODE) -> list[Job]:
+    """A choice, what it was made by, and what that names alone: a run, which reads an optimum."""
+    optimum = made("local_optimum/s/seed0/client0", max_steps=steps, code=code)
+    run = made("train/s_lr0.1/fedavg/default/seed0", (optimum.name,), rate=rate, code=code)
+    table = made("trials/s/fedavg", (run.name,), runs=["s_lr0.1/fedavg/default/seed0"])
+    return [optimum, run, table, made("tune/s/fedavg", (table.name,), metric="accuracy_mean")]
+
+
+@pytest.mark.parametrize("other", [{"steps": 200}, {"rate": 0.2}])
+def test_what_was_made_from_other_inputs_is_neither_taken_nor_given_back(other):
+    """A spec of trials names its runs alone, and the optimum is one job further away."""
+    finish_all(*tuned())
+    today, choice = graph_of(*tuned(**other)), tuned(**other)[-1]
+    assert taken(Recorded(today), [choice]) == {"finished with other inputs": 1}
+    as_finished = graph_of(*tuned())
+    assert taken(Recorded(as_finished), [tuned()[-1]]) == {"taken": 1}
+    assert Recorded(as_finished).entry(tuned()[-1]) is not None
+    assert Recorded(today).entry(choice) is None
+
+
+def test_inputs_of_other_code_are_the_same_inputs_and_those_made_anew_since_are_not():
+    finish_all(*tuned())
+    edited = tuned(code={"fairfl.jobs.train": "bb"})
+    assert taken(Recorded(graph_of(*edited)), [edited[-1]]) == {"taken": 1}
+    finish_all(*edited[:1])
+    assert taken(Recorded(graph_of(*edited)), [edited[-1]]) == {"finished with other inputs": 1}
+
+
 def test_another_number_of_the_same_code_is_refused():
     finish(job())
     take(job())
