@@ -9,7 +9,7 @@
     y     <- y - eta w_k grad L_k(y)                                  local step, line 18
     x     <- (1/K) sum_k x_k                                          line 9
 
-The weights of a round stem from the gaps of the round before (lag 1); the first round has w = 1. Instead of the local
+The weights of a round stem from the gaps of the round before (lag 1); in the first all are equal. Instead of the local
 steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k, the same for one local step.
 """
 

@@ -48,7 +48,7 @@ from fairfl.experiments.base import Strict
 class Config(Strict):
     alpha: float = Field(0.5, ge=0, le=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns gradients always, 90 never")
+    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never")
     aggregation: Literal["entropy", "uniform"] = Field("entropy", description="w_k of eq. (4), or q_k (table 15)")
     gradient: Literal["batch", "full", "local_epoch"] = Field(
         "batch", description="g_k over the first batch, or all samples, or the mean of the steps of a plain local pass"

@@ -2,7 +2,7 @@
 
     min_x  sum_k p_k F_k(x),    g_k = D_k
 
-    PO     = clients of the round by ascending F_k                              Algorithm 1, line 8
+    PO     = clients of the round by ascending F_k                              Algorithm 1, line 5
     keep   = the last m - ceil((m-1)(1-alpha)) of PO, none if alpha = 0         largest losses
     h_i    = g_i;   for i not in keep:  for j in PO, j != i:                    Algorithm 2
                         if h_i . g_j < 0:  h_i <- h_i - (h_i . g_j) / ||g_j||^2 g_j

@@ -39,7 +39,7 @@ from fairfl.experiments.base import Strict
 class Config(Strict):
     alpha: float = Field(0.5, ge=0, lt=1, description="share of the ideal gradient, eq. (7); 0 is FedEBA")
     tau: float = Field(0.5, ge=1e-6, description="temperature, eq. (4), nats")
-    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns gradients always, 90 never")
+    theta: float = Field(0.0, ge=0, le=180, description="fair angle, degrees; 0 aligns if losses differ, 90 never")
     angle_from: Literal["received", "previous"] = Field(
         "received", description="losses of the angle: F_k of this round, or those behind the last round's w_k"
     )

@@ -95,7 +95,7 @@ class LocalOptimum(Strict):
 
 
 class Surrogate(Strict):
-    """The model of each true cluster whose loss stands for the smallest possible one (FOCUS section 6).
+    """The model of each true cluster whose loss stands for the smallest possible one (FOCUS section 5.1).
 
     The paper says only that it is trained centrally on the data of the cluster's agents; architecture, optimizer and
     learning rate are the setting's.

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.surrogate: what stands for the smallest possible loss of a true cluster (FOCUS section 6).
+"""python -m fairfl.jobs.surrogate: what stands for the smallest possible loss of a true cluster (FOCUS section 5.1).
 
 FAA compares excess risks, E_e = L_e(model of agent e) - min_w L_e(w). The minimum is not known, so a model is trained
 centrally on the training data of all agents of e's true cluster. The paper does not say which of its epochs is taken:

@@ -1,4 +1,4 @@
-"""Central training on the data of a true cluster: its loss stands for the smallest possible one (FOCUS section 6)."""
+"""Central training on the data of a true cluster: its loss stands for the smallest possible one (FOCUS section 5.1)."""
 
 import math
 from dataclasses import replace
