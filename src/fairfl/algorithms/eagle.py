@@ -11,6 +11,9 @@
 
 The weights of a round stem from the gaps of the round before (lag 1); in the first all are equal. Instead of the local
 steps w_k may scale the updates (`where: server`): x <- x - (1/K) sum_k w_k D_k, the same for one local step.
+
+In the paper all clients take part in each round. Where only some do, w is still that of all K, from the newest gap of
+each; a client that has not taken part yet has the mean gap of the others.
 """
 
 from typing import Literal
@@ -47,20 +50,22 @@ class Eagle(Algorithm[Config]):
     measurements = ("val_received", "val_best")
 
     def init_state(self, federation: Federation) -> State:
-        """w [K], for the next round."""
-        return {"w": gap_weights(torch.zeros_like(federation.samples), self.config)}
+        """r [K], the newest gap of each client, in nats; NaN before its first round."""
+        return {"r": torch.full_like(federation.samples, torch.nan)}
 
     def _weights(self, state: State, received: Received) -> Tensor:
         """w of this round's clients, [m]."""
-        r = received.val_received - received.val_best
-        return state["w"][received.clients] if self.config.lag == 1 else gap_weights(r, self.config)
+        if self.config.lag == 0:
+            return gap_weights(received.val_received - received.val_best, self.config)
+        r = state["r"]
+        known = torch.where(r.isnan(), r.nanmean(), r).nan_to_num(0.0)
+        return gap_weights(known, self.config)[received.clients]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(lr_scale=self._weights(state, received)) if self.config.where == "client_lr" else Plan()
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
-        S = reports.clients
-        uniform = torch.ones_like(reports.samples) / len(S)
+        uniform = torch.ones_like(reports.samples) / len(reports.clients)
         w = uniform * self._weights(state, reports) if self.config.where == "server" else uniform
         r = reports.val_received - reports.val_best
-        return Aggregate(weights=w), {"w": state["w"].index_copy(0, S, gap_weights(r, self.config))}
+        return Aggregate(weights=w), {"r": state["r"].index_copy(0, reports.clients, r)}

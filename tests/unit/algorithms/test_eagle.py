@@ -67,8 +67,30 @@ def test_lag_of_one_round():
 
 
 def test_l2_normalises_the_first_round_too():
-    _, state = start("eagle", **{"lambda": 0.5}, norm="l2")
-    close(state["w"], [3**-0.5] * 3)
+    algorithm, state = start("eagle", **{"lambda": 0.5}, norm="l2")
+    close(algorithm.configure_clients(state, received(reports(best=BEST))).lr_scale, [3**-0.5] * 3)
+
+
+def test_weights_of_some_clients_are_those_of_all_by_the_newest_gap_of_each():
+    """Gaps 0.1 and 0.9 of a first round of two; the third client has their mean until it takes part."""
+    algorithm, state = start("eagle", **{"lambda": 0.5}, norm="none")
+
+    def weights(*ids):
+        return algorithm.configure_clients(state, received(reports(ids, best=BEST))).lr_scale
+
+    _, state = algorithm.aggregate(state, reports((0, 2), best=BEST))
+    close(weights(0, 1, 2), [0.4, 1.0, 1.6])
+    close(weights(1, 2), [1.0, 1.6])
+    _, state = algorithm.aggregate(state, reports((1,), best=BEST))
+    close(weights(0, 1), [0.5, 0.8])
+    _, state = algorithm.aggregate(state, reports((0,), losses=F + 0.8, best=BEST))  # its gap is 0.9 now
+    close(weights(0, 1, 2), [1.3, 0.4, 1.3])
+
+
+def test_length_of_the_weights_is_over_all_clients_too():
+    algorithm, state = start("eagle", **{"lambda": 0.5}, norm="l2")
+    _, state = algorithm.aggregate(state, reports(best=BEST))
+    close(algorithm.configure_clients(state, received(reports((2,), best=BEST))).lr_scale, [0.874386])
 
 
 def test_lambda_zero_with_length_sqrt_k_is_uniform_fedavg():
