@@ -116,12 +116,6 @@ class Workload:
         """True if a variant is to run: config.yaml says qffl/q=0.1 or qffl."""
         return self.config.algorithms is None or not self._selectors.isdisjoint((variant.algorithm, variant))
 
-    def wants_some(self, algorithm: str) -> bool:
-        """True if any variant of an algorithm is to run."""
-        if self.config.algorithms is None:
-            return True
-        return any(algorithm == (s.algorithm if isinstance(s, Variant) else s) for s in self._selectors)
-
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
@@ -300,7 +294,8 @@ class Workload:
     def tuning_grid(self, setting: str) -> dict[str, dict[str, Any]]:
         """Setting id of each point of a setting's tuning grid -> its learning rate and batch size.
 
-        Each is added to `settings` on first use, with the variants of all algorithms that are tuned.
+        Each is added to `settings` on first use, with the variants of all algorithms that are tuned, whether they are
+        selected or not: a baseline is tuned beside those that are.
         """
         base, paper = self.settings[setting], self.paper_of[setting]
         if base.tuning is None:
@@ -310,7 +305,6 @@ class Workload:
         variants = [
             Variant(algorithm, row)
             for algorithm, grid in base.tuning.algorithms.items()
-            if self.wants_some(algorithm)
             for row in product(grid)
         ]
         points = {f"{setting}~tuning~{format_hyperparameters(point)}": point for point in product(base.tuning.grid)}

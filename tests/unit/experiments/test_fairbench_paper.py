@@ -41,9 +41,11 @@ def test_runs_are_tuned_without_being_asked_for(root):
 
 
 def test_a_choice_is_made_of_its_own_algorithms_trials(root):
+    """And that of the baseline, which runs beside whatever is selected."""
     both, alone = load(root), load(root, algorithms=["qffl"])
     for job in (trials, tune):
-        assert job.spec(both, "fairbench_shards", "qffl") == job.spec(alone, "fairbench_shards", "qffl")
+        for algorithm in ("qffl", "fedavg"):
+            assert job.spec(both, "fairbench_shards", algorithm) == job.spec(alone, "fairbench_shards", algorithm)
     points = trials.spec(both, "fairbench_shards", "qffl")["points"]
     runs = [run["id"] for point in points for run in point["runs"]]
     assert len(runs) == 6 and all("/qffl/" in run for run in runs)
