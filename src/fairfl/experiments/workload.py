@@ -303,9 +303,7 @@ class Workload:
         if base.tuning.trials_of:
             return self.tuning_grid(lender(self, setting, base.tuning))
         variants = [
-            Variant(algorithm, row)
-            for algorithm, grid in base.tuning.algorithms.items()
-            for row in product(grid)
+            Variant(algorithm, row) for algorithm, grid in base.tuning.algorithms.items() for row in product(grid)
         ]
         points = {f"{setting}~tuning~{format_hyperparameters(point)}": point for point in product(base.tuning.grid)}
         for name, point in points.items():
