@@ -68,8 +68,8 @@ CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "c
 CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
 
 
-# A part of all there is, selected on the command line, has a page, comparison, claims and orders of its own: those of the
-# whole stay. Runs, tables and figures are where they always are.
+# A part of all there is, selected on the command line, has a page, comparison, claims, orders and tables beside the
+# paper's of its own: those of the whole stay. Runs, tables and figures are where they always are.
 SELECTION = selection(workload.config, usual_config(ROOT))
 SUMMARIES = f"{RESULTS}/selections/{SELECTION}" if SELECTION else RESULTS
 

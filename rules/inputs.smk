@@ -200,7 +200,7 @@ def artifact_outputs(*names):
 def beside_tables():
     """Files of the tables that have the paper's numbers in their cells."""
     return [
-        f"<results>/{paper}/{key}.beside.{suffix}"
+        f"<summaries>/{paper}/{key}.beside.{suffix}"
         for paper, key, artifact in workload.artifacts.values()
         if artifact.kind == "table"
         for suffix in ("md", "tex")

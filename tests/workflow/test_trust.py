@@ -16,6 +16,7 @@ from tests.workflow.small_project import Project
 pytestmark = [pytest.mark.long, pytest.mark.workflow, pytest.mark.xdist_group("trust")]
 
 AFL = "src/fairfl/algorithms/afl.py"
+RESTORE = "src/fairfl/jobs/restore.py"
 SYNTHETIC = "eagle_synthetic_gaussian"
 RUN = f"results/tiny/runs/{SYNTHETIC}/afl/default/seed0"
 TIDY = f"results/tiny/tidy/{SYNTHETIC}.csv"
@@ -101,6 +102,21 @@ def test_an_edit_that_is_taken_back_trains_nothing(own):
         shutil.rmtree(folder)
     assert "2 trainings" in ran(call(own, "keep=0"))
     assert numbers(own) == before and not list(own.folder.glob("results/*/kept"))
+
+
+def test_a_restoration_that_fails_midway_loses_nothing(own):
+    before, text = numbers(own), (own.folder / AFL).read_text()
+    own.write(AFL, text.replace("class Config", "_EDIT = 1\n\n\nclass Config", 1))
+    call(own)
+    own.write(AFL, text)
+    restore = (own.folder / RESTORE).read_text()
+    own.write(
+        RESTORE, restore.replace("            move_back(job)\n", "            move_back(job)\n            1 / 0\n")
+    )
+    assert own.snakemake(check=False).returncode == 1
+    own.write(RESTORE, restore)
+    assert ran(call(own)) == "1 restoration of results"
+    assert numbers(own) == before and "Nothing to be done" in call(own)
 
 
 def test_what_is_kept_and_damaged_is_not_used(own):

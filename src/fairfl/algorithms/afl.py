@@ -8,7 +8,8 @@
 `order` says whether x moves with the new lambda (ascent_first) or with the old one (descent_first).
 
 In a round with some of the clients S, `sampled` says how lambda moves (no paper defines it): `mass` keeps their total
-s = sum_{k in S} lambda_k, `unit` projects them onto s = 1. Both weigh by lambda_k / s, by n_k where s is 0.
+s = sum_{k in S} lambda_k, `unit` projects them onto 1. Both weigh by lambda_k / s of the lambda that moves x, by n_k
+where s is 0.
 
 `report` says which model is evaluated: the last one, or the mean of all models after a round, (1/t) sum_{i=1..t} x_i,
 as in the paper's Algorithm 1 and in the code released with FedFV. Clients always receive the last one.
@@ -57,7 +58,7 @@ class AFL(Algorithm[Config]):
         old = state["lambda"][S]
         s = old.sum() if config.sampled == "mass" else torch.ones_like(old.sum())
         new = project_on_simplex(old + config.eta_lambda * F, total=s)
-        lam = new if config.order == "ascent_first" else old
+        lam, s = (new, s) if config.order == "ascent_first" else (old, old.sum())
         state = {**state, "lambda": state["lambda"].index_copy(0, S, new)}
         if config.report == "average":
             state |= {"mean": mean_iterate(state, reports.x), "rounds": state["rounds"] + 1}

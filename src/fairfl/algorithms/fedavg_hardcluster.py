@@ -38,6 +38,10 @@ class HardCluster(Algorithm[Config]):
     def server_models(self) -> int:
         return self.config.M
 
+    def traffic(self, federation: Federation) -> tuple[int, int]:
+        """The model of the client's cluster, both ways."""
+        return federation.x.shape[-1], federation.x.shape[-1]
+
     def init_state(self, federation: Federation) -> State:
         """z, [K]. Raises FairflError without the memberships of a FOCUS run of M models."""
         pi, wanted = federation.memberships, (federation.clients, self.config.M)

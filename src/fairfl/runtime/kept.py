@@ -3,7 +3,8 @@
 Snakemake removes the outputs of a job before it starts and again when it fails. So they are moved away first, with
 their record: `results/<scale>/kept/<job>/<key>/` has `record` and the files, numbered in the order of the record. A job
 that leaves no new result gets its old one back at the end. One that is planned again with a spec and inputs whose
-result is kept does not run: `fairfl.jobs.restore` moves that result back.
+result is kept does not run: `fairfl.jobs.restore` puts that result back. It stays kept until all has ended: restore is
+one job for all results, and when it fails Snakemake removes what it has put back.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairfl.runtime import records
+from fairfl.runtime import atomic, records
 from fairfl.runtime.fingerprint import fingerprint
 
 FOLDER = "kept"  # in a folder of results
@@ -29,9 +30,11 @@ class Kept:
 
     def files(self) -> Iterator[tuple[Path, str]]:
         """Of each file where it lies and where it belongs. A move that was killed has left some where they belong."""
-        for number, path in enumerate(self.record["outputs"]):
-            place = self.folder / str(number)
+        for place, path in self._places():
             yield (place if place.exists() else Path(path)), path
+
+    def _places(self) -> Iterator[tuple[Path, str]]:
+        return ((self.folder / str(number), path) for number, path in enumerate(self.record["outputs"]))
 
     @property
     def whole(self) -> bool:
@@ -39,14 +42,34 @@ class Kept:
         left = {str(place): self.record["outputs"][path] for place, path in self.files()}
         return not any(records.damage(place, {"outputs": left}) for place in left)
 
+    def gather(self) -> None:
+        """Complete a move that was killed: what still lies where it belongs is in the way of the job."""
+        left = [(place, path) for place, path in self._places() if not place.exists()]
+        if left and self.whole:
+            for place, path in left:
+                os.replace(path, place)
+
     def put_back(self, record: Path) -> None:
-        """Move it to where it belongs, the record last."""
+        """Leave it where it belongs, the record last; it stays here as well. On a full disk nothing is lost."""
         for place, path in self.files():
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(place, path)
-        record.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(self.folder / "record", record)
+            _link(place, Path(path))
+        _link(self.folder / "record", record)
+
+    def drop(self) -> None:
+        """Keep it no longer."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _link(place: Path, path: Path) -> None:
+    """Leave a file at `path` as well: another name for it or, on a file system that has no such, a copy."""
+    if path.exists() and place.samefile(path):
+        return
+    with atomic.replacing(path) as temporary:
+        temporary.unlink()
+        try:
+            os.link(place, temporary)
+        except OSError:
+            shutil.copy2(place, temporary)
 
 
 def at(folder: Path) -> Kept | None:

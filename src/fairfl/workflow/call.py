@@ -29,6 +29,7 @@ class Call:
         self.goes_on = False  # with another round
         self._planned: set[str] = set()
         self._kept: list[tuple[Job, kept.Kept]] = []
+        self._back: list[tuple[Job, kept.Kept]] = []
 
     def begin(self, rerun: Rerun, names: Iterable[str]) -> None:
         """Keep the results that jobs of these names are to replace."""
@@ -38,8 +39,13 @@ class Call:
             reason = rerun.verdict(name).reason
             if damaged := " is damaged " in reason:
                 rerun.say(f"{name}: {reason}: set aside as *{records.DAMAGED}, made again")
+            if not os.path.exists(job.record):
+                for half in kept.of(job.results, name):
+                    half.gather()
             if result := kept.keep(job.results, name, Path(job.record), damaged):
                 self._kept.append((job, result))
+            if name in rerun.kept:
+                self._back.append((job, rerun.kept[name]))
 
     def end(self) -> str:
         """Put back what was not replaced; why the same command must run again, "" if it need not.
@@ -47,8 +53,12 @@ class Call:
         `goes_on` says whether it will.
         """
         for job, result in self._kept:
-            if not os.path.exists(job.record):
+            if not _there(job):
                 result.put_back(Path(job.record))
+                result.drop()
+        for job, result in self._back:
+            if _there(job) and records.read(job.record) == result.record:
+                result.drop()
         for results in {job.results for job, _ in self._kept}:
             kept.trim(results, self.most)
         rerun = self.judge()
@@ -69,3 +79,8 @@ class Call:
             sys.stdout.flush()
             sys.stderr.flush()
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def _there(job: Job) -> bool:
+    """Whether it has left a result. Snakemake removes the files of a job that fails, but knows of no record."""
+    return all(map(os.path.exists, (job.record, *job.outputs)))

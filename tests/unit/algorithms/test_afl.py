@@ -56,6 +56,12 @@ def test_sampled_unit():
     close(state["lambda"], [0.425, 0.5, 0.575])
 
 
+def test_sampled_unit_that_descends_first_makes_a_whole_step():
+    _, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit", order="descent_first")
+    close(w, [0.5, 0.5])  # lambda is 1/4 for both, at first
+    close(state["lambda"], [0.425, 0.5, 0.575])
+
+
 def test_uniform_start():
     close(step("afl", start="uniform", order="descent_first")[1], [1 / 3] * 3)
 

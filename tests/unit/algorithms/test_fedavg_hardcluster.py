@@ -110,6 +110,12 @@ def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypa
         close(measured[k], torch.nn.functional.cross_entropy(run.backend.forward(run.x[c], inputs), labels), 1e-12)
 
 
+def test_in_the_engine_a_client_is_sent_the_model_of_its_cluster_only():
+    run = simulation("fedavg_hardcluster", {"M": 2}, memberships=PI)
+    run.run()
+    assert run.measures()["comm_extra_cost"] == 0  # beyond FedAvg's
+
+
 def test_in_the_engine_what_focus_deploys_can_be_taken():
     focus = simulation("focus", {"M": 2}, rounds=2)
     focus.run()

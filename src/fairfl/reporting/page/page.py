@@ -343,7 +343,8 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
 def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`.
 
-    Comparison, claims and orders are beside the page: those of a selection are not those of all `results`.
+    Comparison, claims, orders and tables beside the paper's are in the page's folder: those of a selection are not
+    those of all `results`.
     """
     summaries = Summaries.read(workload, root, out.parent).of(workload.artifacts)
     files = Files(results, out)
