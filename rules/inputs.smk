@@ -207,25 +207,41 @@ def beside_tables():
     ]
 
 
+# comparison, claims
+def of_shown(pattern, kind, only=lambda setting: True):
+    """Function of wildcards: files by setting, of those that a selected artifact shows such numbers of."""
+
+    def files(wc):
+        return {
+            setting: pattern.format(setting=setting, seed=first_seed(setting))
+            for _, _, artifact in workload.artifacts.values()
+            if kind in artifact.origins and (artifact.rows or kind != "tidy")
+            for setting in filter(only, artifact.settings)
+        }
+
+    return files
+
+
+def choices_shown(wc):
+    """What tuning chose for the rows of all selected artifacts, by <setting>/<algorithm>."""
+    return {
+        choice: f"<results>/tuned/{choice}.json"
+        for _, _, artifact in workload.artifacts.values()
+        if "tuned" in artifact.origins
+        for choice in known_choices(artifact)
+    }
+
+
+def drawings(wc):
+    """What illustrations with claims draw, by artifact."""
+    return {
+        name: f"<results>/{paper}/{key}.csv"
+        for name, (paper, key, artifact) in workload.artifacts.items()
+        if artifact.drawing and artifact.claims
+    }
+
+
 # comparison, claims, page
-def compared(wc):
-    """What comparison and claims read of our own: numbers of runs, partitions, choices and drawings."""
-    paths = set()
-    for paper, key, artifact in workload.artifacts.values():
-        for setting in artifact.settings:
-            if artifact.rows and "tidy" in artifact.origins:
-                paths.add(f"<results>/tidy/{setting}.csv")
-            if "statistics" in artifact.origins and has_samples(setting):
-                paths.add(f"<results>/partitions/{setting}/seed{first_seed(setting)}.csv")
-            if "timed" in artifact.origins and is_timed(setting):
-                paths.add(f"<results>/timed/{setting}.json")
-        if "tuned" in artifact.origins:
-            paths |= {f"<results>/tuned/{choice}.json" for choice in known_choices(artifact)}
-        if artifact.drawing and artifact.claims:
-            paths.add(f"<results>/{paper}/{key}.csv")
-    return sorted(paths)
-
-
 def reported(wc):
     """The papers' own numbers, as far as they are written down."""
     return sorted(map(str, Path("papers/reported").glob("*/*.csv")))

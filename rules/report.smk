@@ -3,11 +3,21 @@ from fairfl.jobs.summary import config as config_of_summary
 
 CONFIG = canonical(config_of_summary(workload))
 
+# What comparison and claims read of our own. The jobs get these paths by name and read nothing else: an earlier run may have
+# left files that this selection does not make.
+COMPARED = {
+    "tidy": of_shown("<results>/tidy/{setting}.csv", "tidy"),
+    "statistics": of_shown("<results>/partitions/{setting}/seed{seed}.csv", "statistics", only=has_samples),
+    "timed": of_shown("<results>/timed/{setting}.json", "timed", only=is_timed),
+    "tuned": choices_shown,
+    "drawn": drawings,
+}
+
 
 rule comparison:
     """Every number beside the one that the paper reports, with a verdict."""
     input:
-        results=compared,
+        **COMPARED,
         reported=reported,
     output:
         "<summaries>/comparison.csv",
@@ -25,7 +35,7 @@ rule comparison:
 rule claims:
     """Every claim of the papers, judged on our numbers and on the reported ones."""
     input:
-        results=compared,
+        **COMPARED,
         reported=reported,
     output:
         "<summaries>/claims.csv",

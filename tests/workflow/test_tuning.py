@@ -1,5 +1,6 @@
 """The tuning stage in the real Snakefile: grids, choices, tables that print them, runs that take them."""
 
+import csv
 import json
 import re
 
@@ -65,6 +66,16 @@ def test_counts_come_from_the_partitions(tuned):
 
 def test_the_stage_is_a_no_op_the_second_time(tuned):
     assert "Nothing to be done" in tuned.snakemake("--dry-run", config=CHOICES).stdout
+
+
+def test_a_choice_that_a_selection_does_not_make_is_not_compared_in_it(tuned):
+    """It lies there from an earlier run, and nothing has brought it up to date."""
+    assert choice(tuned, "vred")
+    tuned.snakemake("comparison", config=(CHOICES[0], "algorithms=fedavg", CHOICES[2]))
+    (path,) = (tuned.folder / "results/tiny/selections").glob("*_algorithms=fedavg/comparison.csv")
+    rows = [row for row in csv.DictReader(path.open()) if row["metric"] == "learning_rate"]
+    assert {row["algorithm"] for row in rows if row["ours"]} == {"fedavg"}
+    assert {row["verdict"] for row in rows if row["algorithm"] == "vred"} == {"not run"}
 
 
 def test_editing_an_algorithm_tunes_it_and_no_other(tuned):

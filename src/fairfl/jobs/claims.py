@@ -11,7 +11,9 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.claims.judging import ClaimLine, claim_lines  # here: the planner must not import numpy
 
     summary.write(
-        "claims", argv, lambda workload, args: csv_text(claim_lines(workload, args.root, args.results), ClaimLine)
+        "claims",
+        argv,
+        lambda workload, args: csv_text(claim_lines(workload, args.root, summary.files(args)), ClaimLine),
     )
 
 

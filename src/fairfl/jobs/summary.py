@@ -24,6 +24,9 @@ class Spec(JobSpec):
     scale: str = Field(description="fingerprint of the scale")
     config: dict[str, Any] = Field(description="what to run, not how (device, threads, folders)")
     calibrated: dict[str, str] = Field(default_factory=dict, description="fingerprint of each setting's chosen facts")
+    files: dict[str, dict[str, str]] = Field(
+        default_factory=dict, description="our numbers: kind -> setting, artifact or <setting>/<algorithm> -> path"
+    )
     reported: dict[str, str] = Field(default_factory=dict, description="content of the papers' numbers, by path")
 
 
@@ -33,14 +36,20 @@ def config(workload: "Workload") -> dict[str, Any]:
     return workload.config.model_dump(mode="json", include=what)
 
 
-def spec(workload: "Workload") -> dict[str, Any]:
-    """Fingerprints of all papers and of the scale, and the configuration."""
+def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """Fingerprints of all papers and of the scale, the configuration, and the inputs that come by name."""
     return Spec(
         papers={key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
         calibrated={key: fingerprint(choice.model_dump(mode="json")) for key, choice in workload.calibrated.items()},
+        files=files,
     ).model_dump(mode="json")
+
+
+def files(args: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """The files of our numbers that the job may read. Raises FairflError if it was given no --spec."""
+    return job.spec_of(args, Spec).files
 
 
 def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argparse.Namespace], str | list[str]]) -> None:

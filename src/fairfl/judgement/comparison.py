@@ -295,9 +295,12 @@ def _note(here: Cell | None, metric: str, row: str) -> str:
     return "; ".join(parts)
 
 
-def comparison_lines(workload: Workload, root: Path, results: Path) -> list[ComparisonLine]:
-    """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over."""
-    numbers = results_of(workload, root, results)
+def comparison_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> list[ComparisonLine]:
+    """All rows in catalogue order: artifact, setting, row, column, then the reported numbers left over.
+
+    `files` are our own numbers, see fairfl.judgement.results.
+    """
+    numbers = results_of(workload, root, files)
     doubts = contradictions(workload.papers, numbers.reported)
     noise = pooled_noise(numbers.ours.cells)
     lines: list[ComparisonLine] = []

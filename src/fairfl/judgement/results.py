@@ -138,31 +138,21 @@ def reported_of(root: Path, papers: Mapping[str, Paper]) -> dict[str, Cells]:
     return Results({"reported": there}, owners.__getitem__, papers=papers).reported
 
 
-def results_of(workload: Workload, root: Path, results: Path) -> Results:
-    """What the selected artifacts show, as far as it is there yet, and what the papers report (below `root`)."""
-    files: dict[str, dict[str, Path]] = {kind: {} for kind in ("tidy", "statistics", "tuned", "timed", "drawn")}
-    settings: dict[str, None] = {}
-    for name, (paper, key, artifact) in workload.artifacts.items():
-        if artifact.drawing and artifact.claims:
-            files["drawn"][name] = results / paper / f"{key}.csv"
-        for setting in artifact.settings:
-            settings[setting] = None
-            files["tidy"][setting] = results / "tidy" / f"{setting}.csv"
-            if "statistics" in artifact.origins:
-                seed = workload.settings[setting].seeds[0]
-                files["statistics"][setting] = results / "partitions" / setting / f"seed{seed}.csv"
-            for row in artifact.rows_in(setting) if "tuned" in artifact.origins else ():
-                place = f"{setting}/{row.algorithm}"
-                files["tuned"][place] = results / "tuned" / f"{place}.json"
-    files["timed"] = {setting: results / "timed" / f"{setting}.json" for setting in workload.seconds}
-    files["reported"] = {
+def results_of(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> Results:
+    """What the selected artifacts show, from our `files` alone (see Results), and what papers report (below `root`).
+
+    Not whatever lies in the folder of results: an earlier run may have left what is out of date.
+    """
+    settings = dict.fromkeys(setting for _, _, artifact in workload.artifacts.values() for setting in artifact.settings)
+    reported = {
         f"{name}_{key}": root / "papers" / "reported" / name / f"{key}.csv"
         for name, paper in workload.papers.items()
         for key, artifact in paper.artifacts.items()
         if artifact.kind in MEASURED_KINDS
     }
+    there = {name: str(path) for name, path in reported.items() if path.is_file()}
     return Results(
-        {kind: {name: str(path) for name, path in paths.items() if path.is_file()} for kind, paths in files.items()},
+        {**files, "reported": there},
         workload.sharing.metrics,
         {setting: configured(workload.settings[setting].training()) for setting in settings},
         workload.papers,

@@ -35,7 +35,7 @@ class Numbers:
 def numbers(workload: Workload, root: Path) -> Numbers:
     """Of the selected artifacts, as if nothing had run yet."""
     found = Numbers(Counter(), Counter(), Counter())
-    lines = comparison_lines(workload, root, root / "results" / "none")
+    lines = comparison_lines(workload, root, files={})
     other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
     for setting, variant, metric, _ in measurements(map(asdict, lines), other):
         if origin(metric) != "tidy":

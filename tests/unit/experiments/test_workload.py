@@ -392,7 +392,20 @@ def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
     assert graph.workload.runs == []
     choices = set(graph.job("table/vred/table4").reads["tuned"])
     assert len(choices) == 4 * 8 and "results/quick/tuned/vred_cifar10/afl.json" in choices
-    assert set(graph.job("comparison").reads["results"]) >= choices
+    assert set(graph.job("comparison").reads["tuned"]) >= choices
+
+
+@pytest.mark.parametrize("name", ["comparison", "claims"])
+def test_only_what_a_selection_makes_is_compared(root, name):
+    """Comparison and claims may read no choice of an algorithm that is left out, and nothing that the record lacks."""
+    chosen = {"papers": ["vred"], "artifacts": ["vred_table4"], "algorithms": ["fedavg"]}
+    fedavg = graph_of(workload(root, **chosen)).job(name)
+    assert {choice.partition("/")[2] for choice in fedavg.parsed["files"]["tuned"]} == {"fedavg"}
+    assert fedavg.reads["tuned"] == list(fedavg.parsed["files"]["tuned"].values())
+    load = workload(root, papers=["focus"], artifacts=["focus_table9"])
+    timed = load.artifacts["focus_table9"][2].settings
+    every, recorded = (graph_of(other).job(name).parsed["files"] for other in (load, load.restricted_to(frozenset())))
+    assert list(every["timed"]) == timed and recorded["timed"] == {}
 
 
 def test_reported_values_are_the_default_and_tuned_ones_an_option(root):

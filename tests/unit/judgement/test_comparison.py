@@ -9,6 +9,7 @@ import pytest
 
 from fairfl.experiments.searches import Unstated
 from fairfl.experiments.workload import load_workload
+from fairfl.jobs import summary
 from fairfl.jobs.comparison import main
 from fairfl.judgement.cells import Cell
 from fairfl.judgement.comparison import ComparisonLine, comparison_lines, verdict
@@ -74,7 +75,7 @@ def build(
 
 
 def lines_of(workload, root: Path) -> list[ComparisonLine]:
-    return comparison_lines(workload, root, root / "results")
+    return comparison_lines(workload, root, demo.files_below(root / "results", workload))
 
 
 def compare(root: Path, *given, **options) -> list[ComparisonLine]:
@@ -309,6 +310,21 @@ def test_what_tuning_chose_stands_beside_what_the_paper_chose(tmp_path) -> None:
     assert one(rows, "same", "qffl", "hp_q").runs == "tuned/same/qffl.json"
 
 
+def test_what_an_earlier_run_has_left_is_not_compared(tmp_path) -> None:
+    """A job reads its inputs, not whatever lies in the folder: nothing has brought the rest up to date."""
+    table = {**TABLE, "rows": [{"algorithm": "fedavg"}, {"algorithm": "qffl"}], "columns": ["learning_rate", "loss"]}
+    workload = build(tmp_path, "", {"table1": table}, MORE)
+    choose(tmp_path, "same", "fedavg", 0.01)
+    choose(tmp_path, "same", "qffl", 0.02)
+    files = demo.files_below(tmp_path / "results", workload)
+    del files["tuned"]["same/qffl"], files["tidy"]["fewer_seeds"]
+    found = {
+        (row.setting, row.algorithm, row.metric) for row in comparison_lines(workload, tmp_path, files) if row.ours
+    }
+    assert found == {("same", "fedavg", "learning_rate"), ("same", "fedavg", "loss")}
+    assert {row.ours for row in comparison_lines(workload, tmp_path, {})} == {""}
+
+
 def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:
     reported = "".join(
         f"table1,same,,,{metric},{n},,,count,\n" for metric, n in (("num_clients", 2), ("samples_train", 10))
@@ -380,11 +396,13 @@ def test_unknown_name_in_a_reported_file(tmp_path) -> None:
 
 
 def test_command_writes_the_same_bytes_twice(tmp_path) -> None:
-    build(tmp_path, 'table1,same,fedavg,,loss,1.3,,,nats,"a, quoted note"\n')
+    workload = build(tmp_path, 'table1,same,fedavg,,loss,1.3,,,nats,"a, quoted note"\n')
+    spec = json.dumps(summary.spec(workload, demo.files_below(tmp_path / "results", workload)))
     config = json.dumps({"scale": "tiny", "papers": ["demo"]})
     outs = [tmp_path / "a/comparison.csv", tmp_path / "b.csv"]
     for out in outs:
-        main(["--config", config, "--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)])
+        where = ["--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)]
+        main(["--spec", spec, "--config", config, *where])
     first, second = (out.read_bytes() for out in outs)
     assert first == second
     assert b"\r" not in first

@@ -11,6 +11,7 @@ import pytest
 from fairfl.experiments.paper import Artifact, Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
+from fairfl.jobs import summary
 from fairfl.jobs.claims import main
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
@@ -58,8 +59,12 @@ def claim(expr: str, setting: str | None = "full", reference: str = "untestable"
     return {"id": "c1", "setting": setting, "expr": expr, "text": "words", "reference": reference}
 
 
+def lines_of(workload, root: Path) -> list[ClaimLine]:
+    return claim_lines(workload, root, demo.files_below(root / "results", workload))
+
+
 def judge(root: Path, *claims: dict, **options) -> list[ClaimLine]:
-    return claim_lines(build(root, *claims, **options), root, root / "results")
+    return lines_of(build(root, *claims, **options), root)
 
 
 def test_both_sides_are_judged(tmp_path) -> None:
@@ -114,7 +119,7 @@ def test_an_illustration_is_judged_on_what_it_draws(tmp_path, is_drawn) -> None:
     exprs = ("cosine_c(projected) > cosine_c(plain)", "cosine_c(projected) < 0")
     claims = [claim(expr, None) | {"id": f"c{number}"} for number, expr in enumerate(exprs)]
     workload = illustrated(tmp_path, text, plot="projected_gradients", claims=claims)
-    first, second = claim_lines(workload, tmp_path, tmp_path / "results")
+    first, second = lines_of(workload, tmp_path)
     if is_drawn:
         assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
         assert (second.here, second.reported) == ("fails", "untestable")
@@ -125,7 +130,7 @@ def test_an_illustration_is_judged_on_what_it_draws(tmp_path, is_drawn) -> None:
 def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
     given = {"plot": "separators", "settings": ["full"], "rows": [{"algorithm": "fedavg"}]}
     workload = illustrated(tmp_path, "panel,setting,client\ndata,full,0\n", claims=[claim("loss(fedavg) < 3")], **given)
-    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
+    (line,) = lines_of(workload, tmp_path)
     assert (line.here, line.left) == ("holds", "1")
 
 
@@ -162,10 +167,12 @@ def test_settings_of_a_claim() -> None:
 
 
 def test_command(tmp_path) -> None:
-    build(tmp_path, claim("loss(fedavg) < 3"))
+    workload = build(tmp_path, claim("loss(fedavg) < 3"))
     out = tmp_path / "claims.csv"
+    spec = json.dumps(summary.spec(workload, demo.files_below(tmp_path / "results", workload)))
     config = json.dumps({"scale": "tiny", "papers": ["demo"]})
-    main(["--config", config, "--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)])
+    where = ["--root", str(tmp_path), "--results", str(tmp_path / "results"), "--out", str(out)]
+    main(["--spec", spec, "--config", config, *where])
     with out.open(newline="") as handle:
         (row,) = csv.DictReader(handle)
     assert ",".join(row) == (
@@ -181,7 +188,7 @@ def test_command(tmp_path) -> None:
 def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, claims: int) -> None:
     paper = load_paper(ROOT / f"papers/{name}.yaml")
     digits = digits_of(paper.metrics)
-    tables = results_of(load_workload(ROOT, {"scale": "paper", "papers": [name]}), ROOT, ROOT / "no results").reported
+    tables = results_of(load_workload(ROOT, {"scale": "paper", "papers": [name]}), ROOT, {}).reported
     wrong, count = [], 0
     for key, artifact in paper.artifacts.items():
         values = pooled(f"{name}_{key}", tables)
@@ -316,5 +323,5 @@ def test_noise_is_in_the_file(tmp_path) -> None:
     lines = "".join(f"full,fedavg,,{seed},loss,{1.9 + 0.1 * seed},nats,d,5,r{seed},f\n" for seed in (1, 2, 3))
     path = tmp_path / "results/tidy/full.csv"
     path.write_text(path.read_text() + lines)
-    (line,) = claim_lines(workload, tmp_path, tmp_path / "results")
+    (line,) = lines_of(workload, tmp_path)
     assert (line.here, line.hint) == ("within noise", "within noise") and 0.05 < float(line.share) < 0.95

@@ -7,6 +7,7 @@ from typing import Any
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import SOURCED
+from fairfl.experiments.workload import Workload
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.runtime.validation import checked
 
@@ -42,6 +43,20 @@ def project(root: Path, paper: dict[str, Any], *patches: dict[str, Any]) -> None
     (root / f"papers/{paper['paper']}.yaml").write_text(json.dumps(paper))
     scale = {"scale": "tiny", "description": "Small.", "patches": patches}
     (root / "scales/tiny.yaml").write_text(json.dumps(scale))
+
+
+def files_below(results: Path, workload: Workload) -> dict[str, dict[str, str]]:
+    """All numbers of the workload's settings that lie there, as the rules name them to comparison and claims."""
+    drawn = {name: f"{paper}/{key}.csv" for name, (paper, key, a) in workload.artifacts.items() if a.drawing}
+    found: dict[str, dict[str, str]] = {
+        "tidy": {path.stem: str(path) for path in results.glob("tidy/*.csv")},
+        "statistics": {path.parent.name: str(path) for path in results.glob("partitions/*/seed0.csv")},
+        "tuned": {f"{path.parent.name}/{path.stem}": str(path) for path in results.glob("tuned/*/*.json")},
+        "timed": {path.stem: str(path) for path in results.glob("timed/*.json")},
+        "drawn": {name: str(results / path) for name, path in drawn.items() if (results / path).is_file()},
+    }
+    known = workload.settings.keys() | drawn
+    return {kind: {key: of[key] for key in sorted(of) if key.partition("/")[0] in known} for kind, of in found.items()}
 
 
 def artifact(**given: Any) -> dict[str, Any]:

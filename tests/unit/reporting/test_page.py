@@ -167,9 +167,10 @@ def build(root: Path, patches: tuple = (PATCH,)):
 def summarised(root: Path, *papers: str) -> Workload:
     """The workload of some papers, compared and judged."""
     workload, results = load_workload(root, {"scale": "tiny", "papers": list(papers)}), root / "results/tiny"
-    compared = csv_text(comparison_lines(workload, root, results), ComparisonLine)
+    files = demo.files_below(results, workload)
+    compared = csv_text(comparison_lines(workload, root, files), ComparisonLine)
     (results / "comparison.csv").write_text(compared)
-    (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, results), ClaimLine))
+    (results / "claims.csv").write_text(csv_text(claim_lines(workload, root, files), ClaimLine))
     orders = order_lines(records(results / "comparison.csv", "comparison", ComparisonLine))
     (results / "order.csv").write_text(csv_text(orders, OrderLine))
     return workload
@@ -405,7 +406,7 @@ def test_without_substitution_the_page_says_so(tmp_path) -> None:
 def test_the_page_says_what_was_not_run(tmp_path) -> None:
     workload, results = build(tmp_path, patches=())
     lines = [dataclasses.replace(line, seeds=1, reported_seeds=2) if line.setting == "demo_full" else line
-             for line in comparison_lines(workload, tmp_path, results)]  # fmt: skip
+             for line in comparison_lines(workload, tmp_path, demo.files_below(results, workload))]  # fmt: skip
     (first, *rest) = lines
     assert first.algorithm == "fedavg" and first.setting == "demo_full"
     lines = [dataclasses.replace(first, verdict="not run", seeds=0), *rest]

@@ -4,6 +4,7 @@ A claim of a paper is judged here only if its settings ran as the paper has them
 not, and what it does on the stand-in is a hint. A claim of one's own speaks of what ran, wherever that is.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -103,10 +104,10 @@ def parsed(workload: Workload, name: str) -> list[tuple[Claim, Statement]]:
     return claims
 
 
-def claim_lines(workload: Workload, root: Path, results: Path) -> list[ClaimLine]:
-    """One row per claim of the selected artifacts, in catalogue order."""
+def claim_lines(workload: Workload, root: Path, files: Mapping[str, Mapping[str, str]]) -> list[ClaimLine]:
+    """One row per claim of the selected artifacts, in catalogue order; `files`: see fairfl.judgement.results."""
     claims = {name: parsed(workload, name) for name in workload.artifacts}
-    numbers = results_of(workload, root, results)
+    numbers = results_of(workload, root, files)
     noise = pooled_noise(numbers.ours.cells)
     seeds = {setting: len(original(workload, setting).seeds) for setting in workload.settings}
     rows = []
