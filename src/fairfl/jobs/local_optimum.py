@@ -43,7 +43,8 @@ def main(argv: list[str] | None = None) -> None:
             optimum = pretrain(spec, clients, chosen)
         except ValueError as error:
             raise FairflError(f"local optimum of client {spec.client}: {error}") from None
-        text = json.dumps({**optimum, **manifest(args.spec, started)}, indent=1, sort_keys=True)
+        how = manifest(args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args))
+        text = json.dumps({**optimum, **how}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
     print(f"client {spec.client}: {optimum['stopped']} after {optimum['epochs']} epochs, "
           f"L* validation {optimum['loss_validation']} test {optimum['loss_test']}")  # fmt: skip

@@ -76,7 +76,8 @@ def main(argv: list[str] | None = None) -> None:
             except ValueError as error:
                 raise FairflError(f"surrogate of cluster {spec.cluster}: {error}") from None
             result = training.run(checkpoint)
-        text = json.dumps({"clients": members, **result, **manifest(args.spec, started)}, indent=1, sort_keys=True)
+        how = manifest(args.spec, started, **device.facts(chosen), arithmetic=job.arithmetic_of(args))
+        text = json.dumps({"clients": members, **result, **how}, indent=1, sort_keys=True)
         atomic.write_text(args.out, text + "\n")
         checkpoint.remove()
     best, last = result["best"]["epoch"], result["last"]["epoch"]

@@ -85,6 +85,7 @@ def main(argv: list[str] | None = None) -> None:
             device=chosen.type,
             processor=processor(chosen.type),
             threads=args.threads,
+            arithmetic=job.arithmetic_of(args),
             **({} if chosen.type == "cpu" else {"cuda_graphs": cuda_graph.usage()}),
             **seconds,
         )

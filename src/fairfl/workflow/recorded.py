@@ -241,8 +241,8 @@ def differing(old: Entry, new: Entry) -> list[str]:
 
 
 def origin(how: dict[str, Any], left: dict[str, Any], commit: str) -> Origin:
-    """Who, when, where."""
-    device = how.get("device", "")
+    """Who, when, where: as the result says or, where it does not, the job's record."""
+    device = how.get("device") or arithmetic.of_record(left).get("device", "")
     seconds = float(how.get("seconds", 0.0))
     hours, on_cpu = seconds / 3600, device in ("cpu", "")
     return Origin(

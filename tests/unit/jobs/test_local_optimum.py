@@ -15,9 +15,10 @@ from fairfl.data.interface import assemble
 from fairfl.jobs.local_optimum import Spec, main
 from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
+from fairfl.runtime import arithmetic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import local_optimum
+from fairfl.simulation import device, local_optimum
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation.federations import spec_of as run_of
@@ -244,6 +245,7 @@ def test_the_command_writes_the_optimum_of_its_client_with_its_spec(files, numbe
     assert (written["loss_test"] is None) == (number == 1)
     assert written["spec"] == spec.model_dump(exclude_unset=True)
     assert written["fingerprint"] == fingerprint(written["spec"])
+    assert device.facts(CPU).items() <= written.items() and written["arithmetic"] == arithmetic.of("cpu", 1)
     assert f"client {number}: cap after 4 epochs" in capsys.readouterr().out
 
 

@@ -13,9 +13,10 @@ import torch
 from fairfl.data.interface import Prepared, assemble
 from fairfl.jobs.prepare import write
 from fairfl.jobs.surrogate import Spec, main
+from fairfl.runtime import arithmetic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import surrogate
+from fairfl.simulation import device, surrogate
 from fairfl.simulation.checkpoint import Checkpoint
 from fairfl.simulation.clients import Clients, Part, load_clients
 from fairfl.simulation.simulation import Simulation
@@ -267,6 +268,7 @@ def test_the_command_trains_on_its_cluster_alone_and_writes_what_it_found(files,
     assert written["clients"] == [0, 2] and len(written["best"]["loss_test"]) == 2
     assert written["spec"] == spec.model_dump(exclude_unset=True)
     assert written["fingerprint"] == fingerprint(written["spec"])
+    assert device.facts(CPU).items() <= written.items() and written["arithmetic"] == arithmetic.of("cpu", 1, "auto")
     assert "cluster 0, 2 clients: best epoch" in capsys.readouterr().out
     assert [path.name for path in (files / "out").iterdir()] == ["cluster0.json"]
 

@@ -8,6 +8,7 @@ from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
 from fairfl.judgement.results import Results, Timing
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
+from fairfl.runtime import arithmetic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.simulation import Simulation
@@ -116,6 +117,7 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
     assert record["spec"] == SPEC and record["fingerprint"] == fingerprint(SPEC)
     assert (record["device"], record["threads"]) == ("cpu", 1)
     assert record["processor"] and record["host"] and record["versions"]["torch"]
+    assert record["arithmetic"] == arithmetic.of("cpu", 1, "auto")
     assert [
         (variant["algorithm"], variant["hyperparameters"], variant["models"]) for variant in record["variants"]
     ] == [

@@ -1,6 +1,7 @@
 """The frame of a job: its record, what it may read, who owns it."""
 
 import argparse
+import hashlib
 import json
 import os
 import time
@@ -50,6 +51,20 @@ def test_a_record_says_what_was_made_from_what():
     run("c", torch=True)
     assert records.read("results/records/c.json")["arithmetic"] == arithmetic.of("auto", 1)
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
+
+
+def test_where_a_result_was_computed_is_not_its_content():
+    def content(**result):
+        Path("a.json").write_text(json.dumps(result))
+        return records.content(Path("a.json"))
+
+    cpu, gpu = {"device": "cpu", "processor": "A", "threads": 1}, {"device": "NVIDIA X", "cuda_graphs": "on"}
+    assert content(loss=1.0, **cpu) == content(loss=1.0, **gpu) == content(loss=1.0)
+    # Records have contents of trainings and of timings that count it, and are held against them.
+    for said in ({"training_seconds": 2.0}, {"variants": []}):
+        kept = {key: value for key, value in {"files": [], **said}.items() if key != "training_seconds"}
+        text = json.dumps({**kept, "device": "cpu"}, sort_keys=True)
+        assert content(**said, **cpu) == hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def test_no_checkpoint_is_left_by_other_code_than_that_of_the_plan(monkeypatch):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fairfl.recorded.record import LARGEST, Record
-from fairfl.runtime import records
+from fairfl.runtime import machine, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.workflow.graph import Job
@@ -185,6 +185,42 @@ def test_another_number_of_more_threads_is_kept_beside():
         records.write(Path(job().record), job().parsed, {}, map(Path, job().outputs), arithmetic=said)
         assert take(job()) == {"taken": 1}
     assert [entry.arithmetic["threads"] for entry in entries()] == ["1", "2"]
+
+
+GPU = {"device": "NVIDIA X", "cuda_graphs": "on", "arithmetic": {"torch": "2.15.0", "device": "cuda"}}
+
+
+@pytest.mark.parametrize(
+    ("said", "record", "device", "processor", "hours"),
+    [
+        (GPU, {}, "cuda", "NVIDIA X", (0.0, 1.0)),
+        ({"device": "cpu", "processor": "A", "threads": 2}, {}, "cpu", "A", (2.0, 0.0)),
+        ({}, {"arithmetic": {"device": "cuda"}}, "cuda", "cuda", (0.0, 1.0)),  # from before results said it
+        ({}, {}, "cpu", machine.cpu_name(), (1.0, 0.0)),
+    ],
+)
+@pytest.mark.parametrize("rule", ["local_optimum/s/seed0/client0", "surrogate/s/seed0/cluster0"])
+def test_the_record_says_what_computed_a_reference(rule, said, record, device, processor, hours):
+    job = made(rule)
+    finish_all(job)
+    path = Path(job.outputs[0])
+    path.write_text(json.dumps({"value": 1.0, "seconds": 3600.0, **said}))
+    records.write(Path(job.record), job.parsed, {}, [path], **record)
+    assert take(job) == {"taken": 1}
+    (entry,) = Record("s").jobs[rule]
+    assert (entry.origin.device, entry.origin.processor) == (device, processor)
+    assert (entry.origin.core_hours, entry.origin.gpu_hours) == hours
+    assert entry.arithmetic == said.get("arithmetic", {})
+
+
+def test_an_equal_number_of_an_entry_that_does_not_say_its_device_was_recorded_before():
+    job = made("local_optimum/s/seed0/client0")
+    finish_all(job)
+    assert take(job) == {"taken": 1}
+    path = Path(job.outputs[0])
+    path.write_text(json.dumps({"value": 1.0, "seconds": 1.0, **GPU}))
+    records.write(Path(job.record), job.parsed, {}, [path])
+    assert take(job) == {"recorded before": 1}
 
 
 def test_the_torch_of_an_entry_may_matter():
