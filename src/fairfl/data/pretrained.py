@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairfl.runtime.errors import FairflError
 
 BERT = "bert-base-uncased"
+AUTO = "auto"  # in place of a name: BERT if this machine has it
 
 KEY = "weights/"  # begins the keys of published weights among the files to fetch; others are of data sets
 CONFIG, VOCABULARY, WEIGHTS = FILES = ("config.json", "vocab.txt", "model.safetensors")
@@ -100,13 +101,59 @@ def weights_file(choice: str, model: str) -> Path:
 def _verify(path: Path) -> None:
     """Raises FairflError if the file is not what the digits in its name say (torchvision: <model>-<digits>.pth)."""
     named = re.search(r"-([0-9a-f]{8,64})\.", path.name)
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    digest = _sha256(path)
     if named and not digest.startswith(named[1]):
         raise FairflError(
             f"{path}: damaged, or another file: its sha256 begins with {digest[: len(named[1])]}, not with the "
             f"{named[1]} of its name; delete it and download it again"
         )
+
+
+def contents(
+    choice: Any, data_folder: Path | None = None, sha256: Callable[[Path], str] | None = None
+) -> dict[str, str]:
+    """What `model.pretrained` means on this machine now: first digits of the sha256 of each of its files, by name.
+
+    Nothing for random weights, for published ones, which their name tells, and for what is not here.
+
+    Args:
+        choice: any value of the option.
+        data_folder: as for `find`.
+        sha256: planning has one that reads no file twice.
+
+    Raises:
+        FairflError: a file cannot be read.
+    """
+    if not isinstance(choice, str) or choice == IMAGENET:
+        return {}
+    files = [_expanded(choice)]
+    if not files[0].is_file():
+        folder = find(BERT if choice == AUTO else choice, data_folder)
+        files = [folder / name for name in FILES] if folder else []
+    try:
+        return shortened({file.name: (sha256 or _sha256)(file) for file in files})
+    except OSError as error:
+        raise FairflError(f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}") from error
+
+
+def shortened(digests: Mapping[str, str]) -> dict[str, str]:
+    """As specs have them."""
+    return {name: digest[:16] for name, digest in digests.items()}
+
+
+def check(choice: Any, planned: Mapping[str, str]) -> None:
+    """Raises FairflError if the files of a model, which has just been loaded, are not the `contents` of the plan."""
+    found = contents(choice)
+    if differ := sorted(name for name in found.keys() | planned.keys() if found.get(name) != planned.get(name)):
+        raise FairflError(
+            f"model.pretrained: {choice!r}: {', '.join(differ)} {'are' if differ[1:] else 'is'} not the "
+            f"file{'s' if differ[1:] else ''} that this job was planned with; run the same command again"
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _expanded(place: str) -> Path:

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """How the client trains alone."""
+    from fairfl.data import own_weights
+
     training = workload.settings[setting].training()
     keys = ("data", "model", "loss", "learning_rate", "optimizer", "weight_decay", "batch_size", "local_optimum")
-    return {**{key: training[key] for key in keys}, "precision": workload.config.precision}
+    return {
+        **{key: training[key] for key in keys},
+        **own_weights.of_spec(workload, setting),
+        "precision": workload.config.precision,
+    }
 
 
 def plugins(spec: dict[str, Any]) -> list[str]:

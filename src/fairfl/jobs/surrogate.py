@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     """How the model of a cluster is trained: as long as the federated one, where the setting does not say."""
+    from fairfl.data import own_weights
+
     declared = workload.settings[setting]
     training = declared.training()
     keys = ("data", "model", "loss", "optimizer", "weight_decay", "learning_rate", "batch_size", "evaluated_parts")
@@ -30,6 +32,7 @@ def spec(workload: "Workload", setting: str) -> dict[str, Any]:
     lengths = {"epochs": declared.rounds * declared.local_epochs, "every": declared.local_epochs}
     return {
         **{key: training[key] for key in keys},
+        **own_weights.of_spec(workload, setting),
         "surrogate": {**requested, **{key: requested[key] or length for key, length in lengths.items()}},
         "precision": workload.config.precision,
     }

@@ -35,6 +35,8 @@ def spec(workload: "Workload", setting: str, algorithm: str, variant: str) -> di
 
 def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
     """Likewise, for any run, also one that is timed only."""
+    from fairfl.data import own_weights
+
     training = workload.settings[run.setting].training_of(run.algorithm)
     # The first comes in as files, the others matter after training only.
     for key in ("local_optimum", "surrogate", "reported_part", "gap_part", "late_evaluations"):
@@ -42,6 +44,7 @@ def spec_of_run(workload: "Workload", run: "Run") -> dict[str, Any]:
     return {
         "setting": run.setting,
         **training,
+        **own_weights.of_spec(workload, run.setting),
         "precision": workload.config.precision,
         "algorithm": run.algorithm,
         "variant": run.variant.folder,

@@ -20,6 +20,9 @@ class LearningSpec(JobSpec):
 
     data: parts.Data | None = Field(None, description="of the prepared tensors, which are an input; recorded, not read")
     model: Model
+    pretrained_sha256: dict[str, str] = Field(
+        default_factory=dict, description="of the files that model.pretrained means, by name; {}: none of one's own"
+    )
     loss: parts.Loss
     optimizer: parts.Optimizer = Field(description="of the local steps; starts anew in each round")
     learning_rate: float = Field(description="of the local steps, before any decay")

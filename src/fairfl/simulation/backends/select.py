@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from fairfl import models
+from fairfl.data import pretrained
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.backends.dense_kernels import supports
 from fairfl.simulation.backends.interface import Backend
@@ -30,7 +31,7 @@ def make_backend(
     Training images become those of the backend, in its memory order, so that there is no second copy of them.
 
     `name` is auto, stacked or sequential; `special` names what only the sequential backend can do, if there is such.
-    Raises ValueError if the backend cannot run the model.
+    Raises ValueError if the backend cannot run the model, FairflError if it starts from other weights than the spec's.
     """
     outputs = outputs_needed(spec.loss, clients.classes)
     train = clients.parts["train"]
@@ -41,6 +42,7 @@ def make_backend(
         return model.to(device=device, dtype=clients.dtype)
 
     model = built("init")
+    pretrained.check(spec.model.options.get("pretrained"), spec.pretrained_sha256)
     clients.check(model, spec.loss)
     x = flat_parameters.flatten(model)
     if count is not None:

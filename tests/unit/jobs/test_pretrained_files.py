@@ -1,0 +1,154 @@
+"""Files that `model.pretrained` names are known by their content: in specs, and again when a job has loaded them."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from fairfl import models
+from fairfl.data import pretrained, yelp_imdb
+from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.workload import load_workload
+from fairfl.jobs import local_optimum, surrogate, timing, train
+from fairfl.runtime.differences import differences
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical
+from tests.unit.jobs.test_train import Job
+
+SETTING = "template_digits"
+RESNET = {"name": "resnet", "widths": [2], "blocks": [1], "stem": "cifar", "groups": 1}
+HASHES = "pretrained_sha256"
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """No model of this machine is found. Planning goes by the configuration, jobs by their environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv(pretrained.DATA_FOLDER, str(tmp_path / "elsewhere"))
+
+
+@pytest.fixture
+def planned(root: Path, tmp_path: Path):
+    """The specs of all jobs that build a model, by kind, where the template's setting has this model."""
+    paper = yaml.safe_load((root / "papers/template.yaml").read_text())
+    paper["settings"][SETTING] |= {"surrogate": {"clusters": 1}, "timing": {"rounds": 1}}
+    for name in ("papers", "scales"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "scales/quick.yaml").write_text("scale: quick\ndescription: d\n")
+
+    def plan(model: dict, **setting) -> dict[str, dict]:
+        paper["settings"][SETTING] |= {"model": model} | setting
+        (tmp_path / "papers/template.yaml").write_text(yaml.safe_dump(paper))
+        config = {"scale": "quick", "papers": ["template"], "data_folder": "data"}
+        workload = load_workload(tmp_path, config)
+        variant = Variant("fedavg", {})
+        workload.timed_variants, workload.seconds = {SETTING: [variant]}, {SETTING: {"seconds_round"}}
+        return {
+            "train": train.spec_of_run(workload, Run(SETTING, variant, 0)),
+            "timing": timing.spec(workload, SETTING)["variants"][0],
+            "local_optimum": local_optimum.spec(workload, SETTING),
+            "surrogate": surrogate.spec(workload, SETTING),
+        }
+
+    return plan
+
+
+def digits_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def put_bert(folder: Path, weights: bytes = b"weights") -> dict[str, str]:
+    folder.mkdir(parents=True, exist_ok=True)
+    contents = dict(zip(pretrained.FILES, (b"{}", b"[CLS]", weights), strict=True))
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    return {name: digits_of(data) for name, data in contents.items()}
+
+
+@pytest.mark.parametrize("model", [RESNET, {"name": "mobilenet_v2"}])
+def test_an_overwritten_file_of_weights_is_another_spec_of_all_that_build_the_model(planned, tmp_path, model):
+    model = model | {"pretrained": "mine.pth"}
+    missing = planned(model)
+    Path("mine.pth").write_bytes(b"first")
+    before = planned(model)
+    Path("mine.pth").write_bytes(b"other")
+    after = planned(model)
+    first, other = digits_of(b"first"), digits_of(b"other")
+    for kind in before:
+        assert HASHES not in missing[kind]  # and the job says which file there is not
+        assert list(differences(before[kind], after[kind])) == [f"{HASHES}.mine.pth: '{first}' -> '{other}'"], kind
+        assert before[kind] == missing[kind] | {HASHES: {"mine.pth": first}}
+
+
+@pytest.mark.parametrize("choice", ["mine", "bert-base-uncased", "auto"])
+def test_an_overwritten_bert_is_another_spec(planned, choice):
+    folder = Path("mine") if choice == "mine" else Path("data/bert-base-uncased")
+    model = {"name": "bert", "pretrained": choice}
+    nowhere = planned(model)
+    found = put_bert(folder)
+    assert all(spec == nowhere[kind] | {HASHES: found} for kind, spec in planned(model).items())
+    put_bert(folder, b"finer weights")
+    (said,) = differences(found, planned(model)["train"][HASHES])
+    assert said.startswith("model.safetensors: ")
+
+
+def test_specs_without_files_of_ones_own_say_nothing_of_them(planned):
+    put_bert(Path("data/bert-base-uncased"))
+    published, drawn = {"name": "resnet", "pretrained": "imagenet"}, {"name": "bert", "pretrained": None}
+    for model in ({"name": "mlp"}, RESNET, published, drawn):
+        assert not any(HASHES in canonical(spec) for spec in planned(model).values()), model
+
+
+def test_a_bert_that_the_data_bring_along_is_known_before_they_are_fetched(planned):
+    """Or all would train twice: once planned without it, once with it."""
+    named = {"name": "bert", "pretrained": pretrained.BERT}
+    data = {"name": "yelp_imdb", "tokenizer": "wordpiece"}
+    published = {file.name: file.sha256[0][:16] for file in yelp_imdb._BERT}
+    assert planned(named, data=data)["train"][HASHES] == published
+    assert HASHES not in planned(named | {"pretrained": "auto"}, data=data)["train"], "it may be there, or not"
+    found = put_bert(Path("data/bert-base-uncased"))
+    assert planned(named, data=data)["train"][HASHES] == found
+
+
+# ---- in jobs
+
+
+@pytest.fixture
+def job(tmp_path):
+    return Job(tmp_path)
+
+
+def save_weights(path: Path, seed: int) -> None:
+    torch.manual_seed(seed)
+    torch.save(models.build(RESNET, (1, 4, 4), 3).state_dict(), path)
+
+
+def test_a_job_uses_only_the_file_that_it_was_planned_with(job, planned):
+    path = Path("mine.pth")
+    model = RESNET | {"pretrained": str(path)}
+    save_weights(path, 0)
+    hashes = planned(model)["train"][HASHES]
+    job.run(model=model, **{HASHES: hashes})
+    save_weights(path, 1)
+    message = "model.pretrained: 'mine.pth': mine.pth is not the file .* planned with.*run the same command again$"
+    for given in (hashes, {}):
+        with pytest.raises(FairflError, match=message):
+            job.run(model=model, **{HASHES: given})
+    job.run(model=model, **{HASHES: planned(model)["train"][HASHES]})
+    path.unlink()
+    with pytest.raises(FairflError, match="^model.pretrained: 'mine.pth' is no file of weights; use 'imagenet'"):
+        job.run(model=model, **{HASHES: hashes})
+
+
+def test_a_bert_that_has_come_or_gone_since_the_plan_is_not_used():
+    pretrained.check("auto", {})
+    found = put_bert(Path("elsewhere/bert-base-uncased"))
+    pretrained.check("auto", found)
+    with pytest.raises(FairflError, match="'auto': config.json, model.safetensors, vocab.txt"):
+        pretrained.check("auto", {})
+    Path("elsewhere/bert-base-uncased/vocab.txt").unlink()
+    with pytest.raises(FairflError, match="'auto': config.json, model.safetensors, vocab.txt"):
+        pretrained.check("auto", found)
