@@ -157,7 +157,8 @@ onstart:
     for name in names:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
         Path(order_of(name)).write_text(graph.order(name, SOURCES))
-    atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources(), code_hash.reads()))
+    if names:  # not for verify, plan and the like, which may fail and then leave it
+        atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources(), code_hash.reads()))
     call.begin(rerun, names)
     if display:
         seconds = costs.expected(rerun, names)

@@ -51,6 +51,13 @@ PUBLISHED = {
     "resnet18": Published("resnet18-f37072fd.pth", "f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec"),
 }
 
+# Of the hub, bert-base-uncased: the files that everybody has under this name.
+PUBLISHED_BERT = {
+    CONFIG: "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20",
+    VOCABULARY: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    WEIGHTS: "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
+}
+
 # The hub moved models without an owner to their owners; caches know them under the name that was asked for.
 _OWNERS = {BERT: "google-bert"}
 
@@ -114,7 +121,8 @@ def contents(
 ) -> dict[str, str]:
     """What `model.pretrained` means on this machine now: first digits of the sha256 of each of its files, by name.
 
-    Nothing for random weights, for published ones, which their name tells, and for what is not here.
+    Nothing for random weights, for published ones, which their name tells, and for what is not here: data may bring the
+    published BERT along after the plan was made.
 
     Args:
         choice: any value of the option.
@@ -131,14 +139,10 @@ def contents(
         folder = find(BERT if choice == AUTO else choice, data_folder)
         files = [folder / name for name in FILES] if folder else []
     try:
-        return shortened({file.name: (sha256 or _sha256)(file) for file in files})
+        digests = {file.name: (sha256 or _sha256)(file) for file in files}
     except OSError as error:
         raise FairflError(f"model.pretrained: {choice!r}: {error.filename}: {error.strerror}") from error
-
-
-def shortened(digests: Mapping[str, str]) -> dict[str, str]:
-    """As specs have them."""
-    return {name: digest[:16] for name, digest in digests.items()}
+    return {} if digests == PUBLISHED_BERT else {name: digest[:16] for name, digest in digests.items()}
 
 
 def check(choice: Any, planned: Mapping[str, str]) -> None:

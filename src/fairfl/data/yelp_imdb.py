@@ -71,11 +71,7 @@ _IMDB_TABLES = {
 _HUB = "https://huggingface.co/google-bert/bert-base-uncased/resolve/86b5e0934494bd15c9632b12f734a8a67f723594/"
 _BERT = tuple(
     RemoteFile(name, (_HUB + name,), sha256=(sha256,), folder=pretrained.BERT, max_bytes=512 * 2**20)
-    for name, sha256 in (
-        (pretrained.CONFIG, "7160e1553ad2ca51d8c1cb066be533db31826e12d173824c1bb0cb1a4f187d20"),
-        (pretrained.VOCABULARY, "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
-        (pretrained.WEIGHTS, "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3"),
-    )
+    for name, sha256 in pretrained.PUBLISHED_BERT.items()
 )
 _WITHOUT_BERT = "unless the cache of the Hugging Face hub has it, reviews are read as whole words"
 _TOKENIZERS = {

@@ -8,7 +8,7 @@ import torch
 import yaml
 
 from fairfl import models
-from fairfl.data import pretrained, yelp_imdb
+from fairfl.data import pretrained
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import local_optimum, surrogate, timing, train
@@ -102,15 +102,18 @@ def test_specs_without_files_of_ones_own_say_nothing_of_them(planned):
         assert not any(HASHES in canonical(spec) for spec in planned(model).values()), model
 
 
-def test_a_bert_that_the_data_bring_along_is_known_before_they_are_fetched(planned):
-    """Or all would train twice: once planned without it, once with it."""
-    named = {"name": "bert", "pretrained": pretrained.BERT}
-    data = {"name": "yelp_imdb", "tokenizer": "wordpiece"}
-    published = {file.name: file.sha256[0][:16] for file in yelp_imdb._BERT}
-    assert planned(named, data=data)["train"][HASHES] == published
-    assert HASHES not in planned(named | {"pretrained": "auto"}, data=data)["train"], "it may be there, or not"
+def test_the_published_bert_may_come_after_the_plan(planned, monkeypatch):
+    """Fetching the data brings it along: jobs take it, and nothing runs again for it."""
+    model = {"name": "bert", "pretrained": "auto"}
+    before = planned(model)
+    monkeypatch.setattr(pretrained, "PUBLISHED_BERT", {name: "" for name in pretrained.FILES})
     found = put_bert(Path("data/bert-base-uncased"))
-    assert planned(named, data=data)["train"][HASHES] == found
+    assert planned(model) != before
+    published = {name: hashlib.sha256(Path("data/bert-base-uncased", name).read_bytes()).hexdigest() for name in found}
+    monkeypatch.setattr(pretrained, "PUBLISHED_BERT", published)
+    assert planned(model) == before
+    monkeypatch.setenv(pretrained.DATA_FOLDER, "data")
+    pretrained.check("auto", {})
 
 
 # ---- in jobs
