@@ -36,6 +36,7 @@ from fairfl.runtime.errors import SourceError
 TIMEOUT_S = 30.0
 RETRY_DELAYS_S = (1.0, 3.0)
 _CHUNK = 1 << 20
+_REMOTE = ("http://", "https://")
 _AGENT = "fairfl/1 (research data fetcher)"
 
 
@@ -122,6 +123,29 @@ def find_all(
     return copies
 
 
+def known(file: RemoteFile, dataset: str, folder: Path, mirrors: Sequence[str]) -> str | None:
+    """sha256 of the copy that :func:`find` would take, as far as it is on this machine; None if no good one is."""
+    relative = file.relative(dataset)
+    for place in (str(Path(folder, relative)), *(_in_mirror(str(mirror), relative) for mirror in mirrors)):
+        # What is unreadable or no good copy is passed over here as there, where somebody is told.
+        with contextlib.suppress(OSError):
+            if not place.startswith(_REMOTE) and Path(place).is_file():
+                seen = inspect(Path(place), file)
+                if seen.problem is None:
+                    return seen.sha256
+    return None
+
+
+def _in_mirror(mirror: str, relative: str) -> str:
+    """Path or address of a file. Raises ValueError if the mirror is no address."""
+    if urllib.parse.urlsplit(mirror).scheme in ("http", "https"):
+        return f"{mirror.rstrip('/')}/{urllib.parse.quote(relative)}"
+    if mirror.startswith("file:"):
+        mirror = urllib.request.url2pathname(urllib.parse.urlsplit(mirror).path)
+    # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
+    return str(Path(os.path.expanduser(mirror), relative))
+
+
 def _say(message: str) -> None:
     print(message, file=sys.stderr)
 
@@ -142,7 +166,7 @@ class _Search:
             return copy
         for mirror in mirrors:
             try:
-                location = self._in_mirror(str(mirror))
+                location = _in_mirror(str(mirror), self.file.relative(self.dataset))
             except ValueError as error:
                 self._note(f"mirror {mirror}", f"no address ({error})")
                 continue
@@ -172,15 +196,6 @@ class _Search:
         self._note(label, f"{seen.problem}; {kept}")
         return None
 
-    def _in_mirror(self, mirror: str) -> str:
-        relative = self.file.relative(self.dataset)
-        if urllib.parse.urlsplit(mirror).scheme in ("http", "https"):
-            return f"{mirror.rstrip('/')}/{urllib.parse.quote(relative)}"
-        if mirror.startswith("file:"):
-            mirror = urllib.request.url2pathname(urllib.parse.urlsplit(mirror).path)
-        # Not Path.expanduser: that raises where there is no such user; here the folder is missing then.
-        return str(Path(os.path.expanduser(mirror), relative))
-
     def _upstream(self) -> Copy | None:
         hosts, reason = [], ""
         for url in self.file.urls:
@@ -201,7 +216,7 @@ class _Search:
         return None
 
     def _from(self, kind: str, label: str, location: str, raise_unreachable: bool = False) -> Copy | None:
-        remote = location.startswith(("http://", "https://"))
+        remote = location.startswith(_REMOTE)
         if remote and self.offline:
             self._note(label, "not tried (offline)")
             return None

@@ -40,7 +40,7 @@ class Config(Strict):
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The file, in no other place."""
+    """The file, which nobody publishes."""
     return (csv_table.local_file(options.file),)
 
 

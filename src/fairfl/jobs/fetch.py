@@ -9,13 +9,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairfl.data import checks, pretrained, registry
-from fairfl.data.download import find_all
+from fairfl.data import pretrained, registry
+from fairfl.data.download import find_all, known
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime import atomic, cli, job
 from fairfl.runtime.validation import from_text
 
 if TYPE_CHECKING:
+    from fairfl.experiments.config import Config
     from fairfl.experiments.workload import Workload
 
 HASHED = False  # files are known by their checksums, whichever code has fetched them
@@ -27,15 +28,16 @@ def spec(workload: Workload, key: str) -> dict[str, Any]:
         return {"weights": pretrained.PUBLISHED[key.removeprefix(pretrained.KEY)]._asdict()}
     data = workload.prepared_by(key)[0]
     files = registry.files(data.name, data.options)
-    folder = Path(workload.config.data_folder)
-    digests = {file.relative(data.name): _digests(file, data.name, folder) for file in files}
+    digests = {file.relative(data.name): _digests(file, data.name, workload.config) for file in files}
     return {"dataset": data.name, "files": digests}
 
 
-def _digests(file: RemoteFile, dataset: str, folder: Path) -> list[str | None]:
-    """What the file is known by. One that nobody publishes, by what it says now: an edit is another file."""
-    if not (file.urls or file.sha256 or file.md5 or file.instead) and checks.has(folder, file, dataset):
-        return [checks.inspect(folder / file.relative(dataset), file).sha256]
+def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]:
+    """What the file is known by. One that nobody publishes, by what it says now: an edit is another file. That is known
+    before it is copied from a mirror, or all that it feeds would run once more afterwards.
+    """
+    if not (file.urls or file.sha256 or file.md5 or file.instead):
+        return [known(file, dataset, Path(config.data_folder), config.mirrors)]
     return [*file.sha256, file.md5]
 
 

@@ -1,5 +1,6 @@
 """A CSV file of one's own: types are converted, no checksum is asked for, an edit of the file is noticed."""
 
+import hashlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -133,15 +134,51 @@ def test_a_missing_file_and_a_name_with_a_folder(tmp_path):
         local_csv.Config(file="../table.csv")
 
 
-def test_an_edit_of_the_file_is_another_file(tmp_path):
+FIRST, EDITED = "x,label\n1,a\n2,b\n", "x,label\n1,a\n3,b\n"
+
+
+@pytest.fixture()
+def planned(tmp_path: Path):
+    """Writes the file into a folder; what fetching is planned from, where these folders are mirrors."""
     data = Data(name="local_csv", **local_csv.Config().model_dump(mode="json"))
-    workload = SimpleNamespace(config=SimpleNamespace(data_folder=str(tmp_path)), prepared_by=lambda key: (data, 0))
-    before = fetch.spec(workload, "local_csv")
-    path = tmp_path / csv_table.local_file("table.csv").relative("local_csv")
-    path.parent.mkdir()
-    path.write_text("x,label\n1,a\n2,b\n")
-    first = fetch.spec(workload, "local_csv")
-    path.write_text("x,label\n1,a\n3,b\n")
-    second = fetch.spec(workload, "local_csv")
-    assert len({str(spec) for spec in (before, first, second)}) == 3
-    assert first["files"].keys() == {"local_csv/table.csv"}
+
+    def plan(*mirrors: str, **texts: str) -> dict:
+        for folder, text in texts.items():
+            path = tmp_path / folder / csv_table.local_file("table.csv").relative("local_csv")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        config = SimpleNamespace(data_folder=str(tmp_path / "data"), mirrors=mirrors)
+        return fetch.spec(SimpleNamespace(config=config, prepared_by=lambda key: (data, 0)), "local_csv")["files"]
+
+    return plan
+
+
+def known_by(text: str) -> dict:
+    return {"local_csv/table.csv": [hashlib.sha256(text.encode()).hexdigest()]}
+
+
+def test_an_edit_of_the_file_is_another_file(planned):
+    assert planned() == {"local_csv/table.csv": [None]}
+    assert planned(data=FIRST) == known_by(FIRST)
+    assert planned(data=EDITED) == known_by(EDITED)
+
+
+@pytest.mark.parametrize("address", ["{}", "file://{}"])
+def test_a_file_in_a_mirror_is_known_before_it_is_fetched(planned, tmp_path, address):
+    """Once, so that nothing runs twice, and an edit of it is noticed."""
+    places = "http://localhost:9", str(tmp_path / "nowhere"), *(address.format(tmp_path / name) for name in "mn")
+    assert planned(*places) == {"local_csv/table.csv": [None]}
+    assert planned(*places, n=EDITED) == known_by(EDITED)
+    assert planned(*places, m=FIRST) == known_by(FIRST), "the first mirror that has it"
+    fetch.main(["--dataset", "local_csv", "--folder", str(tmp_path / "data"), "--out", str(tmp_path / "m.json")]
+               + [word for place in places[1:] for word in ("--mirror", place)])  # fmt: skip
+    assert planned(*places) == planned() == known_by(FIRST)
+    assert planned(*places, m=EDITED) == known_by(FIRST), "the copy in the data folder is the one that is used"
+    (tmp_path / "data/local_csv/table.csv").unlink()
+    assert planned(*places) == known_by(EDITED)
+
+
+def test_a_file_that_fetching_would_set_aside_is_not_what_counts(planned, tmp_path):
+    mirror = str(tmp_path / "m")
+    assert planned(mirror, data="", m=FIRST) == known_by(FIRST)
+    assert planned(mirror, m="<html>") == {"local_csv/table.csv": [None]}

@@ -19,7 +19,7 @@ _MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
 
 
 def local_file(name: str) -> RemoteFile:
-    """A file that lies in the data folder and nowhere else. It needs no checksum: what it says is what counts."""
+    """A file in the data folder, or in a mirror, which it is copied from. It needs no checksum: what it says counts."""
     return RemoteFile(name, (), why_no_sha256="the user's own file")
 
 
