@@ -106,7 +106,7 @@ def test_metrics_alone_need_neither_variants_nor_data(tmp_path) -> None:
     workload = load(tmp_path)
     spec, graph = timing.spec(workload, "hundred"), graph_of(workload)
     assert (spec["variants"], spec["rounds"], spec["inferences"], spec["metrics"]) == ([], 0, 0, 100)
-    assert graph.job("timing/hundred").reads == {"data": [], "partition": []}
+    assert graph.job("timing/hundred").reads == {"data": [], "partition": [], "weights": []}
     assert "seed5" in graph.job("timing/ten").reads["partition"] and graph.job("timing/ten").reads["data"]
 
 

@@ -4,6 +4,8 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -70,6 +72,25 @@ def test_a_recorded_run_has_no_log_here(files):
         view["facts"]["Recorded"] == "2026-11-23, commit abc, with other code than today's"
         and view["facts"]["Outcome"] == "diverged"
     )
+
+
+def test_what_an_earlier_call_has_left_is_not_shown(files, tmp_path):
+    """The rounds are an input of the page; folders of runs are only looked up."""
+    other = replace(RUN, seed=4)
+    for run in (RUN, other):
+        (tmp_path / "runs" / run.id).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "runs" / run.id / "summary.json").write_text(json.dumps(SUMMARY))
+    rows = {"algorithm": [RUN.variant.algorithm], "hyperparameters": [RUN.variant.csv], "seed": [RUN.seed]}
+    (tmp_path / "tidy").mkdir()
+    pd.DataFrame(rows | {"round": [1], "accuracy_test": [0.5]}).to_parquet(tmp_path / "tidy/toy.rounds.parquet")
+    workload = SimpleNamespace(
+        shown=["toy"],
+        settings={"toy": SimpleNamespace(reported_part="test", loss="cross_entropy")},
+        runs_of=lambda setting: [RUN, other],
+        sharing=SimpleNamespace(usage=lambda setting, algorithm: None),
+    )
+    (shown,) = runs._views(workload, tmp_path, files)
+    assert shown["id"] == RUN.id and shown["curve"] == [(1, 50.0, 50.0, 50.0)]
 
 
 def test_data_for_the_script_is_packed():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 READS = ("page.css",)  # what runs.html.j2 includes beside runs.js
+_RUN = ["algorithm", "hyperparameters", "seed"]
 LINES = 8  # of a run's log
 Curve = list[tuple[int, float, float, float]]  # round; mean, smallest and largest over the clients
 
@@ -51,12 +52,19 @@ def _views(workload: Workload, results: Path, files: Files) -> Iterator[dict[str
         rows = pd.read_parquet(path) if path.exists() else None
         measure, curves = curves_of(rows, declared.reported_part) if rows is not None else ("", {})
         unit = {"accuracy": "percent", "loss": "mse" if declared.loss == "squared_error" else "nats"}.get(measure, "")
+        ran = None if rows is None else runs_in(rows)  # an earlier call may have left others
         for run in workload.runs_of(setting):
+            key = (run.variant.algorithm, run.variant.csv, run.seed)
             summary = results / "runs" / run.id / "summary.json"
-            if summary.is_file():
-                curve = curves.get((run.variant.algorithm, run.variant.csv, run.seed), [])
+            if summary.is_file() and (ran is None or key in ran):
+                curve = curves.get(key, [])
                 shown = {"measure": measure, "unit": unit, "part": declared.reported_part, "curve": curve}
                 yield view(run, _title(workload, run), json.loads(summary.read_bytes()), files) | shown
+
+
+def runs_in(rows: "pd.DataFrame") -> set[tuple[str, str, int]]:
+    """Algorithm, hyper-parameters and seed of each run."""
+    return set(rows[_RUN].fillna({"hyperparameters": ""}).drop_duplicates().itertuples(index=False, name=None))
 
 
 def _title(workload: Workload, run: Run) -> str:
@@ -112,8 +120,10 @@ def curves_of(rows: "pd.DataFrame", part: str) -> tuple[str, dict[tuple[str, str
     if not measure:
         return "", {}
     factor = 100 if measure == "accuracy" else 1
-    keys = ["algorithm", "hyperparameters", "seed", "round"]
-    told = rows.fillna({"hyperparameters": ""}).groupby(keys)[f"{measure}_{part}"].agg(["mean", "min", "max"]) * factor
+    told = (
+        rows.fillna({"hyperparameters": ""}).groupby([*_RUN, "round"])[f"{measure}_{part}"].agg(["mean", "min", "max"])
+        * factor
+    )
     curves: dict[tuple[str, str, int], Curve] = {}
     for (algorithm, values, seed, number), *point in told.itertuples():
         if all(map(math.isfinite, point)):
