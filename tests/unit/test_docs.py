@@ -77,6 +77,15 @@ def test_every_scale_is_documented(page):
     assert all(f"`{file.stem}`" in text for file in (ROOT / "scales").glob("*.yaml"))
 
 
+def test_trainings_for_a_proposal_are_those_of_the_papers():
+    rows = re.findall(r"^\| (\S+) \| (\d+) \| [\d.]+ \| [\d.]+ \|$", (ROOT / "docs/cluster.md").read_text(), re.M)
+    papers = {"EAGLE": "eagle", "FedEBA+": "fedeba", "FOCUS": "focus", "FedFV": "fedfv", "VRed": "vred"}
+    assert [title for title, _ in rows] == list(papers)
+    for title, count in rows:
+        workload = load_workload(ROOT, {"scale": "paper", "papers": [papers[title]]})
+        assert len(workload.runs) == int(count), title
+
+
 def test_every_profile_and_modifier_is_documented():
     text = (ROOT / "docs/running.md").read_text()
     names = [folder.name for folder in (ROOT / "profiles").iterdir()]
