@@ -13,6 +13,11 @@ def published_weights(wc):
     return f"<data>/weights/{name}.fetched.json" if name else []
 
 
+def timed_weights(wc):
+    """The same, if there is a variant to train."""
+    return published_weights(wc) if wc.setting in workload.timed_variants else []
+
+
 def local_optima(wc):
     """L*_k of every client, where the setting measures against them."""
     setting = workload.settings[wc.setting]

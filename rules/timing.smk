@@ -5,7 +5,7 @@ rule timing:
     input:
         data=first_data,
         partition=first_partition,
-        weights=published_weights,
+        weights=timed_weights,
     output:
         "<results>/timed/{setting}.json",
     log:

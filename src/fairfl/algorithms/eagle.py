@@ -58,7 +58,7 @@ class Eagle(Algorithm[Config]):
         if self.config.lag == 0:
             return gap_weights(received.val_received - received.val_best, self.config)
         r = state["r"]
-        known = torch.where(r.isnan(), r.nanmean().nan_to_num(0.0), r)
+        known = torch.where(r.isnan(), r.nanmean(), r).nan_to_num(0.0)
         return gap_weights(known, self.config)[received.clients]
 
     def configure_clients(self, state: State, received: Received) -> Plan:

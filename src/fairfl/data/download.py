@@ -123,13 +123,17 @@ def find_all(
     return copies
 
 
-def known(file: RemoteFile, dataset: str, folder: Path, mirrors: Sequence[str]) -> str | None:
-    """sha256 of the copy that :func:`find` would take, as far as it is on this machine; None if no good one is."""
+def known(file: RemoteFile, dataset: str, folder: Path, mirrors: Sequence[str], offline: bool = False) -> str | None:
+    """sha256 of the copy that :func:`find` would take; None if that is not on this machine, or no good one is."""
     relative = file.relative(dataset)
     for place in (str(Path(folder, relative)), *(_in_mirror(str(mirror), relative) for mirror in mirrors)):
+        if place.startswith(_REMOTE):
+            if offline:
+                continue
+            return None
         # What is unreadable or no good copy is passed over here as there, where somebody is told.
         with contextlib.suppress(OSError):
-            if not place.startswith(_REMOTE) and Path(place).is_file():
+            if Path(place).is_file():
                 seen = inspect(Path(place), file)
                 if seen.problem is None:
                     return seen.sha256

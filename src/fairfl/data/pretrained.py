@@ -58,6 +58,8 @@ PUBLISHED_BERT = {
     WEIGHTS: "68d45e234eb4a928074dfd868cead0219ab85354cc53d20e772753c6bb9169d3",
 }
 
+FIRST = 101  # [CLS], the token that begins each text of its vocabulary
+
 # The hub moved models without an owner to their owners; caches know them under the name that was asked for.
 _OWNERS = {BERT: "google-bert"}
 

@@ -6,13 +6,15 @@ Or the published weights that a model may start from: ``--weights resnet18``.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairfl.data import pretrained, registry
-from fairfl.data.download import find_all, known
+from fairfl.data.download import Copy, find_all, known
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime import atomic, cli, job
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
 
 if TYPE_CHECKING:
@@ -36,9 +38,26 @@ def _digests(file: RemoteFile, dataset: str, config: Config) -> list[str | None]
     """What the file is known by. One that nobody publishes, by what it says now: an edit is another file. That is known
     before it is copied from a mirror, or all that it feeds would run once more afterwards.
     """
-    if not (file.urls or file.sha256 or file.md5 or file.instead):
-        return [known(file, dataset, Path(config.data_folder), config.mirrors)]
+    if _is_own(file):
+        return [known(file, dataset, Path(config.data_folder), config.mirrors, config.offline)]
     return [*file.sha256, file.md5]
+
+
+def _is_own(file: RemoteFile) -> bool:
+    """One that nobody publishes."""
+    return not (file.urls or file.sha256 or file.md5 or file.instead)
+
+
+def _check(files: Sequence[RemoteFile], dataset: str, copies: Sequence[Copy], folder: Path, spec: str) -> None:
+    """Raises FairflError if a file that nobody publishes was edited after the plan, which names it by its content."""
+    own = {file.relative(dataset) for file in files if _is_own(file)}
+    planned = from_text(spec, dict, "--spec").get("files", {})
+    for copy in copies:
+        relative = copy.path.relative_to(folder).as_posix()
+        if relative in own and planned.get(relative, [None]) not in ([None], [copy.sha256]):
+            raise FairflError(
+                f"{copy.path}: is not the file that this job was planned with; run the same command again"
+            )
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -74,6 +93,7 @@ def main(argv: list[str] | None = None) -> None:
         kind, name, files = "dataset", args.dataset, module.files(options)
     with job.run_context(args, args.out):
         copies = find_all(files, name, args.folder, args.mirror, args.offline)
+        _check(files, name, copies, args.folder, args.spec)
         records = [
             {
                 "name": copy.path.name,

@@ -46,11 +46,13 @@ class Config(Strict):
 class Classifier(nn.Module):
     """Attributes: `origin`, a phrase for results: where the weights come from."""
 
-    def __init__(self, bert: Any, origin: str, first: int | None) -> None:
+    def __init__(self, bert: Any, origin: str, first: int | None, awaited: bool = False) -> None:
+        """`first`: token of all texts of its vocabulary; `awaited`: it stands in for the published BERT, not here."""
         super().__init__()
         self.bert: Any = bert  # transformers' BertForSequenceClassification
         self.origin = origin
         self.first = first
+        self.awaited = awaited
 
     def forward(self, tokens: Tensor) -> Tensor:
         like = self.bert.classifier.weight
@@ -67,6 +69,11 @@ class Classifier(nn.Module):
         if tokens.numel() and int(tokens.max()) >= known:
             raise ValueError(
                 f"the model knows {known} tokens (model.vocabulary), the data have the token {int(tokens.max())}"
+            )
+        if self.awaited and len(tokens) and bool((tokens[:, 0] == pretrained.FIRST).all()):
+            raise ValueError(
+                f"the data were prepared with the vocabulary of {pretrained.BERT}, which is no longer here "
+                "(model.pretrained: auto); fetch it again, or set pretrained: null"
             )
         if self.first is not None and bool((tokens[:, 0] != self.first).any()):
             raise ValueError(
@@ -95,7 +102,9 @@ def build(config: Config, shape: tuple[int, ...], outputs: int) -> nn.Module:
         name = pretrained.BERT if config.pretrained == "auto" else config.pretrained
         return Classifier(bert, f"{name}, pre-trained", _first_token(folder))
     missing = f", because this machine has no {pretrained.BERT}" if config.pretrained == "auto" else ""
-    return Classifier(bert, f"BERT of {config.layers} layers of {config.hidden}, from random weights{missing}", None)
+    return Classifier(
+        bert, f"BERT of {config.layers} layers of {config.hidden}, from random weights{missing}", None, bool(missing)
+    )
 
 
 def _folder(name: str) -> Path | None:

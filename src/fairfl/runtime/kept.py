@@ -10,7 +10,7 @@ one job for all results, and when it fails Snakemake removes what it has put bac
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,19 @@ class Kept:
                 os.replace(path, place)
 
     def put_back(self, record: Path) -> None:
-        """Leave it where it belongs, the record last; it stays here as well. On a full disk nothing is lost."""
+        """Leave it where it belongs, the record last; it stays here as well."""
         for place, path in self.files():
             _link(place, Path(path))
         _link(self.folder / "record", record)
+
+    def move_back(self, record: Path) -> None:
+        """Move it to where it belongs, the record last. That needs no space: the disk may be full."""
+        for place, path in self.files():
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(place, path)
+        record.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(self.folder / "record", record)
+        self.drop()
 
     def drop(self) -> None:
         """Keep it no longer."""
@@ -102,6 +111,12 @@ def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
         return None
     key = fingerprint([record["fingerprint"], record["inputs"], records.results_hash(record)])
     folder = Path(results, FOLDER, job, key)
+    if known := at(folder):  # since a command that was killed; what lies in its place may have been damaged since
+        known.gather()
+        if known.whole:
+            for path in (str(place), *record["outputs"]):
+                os.unlink(path)
+            return known
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.replace(place, folder / "record")  # first, so that a kill leaves nothing without a record
@@ -110,9 +125,13 @@ def keep(results: str, job: str, place: Path, damaged: bool) -> Kept | None:
     return Kept(folder, record)
 
 
-def trim(results: str, most: int) -> None:
-    """Delete the oldest results that are kept in a folder of results until the others take `most` bytes at most."""
-    found = sorted(((os.path.getmtime(folder), folder) for folder in folders(results)), reverse=True)
+def trim(results: str, most: int, spared: Container[Path] = ()) -> None:
+    """Delete the oldest results that are kept in a folder of results until the others take `most` bytes at most.
+
+    `spared` are folders that somebody needs; they do not count.
+    """
+    left_over = (folder for folder in folders(results) if folder not in spared)
+    found = sorted(((os.path.getmtime(folder), folder) for folder in left_over), reverse=True)
     left = most
     for _, folder in found:
         left -= sum(file.stat().st_size for file in os.scandir(folder))

@@ -52,15 +52,19 @@ class Call:
 
         `goes_on` says whether it will.
         """
+        needed = {result.folder for _, result in self._back}  # as long as it is not back
         for job, result in self._kept:
             if not _there(job):
-                result.put_back(Path(job.record))
-                result.drop()
+                try:
+                    result.move_back(Path(job.record))
+                except OSError as error:
+                    needed.add(result.folder)
+                    print(f"{job.name}: what it had left stays in {result.folder}: {error}", file=sys.stderr)
         for job, result in self._back:
             if _there(job) and records.read(job.record) == result.record:
                 result.drop()
-        for results in {job.results for job, _ in self._kept}:
-            kept.trim(results, self.most)
+        for results in {job.results for job, _ in (*self._kept, *self._back)}:
+            kept.trim(results, self.most, needed)
         rerun = self.judge()
         must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}
         rerun.intact.save()

@@ -134,6 +134,8 @@ class Rerun:
 
     def _kept(self, job: Job) -> kept.Kept | None:
         """The result that is kept of a job as it is today, if there is one that is whole."""
+        if job.rule == "fetch":  # it says where a file lies, which may be gone
+            return None
         for result in kept.of(job.results, job.name):
             record = result.record
             if record["fingerprint"] == job.fingerprint and not self._other(record) and not self._unlike(job, record):

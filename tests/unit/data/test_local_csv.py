@@ -1,6 +1,7 @@
 """A CSV file of one's own: types are converted, no checksum is asked for, an edit of the file is noticed."""
 
 import hashlib
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from fairfl.data import local_csv
 from fairfl.data.formats import csv_table
 from fairfl.experiments.parts import Data
 from fairfl.jobs import fetch
-from fairfl.runtime.errors import DataError, SourceError
+from fairfl.runtime.errors import DataError, FairflError, SourceError
 
 POINTS = """x,y,label,who
 1,0.5,no,ann
@@ -142,12 +143,12 @@ def planned(tmp_path: Path):
     """Writes the file into a folder; what fetching is planned from, where these folders are mirrors."""
     data = Data(name="local_csv", **local_csv.Config().model_dump(mode="json"))
 
-    def plan(*mirrors: str, **texts: str) -> dict:
+    def plan(*mirrors: str, offline: bool = True, **texts: str) -> dict:
         for folder, text in texts.items():
             path = tmp_path / folder / csv_table.local_file("table.csv").relative("local_csv")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        config = SimpleNamespace(data_folder=str(tmp_path / "data"), mirrors=mirrors)
+        config = SimpleNamespace(data_folder=str(tmp_path / "data"), mirrors=mirrors, offline=offline)
         return fetch.spec(SimpleNamespace(config=config, prepared_by=lambda key: (data, 0)), "local_csv")["files"]
 
     return plan
@@ -182,3 +183,22 @@ def test_a_file_that_fetching_would_set_aside_is_not_what_counts(planned, tmp_pa
     mirror = str(tmp_path / "m")
     assert planned(mirror, data="", m=FIRST) == known_by(FIRST)
     assert planned(mirror, m="<html>") == {"local_csv/table.csv": [None]}
+
+
+def test_a_mirror_that_must_be_asked_first_may_have_another_file(planned, tmp_path):
+    places = "http://localhost:9", str(tmp_path / "m")
+    assert planned(*places, m=FIRST, offline=False) == {"local_csv/table.csv": [None]}
+    assert planned(*reversed(places), offline=False) == known_by(FIRST)
+
+
+def test_a_file_that_was_edited_after_the_plan_is_not_fetched_under_its_name(planned, tmp_path):
+    spec = json.dumps({"files": planned(str(tmp_path / "m"), m=FIRST)})
+    out = tmp_path / "m.json"
+    words = ["--dataset", "local_csv", "--folder", str(tmp_path / "data"), "--out", str(out), "--mirror",
+             str(tmp_path / "m")]  # fmt: skip
+    planned(m=EDITED)
+    with pytest.raises(FairflError, match="table.csv: is not the file that this job was planned with; run the same"):
+        fetch.main([*words, "--spec", spec])
+    assert not out.exists()
+    fetch.main([*words, "--spec", json.dumps({"files": planned()})])
+    assert out.exists()

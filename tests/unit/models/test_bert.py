@@ -229,6 +229,18 @@ def test_tokens_are_checked(tmp_path):
         trained.check(TOKENS.clamp(max=2))
 
 
+def test_data_of_the_published_vocabulary_are_not_for_what_stands_in_for_it():
+    """It was there when they were prepared, and is gone."""
+    tokens = TOKENS.clone()
+    tokens[:, 0] = pretrained.FIRST
+    awaited = build(pretrained="auto", vocabulary=200)
+    with pytest.raises(ValueError, match="bert-base-uncased, which is no longer here .*fetch it again"):
+        awaited.check(tokens)
+    awaited.check(TOKENS)
+    awaited.check(tokens[:0])
+    build(pretrained=None, vocabulary=200).check(tokens)
+
+
 def test_texts_longer_than_its_positions():
     with pytest.raises(ValueError, match=r"bert reads 6 tokens at most \(model.positions\), the texts have 7"):
         models.build(SMALL, (7,), 2)

@@ -33,9 +33,7 @@ def test_a_result_there_and_back():
     result = keep()
     assert result and result.whole and not RECORD.exists() and not any(map(os.path.exists, FILES))
     assert [found.folder for found in kept.of("results/quick", "train/a")] == [result.folder]
-    result.put_back(RECORD)
-    assert {path: Path(path).read_bytes() for path in before} == before
-    result.drop()
+    result.move_back(RECORD)
     assert {path: Path(path).read_bytes() for path in before} == before
     assert kept.of("results/quick", "train/a") == [] and not result.folder.exists()
 
@@ -51,6 +49,20 @@ def test_what_was_put_back_and_then_removed_is_still_kept():
     found.put_back(RECORD)
     found.put_back(RECORD)  # what is there already may stay
     assert all(map(os.path.exists, FILES)) and sorted(map(str, RECORD.parent.iterdir())) == [str(RECORD)]
+
+
+def test_what_is_kept_outlives_its_copy_that_was_damaged():
+    """A command was killed between putting it back and its end."""
+    finish()
+    result = keep()
+    result.put_back(RECORD)
+    Path(FILES[0]).unlink()
+    Path(FILES[0]).write_text('{"loss": 2}')
+    again = keep()
+    assert again.folder == result.folder and again.whole and not any(map(os.path.exists, (*FILES, RECORD)))
+    result.put_back(RECORD)
+    os.replace(result.folder / "1", FILES[1])  # and here before it was whole
+    assert keep().whole
 
 
 def test_a_file_system_without_links_has_copies(monkeypatch):
@@ -120,5 +132,7 @@ def test_the_oldest_go_first():
     kept.trim("results/quick", 2 * size)
     assert [folder.exists() for folder in folders] == [False, True, True]
     assert [found.record["spec"]["who"] for found in kept.of("results/quick", "train/a")] == ["c", "b"]
+    kept.trim("results/quick", 0, {folders[1]})
+    assert [folder.exists() for folder in folders] == [False, True, False]
     kept.trim("results/quick", 0)
     assert not Path("results/quick/kept").exists()
