@@ -93,3 +93,30 @@ def seeds_text(seeds: Iterable[float]) -> str:
     """'3 seeds', or '2 to 3 seeds' where they differ; numbers that are not known (NaN) do not count."""
     counts = {int(number) for number in seeds if number == number}
     return plural(max(counts), "seed") if len(counts) == 1 else f"{min(counts)} to {max(counts)} seeds"
+
+
+CODE = "; recorded with the code of "  # as fairfl.judgement.collection says it
+_SEED = ", seed "  # as data that are drawn say it
+
+
+def condensed(sources: Iterable[str]) -> list[str]:
+    """Those as one that differ only in the seed that data are drawn with, or in the code of recorded runs."""
+    groups: dict[str, tuple[set[int], dict[str, None]]] = {}
+    for source in filter(None, sources):
+        text, _, code = source.partition(CODE)
+        base, _, seed = text.rpartition(_SEED)
+        drawn = bool(base) and seed.isdecimal()
+        seeds, codes = groups.setdefault(base if drawn else text, (set(), {}))
+        seeds |= {int(seed)} if drawn else set()
+        codes[code] = None
+    return [
+        base + _spelled(sorted(seeds)) + (CODE.replace("; ", "; in part ") if "" in codes else CODE) * any(codes)
+        + " and ".join(filter(None, codes))
+        for base, (seeds, codes) in groups.items()
+    ]  # fmt: skip
+
+
+def _spelled(seeds: list[int]) -> str:
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
+        return f", seeds {seeds[0]} to {seeds[-1]}"
+    return f", seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}" if seeds else ""

@@ -318,16 +318,18 @@ def log_axis(axes: Axes) -> None:
 
 
 def footer(figure: Figure, text: str, head: str = "") -> float:
-    """Small grey lines below the panels, and bold ones above them for which the figure grows.
+    """Small grey lines below the panels, and bold ones above them for which the figure grows; it also grows for small
+    ones that would take more than half of it.
 
     Returns where the bold ones end, as a share of the height.
     """
     above = textwrap.wrap(head, width=int(figure.get_figwidth() * 17), break_on_hyphens=False)
     room = 0.12 * len(above) + 0.06 * bool(above)  # inches
-    figure.set_figheight(figure.get_figheight() + room)
-    width, height = figure.get_size_inches()
-    lines = textwrap.wrap(text, width=int(width * 21.5), break_on_hyphens=False)
-    share = (0.104 * len(lines) + 0.06) / height
+    lines = textwrap.wrap(text, width=int(figure.get_figwidth() * 21.5), break_on_hyphens=False)
+    small = 0.104 * len(lines) + 0.06
+    height = figure.get_figheight() + max(0, small - figure.get_figheight() / 2) + room
+    figure.set_figheight(height)
+    share = small / height
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
     engine.set(rect=(0, share, 1, 1 - share - room / height))

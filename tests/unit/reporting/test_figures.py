@@ -19,7 +19,7 @@ from fairfl.judgement.results import Results
 from fairfl.reporting import figures, style
 from fairfl.reporting.artifact import artifact_spec
 from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
-from fairfl.reporting.notes import seeds_text
+from fairfl.reporting.notes import condensed, seeds_text
 from fairfl.reporting.tables.table import table
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -204,6 +204,24 @@ def test_lines_above_the_panels_are_broken_and_the_figure_grows_with_them():
     head = tall.texts[0].get_text().splitlines()
     assert len(head) > 2 and max(map(len, head)) <= 51
     assert tall.get_figheight() == pytest.approx(plain.get_figheight() + 0.12 * len(head) + 0.06)
+
+
+def test_small_print_that_is_longer_than_the_figure_makes_it_grow():
+    """A record of several codes and seeds once had more of it than there was figure."""
+    figure = figures.style.canvas(figures.style.PAGE, 2.7)
+    figure.subplots(1, 2)
+    top = figures.style.footer(figure, "recorded with the code of another day; " * 120)
+    figures.style.lay_out(figure, top)
+    assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
+
+
+def test_sources_that_differ_in_seed_or_code_are_one():
+    drawn = [f"drawn here, seed {seed}; recorded with the code of {code}" for code in "ab" for seed in range(5)]
+    assert condensed(drawn) == ["drawn here, seeds 0 to 4; recorded with the code of a and b"]
+    assert condensed(["X, lossy", "drawn, seed 0", "drawn, seed 12"]) == ["X, lossy", "drawn, seeds 0, 12"]
+    mixed = ["X", "X; recorded with the code of a", "Y, seed 3"]
+    assert condensed(mixed) == ["X; in part recorded with the code of a", "Y, seed 3"]
+    assert condensed([]) == []
 
 
 def test_a_legend_above_the_panels_lies_between_them_and_the_lines_above():
