@@ -1,6 +1,7 @@
 """The record in the real Snakefile: taken, restored, restricted to, refused."""
 
 import csv
+import json
 import re
 import shutil
 
@@ -52,6 +53,12 @@ def test_a_clone_restores_what_is_recorded_and_trains_nothing(recorded, fresh):
     # Then nothing is left to do, and nothing of it is taken in again.
     assert not fresh.planned("algorithms=fedavg")
     assert "recorded before" not in fresh.snakemake("record", config=("algorithms=fedavg",)).stdout
+    # What came from an entry that the record has replaced since comes from there again.
+    place = fresh.folder / "results/paper/records/train/eagle_synthetic_gaussian/fedavg/default/seed0.json"
+    was = json.loads(place.read_text())
+    place.write_text(json.dumps(was | {"recorded": "another entry"}))
+    assert "restore" in rules_of(fresh.snakemake(config=("algorithms=fedavg",)).stdout)
+    assert json.loads(place.read_text()) == was and not fresh.planned("algorithms=fedavg")
 
 
 def test_the_rest_is_trained(fresh):

@@ -53,7 +53,9 @@ def restore(wanted: Restoration, record: Record) -> None:
             _write(path, str(path).removeprefix(results), wanted, record, entry)
         # What it read may be another copy of the data, which its source says: no content is held against it.
         inputs = {path: [made_from, ""] for path, made_from in wanted.inputs.items()}
-        records.write(Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=True)
+        records.write(
+            Path(wanted.record), wanted.spec, inputs, outputs, arithmetic=entry.arithmetic, recorded=entry.hash
+        )
 
 
 def _write(path: Path, below: str, wanted: Restoration, record: Record, entry: Entry) -> None:

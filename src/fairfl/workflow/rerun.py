@@ -72,15 +72,18 @@ class Rerun:
         if name not in self._verdicts:
             job, left = self.graph.job(name), self.record(name)
             verdict = self._judged(job)
-            trained_here = left is not None and not left.get("recorded")
-            known = self.recorded.entry(job) if self.recorded and verdict.reason and not trained_here else None
-            if verdict.reason and (result := self._kept(job)):
+            came_from = left.get("recorded") if left else None
+            asks = came_from or (left is None and verdict.reason)  # what was trained here stands
+            known = self.recorded.entry(job) if self.recorded and asks else None
+            if known and not verdict.reason and came_from != known.hash:
+                verdict = Verdict("the record has another result now", different=True)
+            if verdict.reason and (result := self._kept(job, known.hash if known else "")):
                 self.kept[name] = result
                 self.restorations[name] = {
                     "job": name, "record": job.record, "outputs": list(job.outputs), "kept": str(result.folder)
                 }  # fmt: skip
                 verdict = Verdict(KEPT)
-            elif self.recorded and known:
+            elif self.recorded and known and verdict.reason:
                 self.restorations[name] = self.recorded.restoration(job, known)
                 verdict = Verdict(RESTORED, different=left is not None)
             self._verdicts[name] = verdict
@@ -132,12 +135,15 @@ class Rerun:
     def _damage(self, job: Job, record: dict[str, Any]) -> str:
         return damage(job, record, self.intact)
 
-    def _kept(self, job: Job) -> kept.Kept | None:
-        """The result that is kept of a job as it is today, if there is one that is whole."""
+    def _kept(self, job: Job, known: str) -> kept.Kept | None:
+        """The result that is kept of a job as it is today, if there is one that is whole; of those that came from the
+        record only `known`, if that has one."""
         if job.rule == "fetch":  # it says where a file lies, which may be gone
             return None
         for result in kept.of(job.results, job.name):
             record = result.record
+            if known and record.get("recorded", known) != known:
+                continue
             if record["fingerprint"] == job.fingerprint and not self._other(record) and not self._unlike(job, record):
                 if result.whole:
                     return result

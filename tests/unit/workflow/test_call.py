@@ -138,4 +138,4 @@ def test_where_a_file_lies_is_looked_up_anew():
     one = job("fetch/x")
     finish(one, "old")
     kept.keep(RESULTS, one.name, Path(one.record), damaged=False)
-    assert Rerun._kept(SimpleNamespace(), SimpleNamespace(**vars(one), rule="fetch")) is None
+    assert Rerun._kept(SimpleNamespace(), SimpleNamespace(**vars(one), rule="fetch"), "") is None
