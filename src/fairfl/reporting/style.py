@@ -318,8 +318,8 @@ def log_axis(axes: Axes) -> None:
 
 
 def footer(figure: Figure, text: str, head: str = "") -> float:
-    """Small grey lines below the panels, and bold ones above them for which the figure grows; it also grows for small
-    ones that would take more than half of it.
+    """Small grey lines below the panels, and bold ones above them for which the figure grows. It is designed with small
+    ones in three tenths of its height, and grows for more.
 
     Returns where the bold ones end, as a share of the height.
     """
@@ -327,7 +327,7 @@ def footer(figure: Figure, text: str, head: str = "") -> float:
     room = 0.12 * len(above) + 0.06 * bool(above)  # inches
     lines = textwrap.wrap(text, width=int(figure.get_figwidth() * 21.5), break_on_hyphens=False)
     small = 0.104 * len(lines) + 0.06
-    height = figure.get_figheight() + max(0, small - figure.get_figheight() / 2) + room
+    height = figure.get_figheight() + max(0, small - 0.3 * figure.get_figheight()) + room
     figure.set_figheight(height)
     share = small / height
     engine = figure.get_layout_engine()
@@ -339,12 +339,15 @@ def footer(figure: Figure, text: str, head: str = "") -> float:
 
 
 def lay_out(figure: Figure, top: float) -> None:
-    """Lay out once, so that PDF and PNG have the same layout and are drawn once each; legends begin at `top`.
+    """Lay out before drawing, so that PDF and PNG have the same layout; legends begin at `top`.
+
+    Twice: what lies outside of its panel moves with the panel's size, which the first time is not yet the last.
 
     The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
     what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
     """
-    figure.draw_without_rendering()
+    for _ in range(2):
+        figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox(np.round(axes.get_position().get_points(), 6)))

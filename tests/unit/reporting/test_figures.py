@@ -215,6 +215,15 @@ def test_small_print_that_is_longer_than_the_figure_makes_it_grow():
     assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
 
 
+def test_what_is_written_outside_of_a_panel_that_grows_has_room():
+    figure = figures.style.canvas(figures.style.PAGE, 2.7)
+    axes = figure.subplots()
+    axes.set(ylim=(10, 0))
+    label = axes.annotate("CD = 10", (0.1, -2), annotation_clip=False)
+    figures.style.lay_out(figure, figures.style.footer(figure, "recorded with the code of another day; " * 40))
+    assert label.get_window_extent().y1 <= figure.bbox.y1
+
+
 def test_sources_that_differ_in_seed_or_code_are_one():
     drawn = [f"drawn here, seed {seed}; recorded with the code of {code}" for code in "ab" for seed in range(5)]
     assert condensed(drawn) == ["drawn here, seeds 0 to 4; recorded with the code of a and b"]
@@ -325,11 +334,11 @@ def test_what_a_figure_compares_differs_in_two_ways(root, paper):
         assert len(marks) == len(compared), name
 
 
-def test_a_figure_is_laid_out_once_and_drawn_once_for_each_file(monkeypatch) -> None:
+def test_a_figure_is_laid_out_before_it_is_drawn_once_for_each_file(monkeypatch) -> None:
     figure, drawn, draw = style.canvas(2, 2), [], Figure.draw
     figure.subplots()
     monkeypatch.setattr(Figure, "draw", lambda self, renderer: drawn.append(self) or draw(self, renderer))
     style.lay_out(figure, style.footer(figure, "From here.", ""))
     for kind in ("pdf", "png"):
         figure.savefig(io.BytesIO(), format=kind)
-    assert len(drawn) == 3
+    assert len(drawn) == 2 + 2
