@@ -7,7 +7,9 @@ to say more or less (--quiet, --verbose, --printshellcmds, --debug-dag) mean its
 import logging
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from fairfl.terminal import summary
-from fairfl.terminal.names import KINDS, counted
+from fairfl.terminal.names import called, counted
 from fairfl.terminal.progress import Run, span
 
 VARIABLE = "FAIRFL_DISPLAY"
@@ -29,11 +31,11 @@ _NEWS = (
     "Nothing to be done",
     "This was a dry-run",
     "Trying to restart job",
-    "Terminating processes",
     "Will exit after",
 )
+_INTERRUPTED = ("Terminating processes", "Will exit after", "Cancelling snakemake")
 # A command that failed: its job is named by what it is, with its log.
-_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' returned non-zero", re.S)
+_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' (returned non-zero|died with)", re.S)
 _PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M)
 
 
@@ -50,7 +52,8 @@ class Display(logging.Handler):
         self.told: Callable[[dict[str, Counter[str]]], list[str]] = lambda reasons: []  # what a dry run says of them
         self.reasons: dict[str, Counter[str]] = {}  # of a dry run, by rule
         self.plain = plain or not self.stream.isatty() or os.environ.get("TERM") == "dumb"
-        self._said = 0.0
+        self._ended = threading.Event()
+        self._speaks = False  # what runs prints itself what there is to say
         self._screen: Any = None
 
     # -- Snakemake's records --------------------------------------------------------------------
@@ -67,10 +70,12 @@ class Display(logging.Handler):
 
     def _message(self, record: logging.LogRecord) -> None:
         text = str(record.getMessage())
-        if any(words in text for words in _KNOWN) and (self.run.failed or record.levelno < logging.WARNING):
+        said = self.run.failed or self.run.interrupted or self._speaks
+        if any(words in text for words in _KNOWN) and (said or record.levelno < logging.WARNING):
             return
-        if _COMMAND.match(text):
+        if _COMMAND.match(text) or (self.run.interrupted and "on user request" in text):
             return
+        self.run.interrupted |= text.startswith(_INTERRUPTED)
         if record.levelno >= logging.WARNING:
             self.say("\n".join(line for line in _PLACE.sub("", text).splitlines() if line.strip()))
         elif text.startswith("This was a dry-run"):
@@ -82,17 +87,19 @@ class Display(logging.Handler):
 
     def _run_info(self, record: Mapping[str, Any]) -> None:
         self.run.plan(record["stats"])
+        self._speaks = bool(_SPEAKING & record["stats"].keys())
         if self.dry:
             return
         kinds = [counted(rule, count) for rule, count in self.run.totals.items()]
         if kinds and not self._screen:
             self.say(f"to do: {', '.join(kinds)}")
-            if not self.plain and not _SPEAKING & record["stats"].keys():
+            if not self.plain and not self._speaks:
                 self._screen = screen(self.run, self.stream)
-        self._said = self.run.clock()
+            if not self._screen:
+                threading.Thread(target=self._tell, daemon=True).start()
 
     def _job_info(self, record: Mapping[str, Any]) -> None:
-        if self.dry and record["rule_name"] in KINDS:
+        if self.dry and record["rule_name"] in self.run.kinds:
             for rule, why in self.why(record["rule_name"], next(iter(record["log"] or ()), "")):
                 self.reasons.setdefault(rule, Counter())[why or record["reason"]] += 1
         elif not self.dry:
@@ -100,9 +107,6 @@ class Display(logging.Handler):
 
     def _job_finished(self, record: Mapping[str, Any]) -> None:
         self.run.finish(record["job_id"])
-        if not self._screen and self.run.totals and self.run.clock() - self._said > EVERY:
-            self._said = self.run.clock()
-            self.say(line(self.run))
 
     def _job_error(self, record: Mapping[str, Any]) -> None:
         job = self.run.fail(record["jobid"])
@@ -125,17 +129,36 @@ class Display(logging.Handler):
         for text in lines:
             self.say(text)
 
+    def _tell(self) -> None:
+        """Where there are no bars: a line now and then, though no job ends."""
+        while not self._ended.wait(EVERY):
+            self.say(line(self.run))
+
+    def heed_interrupts(self) -> None:
+        """Know of Ctrl-C before the jobs that it ends are reported as failed."""
+        before = signal.getsignal(signal.SIGINT)
+
+        def heard(number: int, frame: Any) -> None:
+            self.run.interrupted = True
+            if callable(before):
+                before(number, frame)
+
+        if before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, heard)
+
     def stop(self) -> None:
         """Leave the terminal as it was; harmless if that has been done."""
+        self._ended.set()
         if self._screen:
             self._screen.stop()
             self._screen = None
 
 
 def line(run: Run) -> str:
-    """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; about 8 min to go'"""
+    """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; FedAvg, seed 0: round 3 of 40; about 8 min to go'"""
     under_way = [rule for rule, count in run.totals.items() if 0 < run.done[rule] < count]
     kinds = [f"{run.done[rule]:,} of {counted(rule, run.totals[rule])}" for rule in under_way]
+    kinds += [f"{job.name}: {job.doing() or 'runs'}" for job in list(run.running.values())[:1]]
     left = run.left()
     parts = [f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds]
     return "; ".join([*parts, *([f"about {span(left)} to go"] if left is not None else [])])
@@ -159,7 +182,7 @@ def screen(run: Run, stream: TextIO) -> Any:
             bars = Table.grid(padding=(0, 2))
             for rule, count in list(run.totals.items()):
                 bar = ProgressBar(total=count, completed=run.done[rule], width=30)
-                bars.add_row(KINDS[rule][1], bar, f"{run.done[rule]:,} of {count:,}")
+                bars.add_row(called(rule), bar, f"{run.done[rule]:,} of {count:,}")
             lines = []
             jobs = list(run.running.values())
             for job in jobs[:SHOWN]:
@@ -186,6 +209,8 @@ def last_words(
     """After a run that ended of itself; nothing after what speaks for itself. `other`: artifacts that count nowhere."""
     if not display.run.totals:
         return iter(())
+    if display.run.interrupted:
+        return summary.interrupted(display.run, snakemake, config)
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
     return summary.built(display.run, results, other)

@@ -31,9 +31,14 @@ KINDS = {
 }
 
 
+def called(rule: str, number: int = 2) -> str:
+    """'trainings', 'training' of one; a rule that has no word here is called by its own name: 'my_rule jobs'."""
+    return KINDS.get(rule, (f"{rule} job", f"{rule} jobs"))[number != 1]
+
+
 def counted(rule: str, number: int) -> str:
     """'929 trainings'"""
-    return f"{number:,} {KINDS[rule][number != 1]}"
+    return f"{number:,} {called(rule, number)}"
 
 
 def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
@@ -50,7 +55,7 @@ def spoken(workload: Workload, rule: str, wildcards: Mapping[str, str]) -> str:
         parts.append(f"{paper.paper} {paper.artifacts[artifact].title}")
     parts += [part for part in (setting, names.pop("key", "")) if part]
     parts += [f"{name} {value}" for name, value in names.items()]
-    kind = {"train": "", "table": "", "figure": ""}.get(rule, rule.replace("_", " "))
+    kind = {"train": "", "table": "", "figure": ""}.get(rule, rule.replace("_", " ") if rule in KINDS else rule)
     return " ".join(filter(None, (kind, ", ".join(parts)))) or rule
 
 

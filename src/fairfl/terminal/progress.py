@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,17 +74,19 @@ class Run:
     spent: dict[str, float] = field(default_factory=dict)  # seconds of the jobs that are done, by rule
     expected: dict[str, float] = field(default_factory=dict)  # seconds that such jobs have taken before, by log
     begun: float = 0.0
+    kinds: Iterable[str] = tuple(KINDS)  # rules that leave files; the others are targets, which do nothing
+    interrupted: bool = False  # by the user, who has pressed Ctrl-C
     started: dict[str, str] = field(default_factory=dict)  # log -> rule
     foreseen: dict[str, list[float]] = field(default_factory=dict)  # of ended jobs, by rule: expected, taken seconds
 
     def plan(self, counts: Mapping[str, int]) -> None:
         """So many jobs of each rule are to run; targets, which do nothing, are left out."""
-        self.totals = {rule: counts[rule] for rule in KINDS if rule in counts}
+        self.totals = {rule: counts[rule] for rule in self.kinds if rule in counts}
         self.begun = self.clock()
 
     def start(self, number: int, record: Mapping[str, Any]) -> None:
         rule, wildcards = record["rule_name"], record["wildcards"] or {}
-        if rule not in KINDS:
+        if rule not in self.kinds:
             return
         log, output = (next(iter(record[key] or ()), "") for key in ("log", "output"))
         self.running[number] = Job(rule, self.speak(rule, wildcards), log, output, self.clock())
@@ -104,9 +106,11 @@ class Run:
         return job
 
     def fail(self, number: int) -> Job | None:
+        """The job that failed; None of one that does nothing, and of one that an interruption ended."""
         job = self.running.pop(number, None)
-        if job is not None:
-            self.failed[number] = job
+        if job is None or self.interrupted:
+            return None
+        self.failed[number] = job
         return job
 
     def alike(self) -> list[list[Job]]:
@@ -139,12 +143,12 @@ class Run:
             ratio = taken / before if before else 1.0
             mean = self.spent[rule] / self.done[rule] if self.done[rule] else worked / max(ended, 1)
             ahead = [seconds * ratio for log, seconds in self.expected.items() if self._waits(log, rule)]
-            running = [job for job in self.running.values() if job.rule == rule]
+            running = [job for job in list(self.running.values()) if job.rule == rule]
             rest += sum(ahead) + mean * max(count - self.done[rule] - len(running) - len(ahead), 0)
             for job in running:
                 seconds = self.expected[job.log] * ratio if job.log in self.expected else mean
                 rest += max(seconds - (now - job.begun), 0.1 * seconds)
-        at_once = (worked + sum(now - job.begun for job in self.running.values())) / passed
+        at_once = (worked + sum(now - job.begun for job in list(self.running.values()))) / passed
         return rest / max(at_once, 0.5)
 
     def _waits(self, log: str, rule: str) -> bool:

@@ -71,6 +71,16 @@ _CLAIMS = {
 }  # fmt: skip
 
 
+def interrupted(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
+    """After Ctrl-C: what had failed before it, and how to go on."""
+    if run.failed:
+        yield from failures(run, snakemake, config)
+    yield (
+        f"interrupted: {run.done.total():,} of {run.total:,} jobs had ended and stay; the same command goes on from "
+        "there, trainings from their last checkpoint"
+    )
+
+
 def failures(run: Run, snakemake: str, config: Mapping[str, object]) -> Iterator[str]:
     """What failed, each job once, those of one cause together. The first comes last: its log is what should be read."""
     (first, *alike), *others = run.alike()

@@ -11,7 +11,7 @@ A job is named like its log, which begins with its rule: `table/eagle/table1` fo
 """
 
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import json
 import re
@@ -23,6 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from fairfl.experiments.workload import Workload
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.records import nested_paths
 from fairfl.workflow.code_hash import closure
@@ -191,7 +192,7 @@ class Graph:
         """Of each input of a job: its name, the paths as the rule gives them, and as a list."""
         values = SimpleNamespace(**wildcards)
         for name, item in rule.inputs:
-            given = item(values) if callable(item) else item
+            given = _asked(rule, name, item, values) if callable(item) else item
             if given is not None:
                 listed = [given] if isinstance(given, str) else given.values() if isinstance(given, Mapping) else given
                 yield name, given, [self._path(path, wildcards) for path in listed]
@@ -227,6 +228,20 @@ class Graph:
         return self._specs[key]
 
 
+def _asked(rule: Rule, name: str, item: Callable[[Any], Paths], values: SimpleNamespace) -> Paths:
+    """What a function of input returns. Raises FairflError if the rule lacks a wildcard that it looks at."""
+    try:
+        return item(values)
+    except AttributeError as error:
+        if error.obj is not values:
+            raise
+        known = ", ".join(vars(values)) or "none"
+        raise FairflError(
+            f"rule {rule.name}: its input {name} needs a wildcard {{{error.name}}}, which its output and log do not "
+            f"have (known: {known})"
+        ) from None
+
+
 def name_of(log: str) -> str:
     """results/quick/logs/train/x/seed0.log -> train/x/seed0"""
     return log.partition("/logs/")[2].removesuffix(".log")
@@ -237,6 +252,8 @@ def spec_of(workload: Workload, rule: str, files: Any = None, **words: str) -> d
 
     A `spec` that has a parameter `files` gets the paths of the inputs that come by name, {input: {name: path}}.
     """
+    if not importlib.util.find_spec(f"fairfl.jobs.{rule}"):
+        raise FairflError(f"rule {rule}: no src/fairfl/jobs/{rule}.py, which says what its jobs compute from")
     module = importlib.import_module(f"fairfl.jobs.{rule}")
     spec = module.spec(workload, **words, **({"files": files} if _takes_files(module.spec) else {}))
     if getattr(module, "HASHED", True):

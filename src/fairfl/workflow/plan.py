@@ -70,7 +70,7 @@ def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
 
 def table(reasons: dict[str, Counter[str]]) -> list[str]:
     """A line for each kind of job: how many would run, and why."""
-    numbers = {rule: counted(rule, reasons[rule].total()) for rule in KINDS if rule in reasons}
+    numbers = {rule: counted(rule, reasons[rule].total()) for rule in dict.fromkeys([*KINDS, *reasons]) if rule in reasons}
     width = max(map(len, numbers.values()), default=0) + 2
     return [f"{number:>{width}}  {_shares(reasons[rule])}" for rule, number in numbers.items()]
 
@@ -98,6 +98,7 @@ def told_by(display: Display, rerun: Rerun, scale: str) -> None:
         names = [name_of(log)] if rule in rerun.graph.rules else [job["job"] for job in rerun.restored]
         return [(rerun.graph.job(name).rule, kind(rerun.verdict(name).reason)) for name in names]
 
+    display.run.kinds = dict.fromkeys([*KINDS, *(rule.name for rule in rerun.graph.rules.values() if rule.outputs)])
     display.why = why
     display.told = lambda reasons: dry_run(reasons, scale)
 

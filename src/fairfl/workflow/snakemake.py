@@ -103,6 +103,7 @@ def display(workflow: "Workflow") -> "Display | None":
     shown = Display(own[0].stream, plain=wanted == "plain", dry=settings.dryrun)  # type: ignore[attr-defined]
     log.removeHandler(own[0])
     log.addHandler(shown)
+    shown.heed_interrupts()
     return shown
 
 

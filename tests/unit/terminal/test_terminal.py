@@ -3,6 +3,8 @@
 import csv
 import io
 import logging
+import queue
+import signal
 import sys
 from collections import Counter
 from dataclasses import fields
@@ -15,7 +17,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
 from fairfl.terminal import summary
-from fairfl.terminal.display import Display, line
+from fairfl.terminal.display import Display, last_words, line
 from fairfl.terminal.names import KINDS, located, spoken
 from fairfl.terminal.progress import Job, Run, span
 from fairfl.workflow.plan import dry_run, kind, table
@@ -300,17 +302,76 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert out.getvalue() == "to do: 3 trainings\n"
     clock.now = 40.0
     event(LogEvent.JOB_FINISHED, job_id=0)
-    assert out.getvalue().splitlines()[1].endswith(f" {line(display.run).partition(' ')[2]}")
-    assert "1 of 3 jobs; 1 of 3 trainings; about " in out.getvalue()
-    event(LogEvent.JOB_FINISHED, job_id=1)  # soon after: no line
+    assert "1 of 3 jobs; 1 of 3 trainings; train: runs; about " in line(display.run)
+    event(LogEvent.JOB_FINISHED, job_id=1)
     log.error("WorkflowError in file /x/common.smk, line 3:\nno such thing\n  File /x", extra={"event": LogEvent.ERROR})
     failed = "RuleException:\nCommand 'set -euo pipefail;  python client.py' returned non-zero exit status 1."
     log.error(failed, extra={"event": LogEvent.ERROR})
     event(LogEvent.JOB_ERROR, jobid=2)
     log.error("At least one job did not complete successfully.", extra={"event": LogEvent.ERROR})
-    assert len(out.getvalue().splitlines()) == 6 and "no such thing" in out.getvalue()
+    assert len(out.getvalue().splitlines()) == 5 and "no such thing" in out.getvalue()
     assert out.getvalue().endswith("failed: train\n   log: a.log\n") and "noise" not in out.getvalue()
     assert "common.smk" not in out.getvalue() and "\x1b" not in out.getvalue()
+
+
+def test_a_pipe_hears_of_a_run_though_no_job_ends(monkeypatch):
+    class Heard(io.StringIO):
+        def __init__(self):
+            super().__init__()
+            self.lines = queue.Queue()
+
+        def write(self, text):
+            self.lines.put(text)
+            return len(text)
+
+    monkeypatch.setattr("fairfl.terminal.display.EVERY", 0.01)
+    out = Heard()
+    display = Display(out)
+    display._run_info({"stats": {"train": 3, "total": 3}})
+    said = [out.lines.get(timeout=60) for _ in range(6)]
+    display.stop()
+    assert "to do: 3 trainings" in said and sum("0 of 3 jobs" in text for text in said) >= 2
+
+
+def test_a_kind_of_job_without_a_word_of_its_own_is_called_by_its_rule(tmp_path):
+    """Planned, counted, drawn and reported like any other."""
+    out = io.StringIO()
+    display = Display(out)
+    display.run.kinds = [*KINDS, "weigh_clients"]
+    display._run_info({"stats": {"weigh_clients": 2, "all": 1, "total": 3}})
+    (tmp_path / "a.log").write_text("KeyError: 'x'")
+    display._job_info({"jobid": 1, **info("weigh_clients", str(tmp_path / "a.log"))})
+    display._job_error({"jobid": 1})
+    display.stop()
+    assert out.getvalue().startswith("to do: 2 weigh_clients jobs\n") and "failed: weigh_clients\n" in out.getvalue()
+    assert next(summary.failures(display.run, "snakemake", {})).endswith("(1 of 2 jobs failed, 1 did not run)")
+    assert table({"weigh_clients": Counter({"never finished": 1})}) == ["  1 weigh_clients job  never finished"]
+
+
+def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told():
+    out = io.StringIO()
+    display = Display(out)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        display.heed_interrupts()
+        display._run_info({"stats": {"train": 3, "total": 3}})
+        for number in range(3):
+            display._job_info({"jobid": number, **info("train", f"{number}.log")})
+        display._job_finished({"job_id": 0})
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    log = logging.Logger("x")
+    log.addHandler(display)
+    log.error("RuleException:\nCommand 'python client.py' died with <Signals.SIGINT: 2>.")
+    log.info("Terminating processes on user request, this might take some time.")
+    display._job_error({"jobid": 1})
+    log.error("At least one job did not complete successfully.")
+    display.finish(last_words(display, Path(), "snakemake", {}, ()))
+    first, *rest = out.getvalue().splitlines()
+    assert first == "to do: 3 trainings" and len(rest) == 1
+    assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
 
 
 def test_a_syntax_error_keeps_its_place():
