@@ -4,6 +4,7 @@ FAIRFL_DISPLAY chooses: auto, plain (lines on a terminal too) or snakemake (its 
 to say more or less (--quiet, --verbose, --printshellcmds, --debug-dag) mean its own lines, too. NO_COLOR is obeyed.
 """
 
+import atexit
 import logging
 import os
 import re
@@ -55,6 +56,7 @@ class Display(logging.Handler):
         self._ended = threading.Event()
         self._speaks = False  # what runs prints itself what there is to say
         self._screen: Any = None
+        self._pressed = False  # Ctrl-C
 
     # -- Snakemake's records --------------------------------------------------------------------
     def emit(self, record: logging.LogRecord) -> None:
@@ -135,16 +137,24 @@ class Display(logging.Handler):
             self.say(line(self.run))
 
     def heed_interrupts(self) -> None:
-        """Know of Ctrl-C before the jobs that it ends are reported as failed."""
+        """Know of Ctrl-C before the jobs that it ends are reported as failed; then exit with 130, after all else."""
+
+        def leave() -> None:
+            if self._pressed:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(128 + signal.SIGINT)
+
         before = signal.getsignal(signal.SIGINT)
 
         def heard(number: int, frame: Any) -> None:
-            self.run.interrupted = True
+            self.run.interrupted = self._pressed = True
             if callable(before):
                 before(number, frame)
 
         if before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, heard)
+            atexit.register(leave)
 
     def stop(self) -> None:
         """Leave the terminal as it was; harmless if that has been done."""

@@ -348,10 +348,11 @@ def test_a_kind_of_job_without_a_word_of_its_own_is_called_by_its_rule(tmp_path)
     assert table({"weigh_clients": Counter({"never finished": 1})}) == ["  1 weigh_clients job  never finished"]
 
 
-def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told():
+def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     out = io.StringIO()
     display = Display(out)
     before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("atexit.register", lambda _: None)
     try:
         display.heed_interrupts()
         display._run_info({"stats": {"train": 3, "total": 3}})
