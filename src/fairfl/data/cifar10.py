@@ -13,19 +13,18 @@ import numpy as np
 from pydantic import Field
 
 from fairfl.data.checks import present, usable
-from fairfl.data.formats import archives, cifar_batches, pictures
+from fairfl.data.formats import cifar_batches, pictures
 from fairfl.data.interface import Prepared, RemoteFile, Scale, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 10
 PER_SEED = False
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-"""Names of the classes 0 to 9; CINIC-10 has the same."""
+"""Names of the classes 0 to 9, in the order of the alphabet; CINIC-10 has the same."""
 
 _PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
 _TRAIN_ROWS = 50_000
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
-_JPEGS_PER_CLASS = {"train": 5000, "test": 1000}
 _NORMALISE: dict[str, tuple[Scale, Scale]] = {
     "none": (0.0, 1.0),
     "channels": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
@@ -77,7 +76,7 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     file = present(raw, _FORMS[options.form], "cifar10")
     path, parts = usable(raw, file, "cifar10"), _PARTS[options.part]
     if file.name == _JPEG.name:
-        origin, (images, labels) = "JPEG-compressed copy, lossy", _read_jpegs(path, parts)
+        origin, (images, labels) = "JPEG-compressed copy, lossy", pictures.jpeg_folders(path, parts, 32)
     else:
         batches = [f"cifar-10-batches-py/{batch}" for part in parts for batch in _BATCHES[part]]
         origin, (images, labels) = "as published", cifar_batches.read(path, batches, "labels")
@@ -85,17 +84,3 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     source = f"CIFAR-10, part {options.part}, {origin}"
     test = np.arange(len(labels)) >= _TRAIN_ROWS if options.part == "all" else None
     return assemble("cifar10", CLASSES, source, images, labels, mean=mean, std=std, official_test=test)
-
-
-def _read_jpegs(path: Path, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 [N, 3, 32, 32] and labels int64 [N] in the order of part, class and file number."""
-    counts = [_JPEGS_PER_CLASS[part] for part in parts]
-    names = [
-        f"{part}/{name}/{number:04}.jpg"
-        for part, count in zip(parts, counts, strict=True)
-        for name in NAMES
-        for number in range(count)
-    ]
-    contents = dict(archives.members(path, set(names).__contains__))
-    images = np.array([pictures.decode(contents[name], "JPEG", name, 32)[0] for name in names])
-    return images, np.concatenate([np.repeat(np.arange(CLASSES), count) for count in counts])

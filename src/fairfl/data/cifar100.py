@@ -1,46 +1,67 @@
-"""CIFAR-100: 50000 + 10000 colour images of 100 classes, 32x32 (Krizhevsky 2009)."""
+"""CIFAR-100: 50000 + 10000 colour images of 100 classes, 32x32 (Krizhevsky 2009).
 
+Two forms are read, as of CIFAR-10: the archive as published, and one of JPEG files that an offline mirror may carry
+(original images and parts, but lossy). The second is asked for when nobody has the first, and the ``source`` says so.
+"""
+
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from fairfl.data.checks import usable
-from fairfl.data.formats import cifar_batches
+from pydantic import Field
+
+from fairfl.data.checks import present, usable
+from fairfl.data.formats import cifar_batches, pictures
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
 
 CLASSES = 100
 PER_SEED = False
-_FOLDER = "cifar-100-python/"
-_PARTS = {"train": [_FOLDER + "train"], "test": [_FOLDER + "test"], "all": [_FOLDER + "train", _FOLDER + "test"]}
-_ARCHIVE = RemoteFile(
+_PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
+_JPEG = RemoteFile(
+    "cifar100_jpeg.tar.xz",
+    (),
+    sha256=("a5c57019128b022c49b8a00c386c4ac64428499b79df8355deae1c7aea6af274",),
+)
+_PICKLE = RemoteFile(
     "cifar-100-python.tar.gz",
     ("https://www.cs.toronto.edu/~kriz/cifar-100-python.tar.gz",),
     sha256=("85cd44d02ba6437773c5bbd22e183051d648de2e7d6b014e1ef29b855ba677a7",),
     magic="gzip",
     max_bytes=256 * 2**20,
 )
+_FORMS = {"auto": replace(_PICKLE, instead=_JPEG), "pickle": _PICKLE, "jpeg": _JPEG}
 
 
 class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = "all"
+    form: Literal["auto", "pickle", "jpeg"] = Field(
+        "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"
+    )
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
     """The one archive that holds both parts."""
-    return (_ARCHIVE,)
+    return (_FORMS[options.form],)
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
-    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first, in published order.
+    """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first.
 
-    Labels are the 100 fine ones.
+    Labels are the 100 fine ones, which are numbered by the alphabet. Rows of the published archive are in published
+    order, rows of the JPEG archive in the order of part, class and file number.
 
     Raises:
         SourceError: the archive is missing or damaged.
+        DataError: Pillow, which JPEG files need, is not installed.
     """
-    part = options.part
-    path = usable(raw, _ARCHIVE, "cifar100")
-    images, labels = cifar_batches.read(path, _PARTS[part], "fine_labels")
-    return assemble("cifar100", CLASSES, f"CIFAR-100, part {part}, fine labels, as published", images, labels)
+    file = present(raw, _FORMS[options.form], "cifar100")
+    path, parts = usable(raw, file, "cifar100"), _PARTS[options.part]
+    if file.name == _JPEG.name:
+        origin, (images, labels) = "JPEG-compressed copy, lossy", pictures.jpeg_folders(path, parts, 32)
+    else:
+        batches = [f"cifar-100-python/{part}" for part in parts]
+        origin, (images, labels) = "as published", cifar_batches.read(path, batches, "fine_labels")
+    return assemble("cifar100", CLASSES, f"CIFAR-100, part {options.part}, fine labels, {origin}", images, labels)

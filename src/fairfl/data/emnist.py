@@ -1,14 +1,19 @@
-"""EMNIST: handwritten letters and digits, 28x28 (Cohen, Afshar, Tapson, van Schaik 2017)."""
+"""EMNIST: handwritten letters and digits, 28x28 (Cohen, Afshar, Tapson, van Schaik 2017).
+
+Two files are read: the archive as published, and one that an offline mirror may carry, with the test part of split
+byclass alone. The second is asked for when nobody has the first, and the ``source`` says so.
+"""
 
 import gzip
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from fairfl.data.checks import usable
+from fairfl.data.checks import present, usable
 from fairfl.data.formats import mnist_files
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.experiments.base import Strict
@@ -25,6 +30,13 @@ _ARCHIVE = RemoteFile(
     magic="zip",
     max_bytes=1 << 30,
 )
+_TEST_PART = RemoteFile(
+    "emnist_byclass_test.zip",
+    (),
+    sha256=("5f814498ebc3c0f73215d9516a133fa8b5b35446e422b3fd28056804f2aa7222",),
+    magic="zip",
+)
+_FORMS = {"auto": replace(_ARCHIVE, instead=_TEST_PART), "published": _ARCHIVE, "test_part": _TEST_PART}
 
 
 class Config(Strict):
@@ -33,15 +45,26 @@ class Config(Strict):
     split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] = Field(
         "byclass", description="byclass: 814255 images of 62 classes"
     )
+    form: Literal["auto", "published", "test_part"] = Field(
+        "auto",
+        description="published: the archive of all splits; test_part: a file with the 116323 test images of split "
+        "byclass alone; auto: the first that there is",
+    )
+
+    @model_validator(mode="after")
+    def _has_split(self) -> "Config":
+        if self.form == "test_part" and self.split != "byclass":
+            raise ValueError(f"form test_part has split byclass only; split is {self.split}")
+        return self
 
 
 def files(options: Config) -> tuple[RemoteFile, ...]:
-    """The one archive that holds all splits."""
-    return (_ARCHIVE,)
+    """The archive that holds all splits, or for split byclass the file of its test part instead."""
+    return (_FORMS[options.form] if options.split == "byclass" else _ARCHIVE,)
 
 
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
-    """inputs uint8 [N, 1, 28, 28]; training rows come first, then test rows.
+    """inputs uint8 [N, 1, 28, 28]; training rows come first, then test rows (116323 of the test part alone).
 
     The publisher stores images with rows and columns swapped; here they are upright. Labels of
     split "letters" are 1..26 in the file and 0..25 here.
@@ -49,23 +72,27 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     Raises:
         SourceError: the archive is missing or damaged.
     """
-    split = options.split
-    with zipfile.ZipFile(usable(raw, _ARCHIVE, "emnist")) as archive:
-        images, labels = _read_split(archive, split)
-    source = f"EMNIST, split {split}, training and test part, as published, upright"
-    return assemble("emnist", SPLITS[split], source, images[:, None], labels)
+    file = present(raw, files(options)[0], "emnist")
+    alone = file.name == _TEST_PART.name
+    parts, read = (("test",), "test part only") if alone else (("train", "test"), "training and test part")
+    with zipfile.ZipFile(usable(raw, file, "emnist")) as archive:
+        images, labels = _read_split(archive, options.split, parts)
+    source = f"EMNIST, split {options.split}, {read}, as published, upright"
+    return assemble("emnist", SPLITS[options.split], source, images[:, None], labels)
 
 
-def _read_split(archive: zipfile.ZipFile, split: str) -> tuple[np.ndarray, np.ndarray]:
+def _read_split(archive: zipfile.ZipFile, split: str, parts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Upright images uint8 [N, 28, 28] and labels int64 [N] from 0."""
 
     def member(part: str, kind: str) -> np.ndarray:
-        with archive.open(f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz") as packed, gzip.open(packed) as stream:
+        name = f"gzip/emnist-{split}-{part}-{kind}-ubyte.gz"
+        with archive.open(name) as packed, gzip.open(packed) as stream:
             return mnist_files.read_idx(stream)
 
-    labels = [member(part, "labels-idx1") for part in ("train", "test")]
-    images, border = np.empty((sum(map(len, labels)), 28, 28), np.uint8), len(labels[0])
+    labels = [member(part, "labels-idx1") for part in parts]
+    images, stop = np.empty((sum(map(len, labels)), 28, 28), np.uint8), 0
     # Turned on the way into place: byclass is 0.6 GB, so no second copy of it is made.
-    for part, rows in (("train", slice(border)), ("test", slice(border, None))):
-        images[rows] = member(part, "images-idx3").transpose(0, 2, 1)
+    for part, own in zip(parts, labels, strict=True):
+        start, stop = stop, stop + len(own)
+        images[start:stop] = member(part, "images-idx3").transpose(0, 2, 1)
     return images, np.concatenate(labels).astype(np.int64) - (1 if split == "letters" else 0)

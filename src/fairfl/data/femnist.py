@@ -9,7 +9,8 @@ LEAF takes them from NIST Special Database 19 and groups them by writer. Two for
       ./preprocess.sh
       tar czf femnist_leaf.tar.gz -C data/all_data .
 
-  Archives of ``data/sampled_data`` or ``data/rem_user_data`` are read as well.
+  Archives of ``data/sampled_data`` or ``data/rem_user_data``, and of fewer writers, are read as well; the ``source``
+  says how many of all writers there are.
 * The copy of TensorFlow Federated, a database (fairfl.data.formats.tff) with the same ids of writers. It leaves
   out writers with a single character and comes in a training and a test part, which are put together.
 
@@ -39,6 +40,7 @@ PER_SEED = False
 
 _NAME = "femnist"
 _PIXELS = 28 * 28
+_LEAF_WRITERS = 3597
 _SPLITS = ("all_train", "all_test")
 _MAX_DATABASE_BYTES = 16 * 2**30
 _LEAF = RemoteFile(
@@ -89,7 +91,9 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     file = present(raw, _FORMS[options.form], _NAME)
     path = usable(raw, file, _NAME)
     writers = _in_order(_read_leaf(path) if file.name == _LEAF.name else _read_tff(path), path.name)
-    source = f"FEMNIST, {_ORIGINS[file.name]}: {len(writers)} writers, {options.paper} paper"
+    part = file.name == _LEAF.name and len(writers) < _LEAF_WRITERS
+    count = f"{len(writers)} of LEAF's {_LEAF_WRITERS} writers" if part else f"{len(writers)} writers"
+    source = f"FEMNIST, {_ORIGINS[file.name]}: {count}, {options.paper} paper"
     images, labels, client, groups = _together(writers)
     if options.paper == "white":
         np.subtract(255, images, out=images)

@@ -123,7 +123,11 @@ class ComparisonLine:
 
 
 def obstacle(workload: Workload, setting: str, metric: str) -> Verdict | None:
-    """Why a number of this setting cannot be held against the paper's; None if it can."""
+    """Why a number of this setting cannot be held against the paper's; None if it can.
+
+    A stand-in is another data set, named by a scale. A lossy copy or a part of the paper's own data set is none: it is
+    judged, and its source stands under every artifact.
+    """
     if origin(metric) == "timed":
         return "not comparable: hardware"
     stands_in = workload.settings[setting].data.stands_in_for is not None

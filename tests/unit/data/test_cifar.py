@@ -111,14 +111,13 @@ CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "
 @pytest.fixture
 def jpegs(small, tmp_path, any_checksum, monkeypatch):
     """Two training images and one test image per class, each of one colour of its own; {name: file}."""
-    monkeypatch.setattr(cifar10, "_JPEGS_PER_CLASS", {"train": 2, "test": 1})
     monkeypatch.setattr(cifar10, "_TRAIN_ROWS", 20)
     made = {}
     for part, count in (("test", 1), ("train", 2)):
         for label, name in enumerate(CLASS_NAMES):
             for number in range(count):
                 made[f"{part}/{name}/{number:04}.jpg"] = jpeg(small, colour(part, label, number))
-    put_jpegs(small, tmp_path, made)
+    put_jpegs(small, tmp_path / "cifar10" / "cifar10_jpeg.tar.xz", made)
     return made
 
 
@@ -130,10 +129,10 @@ def jpeg(small, rgb):
     return small.picture(np.full((32, 32, 3), rgb), "JPEG", quality=95)
 
 
-def put_jpegs(small, folder, made):
-    # In an order that is not that of the rows.
+def put_jpegs(small, path, made):
+    # In an order that is not that of the rows, with a file that is no image.
     members = sorted(made.items(), key=lambda item: item[0][::-1])
-    small.tar(folder / "cifar10" / "cifar10_jpeg.tar.xz", members, "w:xz")
+    small.tar(path, [*members, ("files.tsv", b"train/apple/0000.jpg\ta.png")], "w:xz")
 
 
 def test_jpeg_form(jpegs, tmp_path):
@@ -154,11 +153,8 @@ def test_jpeg_form(jpegs, tmp_path):
 
 def test_forms(small, jpegs, batches, tmp_path):
     def source(**options):
-        return (
-            cifar10.prepare(tmp_path, cifar10.Config(**{"part": "test", **options}), 0)
-            .metadata["source"]
-            .split(", ", 2)[2]
-        )
+        data = cifar10.prepare(tmp_path, cifar10.Config(**{"part": "test", **options}), 0)
+        return data.metadata["source"].split(", ", 2)[2]
 
     published, lossy = "as published", "JPEG-compressed copy, lossy"
     assert (source(), source(form="pickle"), source(form="jpeg")) == (published, published, lossy)
@@ -166,6 +162,25 @@ def test_forms(small, jpegs, batches, tmp_path):
     assert (source(), source(form="jpeg")) == (lossy, lossy)
     with pytest.raises(SourceError, match="cifar-10-python.tar.gz is missing"):
         source(form="pickle")
+
+
+def test_cifar100_of_jpeg_files(small, tmp_path, any_checksum):
+    """Classes by the alphabet, in which an underscore comes before letters: pine_tree before pinecone."""
+    made = {
+        f"{part}/{name}/{number:04}.jpg": jpeg(small, colour(part, label, number))
+        for part, count in (("train", 2), ("test", 1))
+        for label, name in enumerate(("apple", "pine_tree", "pinecone"))
+        for number in range(count)
+    }
+    put_jpegs(small, tmp_path / "cifar100" / "cifar100_jpeg.tar.xz", made)
+    data = cifar100.prepare(tmp_path, cifar100.Config(), 0)
+    assert data.tensors["labels"].tolist() == [0, 0, 1, 1, 2, 2, 0, 1, 2]
+    assert (data.tensors["inputs"][:, 0].mean(axis=(1, 2)) // 20).tolist() == data.tensors["labels"].tolist()
+    assert data.metadata["source"] == "CIFAR-100, part all, fine labels, JPEG-compressed copy, lossy"
+    test = cifar100.prepare(tmp_path, cifar100.Config(part="test", form="jpeg"), 0).tensors
+    np.testing.assert_array_equal(test["inputs"], data.tensors["inputs"][6:])
+    with pytest.raises(SourceError, match="cifar-100-python.tar.gz is missing"):
+        cifar100.prepare(tmp_path, cifar100.Config(form="pickle"), 0)
 
 
 def test_files_of_the_forms():
@@ -195,6 +210,18 @@ def test_real_jpegs(mirror):
     # Airplanes and ships are mostly in front of the sky or the sea: the bluest two classes.
     blue = [float(data["inputs"][data["labels"] == k, 2].mean()) for k in range(10)]
     assert sorted(range(10), key=blue.__getitem__)[-2:] in ([0, 8], [8, 0])
+
+
+@pytest.mark.slow
+def test_real_jpegs_of_cifar100(mirror):
+    if not (mirror / "cifar100" / "cifar100_jpeg.tar.xz").is_file():
+        pytest.skip("the mirror has no CIFAR-100 of JPEG files")
+    data = cifar100.prepare(mirror, cifar100.Config(part="test"), 0).tensors
+    assert data["inputs"].shape == (10000, 3, 32, 32)
+    assert data["labels"].tolist() == np.repeat(np.arange(100), 100).tolist()
+    # As published, 60 is plain, 71 sea, 23 cloud: nothing else is as blue.
+    blue = [float(data["inputs"][data["labels"] == k, 2].mean()) for k in range(100)]
+    assert {23, 71} < set(sorted(range(100), key=blue.__getitem__)[-12:])
 
 
 # ---- scale

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairfl.data import ambiguous_digits, dirty_mnist, emnist, mnist
-from fairfl.runtime.errors import DataError
+from fairfl.runtime.errors import DataError, SourceError
 
 # ---- MNIST
 
@@ -69,6 +69,35 @@ def test_emnist(small, tmp_path, any_checksum, split, lowest, classes):
     assert data.tensors["labels"].tolist() == [*range(classes), *range(5)]
     assert data.metadata["classes"] == str(classes)
     assert sorted(tmp_path.rglob("*")) == before  # nothing unpacked
+
+
+def test_emnist_test_part(small, tmp_path, any_checksum):
+    """Read where nobody has the archive, for split byclass alone, and said."""
+    images = small.images(5)
+    arrays = {"images-idx3": images.transpose(0, 2, 1), "labels-idx1": np.arange(57, 62)}
+    members = [(f"gzip/emnist-byclass-test-{k}-ubyte.gz", small.gz(small.idx(a))) for k, a in arrays.items()]
+    small.zip(tmp_path / "emnist" / "emnist_byclass_test.zip", members)
+    data = emnist.prepare(tmp_path, emnist.Config(), 0)
+    np.testing.assert_array_equal(data.tensors["inputs"][:, 0], images)
+    assert data.tensors["labels"].tolist() == [57, 58, 59, 60, 61]
+    assert data.metadata["classes"] == "62"
+    assert data.metadata["source"] == "EMNIST, split byclass, test part only, as published, upright"
+    for refused in ({"form": "published"}, {"split": "letters"}):
+        with pytest.raises(SourceError, match=r"gzip\.zip is missing"):
+            emnist.prepare(tmp_path, emnist.Config(**refused), 0)
+    (tmp_path / "emnist" / "gzip.zip").touch()
+    with pytest.raises(SourceError, match="empty file"):  # the archive comes first
+        emnist.prepare(tmp_path, emnist.Config(), 0)
+
+
+@pytest.mark.slow
+def test_real_emnist(mirror):
+    if not (mirror / "emnist" / "emnist_byclass_test.zip").is_file():
+        pytest.skip("the mirror has no test part of EMNIST")
+    data = emnist.prepare(mirror, emnist.Config(form="test_part"), 0).tensors
+    assert data["inputs"].shape == (116323, 1, 28, 28)
+    counts = np.bincount(data["labels"], minlength=62)
+    assert counts.min() > 0 and counts[:10].sum() == 57918  # digits, as the paper's table 2 says
 
 
 # ---- DirtyMNIST

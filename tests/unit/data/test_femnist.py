@@ -86,7 +86,7 @@ def is_right(data, background="black"):
 def test_leaf_by_writer(leaf, background):
     data = femnist.prepare(leaf(*two_files()), femnist.Config(paper=background), 0)
     is_right(data, background)
-    assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 writers, {background} paper"
+    assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 of LEAF's 3597 writers, {background} paper"
 
 
 def test_the_order_in_the_archive_is_no_matter(leaf):
@@ -217,3 +217,13 @@ def test_the_published_file():
     (file,) = femnist.files(femnist.Config(form="tff"))
     assert file.urls == ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",)
     assert file.relative("femnist") == "femnist/emnist_all.sqlite.lzma" and file.instead is None and file.sha256
+
+
+@pytest.mark.slow
+def test_real_leaf(mirror):
+    if not (mirror / "femnist" / "femnist_leaf.tar.gz").is_file():
+        pytest.skip("the mirror has no FEMNIST")
+    data = femnist.prepare(mirror, femnist.Config(), 0)
+    assert data.tensors["inputs"].shape == (54208, 1, 28, 28)
+    assert len(np.unique(data.tensors["client"])) == 328 and len(np.unique(data.tensors["labels"])) == 62
+    assert "328 of LEAF's 3597 writers" in data.metadata["source"]

@@ -20,6 +20,7 @@ REFUSED = [
     ("cinic10", {"part": "val"}, "part: 'val' is not valid; did you mean 'valid'"),
     ("dirty_mnist", {"noise_std": -1}, "noise_std: -1: expected 0 or more"),
     ("emnist", {"split": "byclas"}, "split: 'byclas' is not valid; did you mean 'byclass'"),
+    ("emnist", {"split": "letters", "form": "test_part"}, "form test_part has split byclass only; split is letters"),
     ("fashion_mnist", {"standardise": "pixels"}, "standardise: 'pixels' is not valid; did you mean 'pixel'"),
     ("fashion_mnist", {"part": "tset"}, "part: 'tset' is not valid; did you mean 'test'"),
     ("femnist", {"form": "h5"}, "form: 'h5'"),

@@ -231,6 +231,15 @@ def test_raw_files_are_here_or_on_the_internet_or_nowhere(root, workload, monkey
     Path("data/cifar10/cifar10_jpeg.tar.xz").touch()  # another form of it
     assert source(offline, key) == "here"
     assert source(offline, "weights/resnet18") == "missing"
+    for setting, part in {
+        "eagle_emnist_linear_a0.1": "emnist/emnist_byclass_test.zip",
+        "vred_cifar100": "cifar100/cifar100_jpeg.tar.xz",
+        "focus_femnist_204": "femnist/femnist_leaf.tar.gz",
+    }.items():
+        assert source(offline, offline.prepared(setting, 0)) == "missing"
+        Path("data", part).parent.mkdir()
+        Path("data", part).touch()  # a part or a lossy copy
+        assert source(offline, offline.prepared(setting, 0)) == "here"
 
 
 def test_unknown_data_are_named(workload, monkeypatch, tmp_path):

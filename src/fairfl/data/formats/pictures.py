@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from fairfl.data.formats import archives
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.plain import spoken
 
@@ -36,3 +39,18 @@ def decode(data: bytes, kind: Literal["JPEG", "PNG"], name: str, side: int) -> t
         raise
     except Exception as error:  # a damaged picture may raise nearly anything
         raise DataError(f"{name}: damaged, or not a {kind} file") from error
+
+
+def jpeg_folders(path: Path, parts: tuple[str, ...], side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images uint8 [N, 3, side, side] and labels int64 [N] of the files <part>/<class>/<number>.jpg in a tar archive.
+
+    Rows are in the order of part, class and number; classes are numbered by the alphabet.
+
+    Raises:
+        DataError: a damaged archive or picture, or Pillow is not installed.
+    """
+    wanted = re.compile(rf"({'|'.join(parts)})/\w+/\d+\.jpg")
+    contents = dict(archives.members(path, lambda name: wanted.fullmatch(name) is not None))
+    names = sorted(contents, key=lambda name: (parts.index(name.split("/")[0]), name))
+    images = np.array([decode(contents[name], "JPEG", name, side)[0] for name in names])
+    return images, np.unique([name.split("/")[1] for name in names], return_inverse=True)[1]
