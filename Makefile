@@ -23,8 +23,11 @@ recorded: $(READY)  ## every table and figure at the papers' own scale from the 
 reproduction: $(READY)  ## docs/reproduction.md, what the documentation derives, and results/recorded/*.csv, from the record alone
 	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
-archive: recorded  ## dist/fairfl-*.zip: source, record, tables and figures with RO-Crate metadata, to be given a DOI
-	@PYTHONPATH=src $(BIN)/python -m fairfl.reporting.archive
+archive: recorded  ## dist/fairfl-*.zip: source, record, page, tables and figures, to be given a DOI (.zenodo.json)
+	@test -z "$$(git status --porcelain --untracked-files=no)" || { echo "there are changes that are not committed: git status"; exit 1; }
+	@name=fairfl-$$($(VERSION))-$$(git rev-parse --short=12 HEAD) && mkdir -p dist && \
+		built=$$(find results/paper -maxdepth 2 -type f -name '*.[chmpt]*' | sort | sed -E "s|(.*/)[^/]+|--prefix=$$name/\1 --add-file=&|") && \
+		git archive --output=dist/$$name.zip $$built --prefix=$$name/ HEAD && echo "wrote dist/$$name.zip"
 
 calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
 	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated

@@ -1,7 +1,6 @@
 """fairfl new algorithm|paper|dataset NAME: a working skeleton with its test, which passes as it is."""
 
 import argparse
-import importlib
 import keyword
 import math
 import re
@@ -11,7 +10,6 @@ from string import Template
 
 from fairfl.experiments.config import TEMPLATE, Config
 from fairfl.experiments.paper import FOLDERS
-from fairfl.experiments.plugins import PACKAGE
 from fairfl.experiments.strict import load
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
@@ -37,8 +35,6 @@ def main(root: Path, argv: list[str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_text(path, text)
         print(f"wrote {_shown(root, path)}")
-    if args.kind != "paper" and (root / "src" / "fairfl").resolve() == PACKAGE:
-        importlib.import_module("fairfl.experiments.schemas").write(root / "schemas")
     test = next(path for path in files if path.name.startswith("test_"))
     print(f"\ntest it: .venv/bin/python -m pytest {_shown(root, test)}\n{advice}")
 

@@ -11,10 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from fairfl.experiments.config import Config
-from fairfl.experiments.declaration import declaration
 from fairfl.experiments.explanations import Explanations
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.plugins import names
 from fairfl.experiments.scale import Scale
 from fairfl.runtime import atomic
 
@@ -24,8 +22,6 @@ def schemas() -> dict[str, str]:
     models: list[type[BaseModel]] = [Config, Paper, Scale, Explanations]
     texts = {model.__name__.lower(): model.model_json_schema() for model in models}
     _allow_templates(texts["paper"])
-    for kind in ("algorithms", "data", "models", "modifiers", "partition"):
-        texts[kind] = {name: declaration(kind, name).Config.model_json_schema() for name in names(kind)}
     return {f"{name}.schema.json": json.dumps(text, indent=1, sort_keys=True) + "\n" for name, text in texts.items()}
 
 
