@@ -21,6 +21,7 @@ from fairfl.judgement.units import in_words
 from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
+from fairfl.reporting.formulas import literal
 from fairfl.reporting.notes import condensed, plural, stand_in
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
@@ -131,7 +132,7 @@ class Inputs:
         """Our numbers. A lossy copy of a data set must not pass for the original: the remarks name sources."""
         cells = self.results.ours
         for source in condensed(self.results.sources):
-            self.remark("Source", [source])
+            self.remark("Source", [literal(source)])
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
         self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetic_of(shown))])))
         return cells

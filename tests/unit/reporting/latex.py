@@ -14,10 +14,10 @@ COMMANDS = set(
     begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth resizebox ifdim
     width else fi toprule midrule bottomrule cmidrule addlinespace multicolumn textbf textsuperscript textbackslash
     textasciitilde textasciicircum dots pm times le ge neq approx to uparrow downarrow infty cdot in sum sup inf surd
-    circ ast Vert vert nabla frac sqrt max min log exp text mathrm mathbf mathcal bar hat tilde left right quad ll gg
+    circ ast Vert vert nabla frac sqrt max min log exp mbox mathrm mathbf mathcal bar hat tilde left right quad ll gg
     subset setminus mid ell alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi
     varphi chi psi omega Delta Gamma Sigma Lambda Theta Omega forall langle rangle arg prime partial cos leq geq
-    lfloor rfloor lceil rceil
+    lfloor rfloor lceil rceil texteuro pounds textbullet textperthousand textcommabelow u r H v d c b S
     """.split()  # noqa: SIM905
 )
 
@@ -25,11 +25,14 @@ COMMANDS = set(
 def faults(text: str) -> Iterator[str]:
     """Why a table would not compile, or not as it is meant."""
     text = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    text = re.sub(
+        r"\{\\ifdefined\\Umathchar [^\\]*\\else (\?+)\\fi\}", r"\1", text
+    )  # pdfLaTeX reads the question marks
     if foreign := sorted({c for c in text if not c.isascii() and not (c.isalpha() and ord(c) < 0x180)}):
         yield f"characters {foreign}"
     if unknown := sorted(set(re.findall(r"\\([A-Za-z]+)", text)) - COMMANDS):
         yield f"commands {unknown}"
-    bare = re.sub(r"\\[\\{}$&%#_|,;! ]", "", text)
+    bare = re.sub(r"\\[\\{}$&%#_|,;! ^\"'`~=.]", "", text)
     depth = 0
     for character in bare:
         depth += {"{": 1, "}": -1}.get(character, 0)

@@ -358,7 +358,7 @@ def test_static_table(spec):
     assert md == (
         "**Table 3.**\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
         "| $w_k$ | weight of client k, 100% & more |\n| $\\vert S\\vert $ | size_of a\\|b {set} |\n"
-        "| λ | trade-off ≥ 0, a price of $5 |\n"
+        "| λ | trade-off ≥ 0, a price of \\$5 |\n"
     )
     assert "$w_k$ & weight of client k, 100\\% \\& more \\\\\n$|S|$ & size\\_of a$|$b \\{set\\} \\\\" in tex
     assert "\\midrule\n$\\lambda$ & trade-off $\\ge$ 0, a price of \\$5 \\\\\n" in tex
@@ -378,15 +378,25 @@ def test_bracket_at_the_start_of_a_line_is_no_argument():
         ("Müller $λ_k$", r"Müller $\lambda _k$"),
         ("$5 and 7%", r"\$5 and 7\%"),
         ("two\n  lines", "two lines"),
+        ("5 € ½ Việt ș\u200b\u202e℃", r"5 \texteuro{} 1/2 Vi\^{\d {e}}t \textcommabelow {s}$^{\circ}$C"),
+        ("漢字 ą", r"{\ifdefined\Umathchar 漢字\else ??\fi} {\ifdefined\Umathchar ą\else ?\fi}"),
+        (r"cost_\$, gain_\$: $5 and $6", r"cost\_\$, gain\_\$: \$5 and \$6"),
     ],
 )
 def test_latex(text, escaped):
     assert latex(text) == escaped
 
 
-def test_latex_refuses_what_it_cannot_write():
-    with pytest.raises(FairflError, match=r"U\+6F22"):
-        latex("漢")
+@pytest.mark.parametrize(
+    "formula",
+    [r"\input{/etc/passwd}", r"\openin1=x", r"\catcode`\%=12", r"^^5cinput{x}", r"\csname input\endcsname", r"a_",
+     "a}{b", r"x \write18{ls}", "a % b", r"\def\x{y}", r"\includegraphics{x}", "a^^b", r"\begin{verbatim}", r"\\"],
+)  # fmt: skip
+def test_what_is_no_mathematics_is_text(formula):
+    """A caption of somebody else can neither read a file nor stop LaTeX."""
+    written = latex(f"a ${formula}$ b")
+    assert written.startswith(r"a \$") and written.endswith(r"\$ b")
+    assert not list(faults(written)) and "^^" not in written
 
 
 def test_markdown():

@@ -3,6 +3,7 @@
 import re
 
 from fairfl.experiments.variant import GREEK
+from fairfl.reporting import formulas
 
 _SYMBOLS = GREEK | {
     "varepsilon": "ε", "kappa": "κ", "pi": "π", "phi": "φ", "omega": "ω",
@@ -15,9 +16,17 @@ _SYMBOLS = GREEK | {
 
 def plain(text: str) -> str:
     """LaTeX of a title as readable text: '$\\max_k r_k$' -> 'max_k r_k'. Unknown commands keep their name."""
-    text = re.sub(r"\\([%&#$_{}])", r"\1", text.replace("$", "").replace("^2", "²").replace("^*", "*"))
-    text = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), text)
-    return re.sub(r"[{}]", "", text).replace("\\,", " ").strip()
+    return formulas.apply(text, _unescaped, _plain, marked=False).strip()
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([%&#$_{}])", r"\1", text)
+
+
+def _plain(formula: str) -> str:
+    formula = _unescaped(formula.replace("^2", "²").replace("^*", "*"))
+    formula = re.sub(r"\\([A-Za-z]+) ?", lambda m: _SYMBOLS.get(m[1], m[1]), formula)
+    return re.sub(r"[{}]", "", formula).replace("\\,", " ")
 
 
 def readable(text: str) -> str:

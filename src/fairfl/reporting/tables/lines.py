@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fairfl.judgement.cells import NO_VARIANT, Cell
 from fairfl.judgement.units import endless, printed, printed_spread
 from fairfl.metrics.origin import origin
+from fairfl.reporting.formulas import literal
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import grouped, plural
 
@@ -155,6 +156,6 @@ def on_machines(inputs: Inputs, lines: list[TableLine], names: dict[str, str]) -
             if origin(metric) == "timed":
                 times.setdefault(timed.ours.seeds, []).append(inputs.spec.metrics[metric].name)
         often = [f"{plural(number, 'repetition')} of {' and '.join(what)}" for number, what in times.items()]
-        machines.append((names[setting], f"Measured on {timing.machine}: {', '.join(often) or 'nothing'}"))
+        machines.append((names[setting], f"Measured on {literal(timing.machine)}: {', '.join(often) or 'nothing'}"))
     for sentence in grouped(machines):
         inputs.say(sentence)

@@ -4,29 +4,21 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import GREEK, latex_symbol
+from fairfl.reporting import formulas
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import MARKS
-from fairfl.runtime.errors import FairflError
 
 
 # -- Markdown ---------------------------------------------------------------------------------------
-def _outside_math(text: str, plain: Callable[[str], str], math: Callable[[str], str]) -> str:
-    """Apply one function to text and another to inline math between $...$ (dollars stay)."""
-    parts = re.split(r"(?<!\\)\$", text)
-    if len(parts) % 2 == 0:  # a lone dollar is not math
-        return plain(text)
-    return "".join(f"${math(part)}$" if n % 2 else plain(part) for n, part in enumerate(parts))
-
-
 def markdown(text: str) -> str:
     """Escape what Markdown would read as mark-up. A bar inside math would end the cell: \\vert."""
-    return _outside_math(
+    return formulas.apply(
         " ".join(text.split()),
-        lambda part: re.sub(r"([*|<\\`])", r"\\\1", part),
+        lambda part: re.sub(r"([*|<\\`$])", r"\\\1", part),
         lambda part: part.replace(r"\|", r"\Vert ").replace("|", r"\vert "),
     )
 
@@ -63,6 +55,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
     "–": "--", "—": "---", "“": "``", "”": "''", "’": "'", "‘": "`", "…": r"\dots{}", "\u00a0": "~",
+    "€": r"\texteuro{}", "£": r"\pounds{}", "•": r"\textbullet{}", "‰": r"\textperthousand{}", "§": r"\S{}", "⁄": "/",
 }  # fmt: skip
 _LATEX_MATH = {letter: f"\\{name}" for name, letter in GREEK.items()} | {
     "±": r"\pm", "×": r"\times", "≤": r"\le", "≥": r"\ge", "≠": r"\neq", "≈": r"\approx", "→": r"\to",
@@ -77,26 +70,65 @@ _LATEX_MATH |= {character: f"_{{{digit}}}" for digit, character in enumerate("�
 _LATEX |= {mark: f"\\textsuperscript{{{word[0]}}}" for word, mark in MARKS.items() if not mark.isascii()}
 
 
+# Accents that LaTeX sets over or under a letter in its first encoding.
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u ", "\u0307": ".",
+    "\u0308": '"', "\u030a": "r ", "\u030b": "H ", "\u030c": "v ", "\u0323": "d ", "\u0326": "textcommabelow ",
+    "\u0327": "c ", "\u0331": "b ",
+}  # fmt: skip
+_LETTERS = "ßæÆœŒøØłŁı"  # that are no letter of ASCII with an accent
+# A run of letters that XeLaTeX and LuaLaTeX set, if the font has them, and pdfLaTeX does not.
+_UNICODE = r"{\ifdefined\Umathchar %s\else %s\fi}"
+
+
 def latex(text: str) -> str:
-    """Escape text for LaTeX; inline math between $...$ stays. Raises FairflError for an unknown character."""
-    return _outside_math(
-        " ".join(text.split()),
-        lambda part: "".join(map(_latex_character, part.replace("->", "→"))),
-        lambda part: "".join(f"{_LATEX_MATH[c]} " if c in _LATEX_MATH else c for c in part).rstrip(),
+    """Text in LaTeX; inline math between $...$ stays (fairfl.reporting.formulas says what that may be).
+
+    Letters that pdfLaTeX does not have stand as they are for XeLaTeX and LuaLaTeX; pdfLaTeX prints a ? for each.
+    """
+    return formulas.apply(
+        unicodedata.normalize("NFC", " ".join(text.split())),
+        lambda part: _written(part.replace("->", "→"), _latex_character),
+        lambda part: _written(part.replace(r"\text{", r"\mbox{"), _latex_math).rstrip(),  # \text needs amsmath
     )
 
 
-def _latex_character(character: str) -> str:
+def _written(text: str, written: Callable[[str], str | None]) -> str:
+    """Each character as it is `written`, runs of those that are not (None) for other engines than pdfLaTeX."""
+    parts = []
+    for foreign, run in groupby(text, lambda character: written(character) is None):
+        characters = "".join(run)
+        parts += [_UNICODE % (characters, "?" * len(characters))] if foreign else [written(c) or "" for c in characters]
+    return "".join(parts)
+
+
+def _latex_math(character: str) -> str | None:
+    if character in _LATEX_MATH:
+        return f"{_LATEX_MATH[character]} "
+    return character if character.isascii() else None
+
+
+def _latex_character(character: str) -> str | None:
+    """A character of text in LaTeX, '' if it cannot be seen, None if pdfLaTeX does not have it."""
     if character in _LATEX:
         return _LATEX[character]
     if character in _LATEX_MATH:
         return f"${_LATEX_MATH[character]}$"
-    if character.isascii() or unicodedata.category(character)[0] == "L" and ord(character) < 0x180:
-        return character  # accented Latin letters: LaTeX reads UTF-8
-    plain = unicodedata.normalize("NFKD", character)
-    if not plain.isascii():
-        raise FairflError(f"character {character!r} (U+{ord(character):04X}) cannot be written in LaTeX; use $...$")
-    return plain
+    if unicodedata.category(character) in ("Cc", "Cf"):
+        return ""
+    if character.isascii():
+        return character
+    base, *marks = unicodedata.normalize("NFD", character)
+    accented = base.isascii() and base.isalpha() and all(mark in _ACCENTS for mark in marks)
+    if character in _LETTERS or (accented and ord(character) < 0x180):
+        return character  # LaTeX reads UTF-8
+    if accented and marks:
+        for mark in marks:
+            base = f"\\{_ACCENTS[mark]}{{{base}}}"
+        return base
+    parts = unicodedata.normalize("NFKD", character)
+    pieces = [_latex_character(part) if part != character else None for part in parts]
+    return None if None in pieces else "".join(filter(None, pieces))
 
 
 def latex_row(row: Row) -> str:
@@ -191,6 +223,9 @@ def latex_page(
         if note_text and number == len(floats):
             text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
         text.append("\\end{sidewaystable}" if sideways else "\\end{table}")
+    if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
+        shown = "".join(sorted(foreign))
+        text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.")
     return "\n".join(text) + "\n"
 
 
