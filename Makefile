@@ -29,9 +29,8 @@ archive: recorded  ## dist/fairfl-*.zip: source, record, page, tables and figure
 		built=$$(find results/paper -maxdepth 2 -type f -name '*.[chmpt]*' | sort | sed -E "s|(.*/)[^/]+|--prefix=$$name/\1 --add-file=&|") && \
 		git archive --output=dist/$$name.zip $$built --prefix=$$name/ HEAD && echo "wrote dist/$$name.zip"
 
-calibrated: $(READY)  ## search unstated facts on FedAvg, then run with them; CONFIG="scale=paper papers=focus"
-	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=false -- calibrated
-	@$(RUN) --cores all $(ARGS) --config $(CONFIG) calibrated=true
+calibrated: $(READY)  ## search unstated facts on FedAvg, print the YAML to paste; ARGS="--config scale=paper papers=focus"
+	@$(RUN) --cores all $(ARGS) -- calibrated
 
 setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command .venv/bin/fairfl; CPU=1: torch without CUDA
 

@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 
-from fairfl.experiments.calibration import folder
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import collect, fetch, reproduction, trials
@@ -20,7 +19,7 @@ from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import located, spoken
 from fairfl.terminal.summary import places
-from fairfl.workflow import calibrations, code_hash, downloads, environment, plan
+from fairfl.workflow import code_hash, downloads, environment, plan
 from fairfl.workflow.call import Call
 from fairfl.workflow.recorded import available, rerun_of
 
@@ -33,8 +32,6 @@ try:
             workload = affordable(workload, ROOT)
         preflight.check(workload)
         own_data.check(workload)
-        if workload.calibrated:
-            calibrations.check(workload, ROOT)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(hooks.blamed(workflow, str(error))) from None
@@ -54,7 +51,7 @@ if display:
     display.idle = lambda: places(display.run, Path(SUMMARIES))
     atexit.register(display.stop)
 
-RESULTS = str(folder(workload.scale.scale, workload.config.calibrated))
+RESULTS = f"results/{workload.scale.scale}"
 if not hooks.is_main_process(workflow):  # a job on a cluster's node
     try:
         ownership.still_wanted(Path(RESULTS, ".lock"))

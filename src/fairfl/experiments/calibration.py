@@ -1,19 +1,16 @@
-"""Facts that a paper leaves open: the points of their grid, and settings with the facts that were chosen."""
+"""Facts that a paper leaves open: the points of their grid."""
 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.paper import Paper
 from fairfl.experiments.reading import laid
 from fairfl.experiments.searches import Unstated
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Value, format_hyperparameters
 from fairfl.metrics.origin import reference
-from fairfl.runtime.result_files import CalibratedChoice, read
-from fairfl.runtime.validation import SpecError, check
+from fairfl.runtime.validation import check
 
 
 @dataclass(frozen=True)
@@ -63,46 +60,3 @@ def points(setting: Setting, unstated: Unstated, *where: str) -> list[Point]:
             options = {fact: shown for fact, (shown, _) in point.items()}
             found.append(Point(options, changes, departures, with_changes(named, changes, *where)))
     return found
-
-
-def folder(scale: str, calibrated: bool) -> Path:
-    """Of the results."""
-    return Path("results", scale + "+calibrated" * calibrated)
-
-
-def choice_path(scale: str, setting: str) -> Path:
-    """Where the choice for a setting lies, below the folder of the workflow."""
-    return folder(scale, False) / "calibrated" / f"{setting}.json"
-
-
-def chosen(scale: str, settings: list[str]) -> dict[str, CalibratedChoice]:
-    """What the calibration chose for these settings. Raises SpecError if there are none, or no choice for one."""
-    if not settings:
-        raise SpecError("config.yaml: calibrated: true: no selected artifact has a setting with `unstated` facts")
-    found = {}
-    for setting in settings:
-        try:
-            found[setting] = read(choice_path(scale, setting), CalibratedChoice)
-        except OSError:
-            raise SpecError(
-                f"config.yaml: calibrated: true: {setting} has not been calibrated at scale {scale}: run "
-                f"`snakemake calibrated` with the same configuration first (`make calibrated` does both)"
-            ) from None
-    return found
-
-
-def applied(
-    choices: Mapping[str, CalibratedChoice],
-    papers: Mapping[str, Paper],
-    settings: Mapping[str, Setting],
-    paper_of: Mapping[str, str],
-) -> tuple[dict[str, Paper], dict[str, Setting]]:
-    """The settings with the facts that were chosen: as the papers are taken to mean, and as they run at the scale."""
-    papers, settings = dict(papers), dict(settings)
-    for name, choice in choices.items():
-        paper = papers[paper_of[name]]
-        where, changes = f"papers/{paper.paper}.yaml: settings.{name}", choice.changes | {"unstated": None}
-        settings[name] = with_changes(settings[name], changes, where, "calibrated")
-        meant = with_changes(paper.settings[name], changes, where, "calibrated")
-        papers[paper.paper] = paper.model_copy(update={"settings": {**paper.settings, name: meant}})
-    return papers, settings

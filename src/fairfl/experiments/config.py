@@ -121,7 +121,6 @@ class Config(_FromTheCommandLine):
     )
     budget_downloads: bool = Field(False, description="a budget may also buy runs whose data must be downloaded first")
     tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
-    calibrated: bool = Field(False, description="settings with `unstated` facts, as the calibration chose them")
     footnotes: bool = Field(True, description="below every figure, what it was made from; false: figures for a paper")
     verdict: Verdict = Verdict()
 

@@ -51,9 +51,8 @@ def left_out(workload: "Workload", name: str) -> str:
     if paper not in workload.config.papers or key not in workload.papers[paper].artifacts:
         return ""
     settings = workload.papers[paper].artifacts[key].settings
-    if (settings or workload.calibrated) and not any(map(workload.selected, settings)):
-        which = "settings" if workload.config.settings is not None else "calibrated"
-        return f": `{which}` leaves out all that it shows: {', '.join(settings[:3])}{', ...' * bool(settings[3:])}"
+    if settings and not any(map(workload.selected, settings)):
+        return f": `settings` leaves out all that it shows: {', '.join(settings[:3])}{', ...' * bool(settings[3:])}"
     return ": `artifacts` leaves it out"
 
 

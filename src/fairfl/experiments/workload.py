@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairfl.experiments.calibration import Point, applied, chosen, points
+from fairfl.experiments.calibration import Point, points
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Artifact, Paper, Row
@@ -21,7 +21,6 @@ from fairfl.experiments.variant import Run, Variant, format_hyperparameters, sel
 from fairfl.metrics.origin import INFERENCE, TRAINING, origin
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.runtime.plain import shown
-from fairfl.runtime.result_files import CalibratedChoice
 from fairfl.runtime.validation import SpecError, check, nearest
 
 
@@ -40,8 +39,6 @@ class Workload:
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
-    # What calibration chose, by setting; empty unless config.yaml says `calibrated`.
-    calibrated: dict[str, CalibratedChoice] = field(default_factory=dict)
     unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
     # Names of jobs that there may be, of those that take long or need data; None: all.
     available: frozenset[str] | None = None
@@ -98,7 +95,7 @@ class Workload:
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:
-        wanted = self.config.settings if setting in self.calibrated or not self.calibrated else ()
+        wanted = self.config.settings
         return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
 
     @property
@@ -119,8 +116,7 @@ class Workload:
     def _restricted(self, artifact: Artifact) -> Artifact | None:
         """The artifact without settings that are not to run; None if nothing of it is left."""
         kept = list(filter(self.selected, artifact.settings))
-        whole = not (artifact.settings or self.calibrated)
-        return artifact.model_copy(update={"settings": kept}) if kept or whole else None
+        return artifact.model_copy(update={"settings": kept}) if kept or not artifact.settings else None
 
     @cached_property
     def variants(self) -> dict[str, dict[Variant, Variant]]:
@@ -383,9 +379,5 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
             paper_of[key] = name
     unselected = frozenset(available).difference(config.papers)
     workload = Workload(config, papers, scale, settings, paper_of, unselected=unselected)
-    if config.calibrated:
-        choices = chosen(scale.scale, workload.open)
-        papers, settings = applied(choices, papers, settings, paper_of)
-        workload = replace(workload, papers=papers, settings=settings, calibrated=choices)
     check_references(workload)
     return workload

@@ -102,7 +102,7 @@ def numbers(spec: Spec) -> tuple[list[dict[str, "Cell"]], dict[str, float]]:
 
 
 def choose(spec: Spec) -> dict[str, Any]:
-    """The choice and the fit of every point, the best first, as runtime.result_files.CalibratedChoice has it."""
+    """The choice and the fit of every point, the best first."""
     from fairfl.judgement import calibration
     from fairfl.judgement.cells import digits_of
     from fairfl.judgement.units import half_unit

@@ -24,7 +24,7 @@ def check(workload: Workload, root: Path) -> None:
     given = workload.config
     everything = with_papers(Config(scale="paper", recorded="only"), yaml_files(root / "papers"))
     which = ("scale", "papers", "artifacts", "settings", "algorithms", "seeds")
-    for key in (*which, "recorded", "tuned", "calibrated", "verdict"):
+    for key in (*which, "recorded", "tuned", "verdict"):
         value, wanted = getattr(given, key), getattr(everything, key)
         if (sorted(value) if key == "papers" else value) != wanted:
             raise FairflError(

@@ -23,7 +23,6 @@ class Spec(JobSpec):
     papers: dict[str, str] = Field(description="fingerprint of each paper")
     scale: str = Field(description="fingerprint of the scale")
     config: dict[str, Any] = Field(description="what to run, not how (device, threads, folders)")
-    calibrated: dict[str, str] = Field(default_factory=dict, description="fingerprint of each setting's chosen facts")
     files: dict[str, dict[str, str]] = Field(
         default_factory=dict, description="our numbers: kind -> setting, artifact or <setting>/<algorithm> -> path"
     )
@@ -32,7 +31,7 @@ class Spec(JobSpec):
 
 def config(workload: "Workload") -> dict[str, Any]:
     """What to run, not how (device, threads, folders)."""
-    what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "calibrated", "verdict"}
+    what = {"scale", "papers", "artifacts", "settings", "algorithms", "seeds", "tuned", "verdict"}
     return workload.config.model_dump(mode="json", include=what)
 
 
@@ -42,7 +41,6 @@ def spec(workload: "Workload", files: dict[str, dict[str, str]]) -> dict[str, An
         papers={key: fingerprint(paper.model_dump(mode="json")) for key, paper in workload.papers.items()},
         scale=fingerprint(workload.scale.model_dump(mode="json")),
         config=config(workload),
-        calibrated={key: fingerprint(choice.model_dump(mode="json")) for key, choice in workload.calibrated.items()},
         files=files,
     ).model_dump(mode="json")
 

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import yaml
 
+from fairfl.experiments.reading import laid
 from fairfl.judgement.cells import Cell
 
 DRAWS = 2000
@@ -142,7 +144,19 @@ def markdown(made: Mapping[str, Any], why: Mapping[str, str], header: list[str],
         "draws of other seeds in which the best point fits better than this one.",
         "\n".join("| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *lines]),
     ]
+    if made["chosen"]:
+        text += ["To take it, merge this into the setting in its paper's file:", f"```yaml\n{yaml_of_choice(made)}```"]
     return "\n\n".join(text) + "\n"
+
+
+def yaml_of_choice(made: Mapping[str, Any]) -> str:
+    """The setting's keys with the chosen facts, as YAML for `settings` of a paper."""
+    facts = ", ".join(f"{fact} = {_text(value)}" for fact, value in made["chosen"].items())
+    changes = {**made["changes"], "unstated.fitted": facts}
+    setting: dict[str, Any] = {}
+    for key, value in changes.items():
+        setting = laid(setting, key, value)
+    return yaml.safe_dump({"settings": {made["setting"]: setting}}, sort_keys=False)
 
 
 def csv_text(header: list[str], lines: list[list[str]]) -> str:

@@ -256,11 +256,10 @@ class _Table:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""
         if what := (self.workload.settings[setting].fitted or {}).get(variant.selector):
             return f"{FITTED}this row chose {what}"
-        choice, unstated = self.workload.calibrated.get(setting), self.workload.settings[setting].unstated
-        targets = choice.targets if choice else unstated.targets if unstated and unstated.fitted else None
-        if targets is None or not variant.algorithm:
+        unstated = self.workload.settings[setting].unstated
+        if unstated is None or not unstated.fitted or not variant.algorithm:
             return ""
-        return BY_TARGET if variant == Variant("fedavg", {}) and metric in targets else UNSEEN
+        return BY_TARGET if variant == Variant("fedavg", {}) and metric in unstated.targets else UNSEEN
 
     def limits(self, paper: Cell, here: Cell, unit: str, metric: str, noise: Noise, seeds: int) -> tuple[float, float]:
         """The largest differences that agree and that are close, where the paper has so many `seeds`."""

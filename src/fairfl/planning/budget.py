@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from fairfl.experiments.calibration import folder
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.cells import records
@@ -114,7 +113,7 @@ class Planner:
 
     @property
     def results(self) -> Path:
-        return Path(folder(self.workload.scale.scale, self.workload.config.calibrated))
+        return Path("results", self.workload.scale.scale)
 
     def job(self, run: Run) -> Job:
         return self.graph.job(f"train/{run.id}")

@@ -69,7 +69,6 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
     settings = {}
     for setting in artifact.settings:
         here, tuning = workload.settings[setting], workload.settings[setting].tuning
-        choice, fitted = workload.calibrated.get(setting), here.unstated.fitted if here.unstated else None
         values = configured(here.training()) if "setting" in artifact.origins else {}
         settings[setting] = SettingFacts(
             data=here.data.label,
@@ -77,7 +76,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
             seeds=len(here.seeds),
             changed=changed_by_scale(workload, setting, *also),
             tuned=tuning.applies if tuning and (workload.config.tuned or tuning.always) else None,
-            calibrated=choice.shown if choice else fitted,
+            calibrated=here.unstated.fitted if here.unstated else None,
             configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
         )

@@ -64,40 +64,6 @@ class TunedChoice(ResultFile):
     value: float | None = Field(description="of the metric; null: every point of the grid diverged")
 
 
-class CalibratedChoice(ResultFile):
-    """What fairfl.jobs.calibrate chose for the unstated facts of a setting, by FedAvg's reported row."""
-
-    class Point(ResultFile):
-        """A point of the grid."""
-
-        options: dict[str, bool | int | float | str | None] = Field(description="by fact; {}: the named choices")
-        departures: list[str] = Field(description="facts that differ from the named choice")
-        ours: dict[str, float | None] = Field(description="metric -> FedAvg's mean, as printed; null: diverged")
-        misfit: float | None = Field(description="root mean square of misses; null: diverged")
-        worse: float | None = Field(description="share of draws in which the best point fits better; null: diverged")
-
-    class Target(ResultFile):
-        """A number of FedAvg's row."""
-
-        reported: float
-        tolerance: float = Field(description="the miss that counts 1")
-        noise: float | None = Field(description="what one seed makes of it; null: not known")
-
-    setting: str
-    chosen: dict[str, bool | int | float | str | None] = Field(description="by fact; {}: the named choices stay")
-    changes: dict[str, Any] = Field(description="key of the setting -> value")
-    told_apart: bool = Field(description="whether FedAvg tells the named choices from the best point")
-    explanation: str
-    targets: dict[str, Target]
-    points: list[Point] = Field(min_length=1, description="the best first")
-
-    @property
-    def shown(self) -> str:
-        """The chosen facts in words."""
-        facts = ", ".join(f"{fact} = {'none' if value is None else value}" for fact, value in self.chosen.items())
-        return facts or "as named, FedAvg cannot tell better ones"
-
-
 class Summary(ResultFile):
     """summary.json of a run, from fairfl.jobs.train or, with `recorded`, from the record."""
 

@@ -11,7 +11,6 @@ from snakemake.cli import parse_config
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
-from fairfl.experiments.calibration import folder
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.references import left_out
@@ -21,7 +20,6 @@ from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, train, tune
 from fairfl.judgement.changes import changed_by_scale
-from fairfl.reporting.artifact import artifact_spec
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
 from fairfl.workflow.downloads import published_weights
@@ -316,38 +314,6 @@ def test_every_target_is_reported_for_fedavg(root):
                 ]:
                     reported.add(line["metric"])
         assert set(job["targets"]) <= reported, name
-
-
-def calibrated(root, tmp_path, monkeypatch, chosen, changes):
-    """The workload with a choice for FOCUS's synthetic data."""
-    path = tmp_path / "results/paper/calibrated/focus_synthetic_10.json"
-    path.parent.mkdir(parents=True)
-    point = {"options": chosen, "departures": list(chosen), "ours": {"faa": 0.9}, "misfit": 0.1, "worse": 0.0}
-    target = {"reported": 0.958, "tolerance": 0.05, "noise": 0.01}
-    choice = {"setting": "focus_synthetic_10", "chosen": chosen, "changes": changes, "told_apart": True}
-    path.write_text(json.dumps(choice | {"explanation": "e", "targets": {"faa": target}, "points": [point]}))
-    monkeypatch.chdir(tmp_path)
-    return workload(root, scale="paper", papers=["focus"], calibrated=True)
-
-
-def test_chosen_facts_are_those_of_the_setting_and_of_the_paper_in_a_folder_of_their_own(root, tmp_path, monkeypatch):
-    load = calibrated(root, tmp_path, monkeypatch, {"outlier": 20}, {"data.outlier_train": 20})
-    assert folder("paper", load.config.calibrated) == Path("results/paper+calibrated")
-    assert {run.setting for run in load.runs} == {"focus_synthetic_10"} and len({r.algorithm for r in load.runs}) > 5
-    assert load.settings["focus_synthetic_10"].data.options["outlier_train"] == 20
-    assert changed_by_scale(load, "focus_synthetic_10") == []  # so that the other rows are judged
-    assert load.open == [] and all(artifact.settings for _, _, artifact in load.artifacts.values())
-    assert artifact_spec(load, "focus_table1", {}).settings["focus_synthetic_10"].calibrated == "outlier = 20"
-
-
-def test_calibrated_needs_a_choice(root, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        SpecError, match="focus_synthetic_10 has not been calibrated at scale paper: run `snakemake cal"
-    ):
-        workload(root, scale="paper", papers=["focus"], calibrated=True)
-    with pytest.raises(SpecError, match="no selected artifact has a setting with `unstated` facts"):
-        workload(root, scale="paper", papers=["vred"], calibrated=True)
 
 
 # -- tuning -----------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from fairfl.judgement.cells import Cell
 from fairfl.judgement.comparison import ComparisonLine, comparison_lines, verdict
 from fairfl.judgement.units import half_unit
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.result_files import CalibratedChoice
 from tests.unit.reporting import demo
 from tests.unit.reporting.demo import REPORTED, SETTING, TIDY
 
@@ -154,27 +153,6 @@ def test_the_strict_verdict_has_as_many_seeds_as_the_paper_states(tmp_path) -> N
     reported = "table1,same,fedavg,,loss,1.65,,,nats,\n"
     line = one(compare(tmp_path, reported, settings={"same": SETTING | {"stated_seeds": 8}}), "same")
     assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "differs", 2)
-
-
-def test_a_number_that_facts_were_fitted_to_is_not_judged_and_the_others_are(tmp_path) -> None:
-    reported = "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0"))
-    workload = build(tmp_path, reported + "table1,same,fedavg,,acc,50.0,,,percent,\n")
-    before = lines_of(workload, tmp_path)
-    assert {one(before, "same").verdict, one(before, "same", "qffl").verdict} == {"agrees"}
-    point = CalibratedChoice.Point(options={"x": 1}, departures=["x"], ours={"loss": 1.1}, misfit=0.0, worse=0.0)
-    target = CalibratedChoice.Target(reported=1.1, tolerance=0.1, noise=0.1)
-    workload.calibrated["same"] = CalibratedChoice(
-        setting="same", chosen={"x": 1}, changes={"rounds": 100}, told_apart=True, explanation="",
-        targets={"loss": target}, points=[point],
-    )  # fmt: skip
-    lines = lines_of(workload, tmp_path)
-    fitted, other, no_target = one(lines, "same"), one(lines, "same", "qffl"), one(lines, "same", metric="acc")
-    assert (fitted.verdict, fitted.note.partition(":")[0]) == ("fitted", "fitted")
-    assert (other.verdict, other.note.partition(":")[0]) == ("agrees", "not fitted")
-    assert (no_target.verdict, no_target.note.partition(":")[0]) == ("agrees", "not fitted")
-    assert {line.note for line in lines if line.setting != "same"} == {
-        line.note for line in before if line.setting != "same"
-    }
 
 
 def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:

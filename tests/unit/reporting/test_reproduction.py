@@ -261,7 +261,6 @@ def test_without_any_recorded_number_the_page_says_so(project):
         ({"settings": ["full"]}, "settings: "),
         ({"verdict": {"level": 0.1}}, "verdict: "),
         ({"tuned": True}, "tuned: True: .* must be False"),
-        ({"calibrated": True}, "calibrated: true: "),
     ],
 )
 def test_a_part_of_the_record_is_refused(project, config, words):

@@ -16,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
-from fairfl.judgement import calibration
 from fairfl.judgement.arithmetic import said
 from fairfl.judgement.cells import Record, metric_of, records
 from fairfl.judgement.changes import changed_by_scale, original, summary
@@ -38,7 +37,6 @@ from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
 from fairfl.reporting.page.text import readable
 from fairfl.runtime.arithmetic import Arithmetic
-from fairfl.runtime.result_files import CalibratedChoice
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -311,12 +309,6 @@ def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]
     }
 
 
-def calibration_view(choice: CalibratedChoice) -> dict[str, Any]:
-    """What was chosen for the unstated facts of a setting, and how well each point fits FedAvg."""
-    header, lines = calibration.table(choice.model_dump(mode="json"))
-    return {"name": choice.setting, "choice": choice, "header": header, "lines": lines}
-
-
 # -- the page ---------------------------------------------------------------------------------
 def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summaries: Summaries) -> dict[str, Any]:
     """A paper with its artifacts; `summaries` of all papers."""
@@ -332,9 +324,6 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
         "built": sum(not view["missing"] for view in views),
         "cards": summaries.of(printed).cards(),
         "settings": [setting_view(workload, name) for name in settings],
-        "calibrations": [
-            calibration_view(choice) for name, choice in workload.calibrated.items() if workload.paper_of[name] == key
-        ],
         "contradictions": contradictions_view(every.lines, paper.metrics),
         "algorithms": [algorithm_view(*item, paper.artifacts.values()) for item in paper.algorithms.items()],
     }
