@@ -2,17 +2,19 @@
 
     min_x max_{lambda in simplex}  sum_k lambda_k F_k(x)
 
-    lambda <- Proj( lambda + eta_lambda F(x) )        onto {lambda >= 0, sum lambda = 1}
     x      <- x - sum_k lambda_k D_k
+    lambda <- Proj( lambda + eta_lambda F(x) )        onto {lambda >= 0, sum lambda = 1}, F at the x before its step
 
-`order` says whether x moves with the new lambda (ascent_first) or with the old one (descent_first).
+and the answer is the mean of all x after a step: `order: descent_first`, `report: average`, the defaults. So do the
+code of q-FFL's authors (fair_flearn) and the code released with FedFV. FairFL moves lambda first and x with the new one
+(`ascent_first`), and evaluates the last model (`last`).
 
 In a round with some of the clients S, `sampled` says how lambda moves (no paper defines it): `mass` keeps their total
 s = sum_{k in S} lambda_k, `unit` projects them onto 1. Both weigh by lambda_k / s of the lambda that moves x, by n_k
 where s is 0.
 
-`report` says which model is evaluated: the last one, or the mean of all models after a round, (1/t) sum_{i=1..t} x_i,
-as in the paper's Algorithm 1 and in the code released with FedFV. Clients always receive the last one.
+`report` says which model is evaluated: the mean of all models after a round, (1/t) sum_{i=1..t} x_i, or the last one.
+Clients always receive the last one.
 """
 
 from typing import Literal
@@ -29,10 +31,12 @@ from fairfl.experiments.base import Strict
 class Config(Strict):
     eta_lambda: float = Field(0.1, ge=0, description="step size of the client weights lambda")
     start: Literal["size", "uniform"] = Field("size", description="first lambda: n_k / N or 1 / K")
-    order: Literal["ascent_first", "descent_first"] = "ascent_first"
+    order: Literal["descent_first", "ascent_first"] = Field(
+        "descent_first", description="x moves with lambda as it was, or with the new one"
+    )
     sampled: Literal["mass", "unit"] = "mass"
-    report: Literal["last", "average"] = Field(
-        "last", description="model that is evaluated: x_t or mean of x_1 ... x_t"
+    report: Literal["average", "last"] = Field(
+        "average", description="model that is evaluated: mean of x_1 ... x_t, or x_t"
     )
 
 

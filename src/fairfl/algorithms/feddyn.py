@@ -8,7 +8,8 @@ ICLR 2021, Algorithm 1.
     h   <- h + (alpha/K) sum_k D_k                           the mean of all g_k
     x   <- x - (1/m) sum_k D_k - h / alpha
 
-with g_k = h = 0 at first. Clients that are not drawn keep g_k; [K, P].
+with g_k = h = 0 at first. Clients that are not drawn keep g_k; [K, P]. Its authors' code has an alpha of each client,
+alpha_k = alpha mean(n) / n_k, and clips gradients to norm 10; their paper has neither.
 
 The server goes on by h / alpha, the sum of all that clients have moved so far: where every local problem is solved, x
 stays only where sum_k grad F_k(x) = 0. As alpha -> 0 clients train as in FedAvg, but the server does not step as there.

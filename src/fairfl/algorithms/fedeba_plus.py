@@ -118,8 +118,7 @@ class FedEBAPlus(Algorithm[Config]):
 
     def aggregate(self, state: State, reports: Reports) -> tuple[Aggregate, State]:
         alpha, q, J = self.config.alpha, reports.shares(self.config.prior), reports.steps
-        second = reports.exchange == 1
-        if second and "g_b" not in state:
+        if reports.exchange == 1 and "g_b" not in state:
             return Aggregate(), state  # models were aligned in the first pass
         w = q
         if self.config.aggregation == "entropy":
@@ -127,11 +126,12 @@ class FedEBAPlus(Algorithm[Config]):
         if alpha == 0:
             return Aggregate(w), state
         aligned = state["aligned"]
-        if second or (self._is_unfair(reports) and not self.two_passes):
+        if reports.mix is not None:  # as they trained, whoever of them has diverged since
             return Aggregate(w), {"aligned": aligned + 1}
         g = reports.gradient
         if self.two_passes:
-            g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
+            if g is None:  # nor noisy ones
+                g = reports.delta / (reports.learning_rate * J)[:, None].to(reports.delta.dtype)
             if self._is_unfair(reports):
                 A = reports.loss_after if self.config.fair_weights == "after" else reports.loss_received
                 return Aggregate(), {"aligned": aligned, "g_b": self._fair_gradient(reports, g, A)}

@@ -123,6 +123,7 @@ class Reports(Received):
     accuracy_after: Tensor = NOT_MEASURED
     correct_after: Tensor = NOT_MEASURED  # [m, n_max] int8
     steps: Tensor = NOT_MEASURED  # [m] float64, J_k, local steps taken
+    mix: float | None = None  # of the plan by which they trained
 
     @property
     def trained(self) -> Tensor:

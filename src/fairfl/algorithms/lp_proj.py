@@ -114,7 +114,10 @@ class LpProj(Algorithm[Config]):
         return state["omega"].expand_as(state["o"]) if received.exchange == 0 else state["o"]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
-        """Raises OptionError if the pull alone makes th_k diverge."""
+        """Raises OptionError if the pull alone makes th_k diverge even where P has norm 1, the least that it can have.
+
+        One of few columns is longer, and may diverge below that: a diverged run, not an error.
+        """
         if self.config.p == 2:
             refuse_divergence("lp_proj", "lambda", self.config.lam, received.learning_rate)
         S = received.clients

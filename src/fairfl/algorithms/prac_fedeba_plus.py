@@ -92,7 +92,7 @@ class PracFedEBAPlus(Algorithm[Config]):
         following = {"aligned": state["aligned"], "g_b": g_b, "angle": angle}
         if "g_b" not in state:
             return Aggregate(w), following
-        if self._is_unfair(state, reports):
+        if reports.mix is not None:  # as they trained, whoever of them has diverged since
             return Aggregate(w), following | {"aligned": state["aligned"] + 1}
         one_step = entropy.weighted(q / reports.steps, reports.delta)  # sum_k q_k D_k / J_k
         return Aggregate((1 - alpha) * w, extra=alpha * one_step), following  # eq. (8)

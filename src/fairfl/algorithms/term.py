@@ -6,11 +6,13 @@ softmax (public code FairFL):
 
     w_k = p_k exp(alpha F_k) / sum_j p_j exp(alpha F_j)
 
-moving (public code litian96/TERM, which draws clients by size): p_k = 1/m, and a moving average z for the sum:
+moving (public code litian96/TERM, which draws clients by size): p_k = 1/m, and a moving average z for the sum. Its
+server makes a model x - e_k / (m z) D_k of each client and then takes the mean of the m models:
 
-    e_k = exp(alpha F_k - max_j alpha F_j),    z <- z/2 + mean(e)/2,    w_k = e_k / (m z)
+    e_k = exp(alpha F_k - max_j alpha F_j),    z <- z/2 + mean(e)/2,    w_k = e_k / (m^2 z)
 
-z starts at 0, so the first weights sum to 2; later ones sum to 1 only when the losses stand still.
+z starts at 0, so the first weights sum to 2/m; where losses stand still they come to sum to 1/m: a step is 1/m as long
+as one of FedAvg.
 """
 
 from typing import Literal
@@ -39,4 +41,4 @@ class TERM(Algorithm[Config]):
             return Aggregate(weights=(reports.shares().log() + tilt).softmax(dim=0)), state
         e = (tilt - tilt.max()).exp()
         z = state["z"] / 2 + e.mean() / 2
-        return Aggregate(weights=e / (e.numel() * z)), {"z": z}
+        return Aggregate(weights=e / (e.numel() ** 2 * z)), {"z": z}

@@ -7,7 +7,7 @@ is:
 
     gradient     of every batch in every local step
     auxiliary    g_k, the gradients that clients send for alignment; local steps stay clean. Where a plain local pass
-                 stands for a gradient, g_k = D_k / (eta J_k) of the round's first exchange
+                 stands for a gradient, g_k = D_k / (eta J_k) of the round's first exchange, whose D_k stay clean
     update       D_k
 
 `auto` is auxiliary where the algorithm asks for gradients, as fedeba_plus does, and gradient for all others. That
@@ -193,7 +193,8 @@ class DP(Modifier[Config]):
     def modify_reports(self, state: State, reports: Reports) -> Reports:
         if self.config.target == "auxiliary" and self.passes and reports.exchange == 0:
             scale = (reports.learning_rate * reports.steps)[:, None].to(reports.delta.dtype)
-            return replace(reports, delta=scale * noisy(reports.delta / scale, reports, self.config))
+            sent = scale * noisy(reports.delta / scale, reports, self.config)
+            return replace(reports, gradient=sent / scale)  # by way of D_k: runs on record are rounded so
         if self.config.target != "update":
             return reports
         return replace(reports, delta=noisy(reports.delta, reports, self.config))

@@ -185,7 +185,7 @@ class Simulation:
         plan = answers.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
-        reports = self.measure_trained(clients, received, trained)
+        reports = self.measure_trained(clients, received, trained, plan)
         self.communication.add(reports, plan)
         if plan.epochs != 0:  # clients that only measure models may find one that has diverged
             reports = drop_diverged(reports)
@@ -257,13 +257,13 @@ class Simulation:
         loss_at_start = None if trained.loss is None else trained.loss.view(start.shape[:-1])
         return TrainedModels(start, moved, None, steps, loss_at_start)
 
-    def measure_trained(self, clients: list[int], received: Received, trained: TrainedModels) -> Reports:
+    def measure_trained(self, clients: list[int], received: Received, trained: TrainedModels, plan: Plan) -> Reports:
         """What the clients send back: updates D_k of the parameters, their buffers, and what the algorithm needs."""
         P = self.parameters
         known: dict[str, Any] = dict(received.__dict__)
         if trained.loss_at_start is not None:
             known["loss_received"] = trained.loss_at_start
-        known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P]}
+        known |= {"start": trained.start, "steps": trained.steps, "delta": trained.moved[..., :P], "mix": plan.mix}
         if trained.moved.shape[-1] > P:
             known["buffers"] = trained.start[..., P:] - trained.moved[..., P:]
         if self.measurements.needed("after"):

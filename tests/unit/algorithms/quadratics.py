@@ -61,7 +61,7 @@ class Run:
             delta = start - self.trained(plan, start, ids)
             gradient = self.curvatures[ids] * (starts(Plan(), self.x, len(ids)) - self.centres[ids])
             steps = torch.full((len(ids),), float(self.steps), dtype=torch.float64)
-            reports = Reports(**known, delta=delta, start=start, steps=steps, gradient=gradient)
+            reports = Reports(**known, delta=delta, start=start, steps=steps, gradient=gradient, mix=plan.mix)
             self.result, self.state = self.algorithm.aggregate(self.state, reports)
             self.x, self.round = stepped(self.x, self.result, delta), self.round + 1
         return self

@@ -43,21 +43,27 @@ def test_example(order, x):
     close(state["lambda"], [0.183333, 0.483333, 0.333333])
 
 
+def test_defaults_are_those_of_algorithm_1():
+    """lambda moves with x, not before it, and the answer is the mean of the iterates."""
+    assert torch.equal(step("afl", eta_lambda=0.1)[0], step("afl", eta_lambda=0.1, order="descent_first")[0])
+    assert "mean" in step("afl")[2]
+
+
 def test_sampled_mass():
-    x, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="mass")
+    x, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="mass", order="ascent_first")
     close(w, [0.35, 0.65])
     close(x, [0.670000, -1.870000])
     close(state["lambda"], [0.175, 0.5, 0.325])
 
 
 def test_sampled_unit():
-    _, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit")
+    _, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit", order="ascent_first")
     close(w, [0.425, 0.575])
     close(state["lambda"], [0.425, 0.5, 0.575])
 
 
 def test_sampled_unit_that_descends_first_makes_a_whole_step():
-    _, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit", order="descent_first")
+    _, w, state = step("afl", reports(ids=(0, 2)), eta_lambda=0.1, sampled="unit")
     close(w, [0.5, 0.5])  # lambda is 1/4 for both, at first
     close(state["lambda"], [0.425, 0.5, 0.575])
 
@@ -73,7 +79,7 @@ def test_projection_onto_nothing():
 def test_clients_without_mass_are_averaged_by_size():
     """lambda = (0, 0, 1) and only clients 0 and 1 take part."""
     state = {"lambda": vector(0.0, 0.0, 1.0)}
-    result, state = afl.AFL(afl.Config(eta_lambda=0.7)).aggregate(state, reports(ids=(0, 1)))
+    result, state = afl.AFL(afl.Config(eta_lambda=0.7, order="ascent_first", report="last")).aggregate(state, reports(ids=(0, 1)))
     close(result.weights, [1 / 3, 2 / 3])
     close(state["lambda"], [0.0, 0.0, 1.0], 0)
 
@@ -90,7 +96,7 @@ def test_repeated_rounds_keep_lambda_in_the_simplex():
 
 
 def test_huge_step_puts_all_weight_on_the_largest_loss():
-    close(step("afl", eta_lambda=1e6)[1], [0.0, 0.0, 1.0])
+    close(step("afl", eta_lambda=1e6, order="ascent_first")[1], [0.0, 0.0, 1.0])
 
 
 # -- the mean of the iterates -------------------------------------------------------------------------------
@@ -133,6 +139,6 @@ def test_a_round_that_nobody_survived_does_not_count():
 
 
 def test_only_the_average_is_kept_in_the_state():
-    assert set(afl.AFL(afl.Config()).init_state(Federation(SAMPLES, X))) == {"lambda"}
+    assert set(afl.AFL(afl.Config(report="last")).init_state(Federation(SAMPLES, X))) == {"lambda"}
     state = afl.AFL(afl.Config(report="average")).init_state(Federation(SAMPLES, X.float()))
     assert state["mean"].dtype == torch.float32

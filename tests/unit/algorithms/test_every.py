@@ -80,7 +80,8 @@ def exchanged(algorithm, state, report, x):
         )
     report = replace(report, **after)
     buffers = begin[..., P:] + 1 if begin.shape[-1] > P else None
-    report = replace(report, start=begin, delta=delta.expand(*begin.shape[:-1], P), buffers=buffers)
+    delta = delta.expand(*begin.shape[:-1], P)
+    report = replace(report, start=begin, delta=delta, buffers=buffers, mix=plan.mix)
     return report, *algorithm.aggregate(state, report)
 
 

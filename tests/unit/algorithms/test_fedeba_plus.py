@@ -30,7 +30,8 @@ def run(steps=2, **hyperparameters):
 def aligned(**hyperparameters):
     """Plan, Aggregate and state of a first round of the toy."""
     algorithm, state = start("fedeba_plus", **hyperparameters)
-    return algorithm.configure_clients(state, received(TOY)), *algorithm.aggregate(state, TOY)
+    plan = algorithm.configure_clients(state, received(TOY))
+    return plan, *algorithm.aggregate(state, replace(TOY, mix=plan.mix))
 
 
 # -- the examples ------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ def test_sizes_are_the_prior_of_every_mean():
 
 def test_both_temperatures_follow_the_schedule():
     algorithm, state = start("fedeba_plus", tau=5.0, kappa=0.5, tau_schedule="linear", **GRADIENT)
-    later = replace(TOY, round=2, loss_after=F.flip(0))
+    later = replace(TOY, round=2, loss_after=F.flip(0), mix=0.5)
     close(algorithm.configure_clients(state, received(later)).direction, (F / 2.5).softmax(0) @ G)
     close(algorithm.aggregate(state, later)[0].weights, (F.flip(0) / 2.5).softmax(0))
 
@@ -252,13 +253,39 @@ def test_rounds_of_gradient_alignment_are_counted():
     assert both.state["aligned"].dtype == torch.float64
 
 
+@pytest.mark.parametrize("name", ["fedeba_plus", "prac_fedeba_plus"])
+def test_a_client_that_is_dropped_leaves_the_branch_by_which_all_have_trained(name):
+    """Losses of 0.5, 1 and 2 are 30 degrees from equal ones, those of the first two 18."""
+    algorithm, state = start(name, theta=25.0, alpha=0.5)
+    state |= {} if name == "fedeba_plus" else {"g_b": G[0], "angle": F[0]}
+    plan = algorithm.configure_clients(state, received(TOY))
+    assert plan.mix == 0.5
+    left = replace(reports(ids=(0, 1)), mix=plan.mix)
+    assert entropy.angle(left.loss_received) < 25
+    result, state = algorithm.aggregate(state, left)
+    assert result.extra is None and state["aligned"] == 1
+    close(result.weights.sum(), 1.0, 1e-12)
+
+
+def test_noise_of_what_is_sent_for_alignment_leaves_the_models_clean():
+    """By the plain pass of two: with a fair round D_a of eq. (9) has the noise, the D_k of eq. (8) do not."""
+    keys = {"alpha": 0.5, "gradient": "local_epoch", "theta": 90.0}
+    algorithm, state = start("fedeba_plus", **keys)
+    told = replace(reports(), gradient=None)
+    clean, _ = algorithm.aggregate(state, told)
+    noisy, _ = algorithm.aggregate(state, replace(told, gradient=G + 1))
+    assert torch.equal(noisy.weights, clean.weights)
+    close(noisy.extra - clean.extra, [0.5 * 0.1] * 2)
+
+
 # -- properties --------------------------------------------------------------------------------------------
 def played(losses, samples, gradients, **hyperparameters):
     """Plan and Aggregate for clients with these losses before training, after it, and with these gradients."""
     algorithm, state = start("fedeba_plus", samples=samples, **hyperparameters)
     known = {"clients": torch.arange(len(samples)), "samples": samples, "learning_rate": 0.1, "loss_received": losses}
     report = Reports(**known, gradient=gradients, delta=0.1 * gradients, loss_after=losses / 2, steps=losses * 0 + 1)
-    return algorithm.configure_clients(state, received(report)), algorithm.aggregate(state, report)[0]
+    plan = algorithm.configure_clients(state, received(report))
+    return plan, algorithm.aggregate(state, replace(report, mix=plan.mix))[0]
 
 
 @settings(max_examples=40)

@@ -1,5 +1,7 @@
 """Prac-FedEBA+: the hand-computed two rounds, the stored gradient, both kinds of angle, limits, the engine."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -163,7 +165,7 @@ def test_promises(clients, alpha, theta, prior):
         report = Reports(**known, delta=delta, loss_after=losses / 2, steps=1 + samples % 3)
         for _ in range(2):
             plan = algorithm.configure_clients(state, received(report))
-            result, state = algorithm.aggregate(state, report)
+            result, state = algorithm.aggregate(state, replace(report, mix=plan.mix))
         return plan, result, state
 
     order = torch.arange(len(clients))

@@ -3,6 +3,8 @@
 They report gradients and losses before and after training, and take the local steps of a plan, by hand.
 """
 
+from dataclasses import replace
+
 import torch
 
 from fairfl import algorithms
@@ -50,11 +52,13 @@ class Run:
             "x": self.x,
             "round": self.round,
             "exchange": number,
-            "gradient": self.x - self.centres,
             "loss_received": self.losses(self.x),
         }
+        if "gradient_local_epoch" not in self.algorithm.required_measurements():
+            known["gradient"] = self.x - self.centres
         self.plan = self.algorithm.configure_clients(self.state, Received(**known))
         y = self.trained()
         self.reports = Reports(**known, delta=self.x - y, loss_after=self.losses(y), steps=self.steps)
+        self.reports = replace(self.reports, mix=self.plan.mix)
         self.result, self.state = self.algorithm.aggregate(self.state, self.reports)
         self.x = stepped(self.x, self.result, self.reports.delta)

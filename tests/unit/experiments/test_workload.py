@@ -65,16 +65,17 @@ def test_paper_scale_changes_nothing(root):
     load = workload(root, scale="paper")
     assert all(changed_by_scale(load, name) == [] for name in load.settings)
     eagle = [run for run in load.runs if run.setting.startswith("eagle")]
-    assert len(eagle) == 4 * (8 * 10 + 5 + 12 + 4) + 2  # 5 with the other unit of lambda
+    assert len(eagle) == 4 * (8 * 10 + 6 + 12 + 4) + 2  # 6 with the other unit of lambda or the other length
     # Table 4's first column is FedFV as in table 3; figures draw variants of the tables, but for MNIST.
     fedfv = [run for run in load.runs if run.setting.startswith("fedfv")]
     assert len(fedfv) == 5 * (18 + (13 + 2) + 3 + 10)
     assert len([run for run in load.runs if run.setting.startswith("vred")]) == 3 * 4 * 9  # GiFair twice
     # Tables 1, 3, 5, 8, 10, 13, 14 and two figures share the runs of rotated MNIST with ten clients.
-    per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "synthetic_10": 8, "yelp_imdb_10": 8}
+    per_setting = {"rotated_mnist_10": 19, "rotated_cifar10_10": 16, "yelp_imdb_10": 8}
     per_setting |= {"femnist_204": 8, "rotated_mnist_100": 6, "rotated_mnist_10_mixed": 2}
     for name, variants in per_setting.items():
         assert len(load.runs_of(f"focus_{name}")) == 3 * variants, name
+    assert len(load.runs_of("focus_synthetic_10")) == 10 * 8
     setting = load.settings["eagle_emnist_cnn_a0.1"]
     assert (setting.rounds, setting.seeds, setting.data.name) == (10000, [0, 42, 100, 200], "emnist")
 
