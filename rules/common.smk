@@ -9,7 +9,7 @@ import shutil
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import collect, fetch, reproduction, trials
-from fairfl.planning import costs, own_data
+from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
@@ -31,7 +31,6 @@ try:
         if workload.config.budget is not None:
             workload = affordable(workload, ROOT)
         preflight.check(workload)
-        own_data.check(workload)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(hooks.blamed(workflow, str(error))) from None

@@ -16,7 +16,7 @@ from pathlib import Path
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.judgement.cells import csv_text
-from fairfl.planning import speed, targets
+from fairfl.planning import targets
 from fairfl.planning.budget import Pick, Planner, in_words
 from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
@@ -51,7 +51,7 @@ class SettingLine:
     gpu_hours: str
     core_hours_one_seed: str
     gpu_hours_one_seed: str
-    known: str  # how most of the hours are known: measured, scaled, estimated
+    known: str  # how most of the hours are known: measured, estimated
     memory_mib: int  # of one job
     disk_mib: str
     numbers: int  # reported ones that its runs judge
@@ -118,7 +118,7 @@ def _hours(costs: Iterable[Cost], on: str) -> str:
 
 def _mostly(costs: list[Cost]) -> str:
     """How the largest part of the hours is known; unknown if any is."""
-    by_kind = dict.fromkeys(("unknown", "measured", "scaled", "estimated"), 0.0)
+    by_kind = dict.fromkeys(("unknown", "measured", "estimated"), 0.0)
     for cost in costs:
         by_kind[cost.known] += cost.core_hours + cost.gpu_hours if cost.known != "unknown" else math.inf
     return max(by_kind, key=by_kind.__getitem__) if costs else ""
@@ -166,11 +166,7 @@ def _takes(rows: list[SettingLine], core: float, gpu: float, one_seed: float, di
         return []
     cores, device = _cores(), reference()["gpu"]
     known = {row.known for row in missing}
-    how = {
-        "measured": "measured",
-        "scaled": "scaled from measured runs",
-        "estimated": f"estimated from counted operations at {speed.gflops():.0f} GFLOP/s",
-    }
+    how = {"measured": "measured", "estimated": "estimated from samples, rounds and the operations of the models"}
     beside = (STARTING + JOB * jobs / cores) / 3600
     text = [
         f"takes: about {in_time(core)} on a core, {in_time(core / cores)} on all {cores} here, or {in_time(gpu)} on an "

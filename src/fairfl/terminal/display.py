@@ -36,7 +36,9 @@ _NEWS = (
 )
 _INTERRUPTED = ("Terminating processes", "Will exit after", "Cancelling snakemake")
 # A command that failed: its job is named by what it is, with its log.
-_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' (returned non-zero|died with)", re.S)
+_COMMAND = re.compile(
+    r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' (returned non-zero|died with)", re.S
+)
 _PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M)
 
 

@@ -3,11 +3,9 @@
 import pytest
 import yaml
 
-from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.planning import operations
 from fairfl.planning.data import Facts, facts
-from fairfl.planning.operations import Passes
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +17,6 @@ def workload(root):
 def elsewhere(tmp_path, monkeypatch):
     """No prepared data are at hand."""
     monkeypatch.chdir(tmp_path)
-
-
-def passes(workload, setting, algorithm, full_batch=False, **values):
-    return operations.passes_of(workload, Run(setting, Variant(algorithm, values), 0), full_batch)
 
 
 def test_a_sample_of_a_perceptron(workload):
@@ -51,59 +45,33 @@ def test_other_models_are_counted_without_data_and_a_step_is_at_most_three_predi
     assert 2 * cost.forward < cost.train <= 3 * cost.forward and cost.parameters > 10**6
 
 
-def test_what_algorithms_do_in_a_round(workload):
-    setting = "fedeba_fashion_mnist_mlp"
-    assert passes(workload, setting, "fedavg") == Passes(1, 0, 0, 1)
-    assert passes(workload, setting, "fedeba", tau=0.5) == Passes(1, 0, 1, 1)  # losses after training
-    assert passes(workload, "fedfv_cifar10", "fedfa", full_batch=True) == Passes(1, 0, 0, 1)  # uniform weights there
-    # The loss before is a by-product of a first step on all samples, unless another loss is measured anyway.
-    assert passes(workload, setting, "afl", full_batch=True) == Passes(1, 0, 0, 1)
-    assert passes(workload, setting, "afl") == Passes(1, 0, 1, 1)
-    assert passes(workload, setting, "ditto", report="personal") == Passes(2, 0, 0, 1)
-    assert passes(workload, setting, "scaffold") == passes(workload, setting, "feddyn") == Passes(1, 0, 0, 1)
-    assert passes(workload, setting, "scaffold", option=1) == Passes(2, 0, 0, 1)  # and all gradients at x
-    # 10 of 100 clients train, of 10, 35 or all whose losses are measured.
-    for d, forward in ((10, 1), (35, 3.5), (100, 10), (999, 10)):
-        assert passes(workload, setting, "power_of_choice", d=d) == Passes(1, 0, forward, 1)
-
-
-def test_several_models_are_trained_measured_and_mixed(workload):
-    epochs = workload.settings["focus_rotated_mnist_10"].local_epochs
-    focus = passes(workload, "focus_rotated_mnist_10", "focus", M=3)
-    assert focus == Passes(3 * epochs, 0, 3, 3)
-    after = passes(workload, "focus_rotated_mnist_10", "fedavg_hardcluster", M=3)
-    assert after.epochs >= epochs
-
-
-def test_a_run(workload):
+def test_a_training(workload):
     name = "fedeba_fashion_mnist_mlp"
-    counted = operations.of_run(workload, Run(name, Variant("fedavg", {}), 0))
+    counted = operations.of_training(workload, name)
     cost = operations.sample(workload.settings[name], facts(workload, name))
     # 2000 rounds of 10 clients with 480 of 600 images in batches of 50; 41 evaluations of 12000 test images.
-    assert counted.train == 2000 * 10 * 480 * cost.train
+    assert counted.flops == pytest.approx(2000 * 10 * 480 * cost.train + 41 * 12000 * cost.forward)
+    assert counted.numbers == pytest.approx((2000 * 10 * 480 + 41 * 12000 / 2) * cost.numbers)
     assert counted.steps == 2000 * 10 * 10 and counted.updated == counted.steps * cost.parameters
-    assert counted.forward == pytest.approx(41 * 12000 * cost.forward)
-    assert (counted.rounds, counted.evaluations) == (2000, 41)
 
 
 def test_an_official_test_part_is_not_trained_on(workload):
-    counted = operations.of_run(workload, Run("focus_rotated_mnist_10", Variant("fedavg", {}), 0))
+    counted = operations.of_training(workload, "focus_rotated_mnist_10")
     cost = operations.sample(workload.settings["focus_rotated_mnist_10"], facts(workload, "focus_rotated_mnist_10"))
-    assert counted.train == pytest.approx(300 * 60000 * 10 * cost.train)
-    assert counted.forward == pytest.approx(301 * 10000 * cost.forward)
+    assert counted.flops == pytest.approx(300 * 60000 * 10 * cost.train + 301 * 10000 * cost.forward)
 
 
 def test_surrogates_and_local_optima(workload):
     counted = operations.of_surrogate(workload, "focus_rotated_mnist_10")
     cost = operations.sample(workload.settings["focus_rotated_mnist_10"], facts(workload, "focus_rotated_mnist_10"))
     clusters = workload.settings["focus_rotated_mnist_10"].surrogate.clusters
-    assert counted.train == pytest.approx(300 * 10 * 60000 / clusters * cost.train)
+    trained = 300 * 10 * 60000 / clusters * cost.train
+    assert trained < counted.flops < 1.1 * trained
     assert operations.of_surrogate(workload, "focus_synthetic_10") == operations.NOTHING  # known
-    optimum = operations.of_local_optimum(workload, "eagle_emnist_linear_a0.5")
-    linear = operations.sample(
-        workload.settings["eagle_emnist_linear_a0.5"], facts(workload, "eagle_emnist_linear_a0.5")
-    )
-    assert optimum.train == pytest.approx(10000 * 1200 * linear.train)
+    name = "eagle_emnist_linear_a0.5"
+    linear = operations.sample(workload.settings[name], facts(workload, name))
+    optimum = operations.of_local_optimum(workload, name)
+    assert optimum.flops == pytest.approx(10000 * 1200 * linear.train, rel=0.1) and optimum.steps == 10000
 
 
 def test_facts_of_data_that_are_not_prepared(workload):
