@@ -9,7 +9,7 @@ READY  := $(VENV)/ready
 COMMAND := $(BIN)/fairfl
 SITE   := $(VENV)/docs-ready
 ARGS   ?=
-RUN    := PYTHONPATH=src $(BIN)/python -m fairfl run
+RUN    := PYTHONPATH=src $(BIN)/python -P -m fairfl run
 
 .PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
 .DEFAULT_GOAL := all
@@ -38,7 +38,7 @@ setup: $(READY) $(COMMAND)  ## the pinned environment in .venv, and the command 
 $(COMMAND): Makefile | $(READY)
 	@printf '%s\n' '#!/bin/sh' 'bin=$$(cd "$$(dirname "$$0")" && pwd)' 'root=$$PWD' \
 		'while [ "$$root" ] && ! { [ -e "$$root/Snakefile" ] && [ -d "$$root/src/fairfl" ]; }; do root=$${root%/*}; done' \
-		'PYTHONPATH="$${root:-$${bin%/.venv/bin}}/src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -m fairfl "$$@"' > $@
+		'PYTHONPATH="$${root:-$${bin%/.venv/bin}}/src$${PYTHONPATH:+:$$PYTHONPATH}" exec "$$bin/python" -P -m fairfl "$$@"' > $@
 	@chmod +x $@
 
 # With CPU=1: torch without CUDA from where PyTorch publishes it, the other packages of the lock but those for CUDA.

@@ -13,18 +13,18 @@ from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
-from fairfl.runtime import atomic, loaded, ownership
+from fairfl.runtime import atomic, ownership, sealed
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import located, spoken
 from fairfl.terminal.summary import places
-from fairfl.workflow import code_hash, downloads, environment, plan
+from fairfl.workflow import downloads, environment, plan, snapshot
 from fairfl.workflow.call import Call
 from fairfl.workflow.recorded import available, rerun_of
 
 try:
-    workload = load_workload(ROOT, config)
+    workload = load_workload(CODE, config)
     if workload.config.recorded == "only":
         workload = workload.restricted_to(available(workload))
     if hooks.is_main_process(workflow):
@@ -34,7 +34,7 @@ try:
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(hooks.blamed(workflow, str(error))) from None
-environment.prepare(ROOT, workload.config)
+environment.prepare(CODE, workload.config)
 
 # Planning makes millions of objects that stay; to look through them for garbage, again and again and at the end, takes
 # a fifth of it.
@@ -58,10 +58,8 @@ if not hooks.is_main_process(workflow):  # a job on a cluster's node
         raise WorkflowError(str(error)) from None
 RESTORATIONS = f"{RESULTS}/.restorations.json"  # what comes from the record
 ORDERS = f"{RESULTS}/.jobs"  # what each job that runs is to do
-SOURCES = f"{ORDERS}/.sources.json"  # what jobs are planned with
 SERVER = Server()
-CLIENT = shlex.quote(str(ROOT / "src" / "fairfl" / "runtime" / "warm_start" / "client.py"))
-CLIENT = CLIENT.replace("{", "{{").replace("}", "}}")  # Snakemake fills in what stands in braces
+CLIENT = f'"${sealed.VARIABLE}"/src/fairfl/runtime/warm_start/client.py'
 
 
 # A part of all there is, selected on the command line, has a page, comparison, claims, orders and tables beside the
@@ -89,12 +87,12 @@ wildcard_constraints:
 
 
 def job(rule, options):
-    """`python -m fairfl.jobs.RULE` in a process that SERVER has ready; output into a new log file.
+    """`python -P -m fairfl.jobs.RULE` in a process that SERVER has ready; output into a new log file.
 
     {params.job}: a file that says what the job computes from, the record that it leaves, which results it may read.
     `resources:` say how and where (device, threads, folders); a change there runs nothing again.
     """
-    return f"python {CLIENT} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
+    return f"python -P {CLIENT} --log {{log:q}} fairfl.jobs.{rule} {{params.job}} {options}"
 
 
 def job_options(wildcards, output):
@@ -104,6 +102,13 @@ def job_options(wildcards, output):
 def order_of(name):
     """Where the workflow leaves what a job of this name is to do, before any job starts."""
     return f"{ORDERS}/{name}.json"
+
+
+def say_edits():
+    """The last line: today's code is no longer that of the results, which the next call will bring up to date."""
+    if edits := snapshot.edited(ROOT, Path(os.environ[sealed.VARIABLE])):
+        shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)
+        (display.say if display else print)(f"edited meanwhile: {shown}; the next call sees it")
 
 
 def ended():
@@ -116,6 +121,7 @@ def ended():
         given = hooks.given_config(workflow)
         other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
         display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, other))
+    say_edits()
 
 
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
@@ -150,11 +156,11 @@ onstart:
         raise WorkflowError(str(error)) from None
     shutil.rmtree(ORDERS, ignore_errors=True)
     names = hooks.about_to_run(workflow, graph)
+    if names:
+        environment.run_from(snapshot.take(ROOT, Path(RESULTS)))
     for name in names:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
-        Path(order_of(name)).write_text(graph.order(name, SOURCES))
-    if names:  # not for verify, plan and the like, which may fail and then leave it
-        atomic.write_text(SOURCES, loaded.snapshot(code_hash.sources(), code_hash.reads()))
+        Path(order_of(name)).write_text(graph.order(name, os.environ[sealed.VARIABLE]))
     call.begin(rerun, names)
     if display:
         seconds = costs.expected(rerun, names)

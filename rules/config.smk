@@ -1,13 +1,20 @@
 # What must be right before all else: the packages, and config.yaml, read strictly before Snakemake reads it: that one takes
 # the last of two equal keys, and other encodings or too much depth end in a traceback.
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
 ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "src"))
+# The process of a job on a cluster's node works from the copy of the project that the job was planned with.
+CODE = ROOT if workflow.is_main_process else Path(os.environ.get("FAIRFL_CODE", ROOT))
+sys.path.insert(0, str(CODE / "src"))
+import fairfl
+
+# Its modules are found from here; nothing else that lies in src/ or in the root may stand for a library.
+sys.path[:] = [folder for folder in sys.path if Path(folder).absolute() not in (CODE / "src", ROOT / "src", ROOT)]
 
 try:
     for name in (

@@ -15,7 +15,7 @@ rule restore:
     params:
         jobs=RESTORATIONS,
     shell:
-        "python -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
+        "python -P -m fairfl.jobs.restore --jobs {params.jobs:q} > {log:q} 2>&1"
 
 
 ruleorder:
@@ -43,7 +43,7 @@ rule record:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.workflow.record --config {params.config:q} --root . | tee {log:q}"
+        "python -P -m fairfl.workflow.record --config {params.config:q} --root . | tee {log:q}"
 
 
 rule reproduction:
@@ -60,5 +60,5 @@ rule reproduction:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.jobs.reproduction --config {params.config:q} --root ."
+        "python -P -m fairfl.jobs.reproduction --config {params.config:q} --root ."
         " --results $(dirname {input.comparison:q}) | tee {log:q}"

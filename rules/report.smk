@@ -143,7 +143,7 @@ rule verify:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.workflow.verify --config {params.config:q} --root . | tee {log:q}"
+        "python -P -m fairfl.workflow.verify --config {params.config:q} --root . | tee {log:q}"
 
 
 # Prints per run whether it would run, and why, in words; then what all that costs and would tell. Runs nothing.
@@ -156,4 +156,4 @@ rule plan:
     params:
         config=workload.config.model_dump_json(),
     shell:
-        "python -m fairfl.planning.plan --config {params.config:q} --root . | tee {log:q}"
+        "python -P -m fairfl.planning.plan --config {params.config:q} --root . | tee {log:q}"

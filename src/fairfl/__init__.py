@@ -1,3 +1,0 @@
-from fairfl.runtime import loaded
-
-loaded.install()

@@ -263,7 +263,7 @@ def files_below(folder: Path, *names: str) -> Iterator[tuple[str, Path]]:
     """(Path below the folder, path) of the files in some of its folders, sorted."""
     for name in names:
         for path in sorted((folder / name).rglob("*")):
-            if path.is_file():
+            if path.is_file() and ".code" not in path.parts:
                 yield str(path.relative_to(folder)), path
 
 

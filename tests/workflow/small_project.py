@@ -218,7 +218,8 @@ class Project:
         self._before.clear()
 
     def csv(self) -> dict[str, bytes]:
-        return {str(p.relative_to(self.folder)): p.read_bytes() for p in self.folder.glob("results/**/*.csv")}
+        found = [path for path in self.folder.glob("results/**/*.csv") if ".code" not in path.parts]
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in found}
 
 
 def become(folder: str, commands: list[list[str]], path: list[str]) -> None:

@@ -158,7 +158,8 @@ class Submitted:
 def results(project: Project) -> dict[str, bytes]:
     """Contents of all results that must be equal in two runs."""
     files = sorted((project.folder / "results").rglob("*"))
-    kept = [path for path in files if path.suffix in (".csv", ".parquet", ".safetensors")]
+    suffixes = (".csv", ".parquet", ".safetensors")
+    kept = [path for path in files if path.suffix in suffixes and ".code" not in path.parts]
     return {str(path.relative_to(project.folder)): path.read_bytes() for path in kept}
 
 

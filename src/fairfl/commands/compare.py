@@ -94,7 +94,7 @@ def main(root: Path, argv: list[str]) -> None:
     alone = ", for this dry run alone" if dry else ""
     print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
     try:
-        done = subprocess.run([sys.executable, "-m", "snakemake", *with_cores(others), "--config", *chosen])
+        done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *with_cores(others), "--config", *chosen])
     finally:
         if dry:
             _restore(path, before)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from fairfl.runtime import loaded, plain
+from fairfl.runtime import plain, sealed
 from fairfl.runtime.plain import one_line, shown
 from fairfl.runtime.validation import SpecError, nearest
 
@@ -99,7 +99,7 @@ def _text(path: Path) -> str:
             raise SpecError(f"{path}: not a file")
         if path.stat().st_size > _MOST_BYTES:
             raise SpecError(f"{path}: larger than {_MOST_BYTES} bytes")
-        return loaded.read_bytes(path).decode("utf-8")
+        return sealed.read_bytes(path).decode("utf-8")
     except FileNotFoundError:
         siblings = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         raise SpecError(f"{path}: no such file{nearest(path.name, siblings)}") from None

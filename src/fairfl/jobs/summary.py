@@ -61,6 +61,7 @@ def write(rule: str, argv: list[str] | None, text: Callable[["Workload", argpars
     parser.add_argument("--results", type=Path, required=True, help="results/<scale>")
     parser.add_argument("--out", type=Path, required=True, nargs="+", help="files to write")
     args = parser.parse_args(argv)
+    args.root = args.code or args.root
     config = from_text(args.config, dict, "--config")
     with job.run_context(args, *args.out):
         made = text(load_workload(args.root, config), args)

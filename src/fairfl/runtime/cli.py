@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 
+from fairfl.runtime import sealed
 from fairfl.runtime.errors import FairflError
 
 
@@ -43,7 +44,7 @@ def _os_message(error: OSError) -> str:
 
 
 def _fail(message: str, teardown: bool) -> None:
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {sealed.as_in_project(message)}", file=sys.stderr)
     if not teardown:
         _leave(1)
     sys.exit(1)

@@ -2,18 +2,18 @@
 
 import argparse
 import contextlib
+import hashlib
 import math
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, loaded, ownership, records
+from fairfl.runtime import arithmetic, ownership, records, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -60,7 +60,9 @@ class Parser(argparse.ArgumentParser):
             options = from_text(Path(words[1]).read_bytes(), dict[str, Any], words[1])
             texts = {name: value if isinstance(value, str) else canonical(value) for name, value in options.items()}
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
-        return super().parse_args(words, namespace)
+        found: Any = super().parse_args(words, namespace)
+        sealed.work_from(found.code)
+        return found
 
 
 def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentParser:
@@ -74,7 +76,7 @@ def parser(rule: str, *options: str, spec: bool = True) -> argparse.ArgumentPars
     parser.add_argument(
         "--inputs", default="{}", help="records of the jobs whose results are read, with their fingerprints (JSON)"
     )
-    parser.add_argument("--sources", type=Path, help="hashes of the files that the job was planned with (JSON)")
+    parser.add_argument("--code", type=Path, help="copy of the project that was planned with (default: the project)")
     for option in options:
         parser.add_argument(f"--{option}", **OPTIONS[option])
     return parser
@@ -91,22 +93,29 @@ def run_context(
 
     Raises:
         FairflError: an input was made from another spec than the one that this job was planned with or is damaged,
-            the code that this process has loaded is not the code of the spec, or another process has taken the job
-            over (fairfl.runtime.ownership).
+            a file of the project is not the one that it was planned with,
+            or another process has taken the job over (fairfl.runtime.ownership).
     """
-    spec, described = from_text(args.spec, dict, "--spec"), {"arithmetic": arithmetic_of(args)} if torch else {}
+    spec = from_text(args.spec, dict, "--spec")
+    described: dict[str, Any] = {"arithmetic": arithmetic_of(args)} if torch else {}
     if args.record is None:
         yield fingerprint([spec, described])
         return
     expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
     inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
-    check = partial(loaded.check, spec, args.sources)
-    check()
-    for path in spec.get("reported", {}):  # files of the project, which Snakemake counts among the inputs
-        clamp_mtime(Path(path))
-    # Checked before each write, as more is loaded meanwhile: neither a result nor a checkpoint comes from other code.
-    with ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch], check):
-        yield fingerprint([spec, described, inputs])
+    for path, wanted in spec.get("reported", {}).items():
+        if hashlib.sha256(sealed.in_copy(Path(path)).read_bytes()).hexdigest()[:16] != wanted:
+            raise FairflError(f"{path}: is not the file that this job was planned with; run the same command again")
+        clamp_mtime(Path(path))  # Snakemake counts it among the inputs
+    key = fingerprint([spec, described, inputs])
+    with contextlib.ExitStack() as until_written:
+        if args.code:
+            until_written.enter_context(ownership.use(args.code / sealed.LOCK))
+            described["snapshot"] = args.code.name
+        until_written.enter_context(
+            ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch])
+        )
+        yield key
         records.write(args.record, spec, inputs, outputs, **described)
 
 

@@ -16,7 +16,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -38,14 +38,13 @@ class Taken(FairflError):
 
 
 @contextlib.contextmanager
-def owning(lock: Path, files: Iterable[Path] = (), check: Callable[[], None] = lambda: None) -> Iterator[None]:
+def owning(lock: Path, files: Iterable[Path] = ()) -> Iterator[None]:
     """Within, this process alone may write the job that ``lock`` stands for.
 
     Whoever had it before may no longer write, be it alive or dead. Temporary files that were left beside ``files``
     (outputs, record, checkpoint) are deleted. At the end ``lock`` is removed; a killed process leaves it to the next.
 
     Every file that fairfl.runtime.atomic writes or deletes counts, not only ``files``: a job is one process.
-    Before each ``check()`` is called, which raises if this process may not write what it has computed.
     Where the file system has no locks, a write at the very moment of a takeover can slip through.
 
     Raises:
@@ -63,7 +62,7 @@ def owning(lock: Path, files: Iterable[Path] = (), check: Callable[[], None] = l
         # While nobody else can become the owner: a newer one's temporary files are alive.
         atomic.sweep(files)
     try:
-        with atomic.permitted_by(partial(_permit, lock, token, check)):
+        with atomic.permitted_by(partial(_permit, lock, token)):
             yield
     finally:
         # A file that stays is taken over like a killed process's.
@@ -125,10 +124,29 @@ def still_wanted(path: Path) -> None:
         )
 
 
+def use(path: Path) -> FileIO:
+    """Keep what ``path`` stands for from being deleted (`in_use`) until what is returned is closed.
+
+    Raises OSError if it is gone.
+    """
+    file = FileIO(path)
+    _flock(file, fcntl.LOCK_SH)
+    return file
+
+
+def in_use(path: Path) -> bool:
+    """True if a process uses ``path``. Where the file system has no locks nobody seems to."""
+    try:
+        with FileIO(path, "r+") as file:
+            _flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+
+
 @contextlib.contextmanager
-def _permit(lock: Path, token: str, check: Callable[[], None]) -> Iterator[None]:
+def _permit(lock: Path, token: str) -> Iterator[None]:
     """Within, nobody can take the job over. Raises Taken if somebody has."""
-    check()
     job = lock.with_suffix("")
     try:
         file = _locked(lock, "r+")

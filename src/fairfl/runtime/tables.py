@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairfl.runtime import sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import nearest
@@ -21,7 +22,7 @@ def rows(
     Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type. `remedy`
     for a missing column: None names the nearest one, for files that are not made by a job.
     """
-    with path.open(encoding="utf-8", newline="") as handle:
+    with sealed.in_copy(path).open(encoding="utf-8", newline="") as handle:
         reader = csv.reader(handle, strict=True)
         numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:

@@ -80,6 +80,7 @@ class Call:
         """Become the same command, if that must run again."""
         if self.goes_on:
             os.environ[VARIABLE] = str(self.round + 1)
+            os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])  # of the project, not of the jobs' copy
             sys.stdout.flush()
             sys.stderr.flush()
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

@@ -16,7 +16,7 @@ from typing import Any
 import grimp
 
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.loaded import hashed, read_bytes
+from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow import unseen
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
@@ -27,7 +27,6 @@ PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
 READERS = {f"{PLUMBING}{name}" for name in ("differences", "json_text", "result_files", "tables")}
 
-_reads: dict[str, list[Path]] = {}  # module -> files that it names
 _BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
 
 
@@ -82,17 +81,7 @@ def _text(module: str, whole: bool) -> str:
 
 @cache
 def _source(module: str) -> bytes:
-    return _path(module).read_bytes()
-
-
-def sources() -> dict[str, str]:
-    """Hash of the source of every module."""
-    return {module: hashed(_source(module)) for module in _graph().modules}
-
-
-def reads() -> dict[str, list[Path]]:
-    """The files that the modules name, of those that were asked for."""
-    return {module: files for module, files in _reads.items() if files}
+    return read_bytes(_path(module))
 
 
 @cache
@@ -108,8 +97,8 @@ def module_hash(module: str, whole: bool) -> str:
     """
     path = _path(module)
     digest = hashlib.sha256(_text(module, whole).encode())
-    _reads[module] = unseen.named(module, path, _source(module))
+    named = unseen.named(module, path, _source(module))
     beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
-    for file in [*beside, *_reads[module]]:
+    for file in [*beside, *named]:
         digest.update(file.name.encode() + read_bytes(file))
     return digest.hexdigest()[:16]

@@ -9,13 +9,13 @@ from pathlib import Path
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.workload import Workload
-from fairfl.runtime import gpu_slots
+from fairfl.runtime import gpu_slots, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow.graph import Job
 
 
-def prepare(root: Path, config: Config) -> None:
-    """Make `python -m fairfl...` in a job mean this interpreter and the package of this checkout.
+def prepare(code: Path, config: Config) -> None:
+    """Make `python -P -m fairfl...` in a job mean this interpreter and the package in `code`.
 
     An activated conda environment still puts its own python in front. Models that come as files lie beside the data.
     """
@@ -23,12 +23,18 @@ def prepare(root: Path, config: Config) -> None:
     os.environ.pop(gpu_slots.LIMIT, None)
     if config.runs_per_gpu is not None:
         os.environ[gpu_slots.LIMIT] = str(config.runs_per_gpu)
-    _prepend("PATH", str(Path(sys.executable).parent))
-    _prepend("PYTHONPATH", str(root / "src"))
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])])
+    run_from(code)
     # glibc returns large blocks to the system at once and faults them in again at the next step. Keeping them makes
     # convolutions up to 1.4 x faster and changes no number.
     for name, size in (("MMAP_THRESHOLD", 2**30), ("TRIM_THRESHOLD", 2**30), ("TOP_PAD", 2**26)):
         os.environ.setdefault(f"MALLOC_{name}_", str(size))
+
+
+def run_from(code: Path) -> None:
+    """Let jobs import from this copy of the project, and from nowhere else but the interpreter's own libraries."""
+    os.environ[sealed.VARIABLE] = str(code.absolute())
+    os.environ["PYTHONPATH"] = str(code.absolute() / "src")
 
 
 def check_places(jobs: Iterable[Job]) -> None:
@@ -48,11 +54,6 @@ def libraries(workload: Workload) -> list[str]:
     models = {workload.settings[run.setting].model.name for run in workload.runs}
     wanted = [name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())]
     return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
-
-
-def _prepend(variable: str, folder: str) -> None:
-    old = os.environ.get(variable)
-    os.environ[variable] = os.pathsep.join([folder, old] if old else [folder])
 
 
 def gpus_per_job(config: Config) -> int:

@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,6 +25,7 @@ from fairfl.experiments.workload import Workload
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.records import nested_paths
+from fairfl.runtime.sealed import read_bytes
 from fairfl.workflow.code_hash import closure
 
 # Paths, by whatever name, or None; what a function of input may return.
@@ -170,16 +170,14 @@ class Graph:
             paths = [path for _, _, paths in self._inputs(rule, {}) for path in paths]
         return list(dict.fromkeys(filter(None, map(self.producer, paths))))
 
-    def order(self, name: str, sources: str) -> str:
+    def order(self, name: str, code: str) -> str:
         """What fairfl.runtime.job takes from a file: the spec, where to leave the record, which results to accept, and
-        where the hashes are of what the job was planned with.
+        the copy of the project to work from.
         """
         job = self.job(name)
         expected = {self.record(before): self.job(before).fingerprint for before in job.inputs}
         inputs = canonical(nested_paths(expected))
-        return (
-            f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs},"sources":{canonical(sources)}}}\n'
-        )
+        return f'{{"spec":{job.spec},"record":{canonical(job.record)},"inputs":{inputs},"code":{canonical(code)}}}\n'
 
     def _matching(self, path: str) -> str | None:
         for rule in self.rules.values():
@@ -279,4 +277,4 @@ def _takes_files(spec: Callable[..., Any]) -> bool:
 
 def contents(paths: Iterable[str]) -> dict[str, str]:
     """First 16 hex digits of the sha256 of files of the project."""
-    return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16] for path in paths}
+    return {path: hashlib.sha256(read_bytes(path)).hexdigest()[:16] for path in paths}

@@ -15,11 +15,11 @@ from fairfl.recorded.record import FOLDER, Record, settings
 from fairfl.runtime import cli, kept, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
-from fairfl.workflow import snakemake
+from fairfl.workflow import snakemake, snapshot
 from fairfl.workflow.graph import Graph
 
-# Not results: what jobs print and record, what a plan says, where a training goes on.
-_BESIDE = ("logs", "records", kept.FOLDER)
+# Not results: what jobs print, record and run, what a plan says, where a training goes on.
+_BESIDE = ("logs", "records", kept.FOLDER, snapshot.FOLDER)
 _NOTES = ("plan.txt", "plan.csv", "checkpoint.pt")
 
 Finding = tuple[str, str]  # damaged, foreign or orphaned; what

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.base import JobSpec
-from fairfl.runtime import arithmetic, atomic, job, loaded, ownership, records
+from fairfl.runtime import arithmetic, atomic, cli, job, ownership, records, sealed, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -67,17 +67,35 @@ def test_where_a_result_was_computed_is_not_its_content():
         assert content(**said, **cpu) == hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def test_no_checkpoint_is_left_by_other_code_than_that_of_the_plan(monkeypatch):
-    """It would outlive the job, and the next one of the same spec would go on from it."""
-    monkeypatch.setattr(loaded, "modules", {})
-    monkeypatch.setattr(loaded, "files", {})
-    args = options(spec={"code": {"fairfl.a": "normal form"}})
-    args.sources = Path("sources.json")
-    args.sources.write_text(loaded.snapshot({"fairfl.a": "planned"}, {}))
-    with pytest.raises(FairflError, match="changed while it ran"), job.run_context(args, Path("b.csv")):
-        loaded.modules["fairfl.a"] = "edited"  # imported once the job had begun
-        atomic.write_text("checkpoint.pt", "round 3")
-    assert not Path("checkpoint.pt").exists()
+@pytest.fixture
+def copy(folder):
+    """A copy of the project, in which a file has other content than the project's of today."""
+    copy = folder / "results/.code/0a"
+    for place, text in ((copy, "value\n0.9\n"), (folder, "value\n0.8\n")):
+        (place / "papers").mkdir(parents=True)
+        (place / "papers/table1.csv").write_text(text)
+    (copy / sealed.LOCK).touch()
+    yield copy
+    sealed.work_from(None)
+
+
+def test_files_of_the_project_are_read_in_the_copy_that_was_planned_with(copy, capsys):
+    path = Path("papers/table1.csv")
+    order = {"spec": {"reported": {str(path): hashlib.sha256(b"value\n0.9\n").hexdigest()[:16]}}, "code": str(copy)}
+    Path("order.json").write_text(json.dumps(order | {"record": "results/records/b.json"}))
+    args = job.parser("demo").parse_args(["--job", "order.json"])
+    with job.run_context(args):
+        assert [row for _, row in tables.rows(path, {"value": float})] == [{"value": "0.9"}]
+        assert ownership.in_use(copy / sealed.LOCK)
+    assert not ownership.in_use(copy / sealed.LOCK)
+    assert records.read("results/records/b.json")["snapshot"] == "0a"
+    (copy / path).write_text("value\n0.7\n")
+    message = r"^papers/table1\.csv: is not the file that this job was planned with"
+    with pytest.raises(FairflError, match=message), job.run_context(args):
+        pass
+    with pytest.raises(SystemExit):
+        cli.run(lambda _: list(tables.rows(copy / path, {"spread": float})))
+    assert capsys.readouterr().err.startswith("error: papers/table1.csv: no column 'spread'")
 
 
 def test_without_a_record_nothing_is_left():

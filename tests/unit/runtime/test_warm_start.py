@@ -30,8 +30,8 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-CLIENT = [sys.executable, client_file.__file__, "start_job"]
-PLAIN = [sys.executable, "-m", "start_job"]
+CLIENT = [sys.executable, "-P", client_file.__file__, "start_job"]
+PLAIN = [sys.executable, "-P", "-m", "start_job"]
 # Prints that it runs and who started it, then sleeps.
 SLEEP = "print(os.getpid(), os.getppid(), flush=True); rest()"
 
@@ -40,7 +40,7 @@ class Bare(launch.Server):
     """A server that imports nothing and has little patience: ready in a moment."""
 
     command = [
-        *launch.Server.command[:1],
+        *launch.Server.command[:2],
         "-c",
         "from fairfl.runtime.warm_start import server\n"
         "server.preload = lambda _: None; server.GRACE = 0.3; server.main()",
@@ -373,7 +373,7 @@ def test_a_server_that_cannot_be_ready_says_so_and_jobs_start_plainly(capfd, pre
     setup = "import threading, time; from fairfl.runtime.warm_start import server; server.modules = list"
 
     class Broken(launch.Server):
-        command = [sys.executable, "-c", f"{setup}; {preload}; server.main()"]
+        command = [sys.executable, "-P", "-c", f"{setup}; {preload}; server.main()"]
 
     with running(Broken) as server:
         assert plainly(client())
@@ -418,7 +418,7 @@ def test_a_warm_training_equals_a_plain_one_to_the_bit(real, tmp_path):
         ("plain", ["-m", "fairfl.jobs.train"]),
         ("warm", [client_file.__file__, "fairfl.jobs.train"]),
     ):
-        command = [sys.executable, *module, *common, "--device", "cpu", "--out", str(tmp_path / name)]
+        command = [sys.executable, "-P", *module, *common, "--device", "cpu", "--out", str(tmp_path / name)]
         command += ["--checkpoint", str(tmp_path / f"{name}.pt")]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     plain, warm = tmp_path / "plain", tmp_path / "warm"

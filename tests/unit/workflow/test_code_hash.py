@@ -73,7 +73,6 @@ def test_plumbing_that_reads_files_is_known():
     assert found - READERS == {
         "fairfl.runtime.fingerprint",  # writes specs
         "fairfl.runtime.hashes",  # of files, for specs
-        "fairfl.runtime.loaded",  # whether a job's code is that of its spec
         "fairfl.runtime.machine",  # asks torch for the name of the GPU
         "fairfl.runtime.ownership",  # who owns a job
         "fairfl.runtime.records",  # whether a job must run

@@ -19,7 +19,7 @@ WORTH = 4  # jobs; for fewer the server's own start costs more than it saves
 class Server:
     """Starts and ends the server of one workflow. Jobs find it through the environment."""
 
-    command = [sys.executable, "-m", "fairfl.runtime.warm_start.server"]
+    command = [sys.executable, "-P", "-m", "fairfl.runtime.warm_start.server"]
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, libraries: Sequence[str] = ()) -> None:

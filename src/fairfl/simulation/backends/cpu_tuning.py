@@ -14,8 +14,6 @@ from pathlib import Path
 
 import torch
 
-from fairfl.runtime import loaded
-
 READS = ("cpu_tuning.json",)
 FILE = Path(__file__).with_name(*READS)
 
@@ -42,5 +40,5 @@ def kind() -> str:
 @cache
 def tuning() -> Tuning:
     """What was measured on this kind of CPU; the defaults where nothing was."""
-    measured = json.loads(loaded.read_bytes(FILE)).get(kind(), {})
+    measured = json.loads(FILE.read_bytes()).get(kind(), {})
     return Tuning(**{field.name: float(measured[field.name]) for field in fields(Tuning) if field.name in measured})
