@@ -105,7 +105,6 @@ def test_its_files_count_for_a_modules_hash(monkeypatch, tmp_path):
         (tmp_path / "rules.json").write_text(text)
         hashes.add(code_hash.module_hash.__wrapped__("fairfl.simulation.mine", True))
     assert len(hashes) == 2
-    code_hash._reads.pop("fairfl.simulation.mine")
 
 
 def test_no_module_of_a_training_finds_files_beside_it_unnamed():
