@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import Field
 
 from fairfl.data.checks import present, usable
@@ -17,6 +18,30 @@ from fairfl.experiments.base import Strict
 
 CLASSES = 100
 PER_SEED = False
+_SUPERCLASSES = (
+    "beaver dolphin otter seal whale",
+    "aquarium_fish flatfish ray shark trout",
+    "orchid poppy rose sunflower tulip",
+    "bottle bowl can cup plate",
+    "apple mushroom orange pear sweet_pepper",
+    "clock keyboard lamp telephone television",
+    "bed chair couch table wardrobe",
+    "bee beetle butterfly caterpillar cockroach",
+    "bear leopard lion tiger wolf",
+    "bridge castle house road skyscraper",
+    "cloud forest mountain plain sea",
+    "camel cattle chimpanzee elephant kangaroo",
+    "fox porcupine possum raccoon skunk",
+    "crab lobster snail spider worm",
+    "baby boy girl man woman",
+    "crocodile dinosaur lizard snake turtle",
+    "hamster mouse rabbit shrew squirrel",
+    "maple_tree oak_tree palm_tree pine_tree willow_tree",
+    "bicycle bus motorcycle pickup_truck train",
+    "lawn_mower rocket streetcar tank tractor",
+)
+"""Fine classes of the coarse labels 0 to 19 (https://www.cs.toronto.edu/~kriz/cifar.html), and so all of them."""
+_COARSE = {name: label for label, names in enumerate(_SUPERCLASSES) for name in names.split()}
 _PARTS = {"train": ("train",), "test": ("test",), "all": ("train", "test")}
 _JPEG = RemoteFile(
     "cifar100_jpeg.tar.xz",
@@ -37,6 +62,7 @@ class Config(Strict):
     """Options of the data set."""
 
     part: Literal["train", "test", "all"] = "all"
+    labels: Literal["fine", "coarse"] = Field("fine", description="100 classes, or their 20 superclasses")
     form: Literal["auto", "pickle", "jpeg"] = Field(
         "auto", description="pickle: the archive as published; jpeg: the lossy copy; auto: the first that there is"
     )
@@ -50,7 +76,7 @@ def files(options: Config) -> tuple[RemoteFile, ...]:
 def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     """inputs uint8 [N, 3, 32, 32], N = 60000, 50000 or 10000; train rows come first.
 
-    Labels are the 100 fine ones, which are numbered by the alphabet. Rows of the published archive are in published
+    The fine labels are numbered by the alphabet. Rows of the published archive are in published
     order, rows of the JPEG archive in the order of part, class and file number.
 
     Raises:
@@ -61,7 +87,11 @@ def prepare(raw: Path | None, options: Config, seed: int) -> Prepared:
     path, parts = usable(raw, file, "cifar100"), _PARTS[options.part]
     if file.name == _JPEG.name:
         origin, (images, labels) = "JPEG-compressed copy, lossy", pictures.jpeg_folders(path, parts, 32)
+        if options.labels == "coarse":
+            labels = np.array([_COARSE[name] for name in sorted(_COARSE)])[labels]
     else:
         batches = [f"cifar-100-python/{part}" for part in parts]
-        origin, (images, labels) = "as published", cifar_batches.read(path, batches, "fine_labels")
-    return assemble("cifar100", CLASSES, f"CIFAR-100, part {options.part}, fine labels, {origin}", images, labels)
+        origin, (images, labels) = "as published", cifar_batches.read(path, batches, f"{options.labels}_labels")
+    count = CLASSES if options.labels == "fine" else len(_SUPERCLASSES)
+    source = f"CIFAR-100, part {options.part}, {options.labels} labels, {origin}"
+    return assemble("cifar100", count, source, images, labels)

@@ -88,6 +88,8 @@ def _selected(known: Facts, options: dict[str, Any]) -> Facts:
         share = len(chosen) / known.classes
         before = {"samples": known.samples, "official_test": known.official_test} | changed
         changed = {key: round(value * share) for key, value in before.items()} | {"classes": len(chosen)}
+    if options.get("labels") == "coarse":
+        changed["classes"] = 20
     return known.model_copy(update=changed)
 
 

@@ -93,7 +93,7 @@ def test_an_array_stored_by_columns_is_the_same_array(small, batches, tmp_path):
 
 
 def test_cifar100_has_fine_labels(small, tmp_path, any_checksum):
-    made = [batch(n, [n, 99, 50, 7], b"fine_labels") | {b"coarse_labels": [0] * ROWS} for n in (0, 1)]
+    made = [batch(n, [n, 99, 50, 7], b"fine_labels") | {b"coarse_labels": [n, 19, 3, 0]} for n in (0, 1)]
     members = [(f"cifar-100-python/{part}", pickle.dumps(made[n], 4)) for n, part in ((1, "test"), (0, "train"))]
     small.tar(tmp_path / "cifar100" / "cifar-100-python.tar.gz", members)
     data = cifar100.prepare(tmp_path, cifar100.Config(), 0)
@@ -101,6 +101,8 @@ def test_cifar100_has_fine_labels(small, tmp_path, any_checksum):
     np.testing.assert_array_equal(data.tensors["inputs"][:4].reshape(4, -1), made[0][b"data"])
     assert data.metadata["classes"] == "100"
     assert cifar100.prepare(tmp_path, cifar100.Config(part="test"), 0).tensors["labels"].tolist() == [1, 99, 50, 7]
+    coarse = cifar100.prepare(tmp_path, cifar100.Config(part="test", labels="coarse"), 0)
+    assert (coarse.tensors["labels"].tolist(), coarse.metadata["classes"]) == ([1, 19, 3, 0], "20")
 
 
 # ---- JPEG form
@@ -181,6 +183,9 @@ def test_cifar100_of_jpeg_files(small, tmp_path, any_checksum):
     np.testing.assert_array_equal(test["inputs"], data.tensors["inputs"][6:])
     with pytest.raises(SourceError, match="cifar-100-python.tar.gz is missing"):
         cifar100.prepare(tmp_path, cifar100.Config(form="pickle"), 0)
+    # As the published archive has it for the fine labels 0 (apple), 1 (aquarium_fish) and 2 (baby).
+    coarse = cifar100.prepare(tmp_path, cifar100.Config(part="test", labels="coarse"), 0)
+    assert coarse.tensors["labels"].tolist() == [4, 1, 14]
 
 
 def test_files_of_the_forms():
