@@ -41,7 +41,8 @@ def main(argv: list[str] | None = None) -> None:
         columns, assignment = partition(spec, tensors)
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
-        table = table.replace_schema_metadata({"spec": args.spec, **true_clusters(assignment, metadata)})
+        clusters = true_clusters(assignment, metadata, columns, tensors.get("client"))
+        table = table.replace_schema_metadata({"spec": args.spec, **clusters})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
         atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, spec.data.label))

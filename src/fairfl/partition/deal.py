@@ -115,11 +115,23 @@ def noise_remark(columns: dict[str, np.ndarray], labels: np.ndarray) -> str:
     return f"label noise: {wrong} of {int((columns['part'] == PARTS.index('train')).sum())} training labels are wrong"
 
 
-def true_clusters(assignment: Assignment, prepared: dict[str, str]) -> dict[str, str]:
-    """The clusters of the clients as metadata: the partitioner's, or those of data that come with them."""
+def true_clusters(
+    assignment: Assignment, metadata: dict[str, str], columns: dict[str, np.ndarray], owners: np.ndarray | None
+) -> dict[str, str]:
+    """The clusters of the clients as metadata: the partitioner's, or those of data whose owners have some.
+
+    `columns` are those of the partition, `owners` [N] of the data. Clients that are not one owner each have none; what
+    is left of the clusters, where not all owners take part, is numbered from 0.
+    """
     if assignment.clusters is not None:
         return {"clusters": json.dumps(assignment.clusters)}
-    return {"clusters": prepared["clusters"]} if "clusters" in prepared else {}
+    if "clusters" not in metadata or owners is None:
+        return {}
+    pairs = np.unique(np.stack([columns["client"], owners[columns["row"]]]), axis=1)
+    if (np.diff(pairs[0]) == 0).any():
+        return {}
+    of_clients = np.array(json.loads(metadata["clusters"]))[pairs[1]]
+    return {"clusters": json.dumps(np.unique(of_clients, return_inverse=True)[1].tolist())}
 
 
 def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:

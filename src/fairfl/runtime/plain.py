@@ -48,6 +48,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def few(names: Iterable[str], most: int = 8) -> str:
+    """Names with commas between them, each of 40 characters at most; of many the first and their number."""
+    names = list(names)
+    short = [name if len(name) <= 40 else name[:37] + "..." for name in names[:most]]
+    return ", ".join(short) + (f", ... ({len(names):,} in all)" if len(names) > most else "")
+
+
 def one_line(text: str) -> str:
     """A message, which may quote anything, as one line of bounded length."""
     text = " ".join(text.splitlines())

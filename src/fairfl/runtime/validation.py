@@ -95,7 +95,7 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
             reason = problem["msg"].removeprefix("Value error, ")
         elif kind in _EXPECTED:
             expected = _EXPECTED[kind].format(**problem.get("ctx", {}))
-            reason = f"{shown(value)}: expected {expected}{_as_number(kind, value)}"
+            reason = f"{shown(value)}: expected {expected}{_as_written(kind, value)}"
         else:
             reason = f"{shown(value)}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
         before = prefix if prefix.isprintable() else shown(prefix)  # a setting and a row: may be long
@@ -104,7 +104,12 @@ def _problems(error: ValidationError, model: Any, where: str, prefix: str = "") 
     return lines
 
 
-def _as_number(kind: str, value: Any) -> str:
+def _as_written(kind: str, value: Any) -> str:
+    """What YAML made of a word that was meant as something else."""
+    if kind == "string_type" and isinstance(value, bool):
+        return "; YAML takes NO, off, on, yes, ... for true or false unless they are in quotes"
+    if kind == "string_type" and isinstance(value, int | float):
+        return "; put a text that is a number in quotes"
     if kind != "float_type" or not isinstance(value, str) or "e" not in value.lower():
         return ""
     try:

@@ -43,16 +43,29 @@ def test_two_features_words_as_labels_and_owners(table):
     np.testing.assert_array_equal(tensors["inputs"], np.float32([[1, 0.5], [2, -1], [3, 0.1]]))
     assert tensors["labels"].tolist() == [0, 1, 0] and tensors["client"].tolist() == [0, 1, 0]
     assert prepared.metadata["classes"] == "2"
-    assert prepared.metadata["source"] == "table.csv: label from x, y"
+    assert prepared.metadata["source"] == (
+        "table.csv: label from x, y; 3 samples, 2 classes (no, yes), 2 owners (ann, bob)"
+    )
 
 
 @pytest.mark.parametrize(
-    ("column", "labels"),
-    [(["-1", "1", "-1"], [0, 1, 0]), (["10", "9", "2"], [2, 1, 0]), (["1.0", "0.0", "1.0"], [1, 0, 1])],
+    ("words", "places"),
+    [
+        ("10 9 2 9", [2, 1, 0, 1]),
+        ("1 1.0 1e0 +1 01 .5 5E-1 0.50", [1, 1, 1, 1, 1, 0, 0, 0]),
+        ("0 -0 +0.0 7 007 70e-1", [0, 0, 0, 1, 1, 1]),
+        ("9007199254740993 9007199254740992 9007199254740993", [1, 0, 1]),  # one as floats
+        ("1 1.0 x 1", [0, 1, 2, 0]),  # words, of which some look like numbers
+        ("1_0 9 1_0", [0, 1, 0]),
+        ("\u0661 1 \u0661", [1, 0, 1]),
+    ],
 )
-def test_labels_that_are_numbers_are_sorted_by_value(table, column, labels):
-    prepared = table("x,label\n" + "".join(f"0,{word}\n" for word in column))
-    assert prepared.tensors["labels"].tolist() == labels
+def test_numbers_of_one_value_are_one_class_owner_and_category(table, words, places):
+    rows = "".join(f"{word},{word},{word},{n % 2}\n" for n, word in enumerate(words.split()))
+    prepared = table("label,who,kind,x\n" + rows, client="who", categories=["kind"]).tensors
+    assert prepared["labels"].tolist() == places
+    assert prepared["client"].tolist() == list(map(list(dict.fromkeys(places)).index, places))
+    assert prepared["inputs"][:, :-1].argmax(1).tolist() == places
 
 
 def test_a_regression(table):
@@ -63,9 +76,10 @@ def test_a_regression(table):
 
 
 def test_files_of_spreadsheets(table):
-    """A byte order mark, carriage returns, blanks and an empty last line."""
-    prepared = table(b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n")
-    assert prepared.tensors["inputs"].tolist() == [[1], [2]] and prepared.tensors["labels"].tolist() == [0, 1]
+    """A byte order mark, carriage returns, blanks and empty lines; semicolons."""
+    prepared = table(b"\xef\xbb\xbfx, label\r\n1 , a\r\n 2,b\r\n\r\n 2,b\r\n")
+    assert prepared.tensors["inputs"].tolist() == [[1], [2], [2]] and prepared.tensors["labels"].tolist() == [0, 1, 1]
+    assert table("x;label\n1;a\n2;b\n").tensors["inputs"].tolist() == [[1], [2]]
 
 
 @pytest.mark.parametrize(
@@ -74,16 +88,31 @@ def test_files_of_spreadsheets(table):
         (POINTS, {"label": "labels"}, "table.csv: no column 'labels'; did you mean 'label'"),
         (POINTS, {"features": ["x", "z"]}, "no column 'z'"),
         (POINTS, {"client": "whom"}, "no column 'whom'; did you mean 'who'"),
-        (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number"),
-        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is no number; give `missing: drop` or `missing: mean`"),
-        ("x,label\n1,a\n,b\n", {}, "sample 2: x: '' is no number; give `missing"),
-        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is no finite float32"),
+        (POINTS, {}, "table.csv: sample 1: who: 'ann' is no number .*name a feature of words in `categories`"),
+        ("x,label\n1,a\nnan,b\n", {}, "sample 2: x: 'nan' is a missing cell; give `missing: drop` or `missing: mean`"),
+        ("x,label\n1,a\n,b\n", {}, "sample 2: x: '' is a missing cell; give `missing"),
+        ("x,label\n1,a\ninf,b\n", {"missing": "mean"}, "sample 2: x: 'inf' is no number"),
         ("x,label\n?,a\nNA,b\n", {"missing": "mean"}, "x: no sample has a value"),
-        ("x,label\n1,?\nNA,b\n", {"missing": "drop"}, "no sample is left without a missing cell in x, label"),
+        ("x,label\n1,?\nNA,b\n", {"missing": "drop"}, "no sample is left without a missing cell in label, x"),
         ("x,y,label\n1,2,a\n3,NA,b\n", {"missing": "drop"}, "column 'label' has one class only, 'a'"),
         ("x,label\n1,a\n1e39,b\n", {}, "sample 2: x: '1e39' is no finite float32"),
         ("x,label\n1,a\n2,a\n", {}, "column 'label' has one class only, 'a'"),
-        ("x,label\n1,a\n2\n", {}, "sample 2 has 1 cells, the header 2"),
+        ("x,label\n1,a\n2\n", {}, "sample 2: label: '' is a missing cell; give `missing: drop`$"),
+        ("x,label\n1,a\n2,b,c\n", {}, "not CSV.*line 3"),
+        ("x,label\n1,a\n2,None\n", {}, "'None' is a missing cell; give `missing: drop`, or `keep_default_na: false`"),
+        (POINTS + "4,4,yes,\n", {"client": "who"}, "sample 4: who: '' is a missing cell; give `missing: drop`$"),
+        (POINTS + "4,4,yes,#N/A\n", {"client": "who"}, "sample 4: who: '#N/A' is a missing cell"),
+        (POINTS, {"features": ["x", "label"]}, "features: 'label' is the label"),
+        (POINTS, {"features": ["x"], "categories": ["y"]}, "categories: 'y' is not among the features"),
+        ("x,,label\n1,7,a\n2,8,b\n", {}, "column 2 has no name .*name the `features`, or write the file without its"),
+        ("Unnamed: 0,x,label\n0,1,a\n1,2,b\n", {}, "column 1 has no name"),
+        ("x,label\n1_0,a\n2,b\n", {}, "sample 1: x: '1_0' is no number"),
+        ("x,label\n1,a\n\uff12,b\n", {}, "sample 2: x: '\uff12' is no number"),
+        ('x;label\n"1";a\n0,5;b\n', {}, "sample 2: x: '0,5' is no number"),
+        ("x,label\n1,a\n1e999,b\n", {"standardize": True}, "sample 2: x: '1e999' is no finite number"),
+        ("x,label\n1,1.5\n2,2.25\n3,0.5\n", {}, "label: 3 classes in 3 samples; is `task: number` meant"),
+        ("t,label\n2000000001,a\n2000000002,b\n2000000003,a\n", {}, "t: 3 distinct cells are 1 in float32; give"),
+        ("x,label\n1,2000000001\n2,2000000002\n", {"task": "number"}, "label: 2 distinct cells are 1 in float32"),
         ("x,x,label\n1,1,a\n", {}, "two columns have one name"),
         ("x,label\n", {}, "expected a header and a line per sample, found 1 lines in all"),
         ("label\na\nb\n", {}, "no column of features beside label"),
@@ -108,7 +137,7 @@ NA,20,yes,bob
 def test_missing_cells_drop_their_samples(table):
     prepared = table(HOLES.replace("NA,20", "2,20"), client="who", missing="drop")
     assert prepared.tensors["inputs"].tolist() == [[1, 10], [2, 20]] and prepared.tensors["client"].tolist() == [0, 1]
-    assert "3 of 5 samples with missing cells left out" in prepared.metadata["source"]
+    assert "3 of 5 samples with missing cells ('', '?') left out" in prepared.metadata["source"]
 
 
 def test_missing_features_are_the_means_of_the_samples_that_are_left(table):
@@ -116,7 +145,78 @@ def test_missing_features_are_the_means_of_the_samples_that_are_left(table):
     prepared = table(HOLES, client="who", missing="mean")
     assert prepared.tensors["inputs"].tolist() == [[1, 10], [3, 20], [5, 15]]
     assert prepared.tensors["labels"].tolist() == [0, 1, 0]
-    assert prepared.metadata["source"].endswith("2 of 5 samples with missing cells left out; missing cells are means")
+    assert prepared.metadata["source"].endswith(
+        "2 of 5 samples with missing cells ('') left out; missing cells are means"
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_words_of_missing_cells_are_those_of_pandas_and_the_user_s(table):
+    from pandas._libs.parsers import STR_NA_VALUES
+
+    assert {word.lower() for word in STR_NA_VALUES} < set(csv_table.MISSING)
+    text = "x,label\n-9,no\n1,none\n-9.0,none\n.,no\n4,NA\n"
+    options = {"missing": "drop", "na_values": [-9, "."]}
+    prepared = table(text, **options, keep_default_na=False)
+    assert prepared.tensors["inputs"].tolist() == [[1], [4]]
+    assert (
+        "2 classes (NA, none); 3 of 5 samples with missing cells ('-9', '-9.0', '.') left out"
+        in (prepared.metadata["source"])
+    )
+    with pytest.raises(DataError, match="no sample is left"):
+        table(text, **options)
+
+
+def test_categories_are_columns_of_their_words(table):
+    text = "sex,x,town,label\nf,1,b,u\nm,2,a,v\n,3,b,u\nf,4,b,v\n"
+    prepared = table(text, categories=["sex", "town"], missing="mean", standardize=True)
+    expected = [[1, 0, 0, 1], [0, 1, 1, 0], [2 / 3, 1 / 3, 0, 1], [1, 0, 0, 1]]  # of no sex: the shares
+    np.testing.assert_array_equal(prepared.tensors["inputs"][:, [0, 1, 3, 4]], np.float32(expected))
+    assert abs(prepared.tensors["inputs"][:, 2].mean()) < 1e-6 < prepared.tensors["inputs"][:, 2].std()
+    assert prepared.metadata["source"].startswith("table.csv: label from sex (one-hot), x, town (one-hot); 4 samples")
+    assert table("sex,label\nf,u\nm,v\nm,v\n", categories=["sex"]).tensors["inputs"].tolist() == [
+        [1, 0],
+        [0, 1],
+        [0, 1],
+    ]
+
+
+def test_true_clusters_are_those_of_the_owners(table):
+    text = "x,label,who,group\n1,a,p,2\n2,b,q,1\n3,a,r,2.0\n4,b,q,1\n"
+    assert table(text, client="who", cluster="group").metadata["clusters"] == "[1, 0, 1]"
+    with pytest.raises(DataError, match="group: owner 'q' is in '1' and '3'; expected one cluster for each owner"):
+        table(text.replace("4,b,q,1", "4,b,q,3"), client="who", cluster="group")
+    with pytest.raises(ValueError, match="name their column `client`"):
+        table(text, cluster="group", features=["x"])
+
+
+def test_names_of_thousands_of_columns_are_counted(table):
+    names = [f"gene_{number}" for number in range(3000)]
+    rows = [",".join([*map(str, range(n, n + 3000)), "ab"[n % 2]]) for n in range(4)]
+    text = "\n".join([",".join([*names, "label"]), *rows]) + "\n"
+    source = table(text).metadata["source"]
+    assert source == (
+        "table.csv: label from gene_0, gene_1, gene_2, gene_3, gene_4, gene_5, gene_6, gene_7, ... (3,000 in all); "
+        "4 samples, 2 classes (a, b)"
+    )
+    for wrong in (text.replace("gene_2999", "gene_5"), text.replace("1,2,", "1,two,")):
+        with pytest.raises(DataError) as error:
+            table(wrong)
+        assert len(str(error.value)) < 500
+
+
+def test_standardizing_does_not_depend_on_place_and_scale(table):
+    """Unix seconds, nanoseconds and numbers that are too large for float32 are as 0, 1, 2, ...; constants are 0."""
+
+    def inputs(change):
+        rows = "".join(f"{change(n)},0.1,{'ab'[n % 2]}\n" for n in range(50))
+        return table("t,constant,label\n" + rows, standardize=True).tensors["inputs"]
+
+    plain = inputs(lambda n: n)
+    assert plain[:, 1].tolist() == [0] * 50
+    for change in (lambda n: 1_700_000_000 + n, lambda n: f"{n}e300", lambda n: 1.7e15 + 2 * n):
+        np.testing.assert_allclose(inputs(change), plain, rtol=1e-6)
+    assert len(np.unique(inputs(lambda n: n % 4 + 1_700_000_000)[:, 0])) == 4
 
 
 def test_standardized_features(table):
@@ -131,8 +231,9 @@ def test_standardized_features(table):
 def test_a_missing_file_and_a_name_with_a_folder(tmp_path):
     with pytest.raises(SourceError, match="local_csv/table.csv is missing"):
         local_csv.prepare(tmp_path, local_csv.Config(), 0)
-    with pytest.raises(ValueError, match="file"):
-        local_csv.Config(file="../table.csv")
+    for name in ("../table.csv", "my table.csv"):
+        with pytest.raises(ValueError, match=r"rename the file; expected letters, digits, _ \. - without"):
+            local_csv.Config(file=name)
 
 
 FIRST, EDITED = "x,label\n1,a\n2,b\n", "x,label\n1,a\n3,b\n"

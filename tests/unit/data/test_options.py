@@ -93,3 +93,11 @@ REFUSED = [
 def test_options_that_are_refused(name, options, message):
     with pytest.raises(FairflError, match=f"{name}: {message}"):
         checked(options, load(name).Config, name)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [(False, "YAML takes NO, off, on, yes"), (3, "put a text that is a number in quotes")]
+)
+def test_words_that_yaml_reads_as_something_else(value, hint):
+    with pytest.raises(FairflError, match=f"features.0: {value}: expected a text; {hint}"):
+        checked({"features": [value]}, load("local_csv").Config, "papers/mine.yaml")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
 from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain
-from fairfl.partition.deal import Spec, partition, parts_of, statistics
+from fairfl.partition.deal import Spec, partition, parts_of, statistics, true_clusters
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from tests.unit.partition.partition_tables import SPLIT, job, rng, table
 
@@ -367,3 +367,13 @@ def test_statistics_of_texts_have_no_label_counts():
     lines = statistics(columns, np.array([[4, 9], [9, -1], [3, 3]]), [], "words").splitlines()
     assert lines[:2] == ["client,part,samples,data,remarks", '0,train,1,words,""']
     assert [line.split(",")[2] for line in lines[1:]] == ["1", "0", "1", "1", "0", "0"]
+
+
+def test_true_clusters_are_those_of_the_owners_that_take_part():
+    """Owners 3, 0 and 2 of four; what is left of the clusters is numbered from 0."""
+    owners, metadata = np.array([0, 1, 2, 3, 0, 2]), {"clusters": "[5, 7, 5, 9]"}
+    columns = {"client": np.array([0, 1, 1, 2, 2]), "row": np.array([3, 0, 4, 2, 5])}
+    found = true_clusters(Assignment([]), metadata, columns, owners)
+    assert found == {"clusters": "[1, 0, 0]"}
+    mixed = columns | {"row": np.array([3, 0, 1, 2, 5])}
+    assert true_clusters(Assignment([]), metadata, mixed, owners) == {}

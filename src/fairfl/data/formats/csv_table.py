@@ -1,26 +1,51 @@
 """Tables of one's own: CSV files with a header and one sample per line, whatever the types of the columns are."""
 
-import csv
+import re
 from collections.abc import Sequence
-from itertools import compress
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from fairfl.data.interface import Prepared, RemoteFile, assemble
 from fairfl.runtime.errors import DataError
-from fairfl.runtime.plain import shown
+from fairfl.runtime.plain import different, few, one_line, shown
 from fairfl.runtime.validation import nearest
+
+if TYPE_CHECKING:  # plans read declarations, which need no pandas
+    import pandas as pd
 
 Task = Literal["classes", "number"]
 Missing = Literal["drop", "mean"] | None
-_MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
+# In lower case: those of pandas, and the mark that UCI's files have.
+MISSING = frozenset(
+    ("", "#n/a", "#n/a n/a", "#na", "-1.#ind", "-1.#qnan", "-nan", "1.#ind", "1.#qnan", "<na>", "n/a", "na", "nan")
+    + ("none", "null", "?")
+)
+# float() would take 2024_3 and digits of other scripts as well, which no CSV means.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# How pandas, and R's readr, call the column of row numbers that has no name.
+_NAMELESS = re.compile(r"(unnamed[:_. ]+\d.*|\.\.\.\d+)?", re.IGNORECASE)
 
 
 def local_file(name: str) -> RemoteFile:
     """A file in the data folder, or in a mirror, which it is copied from. It needs no checksum: what it says counts."""
     return RemoteFile(name, (), why_no_sha256="the user's own file")
+
+
+class _Table(NamedTuple):
+    """Cells as text and where they are missing (bool), [N, columns]; the index is a sample's number in the file."""
+
+    path: Path
+    cells: "pd.DataFrame"
+    absent: "pd.DataFrame"
+
+    def fault(self, row: int, name: str, what: str) -> DataError:
+        """An error about one cell; `what` follows the cell itself."""
+        number, cell = self.cells.index[row], self.cells[name].iloc[row]
+        return DataError(f"{self.path}: sample {number}: {name}: {shown(cell)} {what}")
 
 
 def read(
@@ -29,111 +54,250 @@ def read(
     label: str,
     features: Sequence[str] | None = None,
     client: str | None = None,
+    cluster: str | None = None,
+    categories: Sequence[str] = (),
     task: Task = "classes",
     missing: Missing = None,
+    na_values: Sequence[str | float] = (),
+    keep_default_na: bool = True,
     standardize: bool = False,
 ) -> Prepared:
-    """inputs float32 [N, d] of the columns `features` (None: all but label and client), in this order.
+    """inputs float32 [N, d] of the columns `features` (None: all but label, client and cluster), in this order.
 
     The distinct labels, sorted (as numbers if they are numbers), are the classes 0, 1, ...; with task `number` a label
     is the float32 to predict. The distinct words of the column `client`, in order of appearance, are the owners
-    0, 1, ...
+    0, 1, ..., and `cluster` says of which cluster each owner is. Numbers of one value are one class, owner, cluster or
+    category, however they are written. A feature in `categories` is a column of 0 and 1 for each of its words.
 
     Where cells are missing, `drop` leaves their samples out, `mean` takes the mean of the column for a feature and
-    leaves out samples without label or client. `standardize` takes mean and standard deviation (of the population) of
-    each feature over all samples that are left, those for tests too; a constant feature becomes 0.
+    leaves out samples without label, client or cluster. `standardize` takes mean and standard deviation (of the
+    population) of each number over all samples that are left, those for tests too; a constant one becomes 0. All is
+    computed in float64 and rounded at the end.
 
     Raises:
-        DataError: no such column, no two classes, a line of another length, a cell that is no finite number.
+        DataError: no such column, no two classes, a line that is too long, a missing cell that `missing` does not
+            provide for, a cell that is no finite number, or numbers that are one in float32.
         OSError: the file cannot be read.
     """
-    columns = _columns(path)
-    for name in (label, *(features or ()), *([client] if client else [])):
-        if name not in columns:
-            raise DataError(f"{path}: no column {shown(name)}{nearest(name, columns)}")
-    used = list(features or (name for name in columns if name not in (label, client)))
-    if not used:
-        raise DataError(f"{path}: no column of features beside {', '.join(columns)}")
-    dropped = 0
-    if missing is not None:
-        needed = [*(used if missing == "drop" else ()), label, *([client] if client else [])]
-        columns, dropped = _complete(path, columns, needed)
-    inputs = np.stack([_numbers(path, name, columns[name], missing) for name in used], axis=1)
-    if standardize:
-        spread = inputs.std(0, dtype=np.float64)
-        inputs = ((inputs - inputs.mean(0, dtype=np.float64)) / np.where(spread > 0, spread, 1)).astype(np.float32)
-    classes = _distinct(columns[label]) if task == "classes" else []
-    if len(classes) == 1:
-        raise DataError(f"{path}: column {label!r} has one class only, {shown(classes[0])}")
-    labels = _places(columns[label], classes) if classes else _numbers(path, label, columns[label], None)
-    owners = _places(columns[client], list(dict.fromkeys(columns[client]))) if client else None
-    said = [f"{dropped} of {dropped + len(inputs)} samples with missing cells left out"] * bool(dropped)
+    keys = [name for name in (label, client, cluster) if name is not None]
+    cells = _cells(path)
+    used = _features(path, list(cells), keys, features, categories)
+    cells = cells[[*keys, *(name for name in used if name not in keys)]]
+    table, said = _complete(_Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing)
+    inputs = _inputs(table, used, categories, standardize)
+    labels, classes = _labels(table, label) if task == "classes" else (_targets(table, label), [])
+    counted = [f"{len(inputs):,} samples"] + [f"{len(classes)} classes ({few(classes)})"] * bool(classes)
+    owners = clusters = None
+    if client is not None:
+        owners, known = _distinct(table.cells[client], ordered=False)
+        counted.append(f"{len(known)} owners ({few(known)})" + ", who are the classes" * (client == label))
+        clusters = _clusters(table, owners, known, cluster) if cluster else None
     said += ["missing cells are means"] * (missing == "mean") + ["standardized"] * standardize
-    source = "; ".join([f"{path.name}: {label} from {', '.join(used)}", *said])
-    return assemble(dataset, len(classes), source, inputs, labels, client=owners)
+    columns = few([f"{name} (one-hot)" if name in categories else name for name in used])
+    source = "; ".join([f"{path.name}: {label} from {columns}", ", ".join(counted), *said])
+    return assemble(dataset, len(classes), source, inputs, labels, client=owners, clusters=clusters)
 
 
-def _complete(path: Path, columns: dict[str, list[str]], needed: Sequence[str]) -> tuple[dict[str, list[str]], int]:
-    """The samples with a value in all columns that are needed, and how many others there are."""
-    lines = zip(*(columns[name] for name in needed), strict=True)
-    kept = [not any(cell.lower() in _MISSING for cell in line) for line in lines]
-    if not any(kept):
-        raise DataError(f"{path}: no sample is left without a missing cell in {', '.join(needed)}")
-    return {name: list(compress(cells, kept)) for name, cells in columns.items()}, kept.count(False)
+def _cells(path: Path) -> "pd.DataFrame":
+    """All cells as text without blanks around them; the index counts the samples from 1."""
+    import pandas as pd
 
-
-def _distinct(cells: Sequence[str]) -> list[str]:
-    """The distinct cells, by their values if all are numbers, else as words; 1 and 1.0 are two."""
-    words = set(cells)
     try:
-        return sorted(words, key=lambda word: (float(word), word))
-    except ValueError:
-        return sorted(words)
-
-
-def _places(cells: Sequence[str], known: Sequence[str]) -> np.ndarray:
-    """int64 [N]: where each cell stands among the known ones."""
-    at = {word: place for place, word in enumerate(known)}
-    return np.array([at[cell] for cell in cells], np.int64)
-
-
-def _columns(path: Path) -> dict[str, list[str]]:
-    """The cells by column, without blanks around them."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [[cell.strip() for cell in line] for line in csv.reader(file, strict=True) if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: not CSV: {error}") from None
+        with path.open(encoding="utf-8-sig") as file:
+            header = file.readline()
+        separator = next((sign for sign in ",;\t|" if sign in header), ",")
+        lines = pd.read_csv(
+            path, sep=separator, header=None, dtype=str, na_filter=False, encoding="utf-8-sig", skipinitialspace=True
+        )
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path}: not CSV: {one_line(str(error))}") from None
     if len(lines) < 2:
         raise DataError(f"{path}: expected a header and a line per sample, found {len(lines)} lines in all")
-    header, *samples = lines
-    if len(set(header)) < len(header):
-        raise DataError(f"{path}: two columns have one name: {', '.join(header)}")
-    for number, line in enumerate(samples, 1):
-        if len(line) != len(header):
-            raise DataError(f"{path}: sample {number} has {len(line)} cells, the header {len(header)}")
-    return dict(zip(header, map(list, zip(*samples, strict=True)), strict=True))
+    text = pd.Series(lines.to_numpy().ravel(), dtype=object).str.strip().to_numpy().reshape(lines.shape)
+    return pd.DataFrame(text[1:], range(1, len(text)), text[0])
 
 
-def _numbers(path: Path, name: str, cells: Sequence[str], missing: Missing) -> np.ndarray:
-    """float32 of a column; the mean of the others where a cell is missing, if that is asked for."""
-    values, absent = np.empty(len(cells)), np.zeros(len(cells), bool)
-    for number, cell in enumerate(cells):
-        if cell.lower() in _MISSING:
-            if missing is None:
-                way = "give `missing: drop` or `missing: mean`"
-                raise DataError(f"{path}: sample {number + 1}: {name}: {shown(cell)} is no number; {way}")
-            absent[number] = True
-            continue
-        try:
-            values[number] = float(cell)
-        except ValueError:
-            raise DataError(f"{path}: sample {number + 1}: {name}: {shown(cell)} is no number") from None
-    if absent.all():
-        raise DataError(f"{path}: {name}: no sample has a value")
-    values[absent] = values[~absent].mean() if absent.any() else 0
-    wrong = ~(np.abs(values) <= np.finfo(np.float32).max)  # NaN too
-    if wrong.any():
-        number = int(wrong.argmax())
-        raise DataError(f"{path}: sample {number + 1}: {name}: {shown(cells[number])} is no finite float32")
-    return values.astype(np.float32)
+def _features(
+    path: Path, names: list[str], keys: list[str], features: Sequence[str] | None, categories: Sequence[str]
+) -> list[str]:
+    """The columns of features. Raises DataError for columns that are not there, have no name or are the label."""
+    named = list(filter(None, names))
+    try:
+        different(named)
+    except ValueError as error:
+        raise DataError(f"{path}: two columns have one name: {error}") from None
+    for name in (*keys, *(features or ()), *categories):
+        if name not in named:
+            raise DataError(f"{path}: no column {shown(name)}{nearest(name, named)}")
+    used = [name for name in names if name not in keys] if features is None else list(features)
+    if keys[0] in used:
+        raise DataError(f"{path}: features: {shown(keys[0])} is the label")
+    if features is None and (nameless := [name for name in used if _NAMELESS.fullmatch(name)]):
+        number = names.index(nameless[0]) + 1
+        raise DataError(
+            f"{path}: column {number} has no name ({shown(nameless[0])}): name the `features`, or write the file "
+            "without its index"
+        )
+    if not used:
+        raise DataError(f"{path}: no column of features beside {few(names)}")
+    if other := [name for name in categories if name not in used]:
+        raise DataError(f"{path}: categories: {shown(other[0])} is not among the features")
+    return used
+
+
+def _absent(cells: "pd.DataFrame", na_values: Sequence[str | float], keep_default_na: bool) -> "pd.DataFrame":
+    """Where cells are missing, bool [N, columns]. A number of `na_values` is -9, -9.0 and so on."""
+    import pandas as pd
+
+    words = ["", *(MISSING if keep_default_na else ()), *(str(word).lower() for word in na_values)]
+    values = {Decimal(word) for word in words if _NUMBER.fullmatch(word)}
+    flat = pd.Series(cells.to_numpy().ravel(), dtype=object).str.lower()
+    if values:
+        known = set(flat.unique())
+        words += [word for word in known if _NUMBER.fullmatch(word) and Decimal(word) in values]
+    return pd.DataFrame(flat.isin(words).to_numpy().reshape(cells.shape), cells.index, cells.columns)
+
+
+def _complete(table: _Table, keys: list[str], missing: Missing) -> tuple[_Table, list[str]]:
+    """The samples that have what they need, and what was left out in words."""
+    path, cells, absent = table
+    needed = list(cells) if missing != "mean" else keys
+    lacking = absent[needed].any(axis=1)
+    if missing is None and lacking.any():
+        row = int(lacking.to_numpy().argmax())
+        name = needed[int(absent[needed].iloc[row].to_numpy().argmax())]
+        ways = "`missing: drop`" + " or `missing: mean`" * (name not in keys)
+        word = ", or `keep_default_na: false` if it is a word like others" * bool(cells[name].iloc[row])
+        raise table.fault(row, name, f"is a missing cell; give {ways}{word}")
+    if lacking.all():
+        raise DataError(f"{path}: no sample is left without a missing cell in {few(needed)}")
+    if not lacking.any():
+        return table, []
+    words = sorted({shown(word) for word in cells[needed].to_numpy()[absent[needed].to_numpy()]})
+    said = f"{lacking.sum():,} of {len(cells):,} samples with missing cells ({few(words)}) left out"
+    return _Table(path, cells[~lacking], absent[~lacking]), [said]
+
+
+def _inputs(table: _Table, used: list[str], categories: Sequence[str], standardize: bool) -> np.ndarray:
+    """float32 [N, d]."""
+    import pandas as pd
+
+    numeric = [name for name in used if name not in categories]
+    values = _filled(table, numeric, _numbers(table, numeric))
+    rounded = _standardized(values) if standardize else _rounded(table, numeric, values, "give `standardize: true`")
+    columns = dict(zip(numeric, rounded.astype(np.float32).T, strict=True))
+    for name in categories:
+        codes, words = _distinct(table.cells[name].mask(table.absent[name]))
+        _check_many(table, name, len(words), "leave it out of the features")
+        indicators = pd.get_dummies(pd.Categorical.from_codes(codes, range(len(words))), dtype=float).to_numpy()
+        indicators = np.where(codes[:, None] < 0, np.nan, indicators)
+        columns[name] = _filled(table, [name] * len(words), indicators).astype(np.float32)
+    return np.column_stack([columns[name] for name in used])
+
+
+def _labels(table: _Table, label: str) -> tuple[np.ndarray, list[str]]:
+    """Class of each sample, int64 [N], and the words of the classes."""
+    labels, classes = _distinct(table.cells[label])
+    if len(classes) == 1:
+        raise DataError(f"{table.path}: column {label!r} has one class only, {shown(classes[0])}")
+    _check_many(table, label, len(classes), "is `task: number` meant?")
+    return labels, classes
+
+
+def _targets(table: _Table, label: str) -> np.ndarray:
+    """Numbers to predict, float32 [N]."""
+    return _rounded(table, [label], _numbers(table, [label]), "subtract a constant from them in the file")[:, 0]
+
+
+def _clusters(table: _Table, owners: np.ndarray, known: list[str], cluster: str) -> list[int]:
+    """True cluster of each owner."""
+    codes, words = _distinct(table.cells[cluster])
+    pairs = np.unique(np.stack([owners, codes]), axis=1)
+    twice = np.flatnonzero(np.diff(pairs[0]) == 0)
+    if twice.size:
+        owner, (first, other) = pairs[0, twice[0]], pairs[1, twice[0] : twice[0] + 2]
+        what = f"owner {shown(known[owner])} is in {shown(words[first])} and {shown(words[other])}"
+        raise DataError(f"{table.path}: {cluster}: {what}; expected one cluster for each owner")
+    return pairs[1].tolist()
+
+
+def _distinct(cells: "pd.Series", ordered: bool = True) -> tuple[np.ndarray, list[str]]:
+    """Place of each cell among the distinct words, int64 [N], -1 if missing (NaN); and these words.
+
+    If all are numbers, those of one value are one. Words are sorted, or else in order of appearance.
+    """
+    import pandas as pd
+
+    codes, words = pd.factorize(cells)
+    keys: list = list(words)
+    if all(map(_NUMBER.fullmatch, words)):
+        with suppress(InvalidOperation):  # an exponent of 18 digits
+            keys = [Decimal(word) for word in words]
+    written: dict = {}
+    for key, word in zip(keys, words, strict=True):
+        written.setdefault(key, word)
+    order = {key: place for place, key in enumerate(sorted(written) if ordered else written)}
+    return np.array([*(order[key] for key in keys), -1])[codes], [written[key] for key in order]
+
+
+def _check_many(table: _Table, name: str, words: int, hint: str) -> None:
+    """Raises DataError for a column in which nearly every sample has a word of its own."""
+    samples = len(table.cells)
+    if words == samples > 2 or (words > 10 and 2 * words > samples):
+        raise DataError(f"{table.path}: {name}: {words:,} classes in {samples:,} samples; {hint}")
+
+
+def _numbers(table: _Table, names: list[str]) -> np.ndarray:
+    """float64 [N, columns], NaN where a cell is missing."""
+    import pandas as pd
+
+    cells, absent = table.cells[names].to_numpy(), table.absent[names].to_numpy(bool)
+    right = pd.Series(cells.ravel(), dtype=object).str.fullmatch(_NUMBER).to_numpy(bool).reshape(cells.shape) | absent
+    if not right.all():
+        row, place = np.argwhere(~right)[0]
+        raise table.fault(
+            row, names[place],
+            "is no number (1.5e-3 is one); name a feature of words in `categories` or leave it out of `features`, name "
+            "in `na_values` what means a missing cell",
+        )  # fmt: skip
+    values = np.where(absent, "nan", cells).astype(np.float64)
+    if np.isinf(values).any():
+        row, place = np.argwhere(np.isinf(values))[0]
+        raise table.fault(row, names[place], "is no finite number")
+    return values
+
+
+def _filled(table: _Table, names: list[str], values: np.ndarray) -> np.ndarray:
+    """The same with the mean of its column for each NaN."""
+    absent = np.isnan(values)
+    if absent.all(0).any():
+        raise DataError(f"{table.path}: {names[int(absent.all(0).argmax())]}: no sample has a value")
+    return np.where(absent, np.nanmean(values, 0), values) if absent.any() else values
+
+
+def _standardized(values: np.ndarray) -> np.ndarray:
+    """float64 [N, d] with mean 0 and standard deviation 1; a constant column is 0.
+
+    Powers of two and the first sample are taken out before, which is exact, so that no column is too large and none
+    too far from 0.
+    """
+    scaled = np.ldexp(values, -np.frexp(np.abs(values).max(0))[1])
+    shifted = scaled - scaled[0]
+    centred = shifted - shifted.mean(0)
+    spread = centred.std(0)
+    return centred / np.where(spread > 0, spread, 1)
+
+
+def _rounded(table: _Table, names: list[str], values: np.ndarray, hint: str) -> np.ndarray:
+    """float32 [N, d]. Raises DataError for cells that are too large, and where it makes many distinct cells one."""
+    large = np.abs(values) > np.finfo(np.float32).max
+    if large.any():
+        row, place = np.argwhere(large)[0]
+        raise table.fault(row, names[place], f"is no finite float32; {hint}")
+    rounded, apart = values.astype(np.float32), _standardized(values).astype(np.float32)
+    for place in np.flatnonzero((rounded != values).any(0)):
+        left, before = (len(np.unique(column[:, place])) for column in (rounded, apart))
+        if left < 0.95 * before:  # a coincidence is none
+            what = f"{before:,} distinct cells are {left:,} in float32"
+            raise DataError(f"{table.path}: {names[place]}: {what}; {hint}")
+    return rounded
