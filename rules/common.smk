@@ -40,7 +40,6 @@ environment.prepare(CODE, workload.config)
 # a fifth of it.
 gc.disable()
 call = Call(lambda judge: hooks.asked(workflow, judge), lambda: rerun_of(graph), int(workload.config.keep))
-atexit.register(call.again)  # the first to be registered is the last to be called
 atexit.register(gc.freeze)
 
 if display:
@@ -113,11 +112,9 @@ def say_edits():
 
 def ended():
     why = call.end()
-    if why and not call.goes_on:
-        raise WorkflowError(f"{why}, though this command has run {call.round} times")
-    if call.goes_on:
-        (display.say if display else print)(why)
-    elif display:
+    if why:
+        raise WorkflowError(why)
+    if display:
         given = hooks.given_config(workflow)
         other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
         display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, other))

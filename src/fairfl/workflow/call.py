@@ -1,8 +1,8 @@
 """One call of Snakemake, from the plan to its end: nothing is lost, and success means that every result is of today.
 
 Results that jobs are to replace are kept until they have (fairfl.runtime.kept). At the end it is planned anew: a job
-that only repaired a file may have come out different, a reader may have found an input damaged. Then the same command
-runs again, in the place of this one, up to three times in all.
+that only repaired a file may have come out different, a reader may have found an input damaged. Then the call fails,
+and the same command brings the rest up to date.
 """
 
 import os
@@ -14,9 +14,6 @@ from fairfl.runtime import kept, records
 from fairfl.workflow.graph import Job
 from fairfl.workflow.rerun import Rerun
 
-VARIABLE = "FAIRFL_ROUND"  # which time the same command runs; not set: the first
-ROUNDS = 3
-
 Asked = Callable[[Rerun], dict[str, Job]]
 
 
@@ -25,8 +22,6 @@ class Call:
 
     def __init__(self, asked: Asked, judge: Callable[[], Rerun], keep: int) -> None:
         self.asked, self.judge, self.most = asked, judge, keep
-        self.round = int(os.environ.get(VARIABLE, "1"))
-        self.goes_on = False  # with another round
         self._planned: set[str] = set()
         self._kept: list[tuple[Job, kept.Kept]] = []
         self._back: list[tuple[Job, kept.Kept]] = []
@@ -48,10 +43,7 @@ class Call:
                 self._back.append((job, rerun.kept[name]))
 
     def end(self) -> str:
-        """Put back what was not replaced; why the same command must run again, "" if it need not.
-
-        `goes_on` says whether it will.
-        """
+        """Put back what was not replaced; why the same command must run again, "" if it need not."""
         needed = {result.folder for _, result in self._back}  # as long as it is not back
         for job, result in self._kept:
             if not _there(job):
@@ -72,18 +64,8 @@ class Call:
         stale = [name for name in must if name not in self._planned]
         if not stale or first & self._planned:  # nothing, or it failed otherwise, or was not to run in this call
             return ""
-        self.goes_on = self.round < ROUNDS
         more = f" and {len(stale) - 1} more" if stale[1:] else ""
-        return f"{stale[0]}{more} must run after all: {rerun.verdict(stale[0]).reason}"
-
-    def again(self) -> None:
-        """Become the same command, if that must run again."""
-        if self.goes_on:
-            os.environ[VARIABLE] = str(self.round + 1)
-            os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])  # of the project, not of the jobs' copy
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+        return f"{stale[0]}{more} must run after all, run again: {rerun.verdict(stale[0]).reason}"
 
 
 def _there(job: Job) -> bool:

@@ -22,7 +22,6 @@ from snakemake.iocontainers import InputFiles, OutputFiles
 from fairfl.experiments.references import left_out
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
-from fairfl.workflow.call import VARIABLE
 from fairfl.workflow.environment import check_places
 from fairfl.workflow.graph import Graph, Job, Rule, name_of
 
@@ -170,8 +169,6 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
     def prepare(*arguments: Any, **options: Any) -> None:
         nonlocal forced_by_user
         settings = workflow.dag_settings
-        if VARIABLE in os.environ:  # what the user forces has run in the first round
-            settings.forceall, settings.forcetargets, settings.forcerun = False, False, frozenset()
         forced_by_user = bool(settings.forceall or settings.forcetargets or settings.forcerun)
         if is_main_process(workflow):
             try:
