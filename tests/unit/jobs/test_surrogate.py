@@ -13,12 +13,9 @@ import torch
 from fairfl.data.interface import Prepared, assemble
 from fairfl.jobs.prepare import write
 from fairfl.jobs.surrogate import Spec, main
-from fairfl.runtime import arithmetic
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
-from fairfl.simulation import device, surrogate
+from fairfl.simulation import surrogate
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.clients import Clients, Part, load_clients
+from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
 from tests.unit.jobs.test_local_optimum import descend, logistic_loss, noisy
 from tests.unit.simulation.federations import image_clients
@@ -97,22 +94,11 @@ def test_the_pooled_loss_counts_samples_and_not_clients():
     assert abs(value - np.mean(means)) > 1e-3
 
 
-def test_only_parts_that_runs_are_evaluated_on_are_measured():
-    found = trained(spec_of(evaluated_parts=["test"], epochs=1))
-    assert set(found["best"]) == set(found["last"]) == {"epoch", "loss_test"}
-
-
 def test_a_client_without_test_samples_has_no_loss_and_does_not_count():
     x, y = TEST[0]
     found = trained(spec_of(epochs=2), clients_of(TRAIN, [(x[:0], y[:0]), TEST[1]]))
     assert found["best"]["loss_test"][0] is None and found["best"]["loss_test"][1] > 0
     assert found["curve"]["loss_test"][0] == pytest.approx(math.log(2))
-
-
-def test_a_cluster_without_test_samples_is_refused():
-    empty = [(x[:0], y[:0]) for x, y in TEST]
-    with pytest.raises(FairflError, match="surrogate of cluster 0: its clients have no test samples"):
-        trained(spec_of(), clients_of(TRAIN, empty))
 
 
 @pytest.mark.parametrize(("epochs", "every", "measured"), [(6, 2, [0, 2, 4, 6]), (7, 3, [0, 3, 6, 7]), (2, 5, [0, 2])])
@@ -139,24 +125,6 @@ def test_members_are_the_clients_of_the_true_cluster():
     assert found == [[0, 2], [1, 4], [3]]
 
 
-def test_without_known_clusters_one_surrogate_serves_all():
-    clients = image_clients([2] * 3)
-    assert surrogate.members(spec_of(clusters=1), clients) == [0, 1, 2]
-    with pytest.raises(FairflError, match="surrogate.clusters is 2, the partition's number of true clusters is 1"):
-        surrogate.members(spec_of(clusters=2), clients)
-
-
-def test_one_surrogate_may_serve_clients_of_several_clusters():
-    clients = replace(image_clients([2] * 3), clusters=[0, 1, 0])
-    assert surrogate.members(spec_of(clusters=1), clients) == [0, 1, 2]
-
-
-def test_another_number_of_clusters_is_refused():
-    clients = replace(image_clients([2] * 3), clusters=[0, 1, 0])
-    with pytest.raises(FairflError, match="clusters is 3, the partition's number of true clusters is 2"):
-        surrogate.members(spec_of(clusters=3), clients)
-
-
 # -- which steps ------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("batch", "choice", "size", "steps"),
@@ -176,13 +144,6 @@ def test_every_cluster_and_seed_has_its_own_minibatches():
         return trained(spec_of(epochs=1, batch_size=7, **changes))["last"]["loss_train"][0]
 
     assert loss() == loss() and len({loss(cluster=c, seed=s) for c in (0, 1) for s in (3, 4)}) == 4
-
-
-def test_minibatches_change_from_interval_to_interval_and_epoch_to_epoch(monkeypatch):
-    orders, real = [], torch.randperm
-    monkeypatch.setattr(torch, "randperm", lambda *a, **k: orders.append(real(*a, **k)) or orders[-1])
-    trained(spec_of(epochs=4, every=2, batch_size=7))
-    assert len(orders) == len({tuple(order.tolist()) for order in orders}) == 4
 
 
 @pytest.mark.parametrize(
@@ -258,35 +219,8 @@ def command(files, spec, data="data", *more):
     return json.loads(out.read_text(), parse_constant=pytest.fail)
 
 
-def test_the_command_trains_on_its_cluster_alone_and_writes_what_it_found(files, capsys):
-    spec = spec_of(clusters=2, epochs=4, every=2)
-    written = command(files, spec, "data", "--checkpoint-seconds", "0")
-    clients = load_clients(files / "data.safetensors", files / "p.parquet", CPU)
-    own = replace(clients, parts={name: part.of_clients([0, 2]) for name, part in clients.parts.items()})
-    expected = trained(spec, own)
-    assert {key: written[key] for key in expected} == expected
-    assert written["clients"] == [0, 2] and len(written["best"]["loss_test"]) == 2
-    assert written["spec"] == spec.model_dump(exclude_unset=True)
-    assert written["fingerprint"] == fingerprint(written["spec"])
-    assert device.facts(CPU).items() <= written.items() and written["arithmetic"] == arithmetic.of("cpu", 1, "auto")
-    assert "cluster 0, 2 clients: best epoch" in capsys.readouterr().out
-    assert [path.name for path in (files / "out").iterdir()] == ["cluster0.json"]
-
-
 def test_a_known_smallest_loss_is_that_of_all_clients_and_nothing_is_trained(files, monkeypatch):
     monkeypatch.setattr(surrogate, "Pooled", None)
     written = command(files, spec_of(clusters=2, method="known"), "known")
     assert written["clients"] == [0, 2]
     assert written["best"] == written["last"] == {"epoch": 0, "loss_train": [0.01, 0.01], "loss_test": [0.01, 0.01]}
-
-
-def test_data_without_a_known_loss_are_named(files):
-    with pytest.raises(FairflError, match="surrogate.method is known, but toy has no bayes_loss"):
-        command(files, spec_of(clusters=2, method="known"))
-    assert not (files / "out").exists()
-
-
-def test_a_model_that_does_not_fit_the_data_is_refused_by_cluster_without_a_file(files):
-    with pytest.raises(FairflError, match=r"surrogate of cluster 1: cnn needs images"):
-        command(files, spec_of(clusters=2, model={"name": "cnn"}, cluster=1))
-    assert not (files / "out").exists()

@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from fairfl.experiments.variant import Variant
 from fairfl.jobs import timing
-from fairfl.judgement.results import Results, Timing
 from fairfl.metrics.origin import EVALUATING, INFERENCE, TRAINING
 from fairfl.runtime import arithmetic
-from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.simulation import Simulation
 from fairfl.simulation.timing import Stopwatch, in_turns, metric_works, variant_record
@@ -61,13 +58,6 @@ def test_the_clock_is_read_when_the_device_has_finished() -> None:
     clock = Clock()
     in_turns([clock.work("a", 1.0)], 1, clock.watch())
     assert clock.log == ["wait", "a", "wait"] * 2
-
-
-def test_what_is_not_asked_for_is_not_done() -> None:
-    clock = Clock()
-    assert in_turns([clock.work("a", 1.0)], 0, clock.watch()) == [[]]
-    assert in_turns([], 5, clock.watch()) == []
-    assert clock.log == []
 
 
 def test_seconds_per_model_are_those_of_a_round_divided_by_the_models_of_the_server() -> None:
@@ -131,15 +121,6 @@ def test_the_record_holds_every_single_time_and_the_machine(job) -> None:
     assert {name: len(seconds) for name, seconds in record["metrics"].items()} == dict.fromkeys(EVALUATING, 4)
 
 
-def test_tables_read_what_was_written(job) -> None:
-    results = Results({"timed": {"toy": str(job())}}, lambda setting: {})
-    assert results.timings["toy"].machine.endswith(", 1 thread")
-    assert results.ours.find("toy", Variant("qffl", {"q": 1}), "inference_seconds").seeds == 2
-    faa = results.ours.find("toy", Variant("anything", {}), "metric_seconds_faa")
-    assert faa.seeds == 4  # whatever the numbers come from
-    assert results.ours.find("toy", Variant("qffl", {}), "inference_seconds") is None
-
-
 def test_rounds_of_all_variants_are_interleaved(job, monkeypatch) -> None:
     seen = []
     run_round = Simulation.run_round
@@ -151,37 +132,3 @@ def test_rounds_of_all_variants_are_interleaved(job, monkeypatch) -> None:
     monkeypatch.setattr(Simulation, "run_round", watched)
     job()
     assert seen == ["fedavg", "qffl"] * 4  # one round warms up
-
-
-def test_a_server_of_several_models(job) -> None:
-    focus = VARIANT | {"algorithm": "focus", "variant": "M=2", "shown": "M=2", "hyperparameters": {"M": 2}}
-    (variant,) = json.loads(job(variants=[focus]).read_text())["variants"]
-    assert variant["models"] == 2
-    halves = [seconds / 2 for seconds in variant["seconds"]["train_seconds_per_round"]]
-    assert variant["seconds"]["train_seconds_per_model"] == halves
-
-
-def test_metrics_alone_need_no_data(job) -> None:
-    record = json.loads(job(files=False, variants=[], rounds=0, inferences=0).read_text())
-    assert record["variants"] == [] and set(record["metrics"]) == {*EVALUATING}
-
-
-def test_arms_need_data(job) -> None:
-    with pytest.raises(FairflError, match="toy: timing variants needs --data and --partition"):
-        job(files=False)
-
-
-def test_a_backend_that_cannot_run_the_model_is_one_line(job, monkeypatch) -> None:
-    monkeypatch.setattr(
-        "fairfl.simulation.simulation.Simulation",
-        lambda *_: (_ for _ in ()).throw(ValueError("backend stacked cannot")),
-    )
-    with pytest.raises(FairflError, match="toy: backend stacked cannot"):
-        job()
-
-
-@pytest.mark.parametrize("text", ["{", '{"variants": []}'])
-def test_a_damaged_record_is_named(tmp_path, text) -> None:
-    (tmp_path / "s.json").write_text(text)
-    with pytest.raises(FairflError, match=r"s\.json: damaged"):
-        Timing.read(tmp_path / "s.json")

@@ -10,15 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from fairfl.data.interface import assemble
 from fairfl.jobs import train
 from fairfl.jobs.prepare import write
 from fairfl.runtime import cli
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import fingerprint
 from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
 
@@ -119,11 +116,6 @@ def kill(monkeypatch):
     return until
 
 
-def test_a_run_leaves_its_three_files_and_no_other(job):
-    job.run("--checkpoint-seconds", "0")
-    assert sorted(path.name for path in job.out.iterdir()) == FILES
-
-
 def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
     job.run()
     schema = pq.read_schema(job.out / "metrics.parquet")
@@ -137,44 +129,12 @@ def test_metrics_have_a_row_for_each_evaluated_round_and_client(job):
     assert metrics["client"] == [0, 1, 2] * 4
 
 
-def test_metrics_begin_with_the_initial_and_end_with_the_final_model(job):
-    job.run()
-    metrics, theta = job.metrics(), job.kept()["theta"]
-    clients = load_clients(job.folder / "data.safetensors", job.folder / "partition.parquet", torch.device("cpu"))
-    for name, part in clients.parts.items():
-        assert metrics[f"loss_{name}"][:3] == pytest.approx([math.log(3)] * 3, rel=1e-6)
-        for k in range(3):
-            x, y = part.of(k)
-            outputs = F.linear(x.flatten(1), theta[:48].view(3, 16), theta[48:])
-            assert metrics[f"loss_{name}"][-3 + k] == pytest.approx(F.cross_entropy(outputs, y).item(), rel=1e-5)
-            right = (outputs.argmax(1) == y).double()
-            recalls = [right[y == c].mean().item() for c in y.unique()]
-            assert metrics[f"accuracy_{name}"][-3 + k] == pytest.approx(right.mean().item())
-            assert metrics[f"recall_{name}"][-3 + k] == pytest.approx(sum(recalls) / len(recalls))
-
-
 @pytest.mark.parametrize(
     ("keep", "names"), [("nothing", set()), ("model", {"theta"}), ("path", {"theta", "path", "path_rounds"})]
 )
 def test_the_model_is_kept_as_far_as_the_setting_says(job, keep, names):
     job.run(keep=keep)
     assert set(job.kept()) == names
-
-
-def test_the_path_has_the_model_of_every_evaluated_round(job):
-    job.run(keep="path")
-    kept = job.kept()
-    assert kept["path"].shape == (4, 51) and kept["path_rounds"].tolist() == [0, 2, 4, 5]
-    assert not kept["path"][0].any() and torch.equal(kept["path"][-1], kept["theta"])
-
-
-def test_the_summary_says_what_was_run_and_how(job):
-    summary = job.run()
-    assert summary["spec"] == SPEC and summary["fingerprint"] == fingerprint(SPEC)
-    assert (summary["device"], summary["backend"], summary["parameters"]) == ("cpu", "stacked", 51)
-    assert (summary["diverged"], summary["dropped_reports"]) == (False, 0)
-    assert 0 < summary["training_seconds"] <= summary["seconds"]
-    assert {"host", "machine", "peak_memory_mib"} < set(summary) and {"torch", "numpy"} < set(summary["versions"])
 
 
 def test_the_same_spec_gives_the_same_bytes(job):
@@ -211,14 +171,6 @@ def test_a_checkpoint_of_another_spec_is_not_used(job, kill, capsys):
     assert torch.equal(job.kept()["theta"], resumed)
 
 
-def test_optima_are_read_only_if_the_algorithm_needs_them(job):
-    nowhere = ["--optima", str(job.folder / "nowhere")]
-    job.run(*nowhere)
-    with pytest.raises(FileNotFoundError) as caught:
-        job.run(*nowhere, **EAGLE)
-    assert str(caught.value.filename).endswith("nowhere/client0.json")
-
-
 def test_training_uses_the_optima_on_validation_data(job):
     thetas = []
     rising, falling = [0.1, 0.5, 0.9], [0.9, 0.5, 0.1]
@@ -248,12 +200,6 @@ def test_a_client_whose_losses_are_nan_is_flagged_as_diverged(job, monkeypatch):
     assert torch.isfinite(job.kept()["theta"]).all()
 
 
-def test_cnn_runs_sequentially_and_dense_models_as_asked(job):
-    assert job.run(model=CNN, rounds=1)["backend"] == "sequential"
-    assert job.run("--backend", "sequential", rounds=1)["backend"] == "sequential"
-    assert job.run("--backend", "stacked", rounds=1)["backend"] == "stacked"
-
-
 REFUSED = [
     (["--backend", "stacked"], {"model": CNN}, "toy: backend stacked cannot run model cnn; use auto or sequential"),
     ([], {"model": CNN | {"channels": [2, 2, 2]}}, "toy: cnn with 3 blocks is too deep for images of shape [1, 4, 4]"),
@@ -279,25 +225,6 @@ def test_a_refused_run_says_why_in_one_line_and_leaves_nothing(job, monkeypatch,
     assert not job.out.exists()
 
 
-def test_a_run_that_fails_keeps_the_results_of_the_one_before(job):
-    job.run()
-    before = {path.name: path.read_bytes() for path in job.out.iterdir()}
-    with pytest.raises(FairflError):
-        job.run(loss="logistic")
-    assert {path.name: path.read_bytes() for path in job.out.iterdir()} == before
-
-
-def test_a_table_that_cannot_be_written_leaves_no_part_of_it(job, monkeypatch):
-    def half(table, path):
-        path.write_bytes(b"PAR1")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(pq, "write_table", half)
-    with pytest.raises(OSError, match="disk full"):
-        job.run()
-    assert list(job.out.iterdir()) == []
-
-
 # -- memberships, and runs that come after others --------------------------------------------------------------
 def test_a_mixture_is_written_down_and_a_later_run_starts_from_it(job):
     focus = job.run(algorithm="focus", hyperparameters={"M": 2})
@@ -309,12 +236,6 @@ def test_a_mixture_is_written_down_and_a_later_run_starts_from_it(job):
     earlier.write_text(json.dumps(focus | {"memberships": [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]}))
     hard = job.run("--after", str(earlier), algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
     assert hard["memberships"] == [[0, 1], [1, 0], [0, 1]]
-
-
-def test_without_the_run_before_it_says_so(job):
-    """An empty --after is what a rule passes where there is none."""
-    with pytest.raises(FairflError, match="needs the memberships"):
-        job.run("--after", algorithm="fedavg_hardcluster", hyperparameters={"M": 2})
 
 
 def test_true_clusters_are_passed_on(job):

@@ -22,8 +22,7 @@ from fairfl.judgement.order import OrderLine, order_lines
 from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
 from fairfl.judgement.recorded import COMPARISON, RecordedClaim, comparison_text
 from fairfl.reporting.page import page as page_module
-from fairfl.reporting.page.page import records, render, substitutions
-from fairfl.reporting.page.text import plain, readable
+from fairfl.reporting.page.page import records, render
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -185,19 +184,6 @@ def page(tmp_path) -> Elements:
     return rendered(*build(tmp_path))
 
 
-def test_artifacts_say_what_arithmetic_their_runs_differ_in(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    assert "Arithmetic" not in rendered(workload, results).text
-    for seed in (0, 1):
-        summary = results / f"runs/demo_full/fedavg/default/seed{seed}/summary.json"
-        summary.parent.mkdir(exist_ok=True)
-        summary.write_text(json.dumps({"arithmetic": {"threads": str(1 + seed)}}))
-    page = rendered(workload, results)
-    assert "Arithmetic of its runs: threads 1 (1 run) and 2 (1 run)" in page.html("demo_table1")
-    assert page.source.count("Arithmetic of its runs") < len(ARTIFACTS)
-    assert "<dt>Arithmetic</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
-
-
 def test_every_artifact_has_its_anchor_and_ids_are_unique(page) -> None:
     ids = page.values("id")
     assert {f"demo_{key}" for key in ARTIFACTS} <= set(ids)
@@ -220,22 +206,6 @@ def test_nothing_is_loaded_from_elsewhere(page) -> None:
     assert not re.search(r"https?:|fetch\(|XMLHttpRequest|import ", script)
 
 
-def test_search_filters_and_sorting_have_their_controls(page) -> None:
-    ids = page.values("id")
-    assert {"search", "paper-filter", "claim-filter", "theme", "artifacts", "farthest", "claims"} <= set(ids)
-    assert page.values("data-filter") == ["judged", "differing", "stand-ins"]
-    listed = {a["data-search"]: a for a in page.all("li") if "data-search" in a}
-    (table,) = (text for text in listed if "fedavg wins" in text)  # found by its claims, algorithms and settings
-    assert "q-ffl" in table and "demo_full" in table and "accuracy" in table and "digits" in table
-    assert "data-judged" in listed[table] and "data-differing" in listed[table] and "data-stand-in" not in listed[table]
-    (figure,) = (text for text in listed if "curves" in text)
-    assert "data-judged" not in listed[figure]
-    rows = [a for a in page.all("tr") if "data-differing" in a]
-    assert len(rows) == 1  # q-FFL's loss
-    assert {a["data-sort"] for a in page.all("td") if "data-sort" in a} >= {"1.1"}
-    assert "sort" in page.values("class") and page.all("section")[0]["class"] == "view"
-
-
 def test_headlines_count_what_was_judged(page) -> None:
     """Of eight numbers two are reported for a setting that ran as in the paper; one of them agrees."""
     words = page.words("overview")
@@ -244,28 +214,6 @@ def test_headlines_count_what_was_judged(page) -> None:
     assert "2 claims judged: ≈ 1 within noise ✗ 1 fail in this run" in words
     assert "This run 2 numbers judged: ✓ 1 agree ✗ 1 differ" in words
     assert "of 8" not in words and "paper scale" not in words
-
-
-def test_an_experiment_of_ones_own_has_its_own_words(tmp_path, monkeypatch) -> None:
-    assert "The paper says" in rendered(*build(tmp_path / "quoted")).text
-    own = json.loads(json.dumps(PAPER)) | {"sources": "own"}
-    for claim in own["artifacts"]["table1"]["claims"]:
-        claim["setting"] = "demo_short_with_a_rather_long_name_for_a_setting_a0.1"
-    monkeypatch.setitem(globals(), "PAPER", own)
-    workload, results = build(tmp_path / "own")
-    (tmp_path / "own/papers/reported/demo/table1.csv").unlink()
-    page = rendered(summarised(tmp_path / "own", "demo"), results)
-    for words in (
-        "The paper says",
-        "On the paper's own",
-        "could be judged",
-        "the paper prints none",
-        "beside the paper's.",
-    ):
-        assert words not in page.text
-    assert "experiments of one's own, which no paper reports" in page.words("overview")
-    assert "8 numbers of one's own" in page.words("overview")
-    assert "2 claims judged: ≈ 1 within noise ✗ 1 fail" in page.words("overview")  # at any scale
 
 
 def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> None:
@@ -293,32 +241,6 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     assert "Table 1" in page.words("artifacts") and "≈ 1 close ✗ 1 differ" in page.words("artifacts")
 
 
-def test_what_is_the_record_itself_is_not_shown_twice(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
-    (tmp_path / COMPARISON).parent.mkdir(parents=True)
-    (tmp_path / COMPARISON).write_text(comparison_text(lines))
-    assert " full " not in rendered(workload, results).words("demo_table1")
-
-
-def test_the_order_of_variants_is_shown_where_there_is_one(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    order = OrderLine("demo_table1", "demo_full", "loss", 5, "0.8", "0.4", "1", "0.083", judged=True)
-    hint = dataclasses.replace(order, metric="acc", tau="", low="", high="", p="", judged=False)
-    (results / "order.csv").write_text(csv_text([order, hint], OrderLine))
-    words = " ".join(rendered(workload, results).text.split())
-    assert "max_k L_k demo_full 5 +0.80 +0.40 to +1.00 0.083" in words
-    assert "accuracy demo_full 5 none ≠ hint only" in words
-
-
-def test_what_tells_nothing_says_so_in_its_heading(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    workload.scale.tells_nothing["demo_figure1"] = f"of all, {HOSTILE}"
-    page = rendered(workload, results)
-    assert page.text.count("[tiny: tells nothing of all") == 1
-    assert "[tiny: tells nothing of all" in page.words("title-demo_figure1")
-
-
 def test_hostile_text_stays_text(page) -> None:
     assert HOSTILE in page.text
     assert not [a for _, a in page.tags if "onerror" in a]
@@ -335,15 +257,6 @@ def test_figures_tables_and_what_is_missing(page) -> None:
     assert "Not built: demo/figure2.pdf, demo/figure2.png, demo/figure2.csv" in page.words("demo_figure2")
     assert "Not built: demo/table3.md, demo/table3.tex" in page.words("demo_table3")
     assert "Figure Not there not built" in page.words("artifacts")
-
-
-def test_the_text_of_tables_is_there_to_be_copied(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    (results / "demo/table1.tex").write_text(f"a & b % {HOSTILE}")
-    page = rendered(workload, results)
-    assert page.embedded("copies")["demo_table1"] == {"tex": f"a & b % {HOSTILE}", "md": "x", "csv": "x"}
-    buttons = [(a["data-artifact"], a["data-format"]) for a in page.all("button") if a.get("class") == "copy"]
-    assert buttons == [("demo_table1", "tex"), ("demo_table1", "md"), ("demo_table1", "csv"), ("demo_table3", "csv")]
 
 
 def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
@@ -378,31 +291,6 @@ def test_every_number_leads_to_its_runs(page) -> None:
     assert asked.endswith("demo_full/fedavg/default/seed0 demo_full/fedavg/default/seed1")
 
 
-def test_a_number_of_one_run_is_a_link_to_its_page(tmp_path) -> None:
-    workload, results = build(tmp_path)
-    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
-    lines[0]["runs"] = "demo_full/fedavg/default/seed0"
-    (results / "comparison.csv").write_text(csv_text([ComparisonLine(**line) for line in lines], ComparisonLine))
-    links = [a for a in rendered(workload, results).all("a") if "data-i" in a]
-    assert [a["href"] for a in links] == ["runs.html#demo_full/fedavg/default/seed0"]
-
-
-def test_substitutions_are_said_in_plain_words(page, tmp_path) -> None:
-    text = " ".join(page.text.split())
-    assert "Read this first: not everything here is as in the paper" in text
-    assert "digits stands in for synthetic_gaussian (1 of 2 settings)" in text
-    assert "10 instead of 1,000 (1 of 2 settings)" in text
-    assert "1 instead of 2 (1 of 2 settings)" in text
-    assert "As in the paper demo_full." in text
-
-
-def test_without_substitution_the_page_says_so(tmp_path) -> None:
-    workload, results = build(tmp_path, patches=())
-    assert substitutions(workload) == []
-    text = " ".join(rendered(workload, results).text.split())
-    assert "Nothing was substituted Every setting ran" in text and "Read this first" not in text
-
-
 def test_the_page_says_what_was_not_run(tmp_path) -> None:
     workload, results = build(tmp_path, patches=())
     lines = [dataclasses.replace(line, seeds=1, reported_seeds=2) if line.setting == "demo_full" else line
@@ -416,13 +304,6 @@ def test_the_page_says_what_was_not_run(tmp_path) -> None:
     assert "1 of 2 numbers that can be compared were not run." in text
     assert "over seeds; ours of 1 of the paper's 2 seeds" in text
     assert "1 of 1 judged numbers rest on fewer seeds than the paper's, 1 on one seed." in text
-
-
-def test_settings_list_value_here_value_of_the_paper_and_source(page) -> None:
-    text = " ".join(page.text.split())
-    assert "rounds 10 changed 1000 not stated: chosen because of time" in text
-    assert "learning_rate 0.1 0.1 paper section 4" in text
-    assert "q 1.0 1, 2 paper table 1" in text
 
 
 def test_same_inputs_on_the_same_day_same_bytes(tmp_path, monkeypatch) -> None:
@@ -452,23 +333,6 @@ def test_missing_comparison_names_the_command(tmp_path) -> None:
     (results / "comparison.csv").unlink()
     with pytest.raises(FairflError, match=r"comparison\.csv: no such file; write it with .*jobs\.comparison"):
         render(workload, results.parents[1], results, results / "index.html")
-
-
-@pytest.mark.parametrize(
-    ("latex", "text"),
-    [
-        ("$\\max_k r_k(\\theta)$", "max_k r_k(θ)"),
-        ("$V(r_k)$ in \\%", "V(r_k) in %"),
-        ("$\\mathrm{nats}^2$", "nats²"),
-        ("a < b & c", "a < b & c"),
-    ],
-)
-def test_latex_becomes_readable(latex, text) -> None:
-    assert plain(latex) == text == readable(latex)
-
-
-def test_signs_of_formulas_are_readable() -> None:
-    assert readable("KL$(a \\| u)$, angle ($^\\circ$)") == "KL(a ‖ u), angle (°)"
 
 
 # -- several papers, other layouts --------------------------------------------------------------
@@ -533,37 +397,6 @@ def two(tmp_path) -> Elements:
     return rendered(summarised(tmp_path, "demo", "second"), results)
 
 
-def test_papers_are_listed_and_counted_one_by_one(two) -> None:
-    assert {"paper-demo", "paper-second", "card-demo", "card-second"} <= set(two.values("id"))
-    listed = [a["href"] for a in two.all("a") if a.get("href", "").startswith("#")]
-    assert listed[2:6] == ["#overview", "#farthest", "#claims", "#paper-demo"]
-    assert "all papers demo second" in two.words("sidebar")
-    shown = two.words("overview")
-    assert "second Another paper arXiv 0000.00000 This run 2 numbers judged: ✓ 2 agree" in shown
-    assert "https://arxiv.org/abs/0000.00000" in two.values("href")
-    assert "0 of 3 artifacts built: T2 , T4 , T5 ." in two.words("paper-second")
-
-
-def test_links_lead_somewhere_with_two_papers(two) -> None:
-    assert {link[1:] for link in two.values("href") if link.startswith("#")} <= set(two.values("id"))
-
-
-def test_lines_may_be_settings(two) -> None:
-    shown = two.words("second_table4")
-    assert "mean loss: ours (the paper's), mean ± standard deviation over seeds; all agree Dataset FedAvg Q" in shown
-    assert "x_cifar 1.10 ± 0.10 (1.10 ± 0.10) – (–) x_text diverged (diverged) – (–)" in shown
-
-
-def test_lines_may_be_variants_and_columns_settings(two) -> None:
-    shown = two.words("second_table5")
-    assert "rate: ours, mean ± standard deviation over seeds; the paper prints none of these numbers" in shown
-    assert "Algorithm x_cifar x_text q-FFL – 0.00026" in shown
-
-
-def test_counts_have_settings_as_lines(two) -> None:
-    assert "Dataset clients x_cifar – x_text –" in two.words("second_table2")
-
-
 RECALLED = {
     **PAPER,
     "algorithms": {
@@ -600,18 +433,6 @@ def recalled(tmp_path, monkeypatch) -> Elements:
     return rendered(summarised(tmp_path, "demo"), results)
 
 
-def test_marks_of_rows_and_notes_on_the_papers_numbers(recalled) -> None:
-    shown = recalled.words("demo_table1")
-    assert "q-FFL q = 1.0 ᵃ 1.10 ± 0.10 (– [2] )" in shown
-    # A note on all numbers of a line stands at its head.
-    assert "FedAvg [1] 1.10 ± 0.10 (1.10 ± 0.10) ✓ ⚡ – (50.0) ○ ⚡" in shown
-    assert "– (diverged) ○" in shown  # the cell itself says it
-    assert shown.count("ᵃ hyper-parameters not known, assumed.") == 1 and "ʳ" not in shown
-    assert shown.index("assumed.") < shown.index("legible a <hole>")
-    asked = recalled.asked("demo_table1")[2]
-    assert "Hyper-parameters: assumed. The default. On the paper's number: a <hole>." in asked
-
-
 def test_contradictions_are_marked_in_the_cell_and_listed(recalled) -> None:
     first, second = recalled.asked("demo_table1")[:2]
     assert "The paper contradicts itself: table2: 1.40 ± 0.10." in first
@@ -623,17 +444,6 @@ def test_contradictions_are_marked_in_the_cell_and_listed(recalled) -> None:
     assert "demo_table2 fedavg demo_full max_k L_k 1.40 ± 0.10 table1: 1.10 ± 0.10" in listed
     links = [link for link in recalled.values("href") if link.startswith("#")]
     assert {link[1:] for link in links} - {"main"} <= set(recalled.values("id"))
-
-
-def test_hyper_parameters_in_use_are_a_table(recalled) -> None:
-    shown = recalled.words("demo_table6")
-    assert "Algorithm Hyper-parameters q-FFL L: 2.0ʳ; q: 1.0ᵃ" in shown
-    assert "ʳ value lost in the paper, recalled from an earlier version, not checked. ᵃ value not known" in shown
-
-
-def test_nothing_is_said_where_all_is_the_papers(page) -> None:
-    assert not {"mark", "small soft notes"} & set(page.values("class")) and not page.all("sup")
-    assert "contradict" not in page.words("demo_table1") + page.words("paper-demo")
 
 
 FOCUS = {
@@ -707,35 +517,6 @@ def focus(tmp_path) -> Elements:
     return rendered(summarised(tmp_path, "third"), results)
 
 
-def test_lines_may_be_metrics(focus) -> None:
-    shown, unit = focus.words("third_table1"), "nats or mean squared error, lower is better"
-    assert f"Dataset Metric Focus FedAvg z_toy Avg Loss {unit} 0.250 (–) 0.500 (–) z_toy" in shown
-
-
-def test_a_target_that_was_not_reached_names_the_rounds_of_each_side(focus) -> None:
-    assert "> 40 (> 1000)" in focus.words("third_table1")
-    assert "Not reached by 1 of 1 seeds." in focus.asked("third_table1")[-1]
-
-
-def test_lines_of_several_metrics_are_tables_where_rows_share_their_title(focus) -> None:
-    shown, unit = focus.words("third_table8"), "nats or mean squared error, lower is better"
-    assert f"Metric Algorithm z_toy z_image Avg Loss {unit} Focus 0.250 0.250" in shown
-    assert "70% rounds, lower is better Focus 9 9" in shown and "M =" not in shown
-
-
-def test_seconds_are_over_repetitions_on_other_hardware(focus) -> None:
-    shown = focus.words("third_table12")
-    assert "mean ± standard deviation over repetitions; not judged: other hardware" in shown
-    assert "0.012 ± 0.001 (0.12)" in shown
-    asked = focus.asked("third_table12")[1]
-    assert "Not judged: seconds tell of the machine" in asked and "Measured on EPYC, 1 thread." in asked
-    assert "timed/z_image.json" in focus.values("href")
-
-
-def test_columns_may_be_settings_and_lines_metrics(focus) -> None:
-    assert "Metric z_toy z_image batch size full full" in focus.words("third_table2")
-
-
 # -- in a browser -----------------------------------------------------------------------------
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -772,20 +553,3 @@ def test_page_is_never_wider_than_the_window(tmp_path, width) -> None:
     inner, scroll = map(int, measured.groups())
     assert inner == width
     assert scroll <= inner
-
-
-def test_what_is_so_of_all_numbers_is_said_once() -> None:
-    from fairfl.reporting.page.numbers import HeadView, _raise_notes
-
-    def cell(marks: list[int], few: str, ours: str = "1.0", reported: str = "1.1") -> dict:
-        return {"reported_marks": marks, "few": few, "ours": ours, "reported": reported}
-
-    heads, cells = [HeadView("FedAvg", "percent")], [[cell([1, 2], "1 of 5 seeds")], [cell([2], "1 of 5 seeds")], []]
-    _raise_notes(heads, cells)
-    assert heads == [HeadView("FedAvg", "percent, 1 of 5 seeds", marks="[2]")]
-    assert [one["reported_marks"] for places in cells for one in places] == [[1], []]
-    assert not any(one["few"] for places in cells for one in places)
-
-    heads, cells = [HeadView("FedAvg")], [[cell([1], "1 of 5 seeds")], [cell([2], "")], [cell([], "", "", "")]]
-    _raise_notes(heads, cells)
-    assert heads == [HeadView("FedAvg")] and cells[0][0]["few"] == "1 of 5 seeds"

@@ -1,24 +1,15 @@
 """Every plot, drawn from small generated results: the CSV says what was put in, the files are valid and stable."""
 
-import importlib
 import io
-import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.legend import Legend
-from matplotlib.text import Text
 from safetensors.numpy import save_file
 
-from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.judgement.results import drawn_values
-from fairfl.reporting import figures, style
-from fairfl.reporting.inputs import Inputs
+from fairfl.reporting import figures
 from fairfl.reporting.plots.separators import line_in_frame
 from fairfl.reporting.plots.weight_paths import mean_loss
 from fairfl.runtime.errors import FairflError
@@ -163,36 +154,6 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
     assert set(frame["artifact"]) == {"eagle_figure9"}
 
 
-@pytest.mark.parametrize("plot", PLOTS)
-def test_words_can_be_read_in_print_and_legends_cover_nothing(results, plot):
-    """At the width of a column or a page nothing is smaller than 7 points."""
-    drawing, *_ = in_memory.drawn(spec_of(results, plot))
-    assert drawing.get_figwidth() in (style.COLUMN, style.PAGE) == (3.3, 6.9)
-    texts = [text for text in drawing.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    assert texts and min(text.get_fontsize() for text in texts) >= 7
-    legends = [legend.get_window_extent() for legend in drawing.findobj(Legend)]
-    panels = [axes.get_window_extent() for axes in drawing.axes if axes.get_visible()]
-    assert not any(legend.overlaps(panel) for legend in legends for panel in panels)
-
-
-@pytest.mark.parametrize("plot", [*PLOTS, *METRIC_PLOTS])
-def test_declaration_can_be_read_without_importing_matplotlib(plot):
-    declared = declaration("reporting/plots", plot)
-    assert set(declared.NEEDS) <= {"tidy", "rounds", "data", "partition", "statistics", "model", "reported", "tuned"}
-    given = {
-        "critical_difference": {"metrics": ["a"]},
-        "leaderboard": {"utility": ["a"], "fairness": ["b"]},
-        "fair_angle": {"theta": 20, "unfair": [1, 3], "fair": [1, 1]},
-        "metric_sweep": {"key": "tau"},
-        "one_step": {"start": 0, "step": 0.25},
-        "metric_scatter": {"x": "a", "y": "b"},
-        "paired_differences": {"of": ["eagle"]},
-        "projected_gradients": {"vectors": VECTORS, "losses": [1, 2, 3]},
-        "pseudo_code": {"title": "a", "lines": "b"},
-    }
-    declared.Config(**given.get(plot, {}))
-
-
 def test_all_plots_are_tested():
     assert sorted(names("reporting/plots")) == sorted([*PLOTS, *METRIC_PLOTS])
 
@@ -238,21 +199,6 @@ def test_client_curves_is_mean_and_range_over_seeds(results):
     assert line["mean"] == pytest.approx(own.mean(), rel=1e-14)
     assert (line["low"], line["high"], line["seeds"]) == (own.min(), own.max(), 2)
     assert len(frame) == 2 * len(ROWS) * CLIENTS * ROUNDS
-
-
-def test_client_curves_options(results):
-    options = {"gap_part": "none", "band": "std", "log_x": True, "share_y": False}
-    *_, frame = drawn(spec_of(results, "client_curves", options, ROWS[:2]))
-    assert set(frame["quantity"]) == {"loss_train"}
-    assert np.allclose(frame["high"] - frame["mean"], frame["mean"] - frame["low"])
-
-
-def test_optima_range_has_points_and_means(results):
-    *_, frame = drawn(spec_of(results, "optima_range"))
-    own = frame[(frame["setting"] == "near_iid") & (frame["metric"] == "local_loss_max")]
-    assert own["value"].tolist() == pytest.approx([0.8, 0.842, 0.821])
-    assert own["kind"].tolist() == ["seed", "seed", "mean"]
-    assert set(frame["label"]) == {"α = 0.1", "α = 2000"}
 
 
 def test_client_scatter_shows_every_sample_with_its_owner(results):
@@ -306,28 +252,6 @@ def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
     assert point["loss"] == pytest.approx(np.logaddexp(0, -margin[train]).mean(), rel=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("plot", "panel"), [("separators", "line"), ("weight_paths", "path")])
-def test_models_of_tuned_variants_and_of_several_hyper_parameters_are_drawn(results, tmp_path, plot, panel):
-    """Their folders are called alpha=0.1~lambda=2.0 and q=5.0+tuned, tables print alpha=0.1,lambda=2.0 and q=5.0."""
-    files = dict(results)
-    for kind, read, write in (("tidy", pd.read_csv, "to_csv"), ("rounds", pd.read_parquet, "to_parquet")):
-        frame = read(results[kind][SETTING])
-        frame = frame.assign(hyperparameters=frame["hyperparameters"].replace("lambda=2.0", "alpha=0.1,lambda=2.0"))
-        getattr(frame, write)(tmp_path / kind, index=False)
-        files[kind] = {SETTING: str(tmp_path / kind)}
-    folders = {"lambda=2.0": "alpha=0.1~lambda=2.0", "q=5.0": "q=5.0+tuned"}
-    models = results["model"].items()
-    files["model"] = {"/".join(folders.get(part, part) for part in run.split("/")): path for run, path in models}
-    several = {"algorithm": "eagle", "hyperparameters": {"lambda": 2.0, "alpha": 0.1}}
-    rows = [several if row["algorithm"] == "eagle" else row for row in ROWS]
-    *_, frame = drawn(spec_of(files, plot, rows=rows))
-    drawn_rows = frame[frame["panel"] == panel][["algorithm", "hyperparameters"]].drop_duplicates()
-    assert {tuple(row) for row in drawn_rows.fillna("").to_numpy()} == {
-        ("afl", ""), ("qffl", "q=5.0"), ("eagle", "alpha=0.1,lambda=2.0"), ("fedavg", ""),
-    }  # fmt: skip
-
-
 def test_mean_loss_counts_every_client_alike():
     from fairfl.reporting.inputs import Samples
 
@@ -370,21 +294,6 @@ def test_a_diverged_run_is_remarked_upon_and_never_averaged_away(results, tmp_pa
     *_, frame = drawn(spec_of(results | {"rounds": {SETTING: str(tmp_path / "rounds.parquet")}}, "client_curves"))
     own = frame[(frame["algorithm"] == "afl") & (frame["quantity"] == "loss_train")]
     assert (own["mean"].isna() == (own["round"] > 20)).all()
-
-
-@pytest.mark.slow
-def test_equal_under_another_hash_seed(results, tmp_path):
-    """Python's string hashing is random per process; no byte may depend on it."""
-    spec = json.dumps(spec_of(results, "gap_boxes"))
-    contents = []
-    for seed in ("1", "2"):
-        files = [tmp_path / f"{seed}.{kind}" for kind in ("pdf", "png", "csv")]
-        arguments = [f"--{path.suffix[1:]}={path}" for path in files]
-        environment = os.environ | {"PYTHONHASHSEED": seed}
-        command = [sys.executable, "-m", "fairfl.jobs.figure", "--spec", spec, *arguments]
-        subprocess.run(command, check=True, env=environment)
-        contents.append([path.read_bytes() for path in files])
-    assert contents[0] == contents[1]
 
 
 # -- metrics over the clients -----------------------------------------------------------------
@@ -459,13 +368,6 @@ def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(
     assert paper[["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
 
 
-def test_the_papers_curve_is_not_drawn_beside_another_experiment(accuracies):
-    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["rounds: 2000 -> 100"]))
-    assert set(frame["kind"]) == {"ours"}
-    *_, frame = drawn(metric_spec("metric_curves", accuracies, changed=["seeds: [0] -> [0, 1]"]))
-    assert set(frame["kind"]) == {"ours", "paper"}
-
-
 def test_metric_curves_end_where_a_seed_diverges(accuracies):
     rounds = pd.read_parquet(accuracies / "rounds.parquet")
     bad = (rounds["algorithm"] == "qffl") & (rounds["seed"] == 1) & (rounds["round"] == 100) & (rounds["client"] == 3)
@@ -477,128 +379,12 @@ def test_metric_curves_end_where_a_seed_diverges(accuracies):
     assert ours.loc[50, ["low", "high"]].tolist() == pytest.approx([38, 43])
 
 
-def test_metric_curves_of_what_is_no_metric_of_clients(accuracies):
-    spec = metric_spec("metric_curves", accuracies)
-    spec["artifact"]["columns"] = ["accuracy_gain"]
-    spec["metrics"] = {"accuracy_gain": DESCRIBED["accuracy_mean"]}
-    with pytest.raises(FairflError, match="'accuracy_gain' cannot be drawn along training; did you mean"):
-        figures.build(demo.parsed(spec))
-
-
-def test_metric_curves_of_several_metrics_are_panels_with_one_legend(accuracies):
-    columns = ["accuracy_mean", "loss_mean"]
-    options = {"log": ["loss_mean"], "y_labels": {"accuracy_mean": "accuracy"}}
-    spec = metric_spec("metric_curves", accuracies, columns=columns, **options)
-    plot = importlib.import_module("fairfl.reporting.plots.metric_curves")
-    with style.applied():
-        drawing, frame = plot.draw(Inputs(demo.parsed(spec)), plot.Config(**options))
-        _, alone = plot.draw(Inputs(demo.parsed(metric_spec("metric_curves", accuracies))), plot.Config())
-    left, right = drawing.axes
-    assert (left.get_ylabel(), left.get_yscale()) == ("accuracy", "linear")
-    assert (right.get_ylabel(), right.get_yscale()) == ("mean loss (nats)", "log")
-    (legend,) = drawing.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["FedAvg", "q-FFL q = 5.0", "the paper's"]
-    pd.testing.assert_frame_equal(frame[frame["metric"] == "accuracy_mean"], alone)
-    losses = frame[frame["metric"] == "loss_mean"]
-    assert set(losses["kind"]) == {"ours"} and losses["mean"].tolist() == [1.0] * 6
-
-
-def test_metric_curves_may_have_a_line_of_panels_for_each_setting_and_a_colour_for_each_row(accuracies):
-    more = QFFL | {"hyperparameters": {"q": 1.0}}
-    frame = pd.read_parquet(accuracies / "rounds.parquet")
-    others = frame[frame["algorithm"] == "qffl"].assign(hyperparameters="q=1.0")
-    pd.concat([frame, others, frame.assign(setting="other")]).to_parquet(accuracies / "rounds.parquet")
-    (accuracies / "other.csv").write_text(demo.TIDY)
-    options = {"down": "setting", "labels": {SETTING: "CIFAR-10", "other": "MNIST"}}
-    rows = ({"algorithm": "fedavg"}, QFFL, more)
-    columns = ["accuracy_mean", "loss_mean"]
-    spec = metric_spec("metric_curves", accuracies, (SETTING, "other"), rows, columns=columns, **options)
-    spec["settings"][SETTING]["data"] = "digits (stand-in for cifar10)"
-    spec["settings"]["other"]["data"] = "blobs (stand-in for noisy_mnist)"
-    drawing, *_ = in_memory.drawn(spec)
-    titles = [axes.get_title("left") for axes in drawing.axes]
-    assert titles == ["CIFAR-10 (here: digits)"] * 2 + ["MNIST (blobs for noisy mnist)"] * 2
-    assert [axes.get_ylabel() for axes in drawing.axes[:2]] == [axes.get_ylabel() for axes in drawing.axes[2:]]
-    (legend,) = drawing.legends
-    colors = [line.get_color() for line in legend.get_lines()[:3]]
-    assert len(set(colors)) == 3 and colors[:2] == [style.algorithm_looks()[name][0] for name in ("fedavg", "qffl")]
-
-
-def test_metric_curves_refuse_options_of_what_is_no_column_and_parts_that_were_not_evaluated(accuracies):
-    with pytest.raises(FairflError, match="'accuracy_men' is not one of the columns; did you mean 'accuracy_mean'"):
-        figures.build(demo.parsed(metric_spec("metric_curves", accuracies, log=["accuracy_men"])))
-    with pytest.raises(FairflError, match="options.part: the runs have no evaluation on 'validation'"):
-        figures.build(demo.parsed(metric_spec("metric_curves", accuracies, part="validation")))
-
-
 def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
     *_, frame = drawn(metric_spec("metric_scatter", accuracies, x="accuracy_worst10", y="accuracy_mean"))
     ours = frame[frame["kind"] == "ours"].set_index("algorithm")
     assert ours.loc["fedavg", ["x", "x_std", "y", "y_std", "seeds"]].tolist() == pytest.approx([15, 5, 35, 5, 2])
     paper = frame[frame["kind"] == "paper"]
     assert paper[["algorithm", "x", "y"]].to_numpy().tolist() == [["fedavg", 20, 40]]  # q-FFL's mean is illegible
-
-
-def test_metric_scatter_has_a_panel_per_setting_with_its_own_rows(accuracies):
-    rows = [{"algorithm": "fedavg"}, QFFL | {"setting": SETTING}, {"algorithm": "afl", "setting": "other"}]
-    text = (accuracies / f"{SETTING}.csv").read_text()
-    (accuracies / "other.csv").write_text(text.replace(f"{SETTING},", "other,").replace(",0.3,", ",nan,"))
-    options = {"x": "accuracy_worst10", "y": "accuracy_mean", "labels": {"other": "Other"}}
-    spec = metric_spec("metric_scatter", accuracies, (SETTING, "other"), rows, ["rounds: 9 -> 1"], **options)
-    *_, frame = drawn(spec)
-    assert frame[["setting", "algorithm"]].to_numpy().tolist() == [[SETTING, "fedavg"], [SETTING, "qffl"]]
-    inputs = Inputs(demo.parsed(spec))
-    plot = importlib.import_module("fairfl.reporting.plots.metric_scatter")
-    with style.applied():
-        plot.draw(inputs, plot.Config(**options))
-    assert inputs.remarks[:2] == ["Not run: AFL.", "Diverged, not drawn: FedAvg (Other)."]
-
-
-@pytest.mark.parametrize("log", [False, True])
-def test_a_sweep_shows_places_that_were_not_run(log):
-    plot = importlib.import_module("fairfl.reporting.plots.metric_sweep")
-    axes = style.canvas(3, 2).subplots()
-    axes.plot([15], [80], "o")
-    plot._ticks(axes, [5, 15, 90], plot.Config(key="theta", log=log))
-    low, high = axes.get_xlim()
-    assert low < 5 and high > 90 and [tick.get_text() for tick in axes.get_xticklabels()] == ["5", "15", "90"]
-
-
-def test_numbers_far_above_the_others_make_an_axis_logarithmic():
-    fedeba3a = [52.9, 66.0, 248.0, 46.0, 118.0, 52.0, 56.0, 45.8]
-    assert style.far_apart(fedeba3a)
-    assert not style.far_apart(fedeba3a[:4]) and not style.far_apart([-1.0, *fedeba3a])
-    assert not style.far_apart([50.0, 60.0, 70.0, 80.0, 104.0])
-    assert not style.far_apart([90.0, 90.1, 90.2, 90.3, 95.0])  # far for their spread, but a logarithm shows no more
-
-
-def test_metric_scatter_says_a_logarithmic_axis_and_what_the_paper_leaves_out(accuracies, monkeypatch):
-    options = {"x": "accuracy_worst10", "y": "accuracy_mean", "missing": {SETTING: "AFL, which diverged"}}
-    inputs = Inputs(demo.parsed(metric_spec("metric_scatter", accuracies, **options)))
-    plot = importlib.import_module("fairfl.reporting.plots.metric_scatter")
-    seen = []
-    monkeypatch.setattr(style, "far_apart", lambda numbers: seen.append(list(numbers)) or True)
-    with style.applied():
-        figure, _ = plot.draw(inputs, plot.Config(**options))
-    assert figure.axes[0].get_yscale() == "log" and figure.axes[0].get_xscale() == "linear"
-    said = " ".join(inputs.remarks)
-    assert "Logarithmic axis, for numbers far above the others: " in said
-    assert f"Not in the paper's panel: AFL, which diverged ({SETTING})." in said
-    assert 35 in [round(number) for number in seen[0]]
-
-
-def test_metric_scatter_refuses_an_axis_that_is_no_column(accuracies):
-    with pytest.raises(
-        FairflError, match="'accuracy_worst' is not one of the columns; did you mean 'accuracy_worst10'"
-    ):
-        figures.build(demo.parsed(metric_spec("metric_scatter", accuracies, x="accuracy_worst", y="accuracy_mean")))
-
-
-@pytest.mark.parametrize("plot", ["metric_curves", "metric_scatter"])
-def test_metric_plots_are_equal_on_a_second_draw(accuracies, plot):
-    options = {"x": "accuracy_worst10", "y": "accuracy_mean"} if plot == "metric_scatter" else {}
-    spec = metric_spec(plot, accuracies, **options)
-    assert figures.build(demo.parsed(spec)) == figures.build(demo.parsed(spec))
 
 
 # -- an illustration --------------------------------------------------------------------------
@@ -620,14 +406,6 @@ def test_projected_gradients_are_those_of_algorithm_2():
     assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
 
 
-def test_the_optimum_is_marked_in_both_panels():
-    drawing, *_ = in_memory.drawn(gradients_spec())
-    for axes in drawing.axes:
-        (star,) = [line for line in axes.get_lines() if line.get_marker() == "*"]
-        assert "$\\theta^*$" in [text.get_text() for text in axes.texts]
-        assert axes.get_xlim()[0] < star.get_xdata()[0] < axes.get_xlim()[1]
-
-
 def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
     *_, text = figures.build(demo.parsed(gradients_spec()))
     (tmp_path / "figure1.csv").write_text(text)
@@ -637,17 +415,3 @@ def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp
     g = np.array(VECTORS["c"])
     mean = np.mean(list(VECTORS.values()), axis=0)
     assert cosines["plain", "cosine_c"] == pytest.approx(mean @ g / np.linalg.norm(mean) / np.linalg.norm(g))
-
-
-@pytest.mark.parametrize(
-    ("vectors", "losses", "message"),
-    [
-        ({"a": [1.0, 0.0], "b": [0.5, 0.5]}, (1, 2), "a and b are not in conflict"),
-        ({"a": [1.0, 0.0], "b": [-2.0, 0.1]}, (1, 2), "a is not longer than b"),
-        ({"a": [1.0, 0.0], "b": [-0.5, 0.1]}, (1,), "losses: 1 numbers for 2 vectors"),
-        ({"a": [1.0, 0.0], "b": [-0.5]}, (1, 2), "options.vectors.b"),
-    ],
-)
-def test_vectors_that_illustrate_nothing_are_refused(vectors, losses, message):
-    with pytest.raises(FairflError, match=message):
-        figures.build(demo.parsed(gradients_spec(vectors, losses)))

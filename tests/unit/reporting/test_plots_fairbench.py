@@ -6,9 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from fairfl.reporting import figures, style
 from fairfl.reporting.plots.tuning_need import expected_best
-from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn
 
@@ -78,12 +76,6 @@ def test_the_front_is_what_no_mark_dominates_by_the_directions(tmp_path, x, y, f
     assert not any("Bars" in text for text in remarks)
 
 
-def test_without_a_front_nothing_is_new(tmp_path):
-    drawing, frame, remarks = scatter(tmp_path)
-    assert "front" not in frame and "Bars: ± one standard deviation over 2 seeds." in remarks
-    assert not any(line.get_drawstyle().startswith("steps") for line in drawing.axes[0].get_lines())
-
-
 # -- tuning -----------------------------------------------------------------------------------
 def test_the_expected_best_of_three_trials_by_hand():
     # Pairs of 1, 2, 6 have the maxima 2, 6 and 6.
@@ -129,30 +121,6 @@ def test_the_best_is_the_highest_or_lowest_and_diverged_trials_are_the_worst_of_
     assert [axes.get_ylabel() for axes in drawing.axes] == ["mean (percent)", "squared error"]
 
 
-def test_what_is_not_highlighted_is_grey_and_in_the_legend_as_others(trials):
-    drawing, *_ = need(trials, highlight=["qffl"])
-    colors = [line.get_color() for line in drawing.axes[0].get_lines()]
-    assert colors == [style.GREY, style.algorithm_looks()["qffl"][0], style.GREY]
-    assert [text.get_text() for text in drawing.legends[0].get_texts()] == ["q-FFL", "others"]
-    drawing, *_ = need(trials)
-    assert "others" not in [text.get_text() for text in drawing.legends[0].get_texts()]
-
-
-def test_settings_that_were_not_tuned_say_so(trials):
-    drawing, *_ = need({"tuned": {key: file for key, file in trials["tuned"].items() if key.startswith(A)}})
-    assert [text.get_text() for text in drawing.axes[1].texts] == ["not run"]
-    *_, text = figures.build(demo.parsed(spec_of("tuning_need", {"tuned": {}}, columns=("accuracy_mean",))))
-    assert text == "artifact,setting,data\n"
-
-
-def test_a_damaged_choice_and_a_metric_that_is_no_column_are_refused(trials, tmp_path):
-    with pytest.raises(FairflError, match="'loss_mean' is not one of the columns"):
-        drawn(spec_of("tuning_need", trials, (B,), METHODS, ("accuracy_mean",)))
-    (tmp_path / f"{A}-afl.json").write_text("{}")
-    with pytest.raises(FairflError, match="one-afl.json: damaged: metric: missing"):
-        need(trials)
-
-
 # -- clients ----------------------------------------------------------------------------------
 @pytest.fixture
 def clients(tmp_path):
@@ -185,13 +153,6 @@ def test_clients_stand_beside_themselves_with_the_baseline(clients):
     assert drawing.axes[0].get_xlabel() == "with FedAvg (percent)"
     low, high = drawing.axes[0].get_xlim()
     assert (low, high) == drawing.axes[0].get_ylim() == pytest.approx((5, 100))
-
-
-def test_clients_without_a_baseline_are_refused(clients):
-    with pytest.raises(FairflError, match="needs `baseline"):
-        drawn(spec_of("client_pairs", clients))
-    *_, text = figures.build(demo.parsed(spec_of("client_pairs", clients, methods=["fedavg"], given=BASELINE)))
-    assert text == "artifact,setting,data\n"
 
 
 # -- ranks ------------------------------------------------------------------------------------
@@ -230,19 +191,3 @@ def test_tau_is_by_the_directions_and_of_ties_tau_b(ranked):
     assert shown[2, 0] == shown[0, 2] == pytest.approx(1) and np.isnan(np.diag(shown)).all()
     texts = [text.get_text() for text in drawing.axes[0].texts]
     assert texts == ["-0.91", "1.00", "-0.12", "0.67", "1.00", "0.67"]
-
-
-def test_columns_that_a_setting_does_not_have_are_left_out_there(ranked):
-    given = {"columns_in": {B: ["accuracy_mean"]}}
-    columns = ("accuracy_mean", "accuracy_worst10")
-    _, frame, _ = drawn(spec_of("rank_correlation", ranked, (A, B), METHODS, columns, given))
-    assert frame["tau"].isna().tolist() == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("plot", "files"), [("tuning_need", "trials"), ("client_pairs", "clients"), ("rank_correlation", "ranked")]
-)
-def test_figures_are_equal_on_a_second_draw(request, plot, files):
-    columns = ("accuracy_mean", "accuracy_worst10")
-    spec = demo.parsed(spec_of(plot, request.getfixturevalue(files), columns=columns, given=BASELINE))
-    assert figures.build(spec) == figures.build(spec)

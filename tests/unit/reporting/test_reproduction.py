@@ -8,17 +8,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fairfl.experiments.explanations import FOLDER, load_explanations
+from fairfl.experiments.explanations import FOLDER
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
 from fairfl.judgement.cells import csv_text
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.recorded import CLAIMS, COMPARISON, beside_record, judged_by_place, numbers_beside
-from fairfl.reporting.derived import OWN, filled, vocabulary
-from fairfl.reporting.reproduction import Reproduction
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.validation import SpecError
 from tests.unit.reporting import demo
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -157,14 +154,6 @@ def lines_of_run(root: Path) -> list[str]:
     return lines_of(root)
 
 
-def test_numbers_that_agree_though_they_hardly_could_differ_are_told(project):
-    wide = [dataclasses.replace(line(*number), limit="0.6") for number in NUMBERS]
-    (project / "results/paper/comparison.csv").write_text(csv_text(wide, ComparisonLine))
-    run(project)
-    told = "of the 1 that agree, 1 have a limit of more than half of the printed number"
-    assert told in " ".join(lines_of(project)) and "(demo 1 of 1)" in " ".join(lines_of(project))
-
-
 def test_the_order_of_the_variants_is_the_mean_over_columns(project):
     run(project)
     # Only loss has three variants with both numbers, and these are in the paper's order.
@@ -186,17 +175,6 @@ def test_every_differing_number_stands_with_what_was_tried(project):
     assert "| [demo_table2](#demo_table2) | 1 |" in page and "| [demo_late](#demo_late) † | 1 |" in page
     assert "| [demo_table1](#demo_table1) | 2 |" not in page
     assert "| full | FedAvg | max_k L_k | 2.00 ± 0.25 | 1.50 | 0.5 | 0.05 | 2 | nothing yet |" in page
-
-
-def test_tables_without_an_entry_are_openly_unexplained(project):
-    run(project)
-    page = lines_of(project)
-    start = page.index("| openly unexplained | numbers |")
-    assert page[start + 2 : start + 5] == [
-        "| [demo_table1](#demo_table1) | 1 |",
-        "| [demo_table2](#demo_table2) | 1 |",
-        "| [demo_late](#demo_late) † | 1 |",
-    ]
 
 
 def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
@@ -242,15 +220,6 @@ def test_the_small_file_keeps_what_can_be_compared_and_changes_only_with_numbers
     assert beside_record(workload, project) is None and numbers_beside(workload, project) == []
 
 
-def test_without_any_recorded_number_the_page_says_so(project):
-    lines = [line(*number[:-2], "", "not run") for number in NUMBERS]
-    (project / "results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
-    run(project)
-    assert "No recorded number differs." in lines_of(project)
-    assert "| demo | 6 | 0 | 0 | 0 | 0 | 6 | – |" in "\n".join(lines_of(project))
-    assert "None of 4 numbers has been judged at the paper's own scale." in (project / "README.md").read_text()
-
-
 # -- refusals -----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("config", "words"),
@@ -268,82 +237,6 @@ def test_a_part_of_the_record_is_refused(project, config, words):
     with pytest.raises(FairflError, match=f"config.yaml: {words}"):
         run(project, **config)
     assert (project / "README.md").read_text() == before and not (project / COMPARISON).exists()
-
-
-ONE = TRIED[:1]
-
-
-@pytest.mark.parametrize(
-    ("differences", "changes", "words"),
-    [
-        ({"demo_tabel1": ONE}, {}, "differences: no artifact or setting 'demo_tabel1'; did you mean 'demo_table1'"),
-        ({"table1": ONE}, {}, "differences: no artifact or setting 'table1'; did you mean 'demo_table1'"),
-        ({"ful": ONE}, {}, "no artifact or setting 'ful'; did you mean 'full'"),
-        ({"full": []}, {}, "differences.full: .*1 or more"),
-        ({"full": [{**ONE[0], "outcome": "opne"}]}, {}, "outcome: 'opne' is not valid; did you mean 'open'"),
-        ({"full": [{**ONE[0], "evidence": ""}]}, {}, "evidence"),
-        ({"full": [{**ONE[0], "hypotesis": "x"}]}, {}, "hypotesis: unknown key .* did you mean 'hypothesis'"),
-        (
-            {"full": [{**ONE[0], "algorithms": ["trem"]}]},
-            {},
-            "0.algorithms: no row has 'trem'; did you mean 'term'",
-        ),
-        ({"full": [{**ONE[0], "algorithms": ["qffl/q=2"]}]}, {}, "no row has 'qffl/q=2'; did you mean 'qffl/q=1.0'"),
-        ({"full": [{**ONE[0], "algorithms": ["qffl/q"]}]}, {}, "no row has 'qffl/q'"),
-        ({"full": [{**ONE[0], "metrics": ["los"]}]}, {}, "full.0.metrics: no metric 'los'; did you mean 'loss'"),
-        ({}, {"paper": "other"}, "paper: 'other' must equal the file's name 'demo'"),
-    ],
-)
-def test_bad_explanations_name_the_nearest(project, differences, changes, words):
-    explain(project, differences, **changes)
-    with pytest.raises(SpecError, match=f"papers/explanations/demo.yaml: .*{words}"):
-        load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
-
-
-def test_an_explanation_of_no_paper_is_refused(project):
-    explain(project, {})
-    (project / FOLDER / "demo.yaml").rename(project / FOLDER / "demmo.yaml")
-    with pytest.raises(SpecError, match="explanations/demmo.yaml: no paper 'demmo'; did you mean 'demo'"):
-        load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
-
-
-def test_numbers_of_equal_value_are_one_variant(project):
-    explain(project, {"full": [{**ONE[0], "algorithms": ["qffl/q=1"]}]})
-    load_explanations(project, load_workload(project, {"scale": "tiny", "papers": ["demo"]}).papers)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("a\n<!-- derived\nx\n-->\nold\n", "README.md: each '<!-- derived' needs a line '-->' and"),
-        ("<!-- derived\nx\n<!-- end -->\n", "README.md: each '<!-- derived' needs"),
-        ("old\n<!-- end -->\n", "README.md: each '<!-- derived' needs"),
-        ("a\n<!-- derived\n{{ cuonted }}\n-->\n<!-- end -->\n", "README.md: line 2: .*'cuonted' is undefined"),
-        ("<!-- derived\n{{ say( }}\n-->\n<!-- end -->\n", "README.md: line 1: the derived text cannot be made"),
-    ],
-)
-def test_a_text_that_cannot_be_derived_is_refused(text, words):
-    with pytest.raises(FairflError, match=words):
-        filled(text, {}, "README.md")
-
-
-def test_experiments_of_ones_own_are_quoted_from_their_files(tmp_path):
-    workload = load_workload(ROOT, {"scale": "paper", "papers": ["fairbench"]})
-    (tmp_path / OWN / "fairbench").mkdir(parents=True)
-    (tmp_path / OWN / "fairbench/table1.csv").write_text("algorithm,mean\nqffl,0.5\n")
-    (tmp_path / OWN / "fairbench/claims.csv").write_text(
-        "artifact,claim,here\nfairbench_table7,eagle_max_shards,fails\n"
-    )
-    names = vocabulary(tmp_path, Reproduction({}, [], [], {}, {}), workload.papers)
-    assert names["drawn"]("fairbench_table1") == [{"algorithm": "qffl", "mean": "0.5", "title": "q-FFL"}]
-    (claim,) = names["drawn"]("fairbench_claims")
-    assert (claim["here"], claim["text"]) == ("fails", "EAGLE: a smaller worst gap than FedAvg")
-
-
-def test_only_experiments_that_ran_are_quoted():
-    workload = load_workload(ROOT, {"scale": "paper", "papers": ["fairbench", "fedfv"]})
-    assert job.own(workload) == ["fairbench"]
-    assert job.own(workload.restricted_to(frozenset())) == []
 
 
 # -- what is committed ----------------------------------------------------------------------------

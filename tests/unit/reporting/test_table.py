@@ -3,15 +3,11 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from fairfl.judgement.units import fixed
-from fairfl.reporting.notes import units
 from fairfl.reporting.tables import table as tables
-from fairfl.reporting.tables.markup import latex, latex_table, markdown
-from fairfl.runtime.errors import FairflError
+from fairfl.reporting.tables.markup import latex
 from tests.unit.reporting import demo
 from tests.unit.reporting.latex import faults
 
@@ -126,37 +122,6 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
 
 
-def test_paper_data_is_not_called_a_stand_in(spec):
-    spec["settings"]["emnist_a0.1"] |= {"data": "emnist", "changed": []}
-    spec["scale"] = "paper"
-    for text in build(spec):
-        assert "stand-in" not in text and "Changed" not in text
-
-
-def test_the_note_says_where_the_data_came_from(spec):
-    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
-    head, *lines = path.read_text().splitlines()
-    path.write_text("\n".join([f"{head},source", *(f'{line},"A, lossy copy"' for line in lines)]) + "\n")
-    _, md, _ = build(spec)
-    assert "Source: A, lossy copy." in md and md.count("lossy") == 1
-
-
-def test_the_note_says_what_arithmetic_its_runs_differ_in(spec):
-    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
-    head, *lines = path.read_text().splitlines()
-
-    def note(others: str, eagle: str) -> str:
-        text = [f"{head},arithmetic", *(f"{line},{eagle if ',eagle,' in line else others}" for line in lines)]
-        path.write_text("\n".join(text) + "\n")
-        return build(spec)[1]
-
-    assert "Arithmetic" not in note("device cpu; threads 1", "device cpu; threads 1") + note("", "threads 1")
-    assert "Arithmetic: threads 2." in note("threads 2", "threads 2")
-    assert "Arithmetic: threads 1 (6 runs) and 2 (1 run)." in note("threads 1", "threads 2")
-    spec["artifact"]["rows"].pop()
-    assert "Arithmetic" not in note("threads 1", "threads 2")  # of no cell
-
-
 def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
     other = {("afl", "", 0): (0.9, 0.1), ("fedavg", "", 0): (0.8, 0.2)}
     spec["artifact"] |= {
@@ -181,19 +146,6 @@ def test_units_are_those_of_the_paper(spec):
     csv, md, _ = build(spec)
     assert "**62.5** (± 12.5)" in md
     assert ",accuracy_mean,percent,62.5,12.5,2," in csv
-
-
-def test_metric_without_a_value_is_not_called_a_missing_run(spec):
-    spec["artifact"]["columns"] = ["gap_max", "gap_min"]
-    spec["metrics"] = METRICS | {"gap_min": METRICS["gap_max"] | {"name": "min"}}
-    _, md, _ = build(spec)
-    assert "– No value: gap_min of AFL, gap_min of FedAvg" in md
-
-
-def test_metric_without_direction_has_no_best(spec):
-    spec["metrics"] = {name: metric | {"direction": None} for name, metric in METRICS.items()}
-    _, md, tex = build(spec)
-    assert "**-0" not in md and "textbf" not in tex and "↓" not in md and "arrow" not in tex
 
 
 # -- other layouts ----------------------------------------------------------------------------
@@ -236,16 +188,6 @@ def test_lines_may_be_variants_and_columns_settings(orders):
     assert "0.150 ($\\pm$ 0.050) \\\\\n\\midrule\nrandom &" in tex
     orders["artifact"]["layout"] = {"down": ["setting"], "across": ["row"]}
     assert build(orders)[0] == csv  # numbers do not depend on the layout
-
-
-def test_rows_of_one_setting_stand_only_there(orders):
-    orders["artifact"] |= {"layout": {}, "rules": []}
-    orders["artifact"]["rows"][0]["setting"] = "cifar"
-    orders["artifact"]["rows"][1] |= {"title": None, "setting": "fmnist"}
-    csv, md, tex = build(orders)
-    assert "| CIFAR-10 | loss | 0.150 (± 0.050) |\n| Fashion-MNIST | FedFV order = random | not run |\n" in md
-    assert len(csv.splitlines()) == 3
-    assert "\\midrule\nFashion-MNIST & FedFV order = random & not run" in tex
 
 
 CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
@@ -291,11 +233,6 @@ def test_choices_stand_beside_the_papers(chosen):
     assert "VRed & 0.00026 (paper: 0.0001) & not tuned" in tex
 
 
-def test_choices_without_the_papers_numbers(chosen):
-    chosen["files"]["reported"] = {}
-    assert "| q-FFL | 0.1 | diverged |\n" in build(chosen)[1]
-
-
 @pytest.fixture
 def counted(tmp_path):
     """Two data sets with words between the counts."""
@@ -328,20 +265,6 @@ def test_counts_belong_to_settings_and_words_stand_between_them(counted):
     assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a,,\n" in csv
 
 
-def test_words_need_a_column_before_them(counted):
-    counted["artifact"]["options"]["words"][0]["after"] = "samples_tests"
-    with pytest.raises(FairflError, match="options.words: no column 'samples_tests'; did you mean 'samples_test'"):
-        build(counted)
-
-
-def test_words_have_no_place_in_other_layouts(orders):
-    orders["artifact"]["options"]["words"] = [{"title": "Model", "after": "gap_max", "texts": {}}]
-    with pytest.raises(
-        FairflError, match="options.words: no place for words unless lines are settings, columns metrics"
-    ):
-        build(orders)
-
-
 STATIC = demo.spec(
     "eagle_table3", kind="static_table", rules=[2], header=["Symbol", "Meaning"],
     content=[
@@ -364,10 +287,6 @@ def test_static_table(spec):
     assert "\\midrule\n$\\lambda$ & trade-off $\\ge$ 0, a price of \\$5 \\\\\n" in tex
 
 
-def test_bracket_at_the_start_of_a_line_is_no_argument():
-    assert "\n{}[0, 1] & x \\\\\n" in latex_table([], [[("a", 1), ("b", 1)]], [["[0, 1]", "x"]], set(), "ll")
-
-
 @pytest.mark.parametrize(
     ("text", "escaped"),
     [
@@ -385,27 +304,6 @@ def test_bracket_at_the_start_of_a_line_is_no_argument():
 )
 def test_latex(text, escaped):
     assert latex(text) == escaped
-
-
-@pytest.mark.parametrize(
-    "formula",
-    [r"\input{/etc/passwd}", r"\openin1=x", r"\catcode`\%=12", r"^^5cinput{x}", r"\csname input\endcsname", r"a_",
-     "a}{b", r"x \write18{ls}", "a % b", r"\def\x{y}", r"\includegraphics{x}", "a^^b", r"\begin{verbatim}", r"\\"],
-)  # fmt: skip
-def test_what_is_no_mathematics_is_text(formula):
-    """A caption of somebody else can neither read a file nor stop LaTeX."""
-    written = latex(f"a ${formula}$ b")
-    assert written.startswith(r"a \$") and written.endswith(r"\$ b")
-    assert not list(faults(written)) and "^^" not in written
-
-
-def test_markdown():
-    assert markdown("a*b|c<d `e` $x|y*z$") == r"a\*b\|c\<d \`e\` $x\vert y*z$"
-
-
-@pytest.mark.parametrize(("value", "text"), [(-0.0004, "0.000"), (0.0005, "0.001"), (-1.5, "-1.500")])
-def test_fixed(value, text):
-    assert fixed(value, 3) == text
 
 
 @pytest.mark.slow
@@ -486,19 +384,6 @@ def test_lines_may_be_metrics_and_columns_variants(grouped):
     assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
 
 
-def test_one_setting_is_not_named_at_every_line(grouped):
-    grouped["artifact"] |= {"settings": ["mnist"]}
-    _, md, tex = build(grouped)
-    assert "| Metric | FOCUS | FedAvg | AFL |\n" in md and "| Avg Acc ↑ | **0.75** | 0.50 | – |\n" in md
-    assert "\\begin{tabular}{lrrr}" in tex
-
-
-def test_rows_of_one_setting_may_not_be_called_alike(grouped):
-    grouped["artifact"]["rows"][2]["title"] = "FOCUS"
-    with pytest.raises(FairflError, match="two rows are called 'FOCUS'; give them a `title` each"):
-        build(grouped)
-
-
 def test_variants_may_be_grouped_by_metric(grouped):
     grouped["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [3]}
     csv, md, tex = build(grouped)
@@ -543,82 +428,7 @@ def test_settings_may_stand_side_by_side_with_metrics_of_their_own(grouped):
     assert build(grouped)[0] == csv  # numbers do not depend on the layout
 
 
-def test_blocks_have_headers_of_their_own(grouped):
-    grouped["artifact"]["layout"] = {
-        "down": ["row"], "across": ["setting", "metric"], "blocks": [["mnist"], ["toy"]],
-    }  # fmt: skip
-    _, md, tex = build(grouped)
-    first, second = (block.splitlines() for block in md.split("\n\n")[1:3])
-    assert first[0] == "| Algorithm | MNIST |  |" and second[0] == "| Algorithm | Synthetic |  |"
-    assert len(second) == 3 + 2  # AFL has no number there
-    assert tex.count("\\begin{tabular}") == 2 and "\\par\\medskip" in tex
-
-
-def test_a_bar_divides_the_name_of_a_setting_in_a_header(grouped):
-    grouped["artifact"] |= {"columns_in": {}, "columns": ["loss_mean"], "rows": grouped["artifact"]["rows"][2:3]}
-    grouped["artifact"]["layout"] = {"down": ["row"], "across": ["setting"]}
-    grouped["artifact"]["options"]["labels"] = {"toy": "Rotated | k = 1", "mnist": "Rotated | k = 3"}
-    _, md, _ = build(grouped)
-    assert "| Algorithm | Rotated |  |\n" in md and "|  | **k = 1** | **k = 3** |\n" in md
-    assert "Rotated k = 1, Rotated k = 3: Data" in md or "Rotated k = 1: Data" in md
-
-
-def test_rows_of_one_algorithm_share_their_head(spec):
-    spec["artifact"]["layout"] = {"down": ["metric"], "across": ["row"]}
-    _, md, tex = build(spec)
-    assert "| Metric | AFL | FedAvg | q-FFL |  | EAGLE |\n" in md
-    assert "|  |  |  | **q = 1.0** | **q = 3.0** | **λ = 0.1** |\n" in md
-    assert "& \\multicolumn{2}{c}{q-FFL} & EAGLE \\\\\n\\cmidrule(lr){4-5}\nMetric &  &  & $q = 1.0$ & $q = 3.0$" in tex
-
-
-def test_gains_stand_in_brackets_in_the_same_cell(spec):
-    spec["metrics"] = METRICS | {"gap_max": METRICS["gap_max"] | {"unit": "percent_points", "direction": "up"}}
-    text = Path(spec["files"]["tidy"]["emnist_a0.1"]).read_text().replace(",nats,", ",percent_points,")
-    Path(spec["files"]["tidy"]["emnist_a0.1"]).write_text(text)
-    spec["artifact"]["layout"] = {"brackets": {"accuracy_mean": "gap_max"}}
-    csv, md, tex = build(spec)
-    assert "| Algorithm | accuracy ↑ |\n" in md
-    assert "| AFL | **0.62** ± 0.12 (**+0.300**) |\n" in md and "| EAGLE λ = 0.1 | 0.25 (-0.400) |\n" in md
-    assert "AFL & \\textbf{0.62} $\\pm$ 0.12 (\\textbf{+0.300}) \\\\" in tex
-    assert csv.count(",gap_max,") == 5  # both are numbers of the table
-    assert "| q-FFL q = 3.0 | not run |\n" in md
-
-
-def test_no_source_is_no_sentence(spec):
-    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
-    head, *lines = path.read_text().splitlines()
-    path.write_text("\n".join([f"{head},source", *(f"{line}," for line in lines)]) + "\n")
-    assert "Source" not in build(spec)[1]
-
-
-def test_the_title_line_has_the_caption_and_the_stand_in(spec):
-    spec["artifact"] |= {"title": "Table 1", "caption": "Gaps under 50% skew."}
-    _, md, tex = build(spec)
-    assert md.startswith("**Table 1: Gaps under 50% skew.** Stand-in: digits for EMNIST.\n")
-    assert (
-        "\\caption{Gaps under 50\\% skew (eagle, Table 1; stand-in: digits for EMNIST)}\n\\label{tab:eagle-table1}"
-        in tex
-    )
-
-
-def test_the_title_line_says_what_tells_nothing(spec):
-    spec["artifact"] |= {"title": "Table 1", "caption": "Gaps under 50% skew."}
-    spec["telling"] = "[quick: tells nothing of the best 5 %]"
-    _, md, tex = build(spec)
-    assert list(faults(tex)) == []
-    head = "**Table 1: Gaps under 50% skew.** [quick: tells nothing of the best 5 %] Stand-in: digits for EMNIST.\n"
-    assert md.startswith(head)
-    assert "\\caption{Gaps under 50\\% skew [quick: tells nothing of the best 5 \\%] (eagle, Table 1; stand-in: " in tex
-
-
-def test_a_row_whose_setting_has_none_of_its_metrics_is_left_out(grouped):
-    grouped["artifact"]["columns_of"] = {"afl": ["loss_parity"]}
-    csv, md, _ = build(grouped)
-    assert "AFL" not in md and ",afl," not in csv
-
-
 # -- what does not stand in the paper -----------------------------------------------------------
-UNPRINTED = "2 of the setting's 17 values are not printed in the paper: rounds (recalled); loss (assumed)"
 
 
 def test_rows_that_are_not_the_papers_words_carry_marks(spec):
@@ -644,57 +454,6 @@ def test_rows_that_are_not_the_papers_words_carry_marks(spec):
     provenance = {line.split(",")[2]: line.rsplit(",", 2)[1:] for line in csv.splitlines()[1:] if "q=3" not in line}
     assert provenance["qffl"] == ["recalled", "from version 1"] and provenance["fedavg"] == ["paper", ""]
     assert csv.count('"assumed, reconstructed",\n') == 2 and csv.count('"paper, reconstructed",\n') == 2
-
-
-def test_values_of_settings_that_were_lost_are_named_once_for_all_that_share_them(grouped):
-    for name in ("toy", "mnist"):
-        grouped["settings"][name]["unprinted"] = UNPRINTED
-    csv, md, tex = build(grouped)
-    assert md.count(UNPRINTED) == 1 and f" {UNPRINTED}. " in md and "Synthetic, MNIST: 2 of" not in md
-    assert csv.count(f",paper,{UNPRINTED}\n") == len(csv.splitlines()) - 1
-    grouped["settings"]["toy"]["unprinted"] = ""
-    csv, md, _ = build(grouped)
-    assert f" MNIST: {UNPRINTED}. " in md
-    assert {",mnist," in line for line in csv.splitlines() if UNPRINTED in line} == {True}
-
-
-@pytest.mark.parametrize(
-    "layout", [{"down": ["setting", "metric"], "across": ["row"]}, {"down": ["metric", "row"], "across": ["setting"]}]
-)
-def test_rows_that_share_a_place_share_its_marks(grouped, layout):
-    grouped["artifact"]["layout"] = layout
-    grouped["artifact"]["rows"][0]["provenance"] = "inferred"
-    grouped["artifact"]["rows"][1]["provenance"] = "assumed"
-    csv, md, tex = build(grouped)
-    assert "| FOCUS ⁱᵃ |" in md and "FOCUS \\textsuperscript{i}\\textsuperscript{a} &" in tex
-    assert ",toy,focus,M=2,loss_mean,mse,0.25,,1,toy,toy/focus/M=2/seed0,inferred," in csv
-    assert ",mnist,focus,M=3,loss_mean,nats,0.5,,1,mnist,mnist/focus/M=3/seed0,assumed," in csv
-
-
-def test_rows_of_two_settings_keep_their_own_marks(grouped):
-    grouped["artifact"] |= {"layout": {}}
-    grouped["artifact"]["rows"][1]["provenance"] = "confirmed"
-    _, md, _ = build(grouped)
-    assert "| Synthetic | FOCUS |  | **0.25** |" in md and "| MNIST | FOCUS ᶜ | **0.75** | 0.50 |  |" in md
-
-
-def test_a_setting_that_stands_for_its_row_carries_its_mark(clocked):
-    row = clocked["artifact"]["rows"][0] | {"provenance": "assumed"}
-    clocked["artifact"] |= {"layout": {"down": ["metric"], "across": ["setting"]}, "rows": [row]}
-    _, md, tex = build(clocked)
-    assert "| Metric | mnist ᵃ |" in md and "Metric & mnist \\textsuperscript{a} \\\\" in tex
-    assert "ᵃ hyper-parameters not known, assumed. Unit: seconds. Scale:" in md
-
-
-def test_notes_on_the_papers_numbers_are_numbered_below(chosen, tmp_path):
-    path = tmp_path / "table5.csv"
-    path.write_text(
-        path.read_text().replace("hp_q,0.1,,,,", "hp_q,0.1,,,,not in the grid").replace("1e-4,,,,", "1e-4,,,,A typo.")
-    )
-    _, md, tex = build(chosen)
-    assert "| 0.1 (paper: 0.1 [1]) |" in md and "0.00026 (paper: 0.0001 [2])" in md
-    assert md.splitlines()[-1].startswith("[1] not in the grid. [2] A typo. Scale: quick.")
-    assert "0.1 (paper: 0.1 [1])" in tex
 
 
 def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, tmp_path):
@@ -724,45 +483,6 @@ def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, 
     assert "| a | AFL | 17.24 |  | 30.4 | 8.70 |\n| b | AFL |  | 19.62 | – |  |\n" in md
     assert "– No value: comm_extra_cost of AFL (b)." in md and "iverged" not in md
     assert ",b,afl,,accuracy_var,percent2,19.62," in csv
-
-
-USED = demo.spec("eagle_table6", kind="static_table", content="used") | {
-    "used": [
-        {"algorithm": a, "title": t, "hyperparameter": h, "value": v, "provenance": p, "note": n, "artifacts": w}
-        for a, t, h, v, p, n, w in (
-            ("qffl", "q-FFL", "q", 0.1, "confirmed", "equal, elsewhere", ["table7", "table9"]),
-            ("qffl", "q-FFL", "q", 10.0, "paper", "", ["table7"]),
-            ("afl", "AFL", "eta_lambda", 0.5, "assumed", "", ["table7"]),
-            ("afl", "AFL", "order", "loss_first", "assumed", "", ["table7"]),
-        )
-    ],
-}  # fmt: skip
-
-
-def test_hyper_parameters_in_use():
-    csv, md, tex = build(USED)
-    assert csv.splitlines()[:2] == [
-        "artifact,algorithm,hyperparameter,value,provenance,note,artifacts",
-        'eagle_table6,qffl,q,0.1,confirmed,"equal, elsewhere",table7 table9',
-    ]
-    assert len(csv.splitlines()) == 5
-    assert md.splitlines()[2:] == [
-        "| Algorithm | Hyper-parameters |",
-        "| :--- | :--- |",
-        "| q-FFL | q: 0.1ᶜ, 10.0 |",
-        "| AFL | η_λ: 0.5ᵃ; order: loss_firstᵃ |",
-        "",
-        "ᶜ value lost in the paper, confirmed by equal numbers elsewhere. ᵃ value not known, assumed.",
-    ]
-    assert "q-FFL & $q$: 0.1\\textsuperscript{c}, 10.0 \\\\\nAFL & $\\eta_{\\lambda}$: 0.5" in tex
-
-
-def test_only_the_hyper_parameters_of_the_papers_table_are_printed_in_its_order():
-    artifact = USED["artifact"] | {"options": {"printed": ["afl.eta_lambda", "qffl.q"]}}
-    csv, md, tex = build(USED | {"artifact": artifact})
-    assert len(csv.splitlines()) == 5 and "order" in csv
-    assert md.splitlines()[4:6] == ["| AFL | η_λ: 0.5ᵃ |", "| q-FFL | q: 0.1ᶜ, 10.0 |"]
-    assert "order" not in tex
 
 
 # -- targets that were not reached --------------------------------------------------------------
@@ -797,18 +517,7 @@ def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(re
     assert cells == [["10", "0.816496581", "3"], ["inf", "", "3"], ["inf", "", "3"], ["nan", "", "3"]]
 
 
-def test_nobody_is_best_where_nobody_reaches_the_target(reach):
-    reach["artifact"]["rows"] = [{**row, "setting": None} for row in reach["artifact"]["rows"][1:3]]
-    assert "**" not in build(reach)[1].split("\n\n")[1]
-
-
 # -- what was timed, what settings say ----------------------------------------------------------
-SECONDS = {
-    name: {"name": title, "meaning": "", "unit": "seconds", "direction": "down", "digits": 3}
-    for name, title in (
-        ("train_seconds_per_round", "training"), ("inference_seconds", "inference"), ("metric_seconds_faa", "FAA"),
-    )
-}  # fmt: skip
 
 
 def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
@@ -817,62 +526,6 @@ def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", 
     machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
     path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
     return str(path)
-
-
-@pytest.fixture
-def clocked(tmp_path):
-    variants = [
-        ("focus", "M=3", {"train_seconds_per_round": [6.0, 7.0], "inference_seconds": [0.00028] * 3}),
-        ("fedavg", "", {"train_seconds_per_round": [2.0, 2.0], "inference_seconds": [0.00012] * 3}),
-    ]
-    files = {"timed": {"mnist": record(tmp_path / "mnist.json", variants)}}
-    facts = {"rounds": 300, "seeds": 3, "changed": ["timing.rounds: 20 -> 2"]}
-    return demo.spec(
-        "eagle_table1", files, facts, SECONDS, kind="table", settings=["mnist"], columns=list(SECONDS)[:2],
-        rows=[{"algorithm": "focus", "hyperparameters": {"M": 3}}, {"algorithm": "fedavg"}, {"algorithm": "afl"}],
-    )  # fmt: skip
-
-
-def test_seconds_are_means_over_repetitions_on_a_machine_that_the_note_names(clocked):
-    csv, md, tex = build(clocked)
-    assert md.splitlines()[4:7] == [
-        "| FOCUS M = 3 | 6.5 (± 0.5) | 0.00028 (± 0) |",
-        "| FedAvg | **2** (± 0) | **0.00012** (± 0) |",
-        "| AFL | not timed | not timed |",
-    ]
-    assert md.splitlines()[-1] == (
-        "Unit: seconds. Scale: quick. Data: MNIST. Changed by the scale: timing. "
-        "Measured on AMD EPYC, 1 thread: 2 repetitions of training, 3 repetitions of inference."
-    )
-    assert "eagle_table1,mnist,focus,M=3,train_seconds_per_round,seconds,6.5,0.5,2,mnist,timed/mnist,paper,\n" in csv
-
-
-def test_settings_may_be_columns_of_one_row(clocked, tmp_path):
-    clocked["artifact"] |= {
-        "layout": {"down": ["metric"], "across": ["setting"]}, "settings": ["mnist", "more"],
-        "columns": ["metric_seconds_faa"], "rows": [clocked["artifact"]["rows"][0]],
-    }  # fmt: skip
-    clocked["settings"]["more"] = clocked["settings"]["mnist"]
-    clocked["files"]["timed"] = {
-        "mnist": record(tmp_path / "a.json", metrics={"metric_seconds_faa": [4e-6, 6e-6]}),
-        "more": record(tmp_path / "b.json", (), {"metric_seconds_faa": [4.5e-5]}, "NVIDIA H200", "cuda"),
-    }
-    _, md, _ = build(clocked)
-    assert "| Metric | mnist | more |\n| :--- | ---: | ---: |\n| FAA ↓ | 5e-06 (± 1e-06) | 4.5e-05 |\n" in md
-    assert "mnist: Measured on AMD EPYC, 1 thread: 2 repetitions of FAA." in md
-    assert "more: Measured on NVIDIA H200: 1 repetition of FAA." in md
-    clocked["artifact"]["rows"] = []  # the cost of a metric belongs to the setting
-    assert build(clocked)[1] == md
-
-
-def test_a_row_that_stands_at_no_line_is_named_below(clocked):
-    clocked["artifact"] |= {
-        "layout": {"down": ["metric"], "across": ["setting"]},
-        "rows": clocked["artifact"]["rows"][:1],
-    }
-    _, md, tex = build(clocked)
-    assert "| Metric | mnist |\n| :--- | ---: |\n| training ↓ | 6.5 (± 0.5) |\n| inference ↓ | 0.00028 (± 0) |\n" in md
-    assert "Numbers of: FOCUS M = 3." in md
 
 
 CONFIGURED = {
@@ -898,12 +551,3 @@ def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
     assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
     assert "– No value: config_clusters of text." in md and "Not tuned" not in md
     assert ",mnist,,,config_batch_size,,inf,,1," in csv
-
-
-def test_units_below_a_table_are_words():
-    shares = [("Ave.", "percent"), ("Worst", "percent")]
-    both = [*shares, ("Var.", "percent2"), ("E", "count"), *shares]
-    assert units(both) == "Units: percent (Ave., Worst), percent² (Var.)."
-    assert units(shares) == "Unit: percent."
-    assert units([("Var.", "percent2"), ("E", "count")]) == "Unit: percent² (Var.)."  # not that of a mere number
-    assert units([("E", "count")]) == "" and units([]) == ""

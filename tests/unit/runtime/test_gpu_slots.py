@@ -3,7 +3,6 @@
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from pydantic import ValidationError
 from fairfl.experiments.config import Config
 from fairfl.runtime import cluster, gpu_slots
 from fairfl.runtime.errors import FairflError
-from fairfl.workflow import environment
 
 # A job: takes a GPU, says what CUDA would see, computes until it is told to end.
 JOB = """
@@ -124,11 +122,6 @@ def test_all_gpus_are_counted_by_their_device_nodes(nodes, job):
     assert [job(gpus=None).gpu() for _ in range(4)] == ["0", "1", "2", "0"]
 
 
-def test_a_container_numbers_the_gpus_that_it_has_from_zero(nodes):
-    make(nodes, "nvidia2", "nvidia3")
-    assert gpu_slots.visible() == ["0", "1"]
-
-
 def test_no_node_is_no_gpu():
     assert gpu_slots.visible() == []
 
@@ -153,44 +146,10 @@ def test_cuda_visible_devices_is_read_as_cuda_reads_it(monkeypatch, nodes, said,
     assert gpu_slots.visible() == names
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ("none", "'none' is no index"),
-        ("0;1", "'0;1' is no index"),
-        ("gpu-1", "'gpu-1' is no index"),
-        ("0,1,0", "'0' is listed twice in '0,1,0'"),
-        ("0,2", "'2': the last GPU of this machine is 1"),
-    ],
-)
-def test_names_that_cuda_would_silently_drop_are_errors(monkeypatch, nodes, said, message):
-    make(nodes, "nvidia0", "nvidia1")
-    monkeypatch.setenv(gpu_slots.VISIBLE, said)
-    with pytest.raises(FairflError, match=f"^CUDA_VISIBLE_DEVICES: {message}"):
-        gpu_slots.visible()
-
-
 DRIVER = """
 int cuInit(unsigned flags) { return %d; }
 int cuDeviceGetCount(int *count) { *count = 3; return 0; }
 """
-
-
-@pytest.mark.parametrize(("status", "count"), [(0, 3), (100, 0)])
-def test_without_nodes_the_driver_is_asked(monkeypatch, tmp_path, status, count):
-    """As on WSL; 100 is its "no device"."""
-    if not (compiler := shutil.which("cc")):
-        pytest.skip("no C compiler")
-    source, library = tmp_path / "driver.c", tmp_path / "libdriver.so"
-    source.write_text(DRIVER % status)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
-    monkeypatch.setattr(gpu_slots, "DRIVER", str(library))
-    assert gpu_slots.visible() == [str(index) for index in range(count)]
-
-
-def test_a_library_that_is_no_driver_knows_no_gpu(monkeypatch):
-    monkeypatch.setattr(gpu_slots, "DRIVER", "libc.so.6")
-    assert gpu_slots.visible() == []
 
 
 LISTED = """\
@@ -222,15 +181,6 @@ def test_parts_of_a_split_gpu_are_gpus(monkeypatch, nodes, tmp_path, tells):
 def test_jobs_spread_evenly(job):
     jobs = [job(gpus="0,1,2") for _ in range(7)]
     assert sorted(Counter(one.gpu() for one in jobs).values()) == [2, 2, 3]
-
-
-def test_the_first_of_equally_busy_gpus_is_taken(job):
-    assert [job(gpus="GPU-b,MIG-GPU-a/1/0").gpu() for _ in range(3)] == ["GPU-b", "MIG-GPU-a/1/0", "GPU-b"]
-
-
-def test_the_log_says_which_gpu_it_is(job):
-    assert job(gpus="0,1").line() == "on GPU 0 of 0, 1"
-    assert job(gpus="5").line() == "on GPU 5"
 
 
 def test_no_gpu_gets_more_jobs_than_may_share_one(job):
@@ -266,30 +216,10 @@ def test_a_killed_job_frees_its_slot_at_once(job):
     assert job(gpus="0,1", limit=1).line() == "on GPU 1 of 0, 1"
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_wait(job, number, code):
-    job(gpus="0", limit=1).gpu()
-    waiting = job(gpus="0", limit=1)
-    assert waiting.line().startswith("waiting")
-    assert waiting.end(number) == code
-
-
 def test_a_limit_of_one_workflow_counts_the_jobs_of_another(job):
     assert [job(gpus="0").gpu() for _ in range(2)] == ["0", "0"]
     assert job(gpus="0", limit=2).line().startswith("waiting")
     assert job(gpus="0", limit=3).gpu() == "0"
-
-
-def test_what_a_job_starts_does_not_keep_its_slot(job):
-    children = "import subprocess; subprocess.Popen(['sleep', '60']); os.fork() or __import__('time').sleep(60)"
-    parent = job(gpus="0", limit=1, rest=f"os.setsid(); {children}; print('ready', flush=True)")
-    parent.gpu()
-    try:
-        assert parent.line() == "ready"
-        parent.end(signal.SIGKILL)
-        assert job(gpus="0", limit=1).line() == "on GPU 0"
-    finally:
-        os.killpg(parent.process.pid, signal.SIGKILL)
 
 
 # --- alone on a GPU
@@ -307,16 +237,6 @@ def test_a_job_that_is_alone_waits_for_an_empty_gpu_and_keeps_it_empty(job):
     assert job(gpus="0,1").gpu() == "1"
 
 
-def test_all_wait_if_every_gpu_is_timed_on(job):
-    timed = job("0", None, "alone")
-    assert timed.gpu() == "0"
-    later, other = job("0", None), job("0", None, "alone")
-    assert later.line() == other.line() == "waiting for GPU 0: each is being timed"
-    other.end()
-    timed.end()
-    assert later.gpu() == "0"
-
-
 # --- nothing to choose
 
 
@@ -329,22 +249,6 @@ def test_without_gpus_nothing_is_done(monkeypatch, nodes, locks):
     assert os.environ[gpu_slots.VISIBLE] == "" and not list(locks.iterdir())
 
 
-@pytest.mark.parametrize("variable", cluster.VARIABLES)
-def test_the_gpu_that_a_scheduler_gave_to_a_job_is_its_own(job, monkeypatch, nodes, locks, variable):
-    """Under its cgroup every job of a node may call its GPU 0."""
-    monkeypatch.setenv(variable, "7")
-    assert [job(gpus="0", limit=1).line() for _ in range(2)] == ["sees 0", "sees 0"]
-    make(nodes, "nvidia0", "nvidia1")
-    assert gpu_slots.take() is None and gpu_slots.VISIBLE not in os.environ
-    assert not list(locks.iterdir())
-
-
-def test_a_workflow_inside_of_one_cluster_job_shares_the_gpus_of_that_job(job, monkeypatch):
-    for number in ("7[1].host/a", "8"):  # equal names, other GPUs
-        monkeypatch.setenv("SLURM_JOB_ID", number)
-        assert [job(gpus="0,1", limit=1).gpu() for _ in range(2)] == ["0", "1"]
-
-
 def test_a_process_chooses_once(monkeypatch):
     monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
     assert gpu_slots.take() == "0" and os.environ[gpu_slots.VISIBLE] == "0"
@@ -354,14 +258,6 @@ def test_a_process_chooses_once(monkeypatch):
 
 
 # --- bad input
-
-
-@pytest.mark.parametrize("said", ["0", "-1", "2.5", "two", ""])
-def test_a_bad_number_of_runs_names_the_variable_and_the_key(monkeypatch, said):
-    monkeypatch.setenv(gpu_slots.VISIBLE, "0,1")
-    monkeypatch.setenv(gpu_slots.LIMIT, said)
-    with pytest.raises(FairflError, match=f"FAIRFL_RUNS_PER_GPU: {said!r} .*runs_per_gpu in config.yaml"):
-        gpu_slots.take()
 
 
 def test_the_folder_is_the_users_own(monkeypatch, locks):
@@ -384,15 +280,6 @@ def test_the_folder_is_the_users_own(monkeypatch, locks):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_of_somebody_else_is_refused(monkeypatch, locks):
-    monkeypatch.setenv(gpu_slots.VISIBLE, "0")
-    uid = os.geteuid() + 1
-    (locks / f"fairfl-gpus-{uid}").mkdir(mode=0o700)
-    monkeypatch.setattr(gpu_slots.os, "geteuid", lambda: uid)
-    with pytest.raises(FairflError, match="remove it or set TMPDIR"):
-        gpu_slots.take()
-
-
 # --- what the workflow tells its jobs
 
 
@@ -402,33 +289,7 @@ def config():
     return lambda **keys: Config(scale="quick", papers=["eagle"], **keys)
 
 
-def test_the_key_reaches_the_jobs(monkeypatch, tmp_path, config):
-    for name in ("FAIRFL_DATA_FOLDER", "PATH", "PYTHONPATH"):
-        monkeypatch.setenv(name, "before")
-    for name in ("MMAP_THRESHOLD", "TRIM_THRESHOLD", "TOP_PAD"):
-        monkeypatch.setenv(f"MALLOC_{name}_", "0")
-    environment.prepare(tmp_path, config(runs_per_gpu="3"))
-    assert os.environ[gpu_slots.LIMIT] == "3" and gpu_slots._limit() == 3
-    environment.prepare(tmp_path, config())
-    assert gpu_slots.LIMIT not in os.environ and gpu_slots._limit() == float("inf")
-
-
 @pytest.mark.parametrize("value", [0, -1, 1.5, "two"])
 def test_a_bad_number_of_runs_in_config_yaml_names_the_key(config, value):
     with pytest.raises(ValidationError, match="runs_per_gpu"):
         config(runs_per_gpu=value)
-
-
-@pytest.mark.parametrize(
-    ("device", "said", "gpus"), [("auto", "0", 1), ("auto", "", 0), ("cpu", "0", 0), ("cuda", "", 1)]
-)
-def test_jobs_count_as_gpu_jobs_where_they_may_meet_one(monkeypatch, config, device, said, gpus):
-    monkeypatch.setenv(gpu_slots.VISIBLE, said)
-    assert environment.gpus_per_job(config(device=device)) == gpus
-
-
-def test_choosing_costs_no_torch():
-    heavy = {"torch", "numpy", "subprocess"}
-    code = f"import sys, fairfl.runtime.gpu_slots, fairfl.runtime.cluster; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"

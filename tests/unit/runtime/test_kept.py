@@ -38,19 +38,6 @@ def test_a_result_there_and_back():
     assert kept.of("results/quick", "train/a") == [] and not result.folder.exists()
 
 
-def test_what_was_put_back_and_then_removed_is_still_kept():
-    finish()
-    result = keep()
-    result.put_back(RECORD)
-    for path in FILES:
-        Path(path).unlink()
-    (found,) = kept.of("results/quick", "train/a")
-    assert found.whole
-    found.put_back(RECORD)
-    found.put_back(RECORD)  # what is there already may stay
-    assert all(map(os.path.exists, FILES)) and sorted(map(str, RECORD.parent.iterdir())) == [str(RECORD)]
-
-
 def test_what_is_kept_outlives_its_copy_that_was_damaged():
     """A command was killed between putting it back and its end."""
     finish()
@@ -65,17 +52,6 @@ def test_what_is_kept_outlives_its_copy_that_was_damaged():
     assert keep().whole
 
 
-def test_a_file_system_without_links_has_copies(monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError("no links here")
-
-    monkeypatch.setattr(os, "link", refuse)
-    finish()
-    before = {path: (Path(path).read_bytes(), os.stat(path).st_mtime_ns) for path in FILES}
-    keep().put_back(RECORD)
-    assert {path: (Path(path).read_bytes(), os.stat(path).st_mtime_ns) for path in FILES} == before
-
-
 def test_a_move_that_was_killed_is_completed():
     finish()
     result = keep()
@@ -86,18 +62,6 @@ def test_a_move_that_was_killed_is_completed():
     Path(FILES[1]).write_text('{"loss": 2}')  # another job's
     result.gather()
     assert os.path.exists(FILES[1])
-
-
-@pytest.mark.parametrize("moved", [0, 1])
-def test_a_move_that_was_killed_loses_nothing(moved):
-    finish()
-    result = keep()
-    for number, path in list(enumerate(FILES))[moved:]:  # as if it had got no further
-        os.replace(result.folder / str(number), path)
-    (found,) = kept.of("results/quick", "train/a")
-    assert found.whole
-    found.put_back(RECORD)
-    assert records.read(RECORD) and all(map(os.path.exists, FILES))
 
 
 def test_what_is_kept_and_damaged_is_not_whole():

@@ -23,13 +23,6 @@ def test_a_log_line_says_where_the_run_stands(clock, capsys):
     assert capsys.readouterr().out == expected
 
 
-def test_slow_rounds_are_counted_in_seconds(clock, capsys):
-    shown = progress.Progress(300, str)
-    clock.now += 600
-    shown.step(24)
-    assert capsys.readouterr().out == "round 24/300  25.0 s a round    6900 s to go\n"
-
-
 def test_a_line_is_printed_once_an_interval_and_at_the_end(clock, capsys):
     shown = progress.Progress(100, str)
     for done in range(1, 100):
@@ -39,18 +32,6 @@ def test_a_line_is_printed_once_an_interval_and_at_the_end(clock, capsys):
     assert [line.split("  ")[0] for line in lines] == [f"round {n}/100" for n in range(5, 100, 5)]
     shown.step(100, force=True)
     assert capsys.readouterr().out.startswith("round 100/100") and clock.now == 199
-
-
-def test_a_resumed_run_counts_only_its_own_rounds(clock, capsys):
-    shown = progress.Progress(100, str, start=80)
-    clock.now += 5
-    shown.step(90)
-    assert "2.0 rounds/s" in (line := capsys.readouterr().out) and "  5 s to go" in line
-
-
-def test_no_round_done_gives_no_time_to_go(clock, capsys):
-    progress.Progress(10, str).step(0, force=True)
-    assert "inf s to go" in capsys.readouterr().out
 
 
 def test_a_terminal_has_one_line_that_is_rewritten(clock, capsys, monkeypatch):

@@ -13,7 +13,7 @@ from torch import nn
 from fairfl.algorithms.interface import EvaluationModels
 from fairfl.simulation import evaluation
 from fairfl.simulation.clients import Part
-from fairfl.simulation.evaluation import client_losses, client_measures, count, evaluate, recall, samples_at_once
+from fairfl.simulation.evaluation import client_losses, client_measures, count, evaluate, recall
 from fairfl.simulation.losses import LOSSES
 from tests.unit.simulation.federations import image_clients
 
@@ -71,26 +71,11 @@ def agrees(part, measured, predicted):
         assert measured.hits[client].tolist() == hits.tolist()
 
 
-def test_sentences_with_one_model(chunk):
-    part, models = sentences(COUNTS), bigrams(1)
-    measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models), part, CLASSES)
-    p = table_model(models[0], part.inputs).softmax(-1)
-    agrees(part, measured, lambda client, row, position: p[row, position])
-
-
 def test_sentences_with_a_model_of_each_client(chunk):
     part, models = sentences(COUNTS), bigrams(len(COUNTS))
     measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models), part, CLASSES)
     p = torch.stack([table_model(x, part.inputs) for x in models]).softmax(-1)
     agrees(part, measured, lambda client, row, position: p[client, row, position])
-
-
-def test_sentences_with_a_mixture_for_each_client(chunk):
-    part, models = sentences(COUNTS), bigrams(2)
-    mixture = torch.tensor([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0], [0.6, 0.4]], dtype=torch.float64)
-    measured = evaluate(table_model, LOSSES["next_word"], EvaluationModels(models, mixture), part, CLASSES)
-    p = torch.stack([table_model(x, part.inputs) for x in models]).softmax(-1)
-    agrees(part, measured, lambda client, row, position: mixture[client] @ p[:, row, position])
 
 
 def test_losses_and_accuracies_in_one_pass(chunk, monkeypatch):
@@ -143,19 +128,6 @@ def test_counts_are_of_the_positions_that_are_asked_for():
         assert counted[client].tolist() == [int((labels == word).sum()) for word in range(CLASSES)]
 
 
-def test_long_texts_are_passed_in_fewer_samples():
-    def at_once(inputs, labels, dtype=torch.int64):
-        return samples_at_once(torch.zeros(9, *inputs, dtype=dtype), torch.zeros(9, *labels, dtype=torch.int64))
-
-    assert at_once([7], [], torch.float32) == evaluation.CHUNK
-    assert at_once([20], [20]) == evaluation.CHUNK // 20
-    assert at_once([10**6], [10**6]) == 1
-    # A class for a whole text: what counts is how many tokens are read.
-    assert at_once([128], []) == evaluation.TOKENS // 128
-    assert at_once([1], []) == evaluation.CHUNK
-    assert at_once([10**6], []) == 1
-
-
 def test_a_part_that_nobody_has():
     part, (x,) = sentences([0, 0]), bigrams(1)
     loss, accuracy = client_measures(table_model, LOSSES["next_word"], x, part)
@@ -201,12 +173,6 @@ def test_a_regression_has_a_loss_but_no_accuracy(chunk):
     assert count(part, 0).shape == (len(COUNTS), 0)
 
 
-def test_a_regression_with_a_model_of_each_client(chunk):
-    part, models = regression(COUNTS), torch.randn(len(COUNTS), 3, dtype=torch.float64)
-    measured = evaluate(linear, LOSSES["squared_error"], EvaluationModels(models), part, 0)
-    same_errors(part, measured, lambda client: models[client])
-
-
 def test_a_regression_mixes_what_the_models_predict(chunk):
     """sum_r share_r (w_r . x) = (sum_r share_r w_r) . x: the mixture is a model too."""
     part, models = regression(COUNTS), torch.randn(2, 3, dtype=torch.float64)
@@ -234,11 +200,6 @@ def counts(y, p, classes):
     return [hits], [[list(y).count(c) for c in range(classes)]]
 
 
-def test_worked_recall():
-    hits, totals = counts([0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 0, 2], 3)
-    assert recall(hits, totals)[0] == pytest.approx(0.722222, abs=1e-6)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_recall_agrees_with_scikit_learn(seed):
     draw = np.random.default_rng(seed)
@@ -246,12 +207,3 @@ def test_recall_agrees_with_scikit_learn(seed):
     hits, totals = counts(y, p, 6)  # class 5 never occurs
     expected = balanced_accuracy_score(y[np.isin(y, np.unique(y))], p)
     assert recall(hits, totals)[0] == pytest.approx(expected)
-
-
-def test_recall_is_a_mean_over_classes():
-    hits, totals = [[1, 0], [0, 3]], [[1, 0], [4, 4]]
-    assert recall(hits, totals).tolist() == [1.0, 0.375]
-
-
-def test_a_client_without_samples_has_no_recall():
-    assert np.isnan(recall([[0, 0]], [[0, 0]])[0])

@@ -18,7 +18,6 @@ from fairfl.algorithms.interface import (
     Aggregate,
     Algorithm,
     EvaluationModels,
-    Federation,
     Plan,
     Received,
     Reports,
@@ -30,7 +29,6 @@ from fairfl.simulation.simulation import Simulation
 from tests.unit.simulation import federations
 from tests.unit.simulation.federations import CPU, close, spec_of, work_of
 
-NOTHING = {"weighting": "uniform"}
 simulation = partial(federations.simulation, rounds=6)
 
 
@@ -102,52 +100,6 @@ def test_every_client_is_evaluated_with_its_own_model():
 
 
 # -- one model of its own per client ----------------------------------------------------------------------
-@BOTH
-def test_a_client_may_train_one_of_the_servers_models_only(monkeypatch, backend):
-    """Cheaper than training all: the update of client k serves the model that has a weight for it."""
-    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(2, membership) | {"measurements": ()})
-    everything = simulation("toy", backend=backend, batch_size=3).run().x
-    trained = []
-
-    def plan(self, state, received: Received):
-        trained.append(len(received.clients))
-        return Plan(start=received.x[membership[received.clients].argmax(1)])
-
-    register(monkeypatch, "toy", **clusters(2, membership) | {"measurements": (), "configure_clients": plan})
-    run = simulation("toy", backend=backend, batch_size=3)
-    close(run.run().x, everything)
-    assert trained == [3] * 6
-
-
-def test_reports_give_the_trained_models(monkeypatch):
-    seen = []
-
-    def aggregate(self, state, reports: Reports):
-        seen.append(reports)
-        return Aggregate(), state
-
-    own = torch.randn(3, 15, dtype=torch.float64)
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(start=own), aggregate=aggregate)
-    run = simulation("toy")
-    first = run.x
-    run.run_round()
-    (reports,) = seen
-    assert reports.trained.shape == (3, 15) and reports.buffers is None
-    close(reports.trained, own - reports.delta)
-    assert reports.delta.abs().sum(1).min() > 0
-    assert torch.equal(run.x, first), "without weights the server's model stays"
-
-
-def test_a_server_may_make_its_model_anew(monkeypatch):
-    def aggregate(self, state, reports: Reports):
-        return Aggregate(model=reports.trained.amax(0)), state
-
-    seen = []
-    register(monkeypatch, "toy", aggregate=lambda *given: (seen.append(given[2]), aggregate(*given))[1])
-    run = simulation("toy")
-    run.run_round()
-    assert torch.equal(run.x, seen[0].trained.amax(0))
 
 
 # -- exchanges, frozen layers, another architecture -------------------------------------------------------------
@@ -177,14 +129,6 @@ def test_exchanges_of_one_round_are_with_the_same_clients(monkeypatch):
     assert run.round == 2
 
 
-def test_two_exchanges_are_two_rounds_of_training(monkeypatch):
-    """Full batches: the same samples, whatever the round."""
-    register(monkeypatch, "toy", exchanges_per_round=lambda self, federation: 2)
-    twice = simulation("toy", rounds=3).run()
-    close(twice.x, simulation("fedavg", NOTHING, rounds=6).run().x)
-    assert [int(row["round"]) for row in twice.history] == [0, 2, 3]
-
-
 @BOTH
 @pytest.mark.parametrize("batch_size", [None, 2])
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
@@ -210,31 +154,6 @@ def test_frozen_layers_stay_and_the_others_train_as_if_alone(monkeypatch, backen
     alone.x = first[hidden:].clone()
     alone.run_round()
     close(run.x[hidden:], alone.x)
-
-
-def test_a_plan_may_set_the_epochs(monkeypatch):
-    register(monkeypatch, "toy", configure_clients=lambda self, state, received: Plan(epochs=4))
-    close(simulation("toy").run().x, simulation("fedavg", NOTHING, local_epochs=4).run().x)
-
-
-def test_an_algorithm_may_ask_for_another_model(monkeypatch):
-    known = []
-
-    def init(self, federation: Federation):
-        known.append(federation)
-        return {}
-
-    def wider(self, model, clients):
-        return {**model, "hidden": [width * clients for width in model["hidden"]]}
-
-    register(monkeypatch, "toy", init_state=init, architecture=wider)
-    run = simulation("toy", model=MLP)
-    (federation,) = known
-    assert federation.shapes == ((15, 4), (15,), (3, 15), (3,))
-    assert federation.model == MLP and federation.parameters == run.x.numel() == 15 * 4 + 15 + 45 + 3
-    assert federation.labels.tolist() == [
-        torch.bincount(run.clients.parts["train"].of(k)[1], minlength=3).tolist() for k in range(3)
-    ]
 
 
 # -- momentum and slope -------------------------------------------------------------------------------------
@@ -271,19 +190,6 @@ def test_a_plan_sets_momentum_and_slope(monkeypatch, backend):
         expected = torch.stack([walked(run, k, run.x, momentum, exponent) for k in range(3)]).mean(0)
         run.run_round()
         close(run.x, expected)
-
-
-@BOTH
-def test_each_of_several_models_has_its_own_momentum_and_slope(monkeypatch, backend):
-    """Models of the server, and beside each a start of the client's own."""
-    own = {"configure_clients": lambda self, state, received: Plan(momentum=0.9, slope=partial(power, q=2.0))}
-    membership = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
-    register(monkeypatch, "toy", **clusters(2, membership) | own)
-    run = simulation("toy", backend=backend)
-    first = run.x
-    run.run_round()
-    close(run.x[0], walked(run, 0, first[0], 0.9, 2))
-    close(run.x[1], (walked(run, 1, first[1], 0.9, 2) + walked(run, 2, first[1], 0.9, 2)) / 2)
 
 
 def test_planned_slopes_get_the_received_loss_from_a_pass_before_training(monkeypatch):
@@ -356,63 +262,6 @@ def test_losses_and_accuracies_against_a_count_by_hand(monkeypatch, backend, ids
     assert changed, "local training changes some accuracy"
 
 
-@pytest.mark.parametrize("needs", [(name,) for name in ALL] + [("loss_after", "accuracy_after"), ALL, ()])
-def test_numbers_are_measured_only_if_asked_for_and_both_in_one_pass(monkeypatch, needs):
-    """Small batches, so that the first local step tells nothing."""
-    seen, passes = [], []
-    register(monkeypatch, "toy", **recorder(needs, seen))
-    run = simulation("toy", batch_size=2)
-    forward = run.backend.forward
-    monkeypatch.setattr(run.backend, "forward", lambda x, inputs: (passes.append(len(inputs)), forward(x, inputs))[1])
-    run.run_round()
-    (reports,) = seen
-    assert {name for name in ALL if getattr(reports, name) is not None} == set(needs)
-    before, after = (any(name.endswith(when) for name in needs) for when in ("received", "after"))
-    assert passes == [19] * before + [4, 6, 9] * after
-
-
-def test_the_configuration_says_what_is_needed(monkeypatch):
-    class Config(Strict):
-        accuracy: bool
-
-    def required(self):
-        return ("accuracy_after",) if self.config.accuracy else ("val_best",)
-
-    for accuracy in (True, False):
-        seen = []
-        register(
-            monkeypatch,
-            "toy",
-            **recorder(("accuracy_after", "val_best"), seen, Config=Config, required_measurements=required),
-        )
-        run = simulation("toy", {"accuracy": accuracy})
-        run.best = torch.ones(3, dtype=torch.float64)
-        run.run_round()
-        assert (seen[0].accuracy_after is not None, seen[0].val_best is None) == (accuracy, accuracy)
-
-
-def test_the_first_step_does_not_tell_the_loss_where_the_accuracy_asks_for_a_pass_anyway(monkeypatch):
-    seen = []
-    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_received"), seen))
-    run = simulation("toy")
-    assert not run.measurements.loss_from_first_step([0, 1, 2])
-    expected = run.losses("train", [0, 1, 2])
-    run.run_round()
-    assert torch.equal(seen[0].loss_received, expected)
-    register(monkeypatch, "toy", **recorder(("loss_received", "accuracy_after"), seen))
-    assert simulation("toy").measurements.loss_from_first_step([0, 1, 2])
-
-
-def test_a_client_without_training_samples_has_no_accuracy_and_is_left_out(monkeypatch):
-    seen = []
-    register(monkeypatch, "toy", **recorder(("accuracy_received", "accuracy_after"), seen))
-    run = simulation("toy", counts=(4, 0, 9))
-    run.run_round()
-    assert seen[0].clients.tolist() == [0, 2] and run.result.dropped == 1
-    assert seen[0].accuracy_received.shape == seen[0].accuracy_after.shape == (2,)
-    close(seen[0].accuracy_after[1], measured(run, seen[0].x - seen[0].delta[1], 2)[1])
-
-
 # -- what an algorithm knows -------------------------------------------------------------------------------
 def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
     seen, planned = [], []
@@ -425,19 +274,6 @@ def test_an_algorithm_knows_round_and_a_seed_of_its_own(monkeypatch):
     simulation("toy", rounds=3, seed=7).run()
     assert planned == [(reports.round, reports.seed) for reports in seen]
     assert planned == [(t, seed_of(7, "server", t)) for t in range(3)]
-
-
-@pytest.mark.parametrize("m", [2, 3])
-def test_an_algorithm_knows_how_many_clients_a_round_has(monkeypatch, m):
-    told = []
-
-    def init(self, federation: Federation):
-        told.append(dataclasses.asdict(federation))
-        return {}
-
-    register(monkeypatch, "toy", init_state=init)
-    simulation("toy", clients_per_round=m)
-    assert told[0]["clients_per_round"] == m and told[0]["samples"].tolist() == [4.0, 6.0, 9.0]
 
 
 # -- only what is asked for --------------------------------------------------------------------------------
@@ -463,11 +299,6 @@ def test_full_batches_give_the_received_loss_without_a_forward_pass(monkeypatch,
     slow.run_round()
     close(run.x, slow.x)
     close(run.run().x, slow.run().x)
-
-
-@pytest.mark.parametrize(("changes", "expected"), [({}, True), ({"batch_size": 9}, True), ({"batch_size": 8}, False)])
-def test_the_first_step_tells_the_loss_only_if_it_sees_all_samples(changes, expected):
-    assert simulation("qffl", {"q": 1.0}, **changes).measurements.loss_from_first_step([0, 2]) is expected
 
 
 def test_a_dropped_client_takes_all_its_models_with_it(monkeypatch):

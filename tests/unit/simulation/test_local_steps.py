@@ -7,7 +7,7 @@ received model, which samples are right, numbers of steps; models that are only 
 import pytest
 import torch
 
-from fairfl.algorithms.interface import Aggregate, Plan
+from fairfl.algorithms.interface import Plan
 from tests.unit.simulation.federations import close, gradient
 from tests.unit.simulation.test_extension_points import BOTH, register, simulation, uniform
 
@@ -41,16 +41,6 @@ def test_a_direction_is_mixed_into_every_step(monkeypatch, backend, mix):
 
 
 @BOTH
-def test_a_direction_leaves_clients_alone_whose_epoch_is_over(monkeypatch, backend):
-    """Clients of 4, 6 and 9 samples in batches of 4 take 1, 2 and 3 steps."""
-    register(monkeypatch, "toy", configure_clients=planned(mix=1.0, direction=D))
-    run = simulation("toy", backend=backend, batch_size=4, local_epochs=1)
-    start = run.x
-    run.run_round()
-    close(run.x, start - 0.1 * D * (1 + 2 + 3) / 3)
-
-
-@BOTH
 def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
     def slope(losses):
         return 0.5 + losses
@@ -72,14 +62,6 @@ def test_direction_prox_momentum_and_slope_go_together(monkeypatch, backend):
     expected = torch.stack([trained(k) for k in range(3)]).mean(0)
     run.run_round()
     close(run.x, expected)
-
-
-@BOTH
-def test_no_mix_is_no_direction(monkeypatch, backend):
-    register(monkeypatch, "toy", configure_clients=planned(mix=0.0, direction=D))
-    mixed = simulation("toy", backend=backend).run().x
-    register(monkeypatch, "toy")
-    assert torch.equal(mixed, simulation("toy", backend=backend).run().x)
 
 
 @BOTH
@@ -150,55 +132,6 @@ def test_backends_agree_on_all_terms_at_once(monkeypatch, counts, model):
     close(*plain)
 
 
-def test_a_force_finds_its_own_rows_whatever_the_blocks(monkeypatch):
-    """Two models each: all six places are seen, and the sums of forces are those of one client after the other."""
-    seen = []
-
-    def force(Y, places):
-        seen.append(places.tolist())
-        return (1.0 + places[:, None]) * torch.ones_like(Y)
-
-    def plan(self, state, received):
-        return Plan(start=received.x.expand(2, 3, -1), force=force, single_step=True)
-
-    kept = {}
-
-    def aggregate(self, state, reports):
-        kept[len(kept)] = reports.delta
-        return Aggregate(model=reports.x), state
-
-    register(monkeypatch, "toy", configure_clients=plan, aggregate=aggregate)
-    for backend in ("stacked", "sequential"):
-        simulation("toy", backend=backend, rounds=1).run()
-    assert sorted(seen[0]) == list(range(6)) and seen[1:] == [[place] for place in range(6)]
-    close(kept[0], kept[1])
-    twice = kept[0][1] - kept[0][0]  # the same samples and start: only the force differs, by 3 of 6
-    close(twice, torch.full_like(twice, 0.1 * 3))
-
-
-@BOTH
-def test_a_force_of_the_wrong_shape_is_refused(monkeypatch, backend):
-    register(monkeypatch, "toy", configure_clients=planned(force=lambda Y, places: Y[0]))
-    with pytest.raises(ValueError, match=r"a force returned \[15\] for models \[[13], 15\]; give one row each"):
-        simulation("toy", backend=backend).run_round()
-
-
-def test_a_force_by_autograd_asks_for_one_client_after_the_other(monkeypatch):
-    def force(Y, places):
-        with torch.enable_grad():
-            y = Y.detach().clone().requires_grad_()
-            return torch.autograd.grad(y.pow(4).sum() / 4, y)[0]
-
-    register(monkeypatch, "toy", configure_clients=planned(force=force), requires_sequential=True)
-    run = simulation("toy")
-    assert type(run.backend).__name__ == "Sequential"
-    expected = by_hand(run, lambda y, k: y - 0.1 * (gradient(run, y, k) + y**3))
-    run.run_round()
-    close(run.x, expected)
-    with pytest.raises(ValueError, match="backend stacked cannot run algorithm toy; use auto or sequential"):
-        simulation("toy", backend="stacked")
-
-
 def test_weight_decay_shrinks_the_model_before_the_step(monkeypatch):
     register(monkeypatch, "toy")
     run = simulation("toy", weight_decay=0.5)
@@ -231,15 +164,6 @@ def first_batch(run, client):
     from fairfl.simulation.backends.interface import order
 
     return order(run.clients.parts["train"].sizes[client], run.local, 0, client, 0)[:4]
-
-
-@BOTH
-def test_full_batches_take_the_place_of_the_settings(monkeypatch, backend):
-    register(monkeypatch, "toy", configure_clients=planned(full_batch=True))
-    run = simulation("toy", backend=backend, batch_size=4)
-    expected = by_hand(run, lambda y, k: y - 0.1 * gradient(run, y, k))
-    run.run_round()
-    close(run.x, expected)
 
 
 def test_steps_are_counted_per_client(monkeypatch):
@@ -321,25 +245,6 @@ def test_which_samples_are_right(monkeypatch, backend):
         close(right.eq(1).sum() / right.ge(0).sum().double(), reports.accuracy_after[place])
 
 
-def test_clients_measure_models_without_training(monkeypatch):
-    candidates = torch.stack([D, -D])
-    seen = {}
-
-    def plan(self, state, received):
-        return Plan(start=candidates[:, None].expand(2, 3, -1), epochs=0)
-
-    def kept(self, state, reports):
-        seen["reports"] = reports
-        return Aggregate(model=candidates[1]), state
-
-    register(monkeypatch, "toy", measurements=("loss_after",), configure_clients=plan, aggregate=kept)
-    run = simulation("toy")
-    run.run_round()
-    assert seen["reports"].delta.eq(0).all() and seen["reports"].loss_after.shape == (2, 3)
-    close(seen["reports"].loss_after[1], run.losses("train", [0, 1, 2]))
-    assert torch.equal(run.x, candidates[1])
-
-
 # -- what is exchanged -------------------------------------------------------------------------------------
 def test_every_number_that_is_sent_counts(monkeypatch):
     """15 parameters, 3 clients, 6 rounds. FedAvg: a model down and up; then a loss, a gradient up, a direction down."""
@@ -357,12 +262,3 @@ def test_every_number_that_is_sent_counts(monkeypatch):
     run = simulation("toy")
     run.run()
     assert run.communication.sent == 6 * 3 * 5
-
-
-@pytest.mark.parametrize(("theta", "sent"), [(0.0, (15 + 15 + 2) + (15 + 15 + 2)), (90.0, 15 + 15 + 2)])
-def test_a_second_exchange_sends_no_model_again_and_nothing_if_nobody_trains(theta, sent):
-    """FedEBA+ with two passes: model down, update up, direction down, update up; two losses up each time."""
-    reading = {"alpha": 0.5, "theta": theta, "gradient": "local_epoch", "fair_weights": "after"}
-    run = simulation("fedeba_plus", hyperparameters=reading)
-    run.run()
-    assert run.communication.sent == run.spec.rounds * 3 * sent

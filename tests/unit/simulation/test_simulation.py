@@ -1,6 +1,5 @@
 """The simulator: reference loop, evaluation, resume, divergence, seeds."""
 
-import copy
 import math
 
 import pytest
@@ -8,8 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from fairfl.simulation.checkpoint import Checkpoint
-from fairfl.simulation.evaluation import count, recall
-from fairfl.simulation.seeds import generator, seed_of
 from fairfl.simulation.simulation import Simulation, log_spaced
 from tests.unit.simulation.federations import CPU, image_clients, spec_of
 
@@ -47,20 +44,6 @@ def test_fedavg_equals_a_plain_loop():
     torch.testing.assert_close(result.x, torch.cat([weight.flatten(), bias]))
 
 
-def test_evaluated_rounds():
-    rounds = [int(row["round"]) for row in simulation(rounds=5).run().history]
-    assert rounds == [0, 2, 4, 5]
-
-
-def test_recorded_recall_is_the_metric():
-    run = simulation()
-    measured = run.evaluate("test")
-    run.record_evaluation()
-    run.history.fetch()
-    row, totals = run.result.history[-1], count(run.clients.parts["test"], 3)
-    assert row["recall_test"].tolist() == recall(measured.hits.numpy(), totals.numpy()).tolist()
-
-
 @pytest.mark.parametrize("stop", [1, 2, 3])
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path, monkeypatch, stop):
     """The checkpoints that a run leaves; test_every.py resumes all algorithms from a saved state."""
@@ -96,14 +79,6 @@ def test_a_client_that_sends_nan_is_left_out_and_counted():
     assert result.dropped == 6  # one report in each of six rounds
 
 
-def test_nobody_left_keeps_the_model():
-    clients = image_clients([4, 6, 9])
-    clients.parts["train"].inputs[:] = float("inf")
-    run = simulation(clients)
-    before = run.x.clone()
-    assert torch.equal(run.run().x, before)
-
-
 def test_a_model_that_nobody_can_train_has_diverged():
     # It stays where it was, and its test loss is a number. That must not pass for a result.
     clients = image_clients([4, 6, 9])
@@ -130,38 +105,6 @@ def test_evaluations_at_log_spaced_rounds_come_on_top_and_change_nothing():
         assert all(torch.equal(row[name], other[name]) for name in row)
 
 
-def test_log_spaced_evaluations_of_a_resumed_run_are_those_of_a_whole_one():
-    def made():
-        return simulation(rounds=20, evaluate_every=8, evaluate_log=4, keep="path")
-
-    whole, half = made().run(), made()
-    saved = []
-
-    class Killed:
-        def restore(self):
-            return saved[0] if saved else None
-
-        def due(self):
-            return half.round == 3 and not saved
-
-        def save(self, state):
-            saved.append(copy.deepcopy(state))
-
-    half.run(Killed())
-    assert saved[0]["round"] == 3
-    rest = made().run(Killed())
-    assert [int(row["round"]) for row in rest.history] == [int(row["round"]) for row in whole.history]
-    for row, other in zip(rest.history, whole.history, strict=True):
-        assert all(torch.equal(row[name], other[name]) for name in row)
-    assert all(torch.equal(x, y) for x, y in zip(rest.path, whole.path, strict=True))
-
-
-def test_one_good_report_is_enough_to_go_on():
-    clients = image_clients([4, 6, 9])
-    clients.parts["train"].inputs[4:] = float("inf")
-    assert torch.isfinite(simulation(clients).run().history[-1]["loss_test"]).all()
-
-
 def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
     draws = []
     for algorithm in ("fedavg", "qffl"):
@@ -175,14 +118,6 @@ def test_sampled_clients_are_distinct_sorted_and_the_same_for_all_algorithms():
     assert len({tuple(ids) for ids in draws[0]}) == 3
 
 
-def test_only_needed_losses_are_measured():
-    received = simulation().measure_received([0, 1, 2], 0)
-    assert received.loss_received is None and received.val_received is None and received.val_best is None
-    received = simulation(algorithm="eagle", hyperparameters=HYPERPARAMETERS["eagle"]).measure_received([2, 0], 0)
-    assert received.loss_received is None
-    assert torch.equal(received.val_best, BEST[[2, 0]])
-
-
 @pytest.mark.parametrize(("algorithm", "copies"), [("fedavg", 1), ("fedeba", 2)])
 def test_the_models_of_a_round_are_held_once_unless_trained_ones_are_measured(monkeypatch, algorithm, copies):
     run = simulation(algorithm=algorithm, hyperparameters={})
@@ -191,12 +126,3 @@ def test_the_models_of_a_round_are_held_once_unless_trained_ones_are_measured(mo
     run.run_round()
     models = (len(run.select_clients()), run.x.numel())
     assert subtracted.count(models) == copies - 1
-
-
-def test_seed_tree():
-    assert seed_of(1, "batches", 2, 3) == seed_of(1, "batches", 2, 3)
-    paths = [(1, "a", 2), (1, "a", 3), (2, "a", 2), (1, "b", 2), (12, "a"), (1, "2a")]
-    assert len({seed_of(*path) for path in paths}) == len(paths)
-    assert 0 <= seed_of("x") < 2**63
-    draws = {torch.randint(2**40, (1,), generator=generator(7, "x", k)).item() for k in range(50)}
-    assert len(draws) == 50

@@ -19,7 +19,7 @@ from fairfl.judgement.comparison import ComparisonLine
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, last_words, line
 from fairfl.terminal.names import KINDS, located, spoken
-from fairfl.terminal.progress import Job, Run, span
+from fairfl.terminal.progress import Job, Run
 from fairfl.workflow.plan import dry_run, kind, table
 
 
@@ -107,14 +107,6 @@ def test_a_job_that_was_tried_again_has_not_failed(run):
     run.start(1, info("train"))
     run.finish(1)
     assert not run.failed and run.done["train"] == 1
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (723, "12 min 3 s"), (1800, "30 min"), (12_000, "3 h 20 min")],
-)
-def test_spans(seconds, words):
-    assert span(seconds) == words
 
 
 def test_a_running_job_says_how_far_it_is(tmp_path):
@@ -266,23 +258,6 @@ def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_pat
     ]
 
 
-def test_nothing_to_do_also_says_where_it_lies():
-    out = io.StringIO()
-    display = Display(out)
-    display.idle = lambda: iter(["page: file:///x"])
-    log = logging.Logger("x")
-    log.addHandler(display)
-    log.info("Nothing to be done (all requested files are present and up to date).")
-    assert out.getvalue().splitlines()[1:] == ["page: file:///x"]
-
-
-def test_nothing_judged_is_said(tmp_path):
-    write(tmp_path / "comparison.csv", ComparisonLine, compared(*["not comparable: scale"] * 1200))
-    write(tmp_path / "claims.csv", ClaimLine, [])
-    (said,) = summary.judged(tmp_path)
-    assert said.startswith("no number could be judged, of 0 that can be compared; 1,200 others: scale")
-
-
 # -- Snakemake's records ------------------------------------------------------------------------
 def test_lines_where_there_is_no_terminal(monkeypatch):
     out, clock = io.StringIO(), Clock()
@@ -373,14 +348,6 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     first, *rest = out.getvalue().splitlines()
     assert first == "to do: 3 trainings" and len(rest) == 1
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
-
-
-def test_a_syntax_error_keeps_its_place():
-    out = io.StringIO()
-    log = logging.Logger("x")
-    log.addHandler(Display(out))
-    log.error('SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n  File "a.smk", line 1, in <module>')
-    assert out.getvalue() == 'SyntaxError in file "rules/train.smk", line 4:\ninvalid syntax\n'
 
 
 def test_a_dry_run_sums_up_and_says_where_to_read_on():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -11,9 +10,7 @@ import pytest
 import yaml
 from benchmarks.pretend import finish
 
-from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
-from fairfl.planning.plan import main
 from fairfl.runtime import arithmetic, records
 from fairfl.workflow import plan
 from fairfl.workflow.rerun import Rerun
@@ -94,19 +91,6 @@ def test_fresh_results_are_up_to_date(stored):
     assert len(runs) > 3 and total == f"0 of {len(runs)} train and 0 other jobs would run at scale quick"
 
 
-def test_times_of_files_do_not_matter(stored):
-    for path in Path("results").rglob("*"):
-        when = random.randrange(2**31)
-        os.utime(path, (when, when))
-    assert stored.planned() == set()
-
-
-def test_without_results_everything_runs(stored):
-    shutil.rmtree("results")
-    assert stored.planned() == {job.name for job in stored.graph.below(stored.graph.everything())}
-    assert stored.why() == "never finished"
-
-
 # -- specs ----------------------------------------------------------------------------------------
 def test_an_edited_module_is_named_and_what_depends_on_the_job_runs(stored):
     stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.algorithms.eagle": "0"}))
@@ -117,11 +101,6 @@ def test_an_edited_module_is_named_and_what_depends_on_the_job_runs(stored):
     assert tidy in stored.planned() and "page" in stored.planned() and stored.fedavg not in stored.planned()
 
 
-def test_a_new_module_and_one_that_is_gone_are_named(stored):
-    stored.edit(stored.eagle, lambda spec: spec["code"].update({"fairfl.old": spec["code"].pop("fairfl.jobs.train")}))
-    assert stored.why() == "new module fairfl.jobs.train; module gone fairfl.old"
-
-
 def test_a_changed_value_shows_old_and_new(stored):
     stored.edit(stored.eagle, lambda spec: spec["hyperparameters"].update({"lambda": 3.5}))
     stored.edit(stored.partition, lambda spec: spec.update(clients=99))
@@ -129,14 +108,6 @@ def test_a_changed_value_shows_old_and_new(stored):
     clients = stored.graph.workload.settings[stored.setting].clients
     assert stored.why(stored.fedavg) == f"{stored.partition}, which it reads, runs: clients: 99 -> {clients}"
     assert stored.planned() == stored.readers(stored.partition)
-
-
-def test_swapped_values_are_seen(stored):
-    def swap(spec):
-        spec["rounds"], spec["evaluate_every"] = spec["evaluate_every"], spec["rounds"]
-
-    stored.edit(stored.eagle, swap)
-    assert "rounds: " in stored.why() and "evaluate_every: " in stored.why()
 
 
 def test_what_read_results_of_another_spec_runs_though_the_new_ones_are_there(stored):
@@ -167,27 +138,6 @@ def test_a_missing_file_runs_its_job_alone(stored):
     assert stored.planned() == {stored.eagle} and stored.why() == "metrics.parquet is missing"
 
 
-@pytest.mark.parametrize("damage", ["", "{half", "\xff", "[]", "{}", '{"fingerprint": "0", "spec": {}, "inputs": {}}'])
-def test_a_job_whose_record_cannot_be_used_runs_alone(stored, damage):
-    path = Path(stored.graph.record(stored.eagle))
-    path.write_bytes(damage.encode("latin-1"))
-    assert stored.why() == "its record is missing or damaged"
-    assert stored.planned() == {stored.eagle}
-
-
-def test_a_job_that_never_finished_may_have_a_checkpoint(stored):
-    Path(stored.graph.record(stored.eagle)).unlink()
-    stored.output(stored.eagle).unlink()
-    assert stored.why() == "never finished"
-    (stored.output(stored.eagle).parent / "checkpoint.pt").touch()
-    assert stored.why() == "never finished (goes on from its checkpoint)"
-
-
-def test_the_record_of_another_job_is_not_taken(stored):
-    shutil.copy(stored.graph.record(stored.fedavg), stored.graph.record(stored.eagle))
-    assert "algorithm: 'fedavg' -> 'eagle'" in stored.why()
-
-
 def test_a_repair_that_came_out_different_is_followed_by_its_readers(stored):
     stored.output(stored.eagle).write_text("other numbers")
     record = records.read(stored.graph.record(stored.eagle))
@@ -209,34 +159,7 @@ def test_jobs_nearest_above(stored):
     assert rerun.nearest(f"collect/{stored.setting}") == [stored.data, stored.eagle]
 
 
-def test_another_selection_of_arms_says_which(stored, root):
-    stored.graph = graph_of(load_workload(root, configuration(root, algorithms=["fedavg"])))
-    why = stored.why(f"collect/{stored.setting}")
-    assert "runs: no longer {" in why and "eagle" in why and "fedavg" not in why
-    assert stored.why(stored.fedavg) == ""
-
-
 # -- surrogates -----------------------------------------------------------------------------------
-@pytest.fixture
-def clustered(stored, root):
-    """The same results, of a setting that has two surrogates."""
-    load = load_workload(root, configuration(root))
-    two = {"surrogate": Surrogate(clusters=2)}
-    load.settings[stored.setting] = load.settings[stored.setting].model_copy(update=two)
-    stored.graph = graph_of(load)
-    finish(stored.graph)
-    return [f"surrogate/{stored.setting}/seed0/cluster{c}" for c in range(2)]
-
-
-def test_surrogates_are_planned_beside_the_runs_which_do_not_need_them(stored, clustered):
-    text = plan.lines(stored.graph)
-    runs = len(stored.graph.workload.runs)
-    assert text[-1] == f"0 of {runs} train and 0 of 2 surrogate and 0 other jobs would run at scale quick"
-    stored.edit(clustered[1], lambda spec: spec["surrogate"].update(every=99))
-    every = stored.graph.workload.settings[stored.setting].local_epochs
-    assert stored.why(clustered[1]) == f"surrogate.every: 99 -> {every}"
-    assert stored.planned() == stored.readers(clustered[1]) and stored.eagle not in stored.planned()
-    assert f"run   {clustered[1]}  surrogate.every: 99 -> {every}" in plan.lines(stored.graph)
 
 
 # -- arithmetic -----------------------------------------------------------------------------------
@@ -273,17 +196,6 @@ def test_an_arithmetic_that_is_not_known_is_not_another(stored):
         assert stored.planned(here=here, anew=True) == set()
     Path(stored.graph.record(stored.fedavg)).write_text(json.dumps(record | {"versions": {"torch": "1.0"}}))
     assert stored.why(stored.fedavg, here=here, anew=True) == f"torch: 1.0 -> {version('torch')}"
-
-
-def test_the_command_prints_the_plan_and_writes_nothing(stored, root, capsys):
-    Path(stored.graph.record(stored.eagle)).unlink()
-    stored.output(stored.eagle).unlink()
-    before = sorted(map(str, Path().glob("[!.]*/**/*")))
-    main(["--config", json.dumps(configuration(root)), "--root", str(root), "--jobs-only"])
-    out = capsys.readouterr().out
-    assert f"run   {stored.eagle}  never finished\n" in out
-    assert f"keep  {stored.fedavg}  up to date\n" in out
-    assert sorted(map(str, Path().glob("[!.]*/**/*"))) == before
 
 
 # -- raw files ------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fairfl.recorded.record import LARGEST, Record
+from fairfl.recorded.record import Record
 from fairfl.runtime import machine, records
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.workflow.graph import Job
-from fairfl.workflow.recorded import Commits, Recorded, available, rerun_of, taken
+from fairfl.workflow.recorded import Recorded, available, rerun_of, taken
 
 NAME = "train/s/fedavg/default/seed0"
 RUN = "results/paper/runs/s/fedavg/default/seed0"
@@ -65,13 +65,6 @@ def test_a_finished_job_is_taken_once():
     (entry,) = entries()
     assert entry.origin.core_hours == pytest.approx(0.02) and entry.origin.gpu_hours == 0
     assert entry.origin.processor == "a CPU" and "somewhere" not in before.decode()
-
-
-def test_how_long_it_took_does_not_matter():
-    finish(job())
-    take(job())
-    finish(job(), seconds=40.0)
-    assert take(job()) == {"recorded before": 1}
 
 
 def test_what_never_finished_or_was_made_otherwise_is_left():
@@ -167,26 +160,6 @@ def test_another_number_of_other_code_torch_or_processor_is_kept_beside(other, c
     assert recorded.entry(job(code={"fairfl.jobs.train": "cc"})) == recorded.record("s").jobs[NAME][-1]
 
 
-def test_what_is_refused_keeps_nothing_else_out():
-    finish(job())
-    take(job())
-    finish(job(), cost=2.5)
-    finish(job(seed=1))
-    with pytest.raises(FairflError, match="(?s)seed0: the record has other numbers .*Taken into the record: 1"):
-        taken(Recorded(SimpleNamespace()), [job(), job(seed=1)])
-    assert Record("s").jobs.keys() == {NAME, NAME.replace("seed0", "seed1")} and len(entries()) == 1
-
-
-def test_another_number_of_more_threads_is_kept_beside():
-    for threads, loss in (("1", 0.5), ("2", 0.6)):
-        finish(job(), loss=loss)
-        summary, said = Path(job().outputs[1]), {"torch": "2.15.0", "threads": threads}
-        summary.write_text(json.dumps(json.loads(summary.read_text()) | {"arithmetic": said}))
-        records.write(Path(job().record), job().parsed, {}, map(Path, job().outputs), arithmetic=said)
-        assert take(job()) == {"taken": 1}
-    assert [entry.arithmetic["threads"] for entry in entries()] == ["1", "2"]
-
-
 GPU = {"device": "NVIDIA X", "cuda_graphs": "on", "arithmetic": {"torch": "2.15.0", "device": "cuda"}}
 
 
@@ -213,16 +186,6 @@ def test_the_record_says_what_computed_a_reference(rule, said, record, device, p
     assert entry.arithmetic == said.get("arithmetic", {})
 
 
-def test_an_equal_number_of_an_entry_that_does_not_say_its_device_was_recorded_before():
-    job = made("local_optimum/s/seed0/client0")
-    finish_all(job)
-    assert take(job) == {"taken": 1}
-    path = Path(job.outputs[0])
-    path.write_text(json.dumps({"value": 1.0, "seconds": 1.0, **GPU}))
-    records.write(Path(job.record), job.parsed, {}, [path])
-    assert take(job) == {"recorded before": 1}
-
-
 def test_the_torch_of_an_entry_may_matter():
     finish(job(), torch="1.0")
     take(job())
@@ -243,12 +206,6 @@ def test_the_arithmetic_of_an_entry_may_matter():
     assert Recorded(SimpleNamespace(), only={"threads": "1"}).entry(job()) is None
 
 
-def test_another_spec_has_no_entry():
-    finish(job())
-    take(job())
-    assert Recorded(SimpleNamespace()).entry(job(rate=0.2)) is None
-
-
 def test_damaged_results_are_refused_by_name():
     finish(job())
     Path(RUN, "model.safetensors").write_bytes(b"x")  # the same size
@@ -266,17 +223,6 @@ def test_losses_that_are_not_finite_are_taken_of_diverged_runs_only(loss):
         take(job())
     finish(job(), loss=loss, diverged=True)
     assert take(job()) == {"taken": 1}
-
-
-def test_a_model_of_a_megabyte_is_refused():
-    finish(job(), model=b"m" * (LARGEST + 1))
-    with pytest.raises(FairflError, match=f"the record takes {LARGEST} at most"):
-        take(job())
-
-
-def test_without_git_no_commit_is_named(monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert Commits().of(job(), CODE) == ""
 
 
 @pytest.mark.parametrize(
