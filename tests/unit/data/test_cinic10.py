@@ -60,27 +60,7 @@ def test_parts(made, tmp_path):
         np.testing.assert_array_equal(inputs[0], pixels(30 * number).transpose(2, 0, 1))
 
 
-def test_non_rgb_images_can_be_converted(small, made, tmp_path):
-    row = image_names().index(GREY)
-    data = cinic10.prepare(tmp_path, cinic10.Config(non_rgb="convert"), 0)
-    assert data.tensors["inputs"].shape == (90, 3, 32, 32)
-    np.testing.assert_array_equal(data.tensors["inputs"][row], np.stack([pixels(0)[:, :, 0]] * 3))
-    assert data.metadata["source"].endswith("; 1 images that are not RGB converted")
-    # An alpha channel is not RGB either.
-    alpha = np.concatenate([pixels(1), np.full((32, 32, 1), 9, np.uint8)], axis=2)
-    put(small, tmp_path, {**made, "train/airplane/n01.png": small.picture(alpha, "PNG")})
-    assert len(cinic10.prepare(tmp_path, cinic10.Config(), 0).tensors["labels"]) == 88
-    inputs = cinic10.prepare(tmp_path, cinic10.Config(non_rgb="convert"), 0).tensors["inputs"]
-    np.testing.assert_array_equal(inputs[2], pixels(1).transpose(2, 0, 1))
-
-
 NAME = "test/frog/n01.png"
-
-
-def test_a_bad_image_is_named(small, made, tmp_path):
-    put(small, tmp_path, {**made, NAME: b"nonsense"})
-    with pytest.raises(DataError, match=f"{NAME}: damaged, or not a PNG file"):
-        cinic10.prepare(tmp_path, cinic10.Config(), 0)
 
 
 def test_wrong_counts(small, made, tmp_path):

@@ -90,16 +90,6 @@ def test_emnist_test_part(small, tmp_path, any_checksum):
         emnist.prepare(tmp_path, emnist.Config(), 0)
 
 
-@pytest.mark.slow
-def test_real_emnist(mirror):
-    if not (mirror / "emnist" / "emnist_byclass_test.zip").is_file():
-        pytest.skip("the mirror has no test part of EMNIST")
-    data = emnist.prepare(mirror, emnist.Config(form="test_part"), 0).tensors
-    assert data["inputs"].shape == (116323, 1, 28, 28)
-    counts = np.bincount(data["labels"], minlength=62)
-    assert counts.min() > 0 and counts[:10].sum() == 57918  # digits, as the paper's table 2 says
-
-
 # ---- DirtyMNIST
 
 
@@ -127,24 +117,6 @@ def test_dirty_mnist_structure(small, dirty, tmp_path):
     np.testing.assert_array_equal(tensors["inputs"][40:, 0], np.repeat(small.images(6, 9)[:4], 10, axis=0))
     assert tensors["labels"][40:].tolist() == [i % 10 for i in range(40)]
     assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.1307", "0.3081")
-
-
-def test_dirty_mnist_parts(dirty, tmp_path):
-    test = dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="test"), 0).tensors
-    assert test["ambiguous"].tolist() == [0] * 20 + [1] * 20
-    assert test["groups"][20:].tolist() == [24] * 10 + [25] * 10
-    assert len(dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="all"), 0).tensors["labels"]) == 120
-
-
-def test_dirty_mnist_files():
-    files = dirty_mnist.files(dirty_mnist.Config())
-    assert [f.relative("dirty_mnist") for f in files] == [
-        "mnist/train-images-idx3-ubyte.gz",
-        "mnist/train-labels-idx1-ubyte.gz",
-        "dirty_mnist/amnist_samples.pt",
-        "dirty_mnist/amnist_labels.pt",
-    ]
-    assert all("md5 only" in f.why_no_sha256 and f.md5 for f in files[2:])
 
 
 def test_dirty_mnist_noise(small, dirty, tmp_path):
@@ -176,28 +148,6 @@ def test_dirty_mnist_does_not_execute_pickles(dirty, tmp_path):
         dirty_mnist.prepare(tmp_path, dirty_mnist.Config(), 0)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "owned").exists()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("samples", lambda t: t.zeros(6, 28, 28), r"samples.pt: holds float32 \[6, 28, 28\]"),
-        ("samples", lambda t: t.zeros(6, 1, 28, 28, dtype=t.int32), "samples.pt: holds int32"),
-        ("samples", lambda t: t.full((6, 1, 28, 28), 255.0), "not all finite and within 0..1"),
-        ("samples", lambda t: t.full((6, 1, 28, 28), t.nan), "not all finite and within 0..1"),
-        ("samples", lambda t: {"a": 1}, "samples.pt: holds a dict; expected a tensor"),
-        ("labels", lambda t: t.zeros(5, 10), r"labels.pt: holds \[5, 10\]; expected \[6, labels\]"),
-        ("labels", lambda t: t.full((6, 10), 10), "labels.pt: labels are not all whole numbers"),
-        ("labels", lambda t: t.full((6, 10), 0.5), "labels.pt: labels are not all whole numbers"),
-        ("labels", lambda t: t.zeros(6, 2), "has no rows for part test"),
-    ],
-)
-def test_dirty_mnist_bad_files(dirty, tmp_path, name, value, message):
-    import torch
-
-    torch.save(value(torch), tmp_path / "dirty_mnist" / f"amnist_{name}.pt")
-    with pytest.raises(DataError, match=message):
-        dirty_mnist.prepare(tmp_path, dirty_mnist.Config(part="test"), 0)
 
 
 # ---- the stand-in on MNIST

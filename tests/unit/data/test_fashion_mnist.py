@@ -54,21 +54,6 @@ def test_pixel_standardisation_is_by_hand(small, tmp_path, any_checksum):
     assert data.tensors["labels"].tolist() == [0, 1, 1, 0]
 
 
-def test_global_standardisation_leaves_the_images(made, tmp_path):
-    data = fashion_mnist.prepare(tmp_path, fashion_mnist.Config(standardise="global", part="test"), 0)
-    np.testing.assert_array_equal(data.tensors["inputs"][:, 0], made["t10k"][0])
-    training = made["train"][0] / 255
-    assert float(data.metadata["scale_mean"]) == pytest.approx(training.mean(), rel=1e-12)
-    assert float(data.metadata["scale_std"]) == pytest.approx(training.std(), rel=1e-12)
-
-
-def test_files_are_those_of_the_part_and_of_the_scale():
-    assert [f.name[:5] for f in fashion_mnist.files(fashion_mnist.Config())] == ["train"] * 2 + ["t10k-"] * 2
-    assert [f.name[:5] for f in fashion_mnist.files(fashion_mnist.Config(part="test"))] == ["t10k-"] * 2
-    assert len(fashion_mnist.files(fashion_mnist.Config(part="test", standardise="pixel"))) == 4
-    assert len(fashion_mnist.files(fashion_mnist.Config(part="train", standardise="pixel"))) == 2
-
-
 # ---- the real files
 
 

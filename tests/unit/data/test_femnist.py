@@ -7,7 +7,7 @@ import pytest
 
 from fairfl.data import femnist
 from fairfl.data.checks import present
-from fairfl.runtime.errors import DataError, SourceError
+from fairfl.runtime.errors import DataError
 from tests.unit.data import tff_files
 
 ARCHIVE, DATABASE = "femnist_leaf.tar.gz", "emnist_all.sqlite.lzma"
@@ -89,21 +89,6 @@ def test_leaf_by_writer(leaf, background):
     assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 of LEAF's 3597 writers, {background} paper"
 
 
-def test_the_order_in_the_archive_is_no_matter(leaf):
-    one = femnist.prepare(leaf(*two_files()), femnist.Config(), 0)
-    other = femnist.prepare(leaf(*reversed(two_files())), femnist.Config(), 1)
-    assert one.metadata == other.metadata
-
-
-def test_other_files_and_folders_of_leaf(leaf):
-    sampled = "data/sampled_data/all_data_0_niid_05.json"
-    is_right(
-        femnist.prepare(
-            leaf(("data/README.json", b"{"), (sampled, leaf_file()), ("._all_data.json", b"")), femnist.Config(), 0
-        )
-    )
-
-
 def test_the_character_that_leaf_enters_twice_is_one_group(leaf):
     """The same pixels of another writer are another group."""
     x = [paper("f0001_08", number).tolist() for number in (0, 0, 1)]
@@ -144,25 +129,6 @@ def test_files_that_leaf_does_not_make(leaf, content, message):
         femnist.prepare(leaf(("all_data_0.json", content)), femnist.Config(), 0)
 
 
-def test_an_archive_of_two_folders(leaf):
-    both = [(f"{folder}/all_data_0.json", leaf_file()) for folder in ("all_data", "sampled_data")]
-    with pytest.raises(DataError, match="writer f0012_41 comes twice; an archive holds one folder"):
-        femnist.prepare(leaf(*both), femnist.Config(), 0)
-
-
-def test_an_archive_without_leaf_s_files(leaf):
-    with pytest.raises(DataError, match=r"holds no characters \(an archive of LEAF has files all_data\*.json\)"):
-        femnist.prepare(leaf(("train.json", leaf_file())), femnist.Config(), 0)
-
-
-def test_a_truncated_archive(leaf):
-    folder = leaf(*two_files())
-    path = folder / "femnist" / ARCHIVE
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(SourceError, match="truncated gzip file"):
-        femnist.prepare(folder, femnist.Config(), 0)
-
-
 # ---- TensorFlow Federated
 
 
@@ -171,30 +137,6 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
     is_right(data)
     assert data.metadata["source"] == "FEMNIST, TensorFlow Federated's copy: 3 writers, black paper"
     assert [path.name for path in (tmp_path / "femnist").iterdir()] == [DATABASE]  # nothing unpacked stays
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"pixels": np.zeros(783)}, "writer f0001_08: an image has not 784 numbers"),
-        ({"pixels": np.full(784, np.nan)}, "a pixel is not within 0..1"),
-        ({"pixels": "text"}, "not stored as a tf.train.Example with 'pixels'"),
-        ({"pixels": np.full(784, np.inf)}, "a pixel is not within 0..1"),
-        ({"label": 62}, "a label is 62"),
-        ({"label": 2**63}, "a label is 9223372036854775808"),
-        ({"label": "7"}, "not stored as a tf.train.Example with 'label'"),
-    ],
-)
-def test_examples_in_another_form(tmp_path, any_checksum, changes, message):
-    with pytest.raises(DataError, match=f"{DATABASE}: .*{message}"):
-        femnist.prepare(pack(tmp_path, **changes), femnist.Config(), 0)
-
-
-def test_a_database_without_the_splits(tmp_path, any_checksum):
-    with pytest.raises(DataError, match=f"{DATABASE}: holds no characters"):
-        femnist.prepare(
-            pack(tmp_path, ["UPDATE client_metadata SET split_name = 'digits_only_train'"]), femnist.Config(), 0
-        )
 
 
 # ---- which of them
@@ -211,12 +153,6 @@ def test_leaf_first_then_the_database(leaf, tmp_path, any_checksum):
         femnist.prepare(tmp_path, femnist.Config(form=form), 0).metadata["source"] for form in ("auto", "leaf", "tff")
     ]
     assert ["LEAF" in source for source in sources] == [True, True, False]
-
-
-def test_the_published_file():
-    (file,) = femnist.files(femnist.Config(form="tff"))
-    assert file.urls == ("https://storage.googleapis.com/tff-datasets-public/emnist_all.sqlite.lzma",)
-    assert file.relative("femnist") == "femnist/emnist_all.sqlite.lzma" and file.instead is None and file.sha256
 
 
 @pytest.mark.slow

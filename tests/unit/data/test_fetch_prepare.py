@@ -8,11 +8,10 @@ import sys
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from fairfl.data import ambiguous_digits, digits, mnist, pretrained, synthetic_gaussian
-from fairfl.data.interface import RemoteFile, content_sha256
+from fairfl.data import ambiguous_digits, mnist, pretrained, synthetic_gaussian
+from fairfl.data.interface import content_sha256
 from fairfl.jobs import fetch, prepare
 from fairfl.runtime.errors import DataError, FairflError, SourceError
 
@@ -37,27 +36,6 @@ def test_fetch_writes_the_marker(small, tmp_path, any_checksum, capsys):
     fetch.main(arguments)
     sources = [file["source"] for file in json.loads(out.read_text())["files"]]
     assert sources == ["local folder", "local folder"]
-
-
-def test_marker_names_the_form_that_was_found(tmp_path, monkeypatch):
-    data = b"the other form"
-    other = RemoteFile("other", (), sha256=(hashlib.sha256(data).hexdigest(),), folder="shared")
-    file = RemoteFile("first", (), sha256=("0" * 64,), instead=other)
-    monkeypatch.setattr(mnist, "files", lambda options: (file,))
-    (tmp_path / "m" / "shared").mkdir(parents=True)
-    (tmp_path / "m" / "shared" / "other").write_bytes(data)
-    out = tmp_path / "m.json"
-    arguments = ["--dataset", "mnist", "--mirror", str(tmp_path / "m"), "--folder", str(tmp_path / "data")]
-    fetch.main([*arguments, "--out", str(out)])
-    (record,) = json.loads(out.read_text())["files"]
-    assert (record["name"], record["path"], record["source"]) == ("other", "shared/other", "mirror")
-
-
-def test_fetch_without_files(tmp_path):
-    out = tmp_path / "m.json"
-    fetch.main(["--dataset", "digits", "--folder", str(tmp_path / "data"), "--out", str(out)])
-    assert json.loads(out.read_text()) == {"dataset": "digits", "files": []}
-    assert not (tmp_path / "data").exists()
 
 
 def test_fetch_of_published_weights(tmp_path, monkeypatch):
@@ -101,19 +79,6 @@ def run(module, *arguments):
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
 
 
-def test_commands_fail_with_one_line(tmp_path):
-    out = tmp_path / "out"
-    done = run("fetch", "--dataset", "mnist", "--folder", tmp_path, "--out", out, "--offline")
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: mnist: no usable copy of train-images")
-    assert done.stderr.count("\n") == 1
-    spec = json.dumps({"name": "mnist", "options": {"part": "al"}})
-    done = run("prepare", "--spec", spec, "--folder", tmp_path, "--out", out)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "error: --spec: options.part: 'al' is not valid; did you mean 'all'" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.slow
 def test_prepare_is_the_same_in_every_process(tmp_path):
     """The safetensors library orders metadata by a seed that differs between processes."""
@@ -128,20 +93,6 @@ def test_prepare_is_the_same_in_every_process(tmp_path):
     assert len(contents) == 1
 
 
-def test_prepared_file(tmp_path):
-    out = tmp_path / "x" / "digits.safetensors"
-    prepare.main(["--spec", '{"name": "digits"}', "--out", str(out)])
-    expected = digits.prepare(None, digits.Config(), 0)
-    tensors = load_file(out)
-    assert set(tensors) == {"inputs", "labels", "groups"}
-    for name, values in expected.tensors.items():
-        assert tensors[name].dtype == values.dtype
-        np.testing.assert_array_equal(tensors[name], values)
-    with safe_open(out, "np") as stream:
-        assert stream.metadata() == expected.metadata | {"spec": '{"name": "digits"}'}
-    assert [p.name for p in out.parent.iterdir()] == [out.name]
-
-
 def test_all_kinds_of_tensors_survive(tmp_path):
     blends = ambiguous_digits.prepare(None, ambiguous_digits.Config(images=3, labels_per_image=3), 0)
     drawn = synthetic_gaussian.prepare(None, synthetic_gaussian.Config(samples_per_client=3), 0)
@@ -150,35 +101,6 @@ def test_all_kinds_of_tensors_survive(tmp_path):
         tensors = load_file(tmp_path / name)
         assert set(tensors) == set(data.tensors)
         assert content_sha256(tensors) == data.metadata["sha256"]
-
-
-def test_prepare_uses_options_and_seed(tmp_path):
-    def rows(spec):
-        out = tmp_path / "f"
-        prepare.main(["--spec", json.dumps(spec), "--out", str(out)])
-        return load_file(out)["inputs"].copy()
-
-    spec = {"name": "synthetic_gaussian", "options": {"samples_per_client": 4}}
-    assert rows(spec).shape == (12, 2)
-    np.testing.assert_array_equal(rows(spec), rows({**spec, "seed": 0, "code": {"m": "1"}}))
-    assert (rows(spec) != rows({**spec, "seed": 1})).all()
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"name": "digits", "option": {}}, r"--spec: option: unknown key \(value {}\); did you mean 'options'"),
-        ({}, "--spec: name: missing"),
-        ({"name": "digits", "options": []}, r"options: \[\]: expected a mapping"),
-        ({"name": "digits", "seed": -1}, "seed: -1: expected 0 or more"),
-        ({"name": "digits", "seed": 1.5}, "seed: 1.5: expected a whole number"),
-        ({"name": "digit"}, "did you mean 'digits'"),
-    ],
-)
-def test_prepare_bad_specs(tmp_path, spec, message):
-    with pytest.raises(FairflError, match=message):
-        prepare.main(["--spec", json.dumps(spec), "--out", str(tmp_path / "f")])
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_prepare_failure_keeps_the_old_file(small, tmp_path, any_checksum):

@@ -35,10 +35,6 @@ def put_in_cache(hub, name, commit="abc"):
     return put(entry / "snapshots" / commit)
 
 
-def test_nowhere():
-    assert pretrained.find(NAME) is None
-
-
 def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
     cached = put_in_cache(tmp_path / "home" / ".cache" / "huggingface" / "hub", NAME)
     assert pretrained.find(NAME) == cached
@@ -51,35 +47,6 @@ def test_the_folder_then_the_data_folder_then_the_cache(tmp_path, monkeypatch):
     put(tmp_path / NAME)
     assert pretrained.find(NAME) == Path(NAME)
     assert pretrained.find("~/.cache/huggingface/hub/models--bert-base-uncased/snapshots/old").name == "old"
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "hub"),
-    [
-        ("XDG_CACHE_HOME", "cache", "cache/huggingface/hub"),
-        ("HF_HOME", "hf", "hf/hub"),
-        ("HF_HUB_CACHE", "hub", "hub"),
-    ],
-)
-@pytest.mark.parametrize("entry", [NAME, f"google-bert--{NAME}"])
-def test_the_cache_is_where_the_hub_has_it(tmp_path, monkeypatch, variable, value, hub, entry):
-    cached = put_in_cache(tmp_path / hub, entry)
-    assert pretrained.find(NAME) is None
-    monkeypatch.setenv(variable, str(tmp_path / value))
-    assert pretrained.find(NAME) == cached
-
-
-def test_models_with_an_owner(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
-    assert pretrained.find("them/small") is None
-    cached = put_in_cache(tmp_path / "hub", "them--small")
-    assert pretrained.find("them/small") == cached
-
-
-@pytest.mark.parametrize("missing", pretrained.FILES)
-def test_an_incomplete_model_is_not_there(tmp_path, missing):
-    put(tmp_path / "data" / NAME, [name for name in pretrained.FILES if name != missing])
-    assert pretrained.find(NAME) is None
 
 
 # ---- files of weights
@@ -111,18 +78,6 @@ def test_published_weights_are_looked_for_beside_the_data_then_in_the_cache(tmp_
     for folder in (tmp_path / "elsewhere", tmp_path / "elsewhere" / "torchvision"):
         put_there = weights_in(folder, name)
         assert pretrained.weights_file("imagenet", "resnet18") == put_there
-
-
-def test_weights_that_are_nowhere():
-    message = (
-        r"model.pretrained: 'imagenet' is resnet18-f37072fd.pth, which is not in data/torchvision, data, "
-        r".*/home/.cache/torch/hub/checkpoints; download "
-        r"https://download.pytorch.org/models/resnet18-f37072fd.pth into one of them, or use null, random weights"
-    )
-    with pytest.raises(FairflError, match=message):
-        pretrained.weights_file("imagenet", "resnet18")
-    with pytest.raises(FairflError, match="'imagnet' is no file of weights; use 'imagenet', a file or null"):
-        pretrained.weights_file("imagnet", "resnet18")
 
 
 def test_a_file_of_weights_is_what_its_name_says(tmp_path, name):

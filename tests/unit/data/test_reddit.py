@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data import reddit, words
-from fairfl.runtime.errors import DataError, SourceError
 from tests.unit.partition.partition_tables import dealt, loaded
 
 LENGTH = 10
-PARTS = ("train", "val", "test")
 
 
 def leaf(comment, bare=False):
@@ -91,14 +89,6 @@ def test_unknown_words_and_the_end_may_be_targets(archive):
     assert tensors["client"].tolist() == [0, 0, 0, 0, 1, 1]
 
 
-def test_the_validation_part_may_be_for_training_but_not_for_the_vocabulary(archive):
-    data = reddit.prepare(archive, reddit.Config(**THREE | {"validation": "train"}), 0)
-    tensors = data.tensors
-    assert tensors["inputs"][2].tolist() == [1, 6, 6, 2, 0, 0, 0, 0, 0, 0]
-    assert tensors["official_test"].tolist() == [0, 0, 0, 1, 0, 0, 1]
-    assert "validation part in training; 7 of 8 pieces" in data.metadata["source"]
-
-
 def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
     long = {"1": ["a b c d e f g h i j k a b"]}
     put(small, tmp_path, {"train": long, "val": long, "test": long})
@@ -107,20 +97,6 @@ def test_a_long_comment_is_cut_into_pieces(small, tmp_path):
     spoken = [tokens[word] for word in long["1"][0].split()]
     assert tensors["inputs"].tolist() == [[1, *spoken[:9]], [*spoken[9:], 2, 0, 0, 0, 0, 0]] * 2
     assert tensors["labels"].tolist() == [spoken[:10], [*spoken[10:], *[-1] * 7]] * 2
-
-
-def test_users_without_a_training_piece_are_left_out(small, tmp_path):
-    train = {"1": ["a a"], "2": ["d"], "3": ["a"]}
-    put(small, tmp_path, {"train": train, "test": {"1": ["a"], "2": ["a"], "3": ["d"]}})
-    data = reddit.prepare(tmp_path, reddit.Config(vocabulary=1), 0)
-    assert data.tensors["client"].tolist() == [0, 0, 1]
-    assert "2 of 3 users with a training piece" in data.metadata["source"]
-
-
-def test_a_training_part_without_words(small, tmp_path):
-    put(small, tmp_path, {"train": {"1": []}, "test": {"1": ["c"]}})
-    with pytest.raises(DataError, match="has 0 different words; option vocabulary asks for 1"):
-        reddit.prepare(tmp_path, reddit.Config(vocabulary=1), 0)
 
 
 @settings(max_examples=30)
@@ -147,54 +123,6 @@ def test_labels_are_the_words_that_follow(tmp_path_factory, users):
 
 
 # ---- damage
-
-
-def test_files():
-    (file,) = reddit.files(reddit.Config())
-    assert (file.name, file.magic, file.sha256) == ("reddit_subsampled.zip", "zip", ())
-    assert "1ISzp69JmaIJqBpQCX-JJ8-kVyUns8M7o" in file.urls[0]
-    with pytest.raises(SourceError, match="reddit_subsampled.zip"):
-        reddit.prepare(None, reddit.Config(), 0)
-
-
-def test_a_vocabulary_that_is_too_large(archive):
-    with pytest.raises(
-        DataError, match="reddit_subsampled.zip: has 4 different words; option vocabulary asks for 9996"
-    ):
-        reddit.prepare(archive, reddit.Config(), 0)
-
-
-def test_parts_of_other_users(small, tmp_path):
-    put(small, tmp_path, COMMENTS | {"test": {"7": ["a"], "4": ["b"]}})
-    with pytest.raises(DataError, match="its parts do not have the same users"):
-        reddit.prepare(tmp_path, reddit.Config(**THREE), 0)
-
-
-PIECE = [["a"] * LENGTH]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("[", "JSONDecodeError"),
-        ("[]", "TypeError"),
-        ({"users": ["1"]}, "KeyError: 'user_data'"),
-        ({"users": ["1"], "user_data": {}}, "KeyError: '1'"),
-        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": []}}}, "ValueError"),
-        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": [{}]}}}, "KeyError: 'target_tokens'"),
-        ({"users": ["1"], "user_data": {"1": {"x": [PIECE], "y": [[*PIECE, *PIECE]]}}}, "ValueError"),
-        (
-            {"users": ["1"], "user_data": {"1": {"x": [[["a"] * 9]], "y": [PIECE]}}},
-            "a piece of 9 words with 10 targets",
-        ),
-        ({"users": ["1"], "user_data": {"1": {"x": [[[1] * 10]], "y": [PIECE]}}}, "a word is not a text"),
-    ],
-)
-def test_parts_that_are_not_in_leafs_form(small, tmp_path, content, message):
-    text = content if isinstance(content, str) else json.dumps(content)
-    small.zip(tmp_path / "reddit" / "reddit_subsampled.zip", [("new_small_data/train_data.json", text)])
-    with pytest.raises(DataError, match=f"new_small_data/train_data.json is not in LEAF's form .*{message}"):
-        reddit.prepare(tmp_path, reddit.Config(**THREE), 0)
 
 
 # ---- as clients

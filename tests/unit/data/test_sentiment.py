@@ -42,30 +42,6 @@ def test_rows_begin_end_and_know_every_word(data):
     assert (inputs[np.arange(len(inputs)), lengths - 1] == reviews.SEP).all()
 
 
-def test_the_same_every_time_whatever_the_seed(data):
-    assert sentiment.prepare(None, sentiment.Config(), 7).metadata == data.metadata
-    assert sentiment.files(sentiment.Config()) == ()
-
-
-def test_fewer_reviews_are_the_first_of_more():
-    texts, labels = sentiment.generate("film", "train", 50)
-    fewer, own = sentiment.generate("film", "train", 20)
-    assert fewer == texts[:20] and own.tolist() == labels[:20].tolist() == [0, 1] * 10
-    assert fewer != sentiment.generate("film", "test", 20)[0]
-    assert fewer != sentiment.generate("restaurant", "train", 20)[0]
-
-
-def test_words_that_praise_in_one_domain_blame_in_the_other():
-    for word in ("cheap", "dark"):
-        shares = []
-        for domain in sentiment.DOMAINS:
-            texts, labels = sentiment.generate(domain, "train", 4000)
-            mine = [word in text.split() for text in texts]
-            shares.append(labels[mine].mean())
-        restaurant, film = shares if word == "cheap" else shares[::-1]
-        assert restaurant > 0.7 and film < 0.3
-
-
 def test_a_linear_model_of_one_domain_beats_one_of_both(data):
     """Least squares on counts of words: each domain loses by the other, the smaller one more."""
     tensors = data.tensors
@@ -100,14 +76,3 @@ def test_words_by_hand():
         [first, b, stop, a, comma, a, last],
         [first, last, pad, pad, pad, pad, pad],
     ]
-
-
-def test_only_words_that_fit_into_a_row_are_counted():
-    tokens = reviews.words(["a b c c c"], 9, 4)
-    assert tokens.encode(["a b", "b c"]).tolist() == [[2, 4, 5, 3], [2, 5, 1, 3]]
-    assert "vocabulary of 6 tokens" in tokens.described
-
-
-def test_words_are_split_as_they_are_written():
-    assert reviews.split("It's GOOD-ish, 10/10…", 99) == ["it's", "good", "-", "ish", ",", "10", "/", "10", "…"]
-    assert reviews.split("a b c", 2) == ["a", "b"]

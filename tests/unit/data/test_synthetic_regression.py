@@ -68,12 +68,6 @@ def test_distances_are_exactly_r_and_R(dimensions, r, R, seed):
     np.testing.assert_allclose(np.linalg.norm(mu - center, axis=1), [r] * 3 + [R] * 2, atol=1e-4)
 
 
-def test_agents_lie_in_directions_of_their_own():
-    mu = vectors(intra_cluster_distance=0.5, train_per_client=40, test_per_client=0)
-    apart = np.linalg.norm(mu[:, None] - mu[None], axis=2)
-    assert (apart + np.eye(10) > 0.1).all()
-
-
 def test_moments():
     data = drawn(input_std=2.0, noise_std=0.5, train_per_client=20_000, test_per_client=0, clients=2, dimensions=3)
     for client in range(2):
@@ -97,29 +91,9 @@ def test_the_bayes_loss_is_what_the_best_model_has_left():
         assert np.mean((best - y) ** 2) == pytest.approx(bayes, rel=0.2)
 
 
-def test_the_outlier_s_model_costs_its_distance_squared():
-    """E(mu . x - y)^2 = sigma^2 + delta^2 ||mu - mu_e||^2, which is FOCUS's FAA of one model for all."""
-    data, mu = drawn(train_per_client=20_000, dimensions=4), vectors(dimensions=4)
-    x, y = of(data, 9)
-    assert np.mean((x @ mu[0] - y) ** 2) == pytest.approx(0.01 + np.sum((mu[0] - mu[9]) ** 2), rel=0.05)
-
-
 def test_each_seed_draws_its_own_and_always_the_same():
     one, same, other = drawn(1), drawn(1), drawn(2)
     assert one.metadata == same.metadata
     assert one.metadata["sha256"] != other.metadata["sha256"]
     assert not (one.tensors["inputs"] == other.tensors["inputs"]).all(1).any()
     assert np.linalg.norm(vectors(1)[0] - vectors(2)[0]) > 0.1
-
-
-def test_no_two_agents_share_a_draw():
-    """Seed and number of the agent do not add up."""
-    firsts = [of(drawn(seed), client)[0][0, 0] for seed in range(3) for client in range(10)]
-    assert len(set(firsts)) == 30
-
-
-def test_an_agent_s_data_do_not_depend_on_the_others():
-    few, many = drawn(clients=4, outliers=0), drawn(clients=12)
-    for client in range(4):
-        assert all(np.array_equal(a, b) for a, b in zip(of(few, client), of(many, client), strict=True))
-    assert json.loads(few.metadata["clusters"]) == [0] * 4

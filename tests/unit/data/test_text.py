@@ -1,6 +1,5 @@
 """Data sets for next-word prediction: tokens, the text that ships with Python, Stack Overflow in a small copy."""
 
-import lzma
 import platform
 
 import numpy as np
@@ -9,9 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.data import python_text, stackoverflow, words
-from fairfl.data.formats import tff
-from fairfl.data.interface import assemble
-from fairfl.runtime.errors import DataError, FairflError
 from tests.unit.data import tff_files
 
 # ---- tokens
@@ -33,11 +29,6 @@ def test_a_sentence_as_long_as_the_row_has_no_end(sentence, labels):
     assert inputs.tolist() == [[1, *labels[:2]]] and found.tolist() == [labels]
 
 
-def test_no_sentences():
-    inputs, labels = words.encode([], {}, 5, False)
-    assert inputs.shape == labels.shape == (0, 5)
-
-
 @settings(max_examples=50)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=5), st.integers(1, 6))
 def test_labels_are_the_inputs_that_follow(sentences, length):
@@ -51,40 +42,6 @@ def test_labels_are_the_inputs_that_follow(sentences, length):
 
 
 # ---- the form of prepared data
-
-TOKENS = np.array([[1, 4, 2], [1, 2, 0]])
-NEXT = np.array([[4, 2, -1], [2, -1, -1]])
-
-
-def test_assemble_takes_tokens():
-    data = assemble("d", 5, "s", TOKENS, NEXT.astype(np.int32))
-    assert {name: tensor.dtype.name for name, tensor in data.tensors.items()} == dict.fromkeys(
-        ("inputs", "labels", "groups"), "int64"
-    )
-    assert data.tensors["labels"].tolist() == NEXT.tolist()
-    assert (data.metadata["scale_mean"], data.metadata["scale_std"]) == ("0.0", "1.0")
-
-
-def test_tokens_may_have_one_label_per_text():
-    assert assemble("d", 2, "s", TOKENS, np.array([0, 1])).tensors["labels"].tolist() == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"inputs": TOKENS - 2}, "inputs row 0 holds the token -1; expected 0 or more"),
-        ({"inputs": TOKENS + 1}, "inputs row 0 is not within 0..4"),
-        ({"inputs": TOKENS.astype(np.float32)}, r"labels have shape \[2, 3\]; expected \[2\], or the shape of the"),
-        ({"labels": NEXT[:, :2]}, r"labels have shape \[2, 2\]; expected \[2\], or the shape of the inputs"),
-        ({"labels": NEXT * 1.0}, "labels are float64; expected whole numbers"),
-        ({"labels": NEXT + 1}, "labels row 0 is not within -1..4"),
-        ({"labels": NEXT - 1}, "labels row 0 is not within -1..4"),
-        ({"labels": np.array([[4, 2, -1], [-1, -1, -1]])}, "labels row 1 asks for no prediction"),
-    ],
-)
-def test_assemble_refuses_tokens(change, message):
-    with pytest.raises(DataError, match=f"d: {message}"):
-        assemble("d", 5, "s", **{"inputs": TOKENS, "labels": NEXT, **change})
 
 
 # ---- python_text
@@ -107,17 +64,6 @@ def test_python_text_form(text):
     assert python_text.files(python_text.Config()) == ()
 
 
-def test_python_text_is_the_same_every_time(text):
-    assert python_text.prepare(None, python_text.Config(), 7).metadata == text.metadata
-
-
-def test_python_text_is_mostly_known_words_and_every_word_occurs(text):
-    labels = text.tensors["labels"]
-    assert (labels == words.UNKNOWN).sum() < 0.25 * (labels >= 0).sum()
-    assert (labels == words.PAD).sum() == 0
-    assert np.isin(np.arange(1, 504), text.tensors["inputs"]).mean() > 0.95
-
-
 def test_topics_differ_in_their_words(text):
     """The distance between the word distributions of two topics is far above that of two halves of one."""
     labels, client = text.tensors["labels"], text.tensors["client"]
@@ -130,12 +76,6 @@ def test_topics_differ_in_their_words(text):
     within = np.mean([np.abs(share(own[::2]) - share(own[1::2])).sum() for own in rows])
     between = np.mean([np.abs(share(rows[k][::2]) - share(rows[k - 1][1::2])).sum() for k in range(10)])
     assert between > 1.3 * within
-
-
-@pytest.mark.slow
-def test_every_topic_has_enough_sentences_for_two_halves():
-    tensors = python_text.prepare(None, python_text.Config(topics=len(python_text.TOPICS), sentences=150), 0).tensors
-    assert np.bincount(tensors["client"]).tolist() == [150] * len(python_text.TOPICS)
 
 
 def test_the_most_frequent_words_come_first():
@@ -198,24 +138,6 @@ def test_sentences_of_a_module_by_hand(library):
         "the method comes after its class .",
     ]
     assert len(python_text._sentences("one", 2)) == 2
-
-
-def test_packages_are_read_without_their_tests(library):
-    assert python_text._sentences("two", 9) == [("a", "package", "is", "read", "with", "all", "its", "files", ".")]
-
-
-def test_a_python_without_sources_is_an_error(library):
-    (library / "single.py").unlink()
-    with pytest.raises(DataError, match="holds no sources of single; use a Python"):
-        python_text.prepare(None, python_text.Config(topics=1), 0)
-    (library / "single.py").write_text("def f(:")
-    with pytest.raises(DataError, match="single.py cannot be read"):
-        python_text.prepare(None, python_text.Config(topics=1), 0)
-
-
-def test_more_words_than_the_text_has(library):
-    with pytest.raises(FairflError, match="option vocabulary is 50; the text has only 2[0-9] different words"):
-        python_text.prepare(None, python_text.Config(topics=2, vocabulary=50), 0)
 
 
 # ---- stackoverflow
@@ -284,14 +206,6 @@ def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
     assert "2 of the first 100 users, with more than 2 and fewer than 9 sentences" in data.metadata["source"]
 
 
-def test_nothing_is_left_beside_the_packed_database(raw):
-    stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
-    assert sorted(path.name for path in (raw / "stackoverflow").iterdir()) == [
-        "stackoverflow.sqlite.lzma",
-        "stackoverflow.word_count.tar.bz2",
-    ]
-
-
 def test_only_the_first_users_are_looked_at(raw):
     """Sorted as text: 12, 3, 7, 9."""
     assert stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "users": 3}), 0).tensors[
@@ -306,11 +220,6 @@ def test_only_the_first_users_are_looked_at(raw):
     ]
 
 
-def test_counted_padding(raw):
-    labels = stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "count_pad": True}), 0).tensors["labels"]
-    assert labels[0].tolist() == [6, 2, 0, 0] and labels.min() == 0
-
-
 def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
     users = {("5", "train"): [f"{'a ' * n}" for n in range(60)]}
     pack(raw, users)
@@ -321,50 +230,3 @@ def test_drawn_sentences_are_as_many_and_some_come_twice(raw):
     np.testing.assert_array_equal(drawn, again)
     lengths = (drawn == 5).sum(1)
     assert len(lengths) == 60 and 30 <= len(set(lengths.tolist())) <= 45  # 60 (1 - 1/e) = 38 expected
-
-
-def test_nobody_of_the_wanted_size(raw):
-    with pytest.raises(DataError, match="none of 4 users has more than 20 and fewer than 30 sentences"):
-        stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "min_samples": 20, "max_samples": 30}), 0)
-
-
-def test_a_vocabulary_beyond_the_published_words(raw):
-    with pytest.raises(DataError, match="stackoverflow.word_count has 6 words; option vocabulary asks for 7"):
-        stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "vocabulary": 7}), 0)
-
-
-def refused(raw, message):
-    with pytest.raises(DataError, match=message):
-        stackoverflow.prepare(raw, stackoverflow.Config(**OPTIONS), 0)
-    assert len(list((raw / "stackoverflow").iterdir())) == 2  # nothing half unpacked stays
-
-
-def test_damaged_databases(raw):
-    packed = raw / "stackoverflow" / "stackoverflow.sqlite.lzma"
-    packed.write_bytes(lzma.compress(b"not a database" * 100))
-    refused(raw, "not the database that is expected")
-    pack(raw, statements=["DROP TABLE client_metadata"])
-    refused(raw, "not the database that is expected .*client_metadata")
-    pack(raw, statements=["DELETE FROM examples WHERE rowid = 1"])
-    refused(raw, "user 9 has 3 sentences; expected 4")
-
-
-@pytest.mark.parametrize(
-    ("message", "problem"),
-    [
-        (lambda text: sentence(text, "words"), "not stored as a tf.train.Example with 'tokens'"),
-        (lambda text: b"", "not stored as a tf.train.Example"),
-        (lambda text: sentence(text)[:-1], "not a protocol buffer message"),
-        (lambda text: b"\x0b" + sentence(text), "not a protocol buffer message"),
-        (lambda text: b"\xff", "not a protocol buffer message"),
-    ],
-)
-def test_sentences_in_another_form(raw, message, problem):
-    pack(raw, message=message)
-    refused(raw, problem)
-
-
-def test_numbers_beside_the_features_are_passed_over():
-    """Fields of other kinds: a varint, 64 bits, 32 bits."""
-    message = bytes([2 << 3, 0x80, 0x01, 3 << 3 | 1, *range(8), 4 << 3 | 5, *range(4)]) + sentence("a b")
-    assert tff.text(message, "tokens") == b"a b"

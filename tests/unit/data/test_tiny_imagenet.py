@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairfl.data import download, tiny_imagenet
+from fairfl.data import tiny_imagenet
 from fairfl.runtime.errors import SourceError
 
 WNIDS = ("n02124075", "n01443537", "n04067472")  # not in the order of their ids
@@ -17,10 +17,6 @@ def colour(part, wnid, number):
 
 def jpeg(small, rgb, side=64):
     return small.picture(np.full((side, side, 3), rgb), "JPEG", quality=95)
-
-
-def grey(small, value):
-    return small.picture(np.full((64, 64), value), "JPEG", quality=95)
 
 
 @pytest.fixture
@@ -127,40 +123,7 @@ def test_the_published_form_comes_first(published, subset, tmp_path):
         origin(form="zip")
 
 
-def test_the_subset_is_found_in_a_mirror(subset, tmp_path):
-    (file,) = tiny_imagenet.files(tiny_imagenet.Config())
-    found = download.find(file, "tiny_imagenet", tmp_path / "data", [str(tmp_path)], offline=True)
-    assert found.path == tmp_path / "data" / "tiny_imagenet" / "tiny_imagenet_subset.tar.xz"
-    assert tiny_imagenet.prepare(tmp_path / "data", tiny_imagenet.Config(), 0).metadata["source"].count("a subset") == 1
-
-
-def test_files_of_the_forms():
-    def names(**options):
-        (file,) = tiny_imagenet.files(tiny_imagenet.Config(**options))
-        return file.name, file.instead and file.instead.name
-
-    published, lesser = "tiny-imagenet-200.zip", "tiny_imagenet_subset.tar.xz"
-    assert (names(), names(form="zip"), names(form="subset")) == (
-        (published, lesser),
-        (published, None),
-        (lesser, None),
-    )
-
-
-def test_grey_images_become_colours(small, published, tmp_path):
-    published[f"{ROOT}val/images/val_1.JPEG"] = grey(small, 90)
-    put(small, tmp_path, published)
-    first = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part="val"), 0).tensors["inputs"][0]  # class n01443537
-    assert np.abs(first.astype(int) - 90).max() <= 1
-
-
-def test_scale_of_pretrained_models(published, tmp_path):
-    metadata = tiny_imagenet.prepare(tmp_path, tiny_imagenet.Config(part="val", normalise="imagenet"), 0).metadata
-    assert (metadata["scale_mean"], metadata["scale_std"]) == ("0.485,0.456,0.406", "0.229,0.224,0.225")
-
-
 VAL, TRAIN = f"{ROOT}val/images/val_1.JPEG", f"{ROOT}train/n01443537/images/n01443537_2.JPEG"
-NOTES = f"{ROOT}val/val_annotations.txt"
 
 
 @pytest.mark.slow

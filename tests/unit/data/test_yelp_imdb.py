@@ -8,7 +8,7 @@ import pytest
 
 from fairfl.data import pretrained, reviews, sentiment, yelp_imdb
 from fairfl.jobs import fetch
-from fairfl.runtime.errors import DataError, SourceError
+from fairfl.runtime.errors import SourceError
 
 YELP = {
     "train": ['"1","Cold, ""dirty"" and\\nrude."', '"2","Great pizza."', '"2","Nice staff."', '"1","Bad soup."'],
@@ -114,25 +114,6 @@ def test_both_forms_of_imdb_are_the_same_data(small, raw):
     assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table  # the tables come first
 
 
-def test_fewer_reviews_are_drawn_from_all_and_are_the_same_for_every_seed(raw):
-    every = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    options = {**OPTIONS, "train": [2, 2], "test": [1, 1]}
-    some, again = (yelp_imdb.prepare(raw, config(**options), seed) for seed in (0, 1))
-    assert some.metadata == again.metadata
-    assert some.tensors["domain"].tolist() == [0, 0, 1, 1, 0, 1]
-    assert "Yelp polarity, 2 + 1 training and test reviews, and IMDb, 2 + 1;" in some.metadata["source"]
-    lengths = [sorted((data.tensors["inputs"] > 0).sum(1).tolist()) for data in (every, some)]
-    assert all(length in lengths[0] for length in lengths[1])
-
-
-def test_draws_have_no_row_twice_and_leave_the_order(monkeypatch):
-    monkeypatch.setattr(yelp_imdb, "_ROWS", {"train": (1000, 50), "test": (1000, 50)})
-    rows = yelp_imdb._drawn("train", 0, 300)
-    assert len(rows) == 300 and (np.diff(rows) > 0).all() and rows[-1] > 900 and rows[0] < 100
-    assert rows.tolist() != yelp_imdb._drawn("test", 0, 300).tolist()
-    assert yelp_imdb._drawn("train", 1, 50).tolist() == list(range(50))
-
-
 def test_generated_reviews_take_the_place_of_yelp(small, raw):
     given = yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "generated"}), 0)
     (raw / "yelp" / "yelp_review_polarity_csv.tgz").unlink()
@@ -170,25 +151,6 @@ def test_word_pieces_by_hand(raw):
     assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata["source"]
 
 
-def test_an_incomplete_model_is_none(raw):
-    put_bert(raw)
-    (raw / "bert-base-uncased" / "model.safetensors").unlink()
-    assert "words of a vocabulary" in yelp_imdb.prepare(raw, config(), 0).metadata["source"]
-    with pytest.raises(SourceError, match="bert-base-uncased is missing; run fairfl.jobs.fetch"):
-        yelp_imdb.prepare(raw, config(tokenizer="wordpiece"), 0)
-
-
-def test_word_pieces_without_their_library_or_with_another_file(raw, monkeypatch):
-    put_bert(raw)
-    (raw / "bert-base-uncased" / "vocab.txt").write_text("no\nspecial\n")
-    pytest.importorskip("tokenizers")
-    with pytest.raises(DataError, match=r"vocab.txt: not a vocabulary of word pieces"):
-        yelp_imdb.prepare(raw, config(), 0)
-    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
-    with pytest.raises(DataError, match=r"need transformers: pip install 'fairfl\[text\]'"):
-        yelp_imdb.prepare(raw, config(), 0)
-
-
 # ---- fetching
 
 
@@ -217,21 +179,6 @@ def test_fetching_takes_the_published_archive_where_there_are_no_tables(small, t
     fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | OPTIONS), *where])
     source = yelp_imdb.prepare(folder, config(**OPTIONS), 0).metadata["source"]
     assert source.startswith("Yelp polarity, 4 + 2 training and test reviews, and IMDb, 3 + 2")
-
-
-def test_files_of_the_options():
-    def names(**options):
-        return [file.relative("yelp_imdb") for file in yelp_imdb.files(config(**options))]
-
-    imdb, yelp = ["imdb/train.tsv.gz", "imdb/test.tsv.gz"], ["yelp/yelp_review_polarity_csv.tgz"]
-    bert = [f"bert-base-uncased/{name}" for name in ("config.json", "vocab.txt", "model.safetensors")]
-    assert names() == imdb + yelp + bert
-    assert names(yelp="generated") == imdb + bert
-    assert names(tokenizer="words") == imdb + yelp
-    assert names(yelp="published", tokenizer="wordpiece") == imdb + yelp + bert
-    for options, needed in (({}, 2), ({"yelp": "published", "tokenizer": "wordpiece"}, 6)):
-        assert sum(not file.otherwise for file in yelp_imdb.files(config(**options))) == needed
-    assert all(file.sha256 for file in yelp_imdb.files(config()))
 
 
 # ---- files with other contents

@@ -13,9 +13,6 @@ from fairfl.simulation.losses import LOSSES
 SMALL = {"name": "lstm", "embedding": 3, "hidden": 4, "projection": 2}
 
 
-GATES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-
 def size(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
@@ -41,13 +38,6 @@ def test_number_of_parameters():
     assert size(small()) == embedding + lstm + projection + words
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
-def test_a_word_for_each_position(dtype):
-    model, tokens = small(), torch.randint(7, (6, 5))
-    assert model(tokens.to(dtype)).shape == (6, 5, 7)
-    assert model(tokens[:0]).shape == (0, 5, 7)
-
-
 @pytest.mark.parametrize("choice", [SMALL, STACKED])
 def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice):
     model, tokens = small(choice=choice), torch.randint(7, (6, 5))
@@ -59,31 +49,12 @@ def test_a_position_knows_the_words_up_to_it_and_nothing_of_other_samples(choice
     assert same.all()
 
 
-def test_layers_are_stacked():
-    """Each on the states of the one before, the words on those of the last, as in torch by hand."""
-    model, tokens = small(choice=STACKED), torch.randint(7, (6, 5))
-    states = model.embedding(tokens)
-    for layer, inputs in enumerate((3, 4)):
-        alone = nn.LSTM(inputs, 4, batch_first=True).double()
-        alone.load_state_dict({f"{name}_l0": getattr(model.lstm, f"{name}_l{layer}") for name in GATES})
-        states = alone(states)[0]
-    torch.testing.assert_close(model(tokens), states @ model.words.weight.T + model.words.bias)
-
-
 def test_the_default_start_is_that_of_the_framework():
     torch.manual_seed(0)
     model = models.build({"name": "lstm"}, (20,), 2000)
     assert model.embedding.weight.std().item() == pytest.approx(1, rel=0.01)
     for weight in (model.lstm.weight_ih_l0, model.lstm.weight_hh_l0, model.lstm.bias_ih_l0):
         assert 0.95 / 670**0.5 < weight.abs().max().item() <= 1 / 670**0.5
-
-
-def test_its_lstm_lies_at_the_front_of_the_flat_vector():
-    """There cuDNN finds its weights in one piece; elsewhere it copies them in every step."""
-    assert [name for name, _ in small().named_parameters()][:5] == [
-        *(f"lstm.{name}_l0" for name in GATES),
-        "embedding.weight",
-    ]
 
 
 @pytest.mark.parametrize("choice", [SMALL, STACKED])

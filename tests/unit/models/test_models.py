@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from fairfl import models
-from fairfl.models import cnn, logistic_regression, mlp
+from fairfl.models import cnn
 from fairfl.simulation.backends import conv_kernels
 
 # FedFV's released model of MNIST, but for the softmax, which is the loss's.
@@ -54,20 +54,6 @@ def test_number_of_parameters(choice, shape, outputs, count):
     assert model(torch.zeros(2, *shape)).shape == (2, choice.get("outputs", outputs))
 
 
-def test_zeros_start_at_zero():
-    model = models.build({"name": "logistic_regression", "init": "zeros"}, (4, 4), 3)
-    assert all(not parameter.any() for parameter in model.parameters())
-
-
-def test_a_bias_may_start_at_zero_alone():
-    torch.manual_seed(0)
-    plain = models.build({"name": "logistic_regression"}, (2, 3), 4)[1]
-    torch.manual_seed(0)
-    zero = models.build({"name": "logistic_regression", "bias": "zero"}, (2, 3), 4)[1]
-    assert torch.equal(zero.weight, plain.weight)
-    assert not zero.bias.any() and plain.bias.all()
-
-
 def test_the_default_start_is_uniform_within_one_over_the_root_of_the_inputs():
     torch.manual_seed(0)
     dense = models.build({"name": "logistic_regression"}, (1, 20, 20), 50)[1]
@@ -87,34 +73,6 @@ def test_the_same_seed_gives_the_same_start(name):
     assert not torch.equal(drawn[0], drawn[2])
 
 
-def test_dense_models_keep_their_layers_in_order():
-    layers = [type(layer) for layer in mlp.build(mlp.Config(hidden=[4, 3]), (2, 2), 5)]
-    assert layers == [nn.Flatten, nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
-    assert [type(layer) for layer in logistic_regression.build(logistic_regression.Config(), (4,), 2)] == [
-        nn.Flatten,
-        nn.Linear,
-    ]
-
-
-def kinds(**options):
-    return [type(layer) for layer in cnn.build(cnn.Config(channels=[2, 3], **options), (1, 12, 12), 5)]
-
-
-def test_a_cnn_has_relu_where_it_is_asked_for():
-    pooled, head = [nn.Conv2d, nn.MaxPool2d], [nn.Flatten, nn.Linear, nn.ReLU, nn.Linear]
-    assert kinds() == 2 * [*pooled, nn.ReLU] + head
-    assert kinds(activation="none") == 2 * pooled + head
-    assert kinds(activation="none", output_activation="relu") == [*2 * pooled, *head, nn.ReLU]
-    assert kinds(hidden=[6, 4]) == 2 * [*pooled, nn.ReLU] + [*head, nn.ReLU, nn.Linear]
-    assert kinds(hidden=[]) == 2 * [*pooled, nn.ReLU] + [nn.Flatten, nn.Linear]
-
-
-def test_a_cnn_pools_where_it_is_asked_for():
-    assert kinds(pool=[1, 2])[:5] == [nn.Conv2d, nn.ReLU, nn.Conv2d, nn.MaxPool2d, nn.ReLU]
-    assert nn.MaxPool2d not in kinds(pool=1)
-    assert nn.MaxPool2d in kinds(pool=2)
-
-
 def test_a_cnn_with_blocks_of_their_own():
     config = cnn.Config(channels=[2, 3, 4], kernel=[5, 3, 1], padding=[2, 0, 1], pool=[3, 1, 2])
     layers = list(cnn.build(config, (1, 20, 26), 5))
@@ -127,19 +85,6 @@ def test_a_cnn_with_blocks_of_their_own():
     assert [layer.kernel_size for layer in layers if isinstance(layer, nn.MaxPool2d)] == [3, 2]
 
 
-def test_one_number_is_that_of_each_block():
-    one, each = (
-        cnn.build(cnn.Config(kernel=kernel, padding=padding, pool=pool), (1, 28, 28), 10)
-        for kernel, padding, pool in ((5, 1, 3), ([5, 5], [1, 1], [3, 3]))
-    )
-    assert str(one) == str(each)
-
-
-def test_a_list_of_one_hidden_layer_is_that_layer():
-    one, same = (cnn.build(cnn.Config(hidden=hidden), (1, 12, 12), 5) for hidden in (7, [7]))
-    assert [p.shape for p in one.parameters()] == [p.shape for p in same.parameters()]
-
-
 def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
     built = {
         "plain": cnn.Config(),
@@ -150,38 +95,6 @@ def test_steps_of_a_cnn_are_by_hand_unless_an_activation_ends_it():
     }
     by_hand = {name: conv_kernels.supports(cnn.build(config, (1, 28, 28), 10)) for name, config in built.items()}
     assert by_hand == dict.fromkeys(built, True) | {"relu at the end": False}
-
-
-@pytest.mark.parametrize(
-    ("outputs", "needed", "message"),
-    [(9, 10, "outputs is 9, less than the 10 classes"), (62, 1, "outputs is 62, the loss takes a single one")],
-)
-def test_outputs_that_do_not_fit(outputs, needed, message):
-    with pytest.raises(ValueError, match=message):
-        cnn.build(cnn.Config(outputs=outputs), (1, 28, 28), needed)
-
-
-@pytest.mark.parametrize("kernel", [1, 3, 4, 5])
-@pytest.mark.parametrize("padding", [0, 1, 2])
-@pytest.mark.parametrize("pool", [1, [2, 4], [3, 1]])
-@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 20, 25)])
-def test_cnn_knows_the_size_that_its_blocks_leave(kernel, padding, pool, shape):
-    model = cnn.build(cnn.Config(channels=[2, 3], kernel=kernel, padding=padding, pool=pool, hidden=4), shape, 6)
-    assert model(torch.zeros(2, *shape)).shape == (2, 6)
-
-
-def test_small_images_need_padding():
-    with pytest.raises(ValueError, match=r"3 blocks is too deep for images of shape \[1, 8, 8\]"):
-        cnn.build(cnn.Config(channels=[2, 2, 2]), (1, 8, 8), 10)
-    model = cnn.build(cnn.Config(channels=[2, 2, 2], padding=1, hidden=4), (1, 8, 8), 10)
-    assert model(torch.zeros(1, 1, 8, 8)).shape == (1, 10)
-
-
-@pytest.mark.parametrize(("options", "side"), [({}, 3), ({"pool": 4}, 5), ({"pool": 1}, 2)])
-def test_one_short_side_makes_a_cnn_too_deep(options, side):
-    with pytest.raises(ValueError, match="too deep"):
-        cnn.build(cnn.Config(channels=[2], **options), (1, 28, side), 10)
-    cnn.build(cnn.Config(channels=[2], **options), (1, 28, side + 1), 10)
 
 
 @pytest.mark.parametrize("name", ["cnn", "resnet", "mobilenet_v2"])

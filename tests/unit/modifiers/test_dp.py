@@ -2,7 +2,6 @@
 
 import math
 import sys
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -16,7 +15,6 @@ from torch import nn
 from fairfl import models
 from fairfl.modifiers import dp
 from fairfl.modifiers.interface import Schedule
-from fairfl.runtime.errors import OptionError
 from fairfl.simulation.flat_parameters import bind, flatten
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.seeds import generator
@@ -50,12 +48,6 @@ def test_noise_is_drawn_in_order_on_the_cpu():
     close(private([tensor(3.0, 4.0)], seed=3, sigma=2.0)[0], tensor(0.6, 0.8) + 0.04 * normals, 1e-12)
 
 
-def test_the_length_is_that_of_all_parameters_together():
-    pieces = private([tensor([3.0], [0.0]), tensor(4.0)])
-    close(pieces[0], [[0.6], [0.0]])
-    close(pieces[1], [0.8])
-
-
 @given(VECTORS, st.floats(0.1, 10))
 @settings(max_examples=50)
 def test_clipped_vectors_are_no_longer_than_c_and_keep_their_direction(vector, clip):
@@ -65,18 +57,6 @@ def test_clipped_vectors_are_no_longer_than_c_and_keep_their_direction(vector, c
     close(clipped * max(1.0, float(z.norm()) / clip), z, 1e-9)
     if z.norm() < clip * (1 - 1e-9):  # at the bound itself the factor may be rounded below 1
         assert torch.equal(clipped, z)
-
-
-def test_nothing_is_changed_without_noise_and_bound():
-    z = [tensor(3e8, 4.0), tensor([0.0])]
-    assert all(torch.equal(a, b) for a, b in zip(private(z, clip=None), z, strict=True))
-
-
-def test_zeros_stay_zeros_and_their_noise_has_its_deviation():
-    assert not private([torch.zeros(3)])[0].any()
-    noise = private([torch.zeros(100, 200, dtype=torch.float64)], sigma=5.0, clip=2.0)[0]
-    close(noise.std(), 5 * 2 / 50, 5e-3)
-    close(noise.mean(), 0.0, 5e-3)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +92,6 @@ def test_targets(target, needs, expected):
     assert (dp.DP(found).resolve(needs, None).privacy() is not None) == (expected == "gradient")
 
 
-def test_targets_that_are_not_there():
-    with pytest.raises(OptionError, match="send no gradients"):
-        dp.DP(config(target="auxiliary")).resolve(("loss_after",), 50)
-    with pytest.raises(OptionError, match="set dp.target to gradient"):
-        dp.DP(config(per_sample=True)).resolve(("gradient_batch",), 50)
-
-
 def test_vectors_that_clients_send_are_clipped_one_by_one():
     told = reports([0, 1, 2], 10 * D, gradient=30 * D)
     shorter = dp.DP(config(target="update")).modify_reports({}, told)
@@ -127,32 +100,6 @@ def test_vectors_that_clients_send_are_clipped_one_by_one():
     heard = dp.DP(config(target="auxiliary")).modify_received(told)
     close(heard.gradient, 30 * D / (30 * D).norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
     assert heard.delta is told.delta
-
-
-def test_a_plain_pass_that_stands_for_gradients_is_clipped_as_such():
-    """D_k / (eta J_k) of the first exchange is; the update itself, in the second, is not."""
-    steps = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
-    told = reports([0, 1, 2], 10 * D, steps=steps)
-    passes = dp.DP(config(target="auxiliary")).resolve(("gradient_local_epoch",), 50)
-    g = 10 * D / (told.learning_rate * steps)[:, None]
-    sent = passes.modify_reports({}, told)
-    close(sent.gradient, g / g.norm(dim=1, keepdim=True).clamp(min=1), 1e-12)
-    assert sent.delta is told.delta
-    second = replace(told, exchange=1)
-    assert passes.modify_reports({}, second) is second
-
-
-@pytest.mark.parametrize("target", ["gradient", "auxiliary", "update"])
-def test_nothing_else_is_touched(target):
-    told = reports([0, 1, 2], 10 * D, gradient=30 * D)
-    assert (dp.DP(config(target=target)).modify_received(told) is told) == (target != "auxiliary")
-    assert (dp.DP(config(target=target)).modify_reports({}, told) is told) == (target != "update")
-
-
-def test_no_bound_and_no_noise_leave_what_is_sent():
-    told = reports([0, 1, 2], 10 * D, gradient=30 * D)
-    assert torch.equal(dp.DP(config(target="update", clip=None)).modify_reports({}, told).delta, told.delta)
-    assert torch.equal(dp.DP(config(target="auxiliary", clip=None)).modify_received(told).gradient, told.gradient)
 
 
 def noise_of(ids, samples=SAMPLES, seed=7, models=(), **given):
@@ -171,12 +118,6 @@ def test_noise_belongs_to_round_and_client_and_not_to_the_order():
 def test_noise_has_the_deviation_of_its_client():
     for batch, expected in ((None, 3 / SAMPLES), (50, torch.full((3,), 3 / 50))):
         close(noise_of([0, 1, 2], batch=batch).std(dim=1) / expected, [1, 1, 1], 0.1)
-
-
-def test_every_model_of_a_client_has_noise_of_its_own():
-    noise = noise_of([0, 1], models=(2,))
-    assert noise.shape == (2, 2, 2000) and not torch.equal(noise[0], noise[1])
-    close(noise.std(dim=2)[:, 1], [3 / 200] * 2, 1e-3)
 
 
 # -- per-sample gradients -------------------------------------------------------------------------
@@ -230,26 +171,6 @@ def test_each_sample_is_clipped(clip, held, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(mechanism.private(found, 7, torch.Generator()), found, strict=True))
 
 
-@given(st.integers(1, 5), st.floats(0.1, 5))
-@settings(max_examples=20)
-def test_no_sample_moves_the_sum_by_more_than_c(n, clip):
-    draw = torch.Generator().manual_seed(n)
-    stacks = [10 * torch.randn(n, 2, 3, generator=draw), 10 * torch.randn(n, 4, generator=draw)]
-    mechanism = dp.NoisyGradients(config(per_sample=True, clip=clip))
-    rest = mechanism.clipped([stack[1:] for stack in stacks])
-    moved = [a - b for a, b in zip(mechanism.clipped(stacks), rest, strict=True)]
-    assert torch.cat([g.flatten() for g in moved]).norm() <= clip * (1 + 1e-4)
-
-
-def test_without_a_bound_it_is_the_gradient_of_the_mean():
-    model, x, y = bound("mlp")
-    mechanism = dp.DP(config(per_sample=True, clip=None)).resolve((), None).privacy()
-    plain = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-    found = mechanism.gradients(model, LOSSES["cross_entropy"].value, x, y)
-    for gradient, expected in zip(found, plain, strict=True):
-        torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
-
-
 def test_dropout_masks_are_drawn_for_each_sample():
     model = nn.Sequential(nn.Dropout(0.5), nn.Linear(40, 3))
     stacks = dp.of_each_sample(
@@ -259,39 +180,12 @@ def test_dropout_masks_are_drawn_for_each_sample():
     assert 0 < dropped[0].sum() < 40 and not torch.equal(dropped[0], dropped[1])
 
 
-def test_batch_normalisation_is_refused_by_name():
-    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
-    with pytest.raises(OptionError, match=r"layer 1 \(BatchNorm2d\) normalises over the batch"):
-        dp.of_each_sample(model, LOSSES["cross_entropy"].value, torch.ones(2, 1, 4, 4), torch.zeros(2))
-
-
 # -- accounting -----------------------------------------------------------------------------------
 CLAIM = {"share": 0.1, "rounds": 50, "samples": [100, 200], "batches": [10, 10], "steps": [20, 20]}
 
 
 def claimed(measurements=(), batch_size=10, arguments=CLAIM, **given):
     return dp.DP(config(**given)).resolve(measurements, batch_size).epsilon(measurements, Schedule(**arguments))
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"sigma": 1.1},
-        {"sigma": 1.1, "target": "update"},
-        {"sigma": 0.0, "per_sample": True},
-        {"sigma": 0.0, "per_sample": True, "clip": None},
-        {"sigma": 1.1, "per_sample": True, "measurements": ("loss_after",)},
-    ],
-)
-def test_where_nothing_can_be_said(given, monkeypatch):
-    monkeypatch.setitem(sys.modules, "opacus.accountants", None)  # not even asked
-    assert claimed(**given) is None
-
-
-def test_without_opacus_there_is_a_warning(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opacus.accountants", None)
-    with pytest.warns(UserWarning, match="the extra `privacy`"):
-        assert claimed(sigma=1.1, per_sample=True) is None
 
 
 class Recorded:
@@ -330,14 +224,6 @@ def run(given, backend="auto", **changes):
     clients = image_clients([4, 6, 9])
     spec = spec_of(rounds=2, batch_size=3, modifiers=modifiers, **changes)
     return Simulation(spec, clients, None, torch.device("cpu"), backend).run().x
-
-
-@pytest.mark.parametrize("target", ["gradient", "update"])
-def test_runs_with_noise_repeat_and_follow_its_level(target):
-    low, again, high = (run({"sigma": sigma, "target": target}) for sigma in (2.0, 2.0, 50.0))
-    assert torch.equal(low, again)
-    clean = run({"sigma": 0.0, "target": target})
-    assert 0 < (low - clean).norm() < (high - clean).norm()
 
 
 @pytest.mark.parametrize("reading", [{}, {"gradient": "local_epoch", "fair_weights": "after"}])

@@ -36,10 +36,6 @@ def test_example(form, first, second):
         close(v2, (0.29, 0.09))
 
 
-def test_the_default_is_the_heavy_ball_with_nine_tenths():
-    assert server_momentum.Config().model_dump() == {"beta": 0.9, "form": "heavy"}
-
-
 @pytest.mark.parametrize("form", ["heavy", "ema"])
 def test_no_momentum_changes_nothing(form):
     totals = [tensor(0.1, 0.1), tensor(0.2, -3.0)]
@@ -47,25 +43,11 @@ def test_no_momentum_changes_nothing(form):
         assert torch.equal(v, G)
 
 
-@pytest.mark.parametrize(("form", "factor"), [("heavy", 10.0), ("ema", 1.0)])
-def test_constant_totals(form, factor):
-    G = tensor(0.3, -0.1)
-    close(velocities([G] * 300, form=form)[-1], factor * G, 1e-12)
-
-
 @given(st.floats(0, 0.99), st.lists(st.floats(-5, 5), min_size=1, max_size=8))
 def test_the_forms_differ_by_a_factor(beta, totals):
     totals = [tensor(G, 1.0) for G in totals]
     heavy, ema = (velocities(totals, form=form, beta=beta)[-1] for form in ("heavy", "ema"))
     close(ema, (1 - beta) * heavy, 1e-9)
-
-
-def test_each_model_of_a_server_has_its_own():
-    x = torch.stack([X, 2 * X])
-    totals = [tensor([0.1, 0.1], [1.0, 0.0]), tensor([0.2, 0.0], [0.0, 1.0])]
-    together = velocities(totals, x=x)[-1]
-    for number in (0, 1):
-        close(together[number], velocities([G[number] for G in totals])[-1], 1e-12)
 
 
 def test_running_statistics_have_none():
