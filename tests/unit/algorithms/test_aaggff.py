@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from fairfl.algorithms import aaggff
 from fairfl.algorithms.interface import Federation, Reports
-from fairfl.runtime.errors import OptionError
 from tests.unit.algorithms.reweighting import CLIENTS, columns, vector, weights
 from tests.unit.algorithms.toy import ETA, F, G, X, close, reports, start, step
-from tests.unit.simulation.federations import simulation
 
 CORRECT = ("weibull", "exponential", "frechet", "normal", "gumbel", "logistic")
 
@@ -79,17 +76,6 @@ def test_every_choice_of_variant_s_solves_its_programme(form, losses):
         assert (state["p"] == 0).any(), "so that bounds are tried, too"
 
 
-def test_many_clients_and_rounds_of_variant_s():
-    K = 60
-    algorithm, state = start("aaggff", samples=torch.ones(K, dtype=torch.float64), form="centred")
-    draw = torch.Generator().manual_seed(0)
-    for t in range(12):
-        losses = torch.rand(K, generator=draw, dtype=torch.float64) * torch.linspace(0.1, 3, K, dtype=torch.float64)
-        result, state = algorithm.aggregate(state, reports_of(losses, t))
-        close(result.weights.sum(), 1.0, 1e-12)
-    assert state["p"][-10:].sum() > state["p"][:10].sum()
-
-
 def test_a_lost_report_of_variant_s_has_the_mean_response():
     algorithm, state = start("aaggff")
     two = reports(ids=(0, 2))
@@ -141,19 +127,6 @@ def test_the_whole_linearised_gradient():
     close(after["p"], (-after["G"] * np.sqrt(np.log(4)) / (np.sqrt(3) * 2.5)).softmax(0), 1e-12)
 
 
-def test_who_is_absent_is_taken_for_average():
-    """The doubly robust response is right on average over who is drawn, if rbar is right."""
-    config = aaggff.Config()
-    losses = vector(1.0, 3.0)
-    both = []
-    for k in (0, 1):  # of two clients one is drawn; its u is 1, so rbar is the same in both cases
-        _, state = partial_round(losses[[k]], (k,), K=2)
-        both.append(state["G"])
-    close(both[0], both[1], 1e-12)
-    r = 0.5 * aaggff.responses(vector(1.0), config)
-    close(both[0], -r.expand(2) / (1 + r), 1e-12)
-
-
 def test_the_official_code_makes_taking_part_costly():
     assert partial_round(losses=(1.0, 1.0))[1]["p"].std() < 1e-12
     p = partial_round(losses=(1.0, 1.0), response="official_code")[1]["p"]
@@ -168,45 +141,11 @@ def test_the_official_normal_cdf_favours_small_losses():
     assert (step("aaggff", cdf="normal_official_code")[1].diff() < 0).all()
 
 
-@pytest.mark.parametrize(("m", "first"), [(2, 0.5), (4, 1.0)])
-def test_first_weights(m, first):
-    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
-    close(aaggff.AAggFF(aaggff.Config()).init_state(known)["p"], [0.25] * 4)
-    close(aaggff.AAggFF(aaggff.Config(start="official_code")).init_state(known)["p"], [first] * 4)
-
-
 def test_the_start_changes_the_denominator():
     close(partial_round(start="official_code")[1]["G"], vector(-0.024253, -0.25, -0.475747, -0.25) / 1.5)
 
 
 # -- both --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("m", "newton"), [(4, True), (0, True), (3, False)])
-def test_participation_chooses_the_variant(m, newton):
-    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=m)
-    assert ("H" in aaggff.AAggFF(aaggff.Config()).init_state(known)) is newton
-    assert "H" not in aaggff.AAggFF(aaggff.Config(variant="D")).init_state(known)
-
-
-def test_variant_s_needs_everybody():
-    known = Federation(torch.ones(4, dtype=torch.float64), clients_per_round=3)
-    with pytest.raises(OptionError, match="S is for rounds of all 4 clients, here 3 take part"):
-        aaggff.AAggFF(aaggff.Config(variant="S")).init_state(known)
-
-
-@pytest.mark.parametrize("variant", ["S", "D"])
-@pytest.mark.parametrize("cdf", aaggff.CDFS)
-def test_equal_losses_are_uniform_fedavg(variant, cdf):
-    close(weights("aaggff", vector(2, 2, 2, 2), vector(1, 5, 9, 2), variant=variant, cdf=cdf), [0.25] * 4, 1e-9)
-
-
-@pytest.mark.parametrize("variant", ["S", "D"])
-@pytest.mark.parametrize("cdf", aaggff.CDFS)
-def test_no_losses_are_equal_losses(variant, cdf):
-    close(weights("aaggff", vector(0, 0, 0), vector(1, 5, 9), variant=variant, cdf=cdf), [1 / 3] * 3, 1e-9)
-
-
-def test_a_loss_of_zero_has_no_frechet_response():
-    close(aaggff.responses(vector(0.0, 2.0), aaggff.Config(cdf="frechet")), [0, np.exp(-0.5)])
 
 
 @pytest.mark.parametrize("variant", ["S", "D"])
@@ -222,25 +161,3 @@ def test_weights_rise_with_the_loss(variant, cdf, clients):
     turned = torch.arange(len(losses)).roll(1)
     close(weights("aaggff", losses[turned], samples[turned], variant=variant, cdf=cdf), w[turned], 1e-9)
     close(weights("aaggff", 4 * losses, samples, variant=variant, cdf=cdf), w, 1e-9)
-
-
-@settings(max_examples=30)
-@given(st.lists(st.lists(st.floats(0, 20), min_size=2, max_size=2), min_size=1, max_size=6))
-def test_choices_of_variant_d_stay_positive(rounds):
-    state = None
-    for t, losses in enumerate(rounds):
-        w, state = partial_round(losses, ((t % 4), ((t + 1) % 4)), t=t, state=state)
-        assert (state["p"] > 0).all() and (w > 0).all()
-        close(state["p"].sum(), 1.0, 1e-12)
-
-
-@pytest.mark.parametrize("per_round", [3, 2])
-def test_in_the_engine_worse_clients_count_more(per_round):
-    run = simulation("aaggff", rounds=4, clients_per_round=per_round, local_epochs=1)
-    losses = run.losses("train", run.select_clients())
-    seen = run.select_clients()
-    run.run_round()
-    p = run.state["p"][seen]
-    assert torch.equal(p.argsort(), losses.argsort()) and ("H" in run.state) is (per_round == 3)
-    run.run()
-    close(run.state["p"].sum(), 1.0, 1e-12)

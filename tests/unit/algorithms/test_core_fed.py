@@ -1,10 +1,8 @@
 """CoreFed: the hand-computed weights, limits, the gradient of its objective, the M of the first round."""
 
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.unit.algorithms.reweighting import CLIENTS, columns, gradient_at_zero, vector, weights
+from tests.unit.algorithms.reweighting import gradient_at_zero, vector, weights
 from tests.unit.algorithms.toy import F, G, close, reports, start, step
 
 EXAMPLE = vector(0.4, 1.0, 1.6)
@@ -39,16 +37,3 @@ def test_the_smallest_utility():
     _, state = algorithm.aggregate(state, reports(losses=vector(0.1, 0.1, 0.1)))
     w = algorithm.aggregate(state, reports(losses=vector(1.0, 1.5, 99.0)))[0].weights
     close(w, [0.2, 0.4, 0.4])
-
-
-@settings(max_examples=40)
-@given(CLIENTS, st.sampled_from(["uniform", "size"]))
-def test_promises(clients, weighting):
-    losses, samples = columns(clients)
-    w = weights("core_fed", losses, samples, weighting=weighting)
-    close(w.sum(), 1.0, 1e-9)
-    assert (w > 0).all()
-    per_flag = w / (samples if weighting == "size" else 1)
-    assert (per_flag[losses.argsort()].diff() >= -1e-12).all(), "a larger loss is no harm"
-    turned = torch.arange(len(losses)).roll(1)
-    close(weights("core_fed", losses[turned], samples[turned], weighting=weighting), w[turned], 1e-9)

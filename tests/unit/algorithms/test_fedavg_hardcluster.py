@@ -3,11 +3,7 @@
 import pytest
 import torch
 
-from fairfl import algorithms
 from fairfl.algorithms import fedavg_hardcluster
-from fairfl.algorithms.interface import Federation
-from fairfl.experiments.declaration import declaration
-from fairfl.runtime.errors import FairflError
 from tests.unit.algorithms.quadratics import Run
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
@@ -43,50 +39,11 @@ def test_ties_go_to_the_lowest_cluster():
     assert play(0, first=FIRST[[0, 1, 0]], pi=pi).state["z"].tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("first", [FIRST[:1], FIRST])
-def test_one_cluster_is_fedavg(first):
-    fedavg = algorithms.create("fedavg", {})
-    pi = torch.eye(len(first), dtype=torch.float64)[:1].expand(3, -1)
-    plain = Run(fedavg, FIRST[0], CENTRES, SAMPLES).rounds(3)
-    run = play(3, first=first, pi=pi)
-    close(run.x[0], plain.x, 1e-12)
-    assert torch.equal(run.x[1:], first[1:]), "nobody trains an empty cluster"
-
-
-def test_a_cluster_for_each_client_is_local_training():
-    first = torch.tensor([[1.0, 1.0], [0.0, 1.0], [3.0, 3.0]], dtype=torch.float64)
-    run = play(3, first=first, pi=torch.eye(3, dtype=torch.float64))
-    close(run.x, CENTRES + 0.8**6 * (first - CENTRES), 1e-12)
-
-
 def test_only_sampled_members_count_and_a_cluster_without_any_stays():
     run = play(2, clients=(2,))
     close(run.x[0], CENTRES[2] + 0.8**4 * (FIRST[0] - CENTRES[2]))
     assert torch.equal(run.x[1], FIRST[1])
     assert run.result.weights.tolist() == [[1.0], [0.0]]
-
-
-@pytest.mark.parametrize(
-    ("pi", "found"),
-    [
-        (None, "there are none"),
-        (PI.new_full((3, 3), 1 / 3), r"they are \[3, 3\]"),
-        (PI[:2], r"they are \[2, 2\]"),
-    ],
-)
-def test_memberships_are_needed(pi, found):
-    with pytest.raises(FairflError, match=rf"fedavg_hardcluster: needs the memberships \[3, 2\] of a focus .*{found}"):
-        fedavg_hardcluster.HardCluster(fedavg_hardcluster.Config(M=2)).init_state(
-            Federation(SAMPLES, FIRST, memberships=pi)
-        )
-
-
-def test_it_comes_after_a_focus_run_with_the_same_number_of_models():
-    assert declaration("algorithms", "fedavg_hardcluster").depends_on == ("focus", ("M",))
-    focus = declaration("algorithms", "focus").Config
-    assert set(fedavg_hardcluster.HardCluster.depends_on[1]) <= set(focus.model_fields) & set(
-        fedavg_hardcluster.Config.model_fields
-    )
 
 
 # -- the engine --------------------------------------------------------------------------------------------
@@ -108,12 +65,6 @@ def test_in_the_engine_each_client_trains_the_model_of_its_cluster_only(monkeypa
     for k, c in enumerate((0, 1, 0)):
         inputs, labels = run.clients.parts["test"].of(k)
         close(measured[k], torch.nn.functional.cross_entropy(run.backend.forward(run.x[c], inputs), labels), 1e-12)
-
-
-def test_in_the_engine_a_client_is_sent_the_model_of_its_cluster_only():
-    run = simulation("fedavg_hardcluster", {"M": 2}, memberships=PI)
-    run.run()
-    assert run.measures()["comm_extra_cost"] == 0  # beyond FedAvg's
 
 
 def test_in_the_engine_what_focus_deploys_can_be_taken():

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given, settings
 
 from fairfl import algorithms
-from fairfl.runtime.errors import OptionError
 from tests.unit.algorithms import quadratics
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.test_scaffold import ROUNDS
@@ -56,30 +55,6 @@ def test_it_ends_at_the_minimum_where_fedavg_drifts_away():
     assert abs(ends[1].x + 2.2) > 0.1
     # There g_k is the gradient of F_k, and h, their mean, is 0.
     close(ends[0].state["g_k"], [[-3.2], [3.2]], 1e-5)
-
-
-def test_it_ends_there_with_one_client_a_round_too():
-    run = quadratics.Run(algorithms.create("feddyn", {"alpha": 3.0}), **KNOWN, steps=60)
-    for t in range(400):
-        run.rounds(1, [t % 2])
-    close(run.x, [-2.2], 1e-5)
-
-
-def test_without_alpha_clients_train_as_in_fedavg_and_the_server_goes_on():
-    """In the first round it steps twice as far; later by the sum of all steps so far."""
-    plain, run = (quadratics.Run(algorithms.create(*which), **KNOWN) for which in
-                  (("fedavg", {"weighting": "uniform"}), ("feddyn", {"alpha": 1e-12})))  # fmt: skip
-    travelled = 0
-    for _ in range(3):
-        plain.x, before = run.x, run.x
-        moved = before - plain.rounds(1).x
-        travelled = travelled + moved
-        close(run.rounds(1).x, before - moved - travelled, 1e-9)
-
-
-def test_a_pull_that_diverges_is_refused():
-    with pytest.raises(OptionError, match=r"feddyn: alpha: 20.0 diverges at learning_rate 0.1"):
-        Run("feddyn", alpha=20.0).rounds(1)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from fairfl.algorithms import fedeba
 from fairfl.algorithms.shared import entropy
-from fairfl.runtime.errors import OptionError
 from tests.unit.algorithms.reweighting import CLIENTS, columns, vector, weights
-from tests.unit.algorithms.toy import SAMPLES, F, close, reports, start, step
+from tests.unit.algorithms.toy import F, close, reports, start, step
 
 # At x, where the losses that a client does not go by are others.
 BEFORE, AFTER = replace(reports(), loss_after=-F), replace(reports(), loss_received=-F)
@@ -36,10 +35,6 @@ def test_example(weight_loss, report, tau, prior, w, x):
         close(actual, x)
 
 
-def test_the_trained_models_losses_are_the_default():
-    assert torch.equal(step("fedeba", AFTER)[1], step("fedeba", AFTER, weight_loss="after")[1])
-
-
 def test_figure_1():
     """F_1 = 2 (x - 2)^2 and F_2 = (x + 4)^2 / 2 take one step of 1/4 from 0, to 2 and -1; their losses were equal."""
     report = replace(
@@ -58,21 +53,7 @@ def test_figure_1():
 # -- the losses and what they need -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tau", [0.3, 5.0])
-def test_with_losses_before_training_and_sizes_it_is_term(tau):
-    ours = step("fedeba", BEFORE, tau=tau, prior="size", weight_loss="before")
-    close(ours[0], step("term", BEFORE, alpha=1 / tau)[0], 1e-12)
-
-
 # -- limits ------------------------------------------------------------------------------------------------
-
-
-def test_low_temperature_follows_the_largest_loss():
-    close(step("fedeba", tau=1e-6)[1], [0.0, 0.0, 1.0], 1e-12)
-    tied = vector(2.0, 2.0, 0.5)
-    close(weights("fedeba", tied, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.5, 0.0], 1e-12)
-    huge = vector(1e305, 1.0, 1e305)
-    close(weights("fedeba", huge, SAMPLES, tau=1e-6, weight_loss="before"), [0.5, 0.0, 0.5], 1e-12)
 
 
 # -- properties --------------------------------------------------------------------------------------------
@@ -102,24 +83,6 @@ def test_example_of_the_schedules(tau_schedule, tau):
     later = replace(reports(), round=2)
     annealed = step("fedeba", later, tau=5.0, kappa=0.5, tau_schedule=tau_schedule)[1]
     close(annealed, (F / tau).softmax(0))
-
-
-def test_the_linear_schedule_can_end_at_a_tenth():
-    T = 40
-    config = fedeba.Config(tau=0.1, kappa=9 / (T - 1), tau_schedule="linear")
-    assert entropy.temperature(T - 1, config) == pytest.approx(0.01)
-
-
-def test_schedules_stop_at_a_millionth():
-    config = fedeba.Config(tau=0.1, kappa=1e3, tau_schedule="convex")
-    assert entropy.temperature(10, config) == 1e-6
-    close(step("fedeba", replace(reports(), round=10), **config.model_dump())[1], [0.0, 0.0, 1.0])
-
-
-@pytest.mark.parametrize("tau_schedule", ["linear", "concave", "convex"])
-def test_a_schedule_that_would_not_move_is_refused(tau_schedule):
-    with pytest.raises(OptionError, match=rf"kappa: 0 keeps tau constant, tau_schedule is {tau_schedule}; 9 / "):
-        step("fedeba", tau_schedule=tau_schedule)
 
 
 # -- the engine --------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """FedMA: the specification's nets, limits, lost reports, and the engine against nets of their true widths."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -59,11 +57,6 @@ def shrunk(net, J):
 
 
 # -- the round -----------------------------------------------------------------------------------------------
-def test_example_without_merging():
-    net, _ = matched(EXAMPLE, [[3], [7]], gamma=7.0, sweeps=0)
-    assert len(net[0][1]) == 4
-    close(net[1][0], [[0.3 * 2, 0.3 * 1, 0.7 * 1.2, 0.7 * 1.8]])
-    close(net[1][1], [0.08])
 
 
 def test_example():
@@ -130,29 +123,7 @@ def test_neurons_that_are_merged_bring_their_outputs_together():
     assert torch.equal(above[0], above[1])
 
 
-def test_outputs_are_averaged_by_the_class():
-    net, state = matched(random_nets([3, 4, 3], 2), [[1, 0, 0], [3, 2, 0]], gamma=1e20)
-    (weight, bias), wide = net[-1], state["wide"].tolist()
-    assert wide == [3, 8, 3]
-    (w, b), (v, a) = (wide_mlp.layers(state["nets"][k], wide)[-1] for k in (0, 1))
-    close(weight, torch.stack([w[0] / 4 + 3 * v[0] / 4, v[1], (w[2] + v[2]) / 2]), 1e-12)  # nobody has class 2
-    close(bias, torch.stack([b[0] / 4 + 3 * a[0] / 4, a[1], (b[2] + a[2]) / 2]), 1e-12)
-
-
-def test_no_more_neurons_than_there_is_room():
-    net, _ = matched(random_nets([3, 4, 2], 4), [[1, 1]] * 4, gamma=1e20, max_width=6)
-    assert len(net[0][1]) == 6
-
-
 # -- clients that are absent ---------------------------------------------------------------------------------
-def test_clients_that_are_not_drawn_keep_their_nets():
-    nets = random_nets([3, 4, 2], 3)
-    given, algorithm, state = begin(nets, [[2, 3]] * 3, gamma=1.0)
-    _, _, after = exchange(given, algorithm, state, 0, clients=[0, 2])
-    _, aggregate, after = exchange(given, algorithm, after, 1, clients=[0, 2])
-    assert torch.equal(after["first"][1], state["first"][1])
-    alone, _ = matched([nets[0], nets[2]], [[2, 3]] * 2, gamma=1.0)
-    assert_same_function(unpadded(aggregate.model, after["wide"].tolist()), alone)
 
 
 def assert_same_function(net, other):
@@ -180,23 +151,6 @@ def test_a_client_whose_report_is_lost_is_left_out_of_the_rest_of_the_round(numb
     # All are back in the next round.
     _, _, after = exchange(given, algorithm, state, 0, round=1)
     assert after["reported"].tolist() == [1, 1, 1]
-
-
-def test_a_round_that_everybody_left_changes_nothing():
-    given, algorithm, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
-    _, _, after = exchange(given, algorithm, state, 0, clients=[0])
-    _, aggregate, after = exchange(given, algorithm, after, 1, clients=[1])
-    assert aggregate.weights is None and aggregate.model is None
-    assert torch.equal(after["first"], state["first"])
-
-
-def test_state_is_left_alone():
-    given, algorithm, state = begin(random_nets([3, 4, 2], 2), [[2, 3]] * 2)
-    for number in range(2):
-        before = copy.deepcopy(state)
-        _, _, after = exchange(given, algorithm, state, number)
-        assert all(torch.equal(state[name], before[name]) for name in state)
-        state = after
 
 
 # -- the engine ----------------------------------------------------------------------------------------------
@@ -254,15 +208,3 @@ def test_the_engine_against_nets_of_their_true_widths(backend, hidden, gamma):
     run.history.fetch()
     for k, part in enumerate(parts):
         close(run.result.history[-1]["loss_train"][k], loss(whole, *part), 1e-9)
-
-
-def test_retraining_for_no_epoch_is_matching_alone():
-    spec = spec_of(model={"name": "mlp", "hidden": [4]}, algorithm="fedma", hyperparameters={"retrain_epochs": 0})
-    run = Simulation(spec, image_clients([8, 9, 12]), None, torch.device("cpu"))
-    run.exchange([0, 1, 2], 0)
-    before = run.state["nets"]
-    run.exchange([0, 1, 2], 1)
-    assert torch.equal(run.state["nets"], before)
-    last = wide_mlp.layers(before, run.state["wide"].tolist())[-1][1]
-    shares = wide_mlp.class_shares(run.state["labels"], otherwise=1 / 3)
-    close(wide_mlp.layers(run.x, run.state["wide"].tolist())[-1][1], (shares * last).sum(0), 1e-12)

@@ -5,7 +5,6 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from tests.unit.algorithms.toy import close, received, reports, start
-from tests.unit.algorithms.two_clients import Run
 from tests.unit.simulation.federations import simulation
 
 
@@ -14,10 +13,6 @@ def test_a_round_is_one_step(gradient, full):
     algorithm, state = start("fedsgd", gradient=gradient)
     plan = algorithm.configure_clients(state, received(reports()))
     assert plan.single_step and plan.full_batch == full
-
-
-def test_more_local_steps_change_nothing():
-    close(Run("fedsgd", steps=7).rounds(3).x, Run("fedavg", steps=1).rounds(3).x, 1e-12)
 
 
 @pytest.mark.parametrize("backend", ["stacked", "sequential"])
@@ -37,12 +32,3 @@ def test_in_the_engine_all_clients_descend_the_pooled_loss(backend):
     (gradient,) = torch.autograd.grad(loss, x)
     run.run_round()
     close(run.x, x.detach() - 0.1 * gradient, 1e-12)
-
-
-@pytest.mark.parametrize("backend", ["stacked", "sequential"])
-def test_in_the_engine_one_batch_is_a_part_of_the_samples(backend):
-    def run(gradient, counts):
-        return simulation("fedsgd", {"gradient": gradient}, backend, counts, batch_size=4).run().x
-
-    close(run("batch", (2, 3, 4)), run("full", (2, 3, 4)), 1e-12)
-    assert not torch.allclose(run("batch", (4, 6, 9)), run("full", (4, 6, 9)))

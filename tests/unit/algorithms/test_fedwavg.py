@@ -11,7 +11,6 @@ from fairfl.algorithms import fedwavg
 from fairfl.algorithms.interface import Federation
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import SAMPLES, X, close, reports
-from tests.unit.simulation.federations import simulation
 
 
 def bits(*rows):
@@ -84,13 +83,6 @@ def test_clients_that_are_not_drawn_keep_their_bits():
     assert after["forgotten"][1].tolist() == [False, True]
 
 
-def test_equal_counts_are_uniform_and_nothing_forgotten_is_fedavg():
-    n = vector(4, 2)
-    right = bits("1111", "11--")
-    close(played(n, [(right, right)])[0], [0.5, 0.5])
-    close(played(n, [(right, right)], mode="scaled")[0], [2 / 3, 1 / 3])
-
-
 CHECKS = st.lists(
     st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=4, max_size=4), min_size=1, max_size=5
 )
@@ -110,14 +102,3 @@ def test_forgettable_against_the_history_of_each_sample(rounds, mode):
         s.append(sum(("1" not in path) or ("10" in path) for path in ("".join(map(str, c.tolist())) for c in own.T)))
     expected = vector(*s) + (1 if mode == "count" else n)
     close(w, expected / expected.sum(), 1e-12)
-
-
-def test_in_the_engine():
-    run = simulation("fedwavg", clients_per_round=2, batch_size=2, local_epochs=1)
-    drawn = set(run.select_clients())
-    run.run_round()
-    assert run.state["right_ever"].shape == (3, 9)
-    for k, n in enumerate([4, 6, 9]):
-        assert not run.state["right_ever"][k, n:].any()
-        assert run.state["right_ever"][k].any() == (k in drawn)
-    run.run()

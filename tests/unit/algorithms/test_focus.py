@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from fairfl import algorithms
 from fairfl.algorithms import focus
 from fairfl.algorithms.interface import Reports
 from fairfl.simulation.clients import Part
@@ -65,32 +64,6 @@ def test_example_of_the_ensemble():
 
 
 # -- limiting cases ----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("weighting", ["uniform", "size"])
-def test_one_cluster_is_fedavg(weighting):
-    n, fedavg = vector(10, 30), algorithms.create("fedavg", {"weighting": weighting})
-    one = play(5, first=FIRST[:1], samples=n, weighting=weighting)
-    plain = Run(fedavg, FIRST[0], CENTRES, n).rounds(5)
-    close(one.x[0], plain.x, 1e-12)
-    assert torch.equal(pi(one), torch.ones(2, 1, dtype=torch.float64))
-
-
-def test_identical_first_models_stay_identical():
-    run = play(7, first=FIRST[:1].expand(3, 2))
-    assert torch.equal(run.x[0], run.x[1]) and torch.equal(run.x[0], run.x[2])
-    close(pi(run), torch.full((2, 3), 1 / 3, dtype=torch.float64), 1e-12)
-
-
-def test_separated_clients_with_good_starts_get_a_cluster_each():
-    run = play(100)
-    close(pi(run), torch.eye(2), 1e-12)
-    close(run.x, CENTRES, 1e-12)
-
-
-def test_clients_of_one_kind_share_a_cluster():
-    centres = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]], dtype=torch.float64)
-    run = play(100, centres=centres)
-    close(pi(run), [[1, 0], [0, 1], [1, 0]], 1e-12)
-    close(run.x, CENTRES, 1e-12)
 
 
 LOSSES_OF_CLIENTS = st.lists(st.lists(st.floats(0, 20), min_size=3, max_size=3), min_size=1, max_size=5)
@@ -108,27 +81,7 @@ def test_memberships_and_weights_sum_to_one(losses, rounds):
         assert ((total - 1).abs().lt(1e-12) | (total == 0)).all()
 
 
-@settings(deadline=None, max_examples=50)
-@given(LOSSES_OF_CLIENTS, st.integers(-4, 30))
-def test_a_constant_on_all_losses_of_a_client_changes_nothing(losses, constant):
-    # A multiple of 1 / 1024 adds to whole numbers without rounding.
-    F = (torch.tensor(losses, dtype=torch.float64).T * 1024).round() / 1024
-    logpi = torch.full((F.shape[1], 3), 1 / 3, dtype=torch.float64).log()
-    raised = F.clone()
-    raised[:, 0] += constant
-    for a, b in zip(aggregated(logpi, F), aggregated(logpi, raised), strict=True):
-        close(a, b, 1e-12)
-
-
 # -- memberships over many rounds --------------------------------------------------------------------------
-def test_memberships_gather_evidence_over_the_rounds():
-    """log pi = const - the sum of all losses."""
-    draw = torch.Generator().manual_seed(0)
-    F = torch.rand(6, 3, 4, generator=draw, dtype=torch.float64)  # [rounds, M, m]
-    logpi = torch.full((4, 3), 1 / 3, dtype=torch.float64).log()
-    for losses in F:
-        _, logpi = aggregated(logpi, losses)
-    close(logpi.exp(), torch.softmax(-F.sum(0).T, dim=1), 1e-12)
 
 
 def test_memberships_do_not_underflow():
@@ -151,18 +104,6 @@ def test_a_model_without_members_stays():
     assert pi(run)[:, 2].sum() < 1e-8
     assert torch.equal(run.x[2], first[2]) and not torch.equal(run.x[:2], first[:2])
     assert torch.equal(run.result.weights[2], torch.zeros(2, dtype=torch.float64))
-
-
-@pytest.mark.parametrize(("total", "moves"), [(2.1e-8, True), (0.9e-8, False)])
-def test_a_model_stays_below_one_in_a_hundred_million(total, moves):
-    w = focus.server_weights(torch.tensor([[1.0, total / 2], [1.0, total / 2]], dtype=torch.float64), vector(1, 3))
-    close(w, [[0.25, 0.75], [0.25 * moves, 0.75 * moves]], 1e-12)
-
-
-def test_a_huge_loss_is_no_harm():
-    w, logpi = aggregated(torch.zeros(1, 2, dtype=torch.float64), torch.tensor([[1e300], [0.5]], dtype=torch.float64))
-    close(logpi.exp(), [[0, 1]])
-    close(w, [[0], [1]])
 
 
 # -- weights -----------------------------------------------------------------------------------------------

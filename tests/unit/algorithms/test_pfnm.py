@@ -5,8 +5,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fairfl.algorithms import pfnm
 from fairfl.algorithms.shared import wide_mlp
@@ -77,30 +75,6 @@ def test_equal_clients_shrink_to_the_prior_and_nothing_else(sizes, J):
     close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
 
 
-@settings(max_examples=15)
-@given(st.permutations(range(4)), st.permutations(range(3)))
-def test_the_order_of_a_clients_neurons_does_not_matter(first, second):
-    nets = random_nets([3, 4, 3, 2], 3)
-    turned = [nets[0], permuted(nets[1], [first, second]), nets[2]]
-    inputs, labels = torch.randn(6, 3, dtype=torch.float64), [[1, 3], [2, 2], [3, 3]]
-    plain, other = (deployed(own, labels)[0] for own in (nets, turned))
-    close(outputs(plain, inputs), outputs(other, inputs), 1e-9)
-
-
-@pytest.mark.parametrize("hidden", [[4], [4, 3]])
-def test_a_large_gamma_puts_the_nets_beside_each_other(hidden):
-    """Each neuron alone is (s w + mu) / (s + 1); s = 1, but 1 / 2 for weights to a class of which a client has half."""
-    sizes = [3, *hidden, 2]
-    nets = random_nets(sizes, 2)
-    net, _ = deployed(nets, [[1, 1], [1, 1]], {"gamma": 1e20, "sweeps": 0})
-    assert [len(bias) for _, bias in net[:-1]] == [2 * n for n in hidden]
-    close(net[0][0], torch.cat([w[0][0] for w in nets]) / 2, 1e-12)
-    close(net[-1][0], torch.cat([w[-1][0] for w in nets], 1) * 0.5 / 1.5, 1e-12)
-    for below, here in zip(net[:-2], net[1:-1], strict=True):
-        halves = here[0].reshape(2, len(here[1]) // 2, 2, len(below[1]) // 2)
-        assert (halves[0, :, 1] == 0).all() and (halves[1, :, 0] == 0).all(), "nobody has weights between the two"
-
-
 def test_weights_to_a_class_that_a_client_lacks_do_not_count():
     nets = random_nets([3, 4, 2], 2)
     other = copy.deepcopy(nets)
@@ -108,37 +82,6 @@ def test_weights_to_a_class_that_a_client_lacks_do_not_count():
     other[1][-1][1][0] += 7
     compare(deployed(nets, [[2, 3], [0, 3]])[0], deployed(other, [[2, 3], [0, 3]])[0], 1e-12)
     assert not torch.equal(deployed(nets, [[2, 3], [1, 3]])[1], deployed(other, [[2, 3], [1, 3]])[1])
-
-
-def test_a_class_that_nobody_has_keeps_the_prior():
-    net, _ = deployed(random_nets([3, 4, 2], 2), [[2, 0], [3, 0]])
-    assert (net[-1][0][1] == 0).all()
-    close(net[-1][1][1], 0.1)
-
-
-def test_no_more_neurons_than_there_is_room():
-    nets = random_nets([3, 4, 2], 4)
-    net, model = deployed(nets, [[1, 1]] * 4, {"gamma": 1e20, "max_width": 6})
-    assert len(net[0][1]) == 6 and len(model) == 3 * 6 + 6 + 6 * 2 + 2
-    net, model = deployed(nets, [[1, 1]] * 4, {"gamma": 1e20})
-    assert len(net[0][1]) == 16 and len(model) == 3 * 16 + 16 + 16 * 2 + 2
-
-
-def test_matching_is_in_float64_whatever_the_models_are():
-    nets = random_nets([3, 4, 2], 3)
-    _, model = deployed(nets, [[1, 3], [2, 2], [3, 3]], dtype=torch.float32)
-    _, exact = deployed(nets, [[1, 3], [2, 2], [3, 3]])
-    assert torch.equal(model, exact.float())
-
-
-def test_the_same_state_deploys_the_same_model():
-    algorithm = pfnm.PFNM(pfnm.Config(gamma=2.0))
-    given = federation(algorithm, [5], [[2, 3]] * 4, inputs=3)
-    state = algorithm.init_state(given)
-    before = copy.deepcopy(state)
-    first, second = (algorithm.evaluation_models(state, given.x).models for _ in range(2))
-    assert torch.equal(first, second)
-    assert all(torch.equal(state[name], before[name]) for name in state)
 
 
 # -- training ------------------------------------------------------------------------------------------------

@@ -63,27 +63,12 @@ def test_candidates_are_drawn_by_their_samples_without_replacement():
     assert abs(asked.count(2) / draws - 0.7) < 0.03
 
 
-def test_a_client_without_samples_is_the_last_to_be_asked_and_chosen():
-    for t in range(50):
-        n, losses = vector(3, 0, 2), vector(0.1, float("nan"), 0.2)
-        assert 1 not in chosen(losses, n, 2, round=t, d=2)[0]
-        assert 1 not in chosen(losses, n, 2, round=t, d=3)[1]
-
-
 def test_more_candidates_than_clients_are_all_and_fewer_than_m_are_refused():
     given = {"counts": COUNTS, "clients_per_round": 3}
     runs = [simulation("power_of_choice", {"d": d}, **given).run() for d in (5, 50)]
     assert torch.equal(runs[0].x, runs[1].x)
     with pytest.raises(OptionError, match="power_of_choice: d: 2 candidates for 3 clients in a round; .* at least 3"):
         simulation("power_of_choice", {"d": 2}, **given)
-
-
-def test_in_the_engine_losses_are_those_of_the_received_model():
-    run = simulation("power_of_choice", {"d": 5}, counts=COUNTS, clients_per_round=2)
-    for _ in range(4):
-        losses = run.losses("train", list(range(5)))
-        assert run.select_clients() == losses.topk(2).indices.sort().values.tolist()
-        run.run_round()
 
 
 def test_candidates_get_the_model_and_send_a_loss():

@@ -78,11 +78,6 @@ def test_stored_is_train_then_validation_then_test():
     assert list(parts_of(unlabelled(10), order="stored")) == [0] * 6 + [1] * 2 + [2] * 2
 
 
-def test_stored_halves_are_the_first_and_the_second():
-    split = {"train": 0.5, "validation": 0.0, "test": 0.5, "order": "stored"}
-    assert list(parts_of(unlabelled(5), split)) == [0, 0, 2, 2, 2]
-
-
 def test_stored_takes_groups_where_they_first_appear():
     """Groups have large numbers first: the order is that of the rows, not that of the names."""
     data = table(np.zeros(5, int), [9, 7, 7, 3, 1])
@@ -129,15 +124,6 @@ def test_by_class_copies_of_an_image_are_refused():
             parts_of(table([0, 1, 1], [0, 0, 1]), order=order)
 
 
-def test_by_class_texts_are_refused():
-    with pytest.raises(PartitionError, match="texts, which have no class"):
-        parts_of(table(np.zeros((4, 3), int)), order="stored_by_class")
-
-
-def test_texts_are_cut_as_whole_rows():
-    assert list(parts_of(table(np.zeros((5, 3), int)), order="stored")) == [0, 0, 0, 1, 2]
-
-
 # -- the data set's own test part --------------------------------------------------------------------------
 OFFICIAL = {"train": 0.75, "validation": 0.25, "test": 0.0, "order": "official"}
 
@@ -155,11 +141,6 @@ def test_official_the_test_part_is_the_data_sets_own(flags, seed):
     assert np.array_equal(parts == 2, data.official_test)
     seen = parts[~data.official_test]
     assert abs((seen == 0).sum() - 0.75 * len(seen)) <= 1
-
-
-def test_official_without_validation_all_the_rest_is_for_training():
-    data = with_official_test([0, 1, 0, 0, 1])
-    assert parts_of(data, OFFICIAL | {"train": 1.0, "validation": 0.0}).tolist() == [0, 2, 0, 0, 2]
 
 
 def test_official_shuffles_what_it_cuts():

@@ -34,13 +34,6 @@ def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed
     assert dealt.remarks == expected
 
 
-def test_the_seed_decides():
-    labels = np.arange(300) % 3
-    first, again, other = (assign(labels, 5, 0.5, seed).rows for seed in (0, 0, 1))
-    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-
-
 def test_small_alpha_gives_clients_of_one_class_and_large_alpha_the_shares_of_the_data():
     labels = np.repeat(np.arange(4), [400, 200, 100, 100])
     skewed = mixtures(labels, assign(labels, 8, 1e-5).rows)
@@ -68,14 +61,6 @@ def test_concentration_follows_the_shares_of_the_classes():
     assert np.mean(firsts, axis=0)[1] / 1000 == pytest.approx(0.1, abs=0.06)
 
 
-def test_a_class_that_is_used_up_gives_its_share_to_the_others():
-    q, left = np.array([0.9, 0.05, 0.05, 0.0]), np.array([3, 500, 500, 500])
-    drawn = [counts(q, q, left, 203, rng(seed)) for seed in range(20)]
-    for own in drawn:
-        assert own[0] == 3 and own[3] == 0 and own.sum() == 203
-    assert np.mean(drawn, axis=0)[1] == pytest.approx(100, abs=6)
-
-
 def test_a_mixture_that_has_underflowed_is_drawn_for_the_classes_that_are_left():
     """Dir(1000, 3000) is nearly (1/4, 3/4), Dir(1e-5, 1e-5) nearly (1, 0) or (0, 1)."""
     q, left = np.array([1.0, 0.0, 0.0]), np.array([2, 90, 90])
@@ -84,19 +69,6 @@ def test_a_mixture_that_has_underflowed_is_drawn_for_the_classes_that_are_left()
     assert np.mean(drawn, axis=0)[1] == pytest.approx(10, abs=1.5)
     seen = {tuple(counts(q, np.full(3, 1e-5), left, 42, rng(seed)).tolist()) for seed in range(20)}
     assert seen == {(2, 40, 0), (2, 0, 40)}
-
-
-def test_drawing_at_once_is_drawing_one_after_the_other():
-    """Distribution of the counts of two draws from q = (0.5, 0.3, 0.2), where class 0 has one sample only.
-
-    After class 0 the mixture is (0.6, 0.4). (1, 1, 0): 0.5 x 0.6 + 0.3 x 0.5 = 0.45, and so on.
-    """
-    q, left = np.array([0.5, 0.3, 0.2]), np.array([1, 9, 9])
-    expected = {(1, 1, 0): 0.45, (1, 0, 1): 0.30, (0, 2, 0): 0.09, (0, 1, 1): 0.12, (0, 0, 2): 0.04}
-    draw = rng()
-    drawn = [tuple(counts(q, q, left, 2, draw).tolist()) for _ in range(5000)]
-    for outcome, probability in expected.items():
-        assert drawn.count(outcome) / 5000 == pytest.approx(probability, abs=0.03)
 
 
 def test_impossible_demands():

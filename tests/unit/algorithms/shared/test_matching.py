@@ -147,11 +147,6 @@ def test_the_widest_client_comes_first():
     assert assignments[1].tolist() == [0, 1, 2]
 
 
-def test_of_equal_width_the_first_client_comes_first():
-    assignments, _ = matched(clients([2, 2, 2]), sweeps=0)
-    assert assignments[0].tolist() == [0, 1]
-
-
 def test_a_sweep_takes_out_the_client_deletes_what_is_empty_and_matches_again():
     w = np.array([[3.0, 1.0]])
     found = matching.sweep([0], [w, w], ones([w, w]), {0: np.array([0]), 1: np.array([1])}, prior(2))
@@ -168,59 +163,7 @@ def test_sweeps_repair_what_the_first_pass_could_not_know(seed):
     assert a == b != c == d
 
 
-def test_the_same_draws_give_the_same_matching():
-    rows = clients([4, 4, 4])
-    (a, w), (b, v) = matched(rows, seed=3), matched(rows, seed=3)
-    assert [own.tolist() for own in a] == [own.tolist() for own in b]
-    assert np.array_equal(w, v)
-
-
-@settings(max_examples=40)
-@given(st.permutations(range(4)))
-def test_the_order_of_a_clients_neurons_does_not_matter(order):
-    """But for the order of global neurons."""
-    rows = clients([4, 4, 4])
-    plain, turned = matched(rows, gamma=3.0), matched([rows[0], rows[1][order], rows[2]], gamma=3.0)
-    assert 4 < len(plain[1]) < 12
-    assert_allclose(plain[1][plain[0][1]][order], turned[1][turned[0][1]], atol=1e-12)
-    for j in (0, 2):
-        assert_allclose(plain[1][plain[0][j]], turned[1][turned[0][j]], atol=1e-12)
-
-
 # -- limits --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("J", [2, 3, 12])
-def test_equal_clients_are_all_matched(J):
-    w = 3 * clients([5])[0]
-    assignments, neurons = matched([w] * J)
-    order = assignments[0]
-    assert all(own.tolist() == order.tolist() for own in assignments)
-    assert_allclose(neurons[order], (J * w + [0, 0.1, 0, 0]) / (J + 1))
-
-
-@pytest.mark.parametrize("s", [0.5, 4.0])
-def test_one_client_alone_shrinks_to_the_prior(s):
-    w = clients([3])[0]
-    assignments, neurons = matched([w], precisions=[np.full(4, s)])
-    assert assignments[0].tolist() == [0, 1, 2]
-    assert_allclose(neurons, (s * w + [0, 0.1, 0, 0]) / (s + 1))
-
-
-def test_a_large_gamma_merges_nothing_and_a_small_one_all_that_it_can():
-    rows = clients([3, 4, 2])
-    assert len(matched(rows, gamma=1e30)[1]) == 9
-    assert len(matched(rows, gamma=1e-30)[1]) == 4
-
-
-@pytest.mark.parametrize("width", [4, 6, 9])
-def test_no_more_global_neurons_than_there_may_be(width):
-    assignments, neurons = matched(clients([3, 4, 2]), gamma=1e30, width=width)
-    assert len(neurons) == width
-    assert all(len(set(own)) == len(own) for own in assignments)
-
-
-def test_fewer_global_neurons_than_a_client_has_are_refused():
-    with pytest.raises(ValueError, match="at most 3 global neurons, but a client has 4"):
-        matched(clients([2, 4]), width=3)
 
 
 def test_what_nobody_knows_stays_at_the_prior():

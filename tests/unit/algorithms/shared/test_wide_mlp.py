@@ -6,7 +6,6 @@ import torch
 from fairfl import models
 from fairfl.algorithms.interface import Federation, Plan
 from fairfl.algorithms.shared import wide_mlp
-from fairfl.runtime.errors import FairflError, OptionError
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.simulation import Simulation
 from tests.unit.algorithms.perceptrons import flat, outputs, random_nets
@@ -28,14 +27,6 @@ def test_layers_are_those_of_the_model():
     assert all(torch.equal(a, b) for a, b in zip(found, model.parameters(), strict=True))
     stack = wide_mlp.layers(torch.stack([x, x]), WIDE)
     assert stack[1][0].shape == (2, 6, 7) and torch.equal(stack[1][0][1], found[2])
-
-
-def test_layers_are_views():
-    x = torch.zeros(2, sum(p.numel() for p in wide_model().parameters()))
-    for weight, bias in wide_mlp.layers(x, WIDE):
-        weight.fill_(1)
-        bias.fill_(2)
-    assert (x > 0).all()
 
 
 def test_a_padded_net_is_the_same_function():
@@ -88,38 +79,10 @@ def test_first_nets():
     assert not torch.equal(nets, wide_mlp.drawn(3, [50, 60, 20], [50, 40, 20], like, 2))
 
 
-@pytest.mark.parametrize(("max_width", "hidden"), [(700, [12, 20]), (15, [12, 15]), (5, [5, 5])])
-def test_room_for_all_neurons_up_to_a_bound(max_width, hidden):
-    model = {"name": "mlp", "hidden": [3, 5]}
-    assert wide_mlp.widened("pfnm", model, 4, max_width) == {"name": "mlp", "hidden": hidden}
-
-
-def test_a_bound_below_the_clients_width_is_refused():
-    with pytest.raises(OptionError, match="pfnm: max_width: 4 is less than a client's 5 units; at least 5"):
-        wide_mlp.widened("pfnm", {"name": "mlp", "hidden": [3, 5]}, 4, 4)
-
-
-def test_other_models_are_refused():
-    with pytest.raises(FairflError, match="fedma: model: .* mlp with ReLU, resnet is none"):
-        wide_mlp.widened("fedma", {"name": "resnet"}, 4, 700)
-
-
-@pytest.mark.parametrize("labels", [None, torch.ones(2, 2)])
-def test_outputs_that_are_no_classes_are_refused(labels):
-    given = Federation(torch.ones(2), shapes=((3, 4), (3,), (1, 3), (1,)), labels=labels, model={"hidden": [3]})
-    with pytest.raises(FairflError, match="pfnm: loss: .* one output for each class, not 1 for [02]"):
-        wide_mlp.units("pfnm", given)
-
-
 def test_units_of_the_wide_net_and_of_clients():
     shapes = ((9, 4), (9,), (6, 9), (6,), (2, 6), (2,))
     given = Federation(torch.ones(3), shapes=shapes, labels=torch.ones(3, 2), model={"name": "mlp", "hidden": [3, 2]})
     assert wide_mlp.units("pfnm", given) == ([4, 9, 6, 2], [4, 3, 2, 2])
-
-
-def test_class_shares():
-    labels = torch.tensor([[1.0, 0.0, 5.0], [3.0, 0.0, 0.0]], dtype=torch.float64)
-    close(wide_mlp.class_shares(labels, otherwise=0.5), [[0.25, 0.5, 1.0], [0.75, 0.5, 0.0]], 1e-15)
 
 
 def test_a_net_is_flattened_and_its_own_units_extracted():
