@@ -1,29 +1,18 @@
 """What jobs read of other jobs: damaged, incomplete or foreign files are one line that names the file."""
 
-import json
 import struct
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from fairfl.data import prepared, pretrained
-from fairfl.data.interface import assemble
-from fairfl.experiments.base import Strict
 from fairfl.experiments.declaration import PACKAGE, declaration
-from fairfl.jobs.prepare import write
 from fairfl.models import weights
-from fairfl.partition import partition_file
 from fairfl.runtime import result_files, tables
-from fairfl.runtime.errors import FairflError
-from fairfl.runtime.json_text import from_json
-from fairfl.runtime.validation import checked
 from fairfl.simulation.clients import load_clients
 from tests.bad_input.refusals import refused
 
@@ -109,27 +98,6 @@ def test_prepared_data(tmp_path, data, words):
     refused(lambda: load_clients(*paths, CPU), "data.safetensors", words)
 
 
-METADATA = [
-    ({"classes": None}, "metadata classes: '' is no whole number"),
-    ({"classes": "-3"}, "metadata classes: '-3'"),
-    ({"classes": "9" * 5000}, "metadata classes: '9999"),
-    ({"classes": "²"}, "metadata classes"),
-    ({"classes": "2"}, "labels row"),
-    ({"classes": "0"}, "a regression (classes 0) has floating numbers"),
-    ({"scale_mean": None}, "metadata scale_mean: '' are no numbers"),
-    ({"scale_mean": "nan"}, "scale_mean is [nan]; expected finite numbers"),
-    ({"scale_mean": "1,2,3"}, "scale_mean has 3 values; expected 1 or 1 (channels)"),
-    ({"scale_std": "0"}, "scale_std is [0.0]; expected finite numbers > 0"),
-    ({"scale_std": "x"}, "metadata scale_std: 'x' are no numbers"),
-]
-
-
-@pytest.mark.parametrize(("said", "words"), METADATA, ids=[words[:40] for _, words in METADATA])
-def test_metadata_of_prepared_data(tmp_path, said, words):
-    paths = files(tmp_path, said=said)
-    refused(lambda: load_clients(*paths, CPU), "data.safetensors", words)
-
-
 PARTITION = [
     (b"", "damaged ("),
     (b"PAR1garbagePAR1", "damaged ("),
@@ -173,20 +141,6 @@ def test_clusters(tmp_path, text):
     refused(lambda: load_clients(*paths, CPU), "clusters are not one whole number for each of 2 clients")
 
 
-def test_what_stands_in_the_place_of_a_file(tmp_path):
-    data, deal = files(tmp_path)
-    folder, gone = tmp_path / "folder", tmp_path / "gone"
-    folder.mkdir()
-    refused(lambda: load_clients(folder, deal, CPU), "folder: not a file")
-    refused(lambda: load_clients(data, folder, CPU), "folder: damaged (a folder)")
-    refused(lambda: load_clients(gone, deal, CPU), "gone")
-    refused(lambda: load_clients(data, gone, CPU), "gone")
-    refused(lambda: load_clients(data / "x", deal, CPU), "data.safetensors")
-    refused(lambda: load_clients(data, deal, CPU, only=2), "there is no client 2")
-    refused(lambda: partition_file.read(data), "data.safetensors: damaged")
-    refused(lambda: prepared.load(deal, "inputs"), "deal.parquet: damaged")
-
-
 # -- records ---------------------------------------------------------------------------------------------
 def optimum(loss):
     """A local optimum whose last loss is this JSON."""
@@ -221,43 +175,6 @@ def test_result_files(tmp_path, content, words):
     refused(lambda: result_files.read(path, result_files.LocalOptimum), *words)
 
 
-EPOCH = {"epoch": 1, "loss_test": [0.5, None]}
-RESULTS = {
-    result_files.Summary: {"spec": {}, "fingerprint": "f", "data_source": "s", "measures": {"epsilon": 1.0}},
-    result_files.Surrogate: {"clients": [0, 1], "best": EPOCH, "last": EPOCH},
-    result_files.TunedChoice: {
-        "setting": "s", "algorithm": "a", "learning_rate": 0.1, "batch_size": None, "hyperparameters": {"q": 1},
-        "value": None,
-    },
-    result_files.Seconds: {
-        "variants": [], "metrics": {}, "device": "cpu", "processor": "p", "threads": 1, "fingerprint": "f",
-    },
-    result_files.Fetched: {"files": [{"path": "a/b", "bytes": 3}]},
-}  # fmt: skip
-DAMAGE = [
-    (result_files.Summary, {"memberships": [1, 2]}, "memberships.0: 1: expected a list"),
-    (result_files.Summary, {"memberships": [["x"]]}, "memberships.0.0: 'x': expected a number"),
-    (result_files.Summary, {"measures": {"x": None}}, "measures.x: None: expected a number"),
-    (result_files.Surrogate, {"clients": [-1]}, "clients.0: -1: expected 0 or more"),
-    (result_files.Surrogate, {"best": {"epoch": "x"}}, "best.epoch: 'x': expected a whole number"),
-    (result_files.Surrogate, {"best": EPOCH | {"loss_test": 3}}, "best.loss_test: 3: expected a list"),
-    (result_files.Surrogate, {"last": EPOCH | {"loss_test": ["x"]}}, "last.loss_test.0: 'x': expected a number"),
-    (result_files.Seconds, {"variants": [{}]}, "variants.0.algorithm: missing"),
-    (result_files.TunedChoice, {"batch_size": 0}, "batch_size: 0: expected more than 0"),
-    (result_files.TunedChoice, {"value": {"x": 1}}, "value: {'x': 1}: expected a number"),
-    (result_files.Fetched, {"files": [{"path": "a"}]}, "files.0.bytes: missing"),
-]
-
-
-@pytest.mark.parametrize(("kind", "change", "words"), DAMAGE, ids=[words for *_, words in DAMAGE])
-def test_every_kind_of_result_file(tmp_path, kind, change, words):
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps(RESULTS[kind] | {"more": 1}))
-    assert result_files.read(path, kind).model_dump(exclude_unset=True) == RESULTS[kind]
-    path.write_text(json.dumps(RESULTS[kind] | change))
-    refused(lambda: result_files.read(path, kind), f"result.json: damaged: {words}", "delete it and run again")
-
-
 # -- tables ------------------------------------------------------------------------------------------------
 KINDS = {"setting": str, "seed": int, "value": float}
 TABLES = [
@@ -284,12 +201,6 @@ def test_csv(tmp_path, content, words):
     refused(lambda: list(tables.rows(path, KINDS)), "tidy.csv", words)
 
 
-def test_csv_may_have_empty_and_infinite_numbers(tmp_path):
-    path = tmp_path / "tidy.csv"
-    path.write_text("seed,setting,value,more\n1,a,,x\n2,b,inf,y\n")
-    assert [row["value"] for _, row in tables.rows(path, KINDS)] == ["", "inf"]
-
-
 # -- weights, plug-ins -------------------------------------------------------------------------------------
 WEIGHTS = [b"", b"garbage" * 100, b"PK\x03\x04garbage", b"cos\nsystem\n(S'true'\ntR.", b"\x80\x02X\x01\x00\x00\x00a."]
 
@@ -300,20 +211,6 @@ def test_weights(tmp_path, content):
     path.write_bytes(content)
     model = torch.nn.Linear(1, 1)
     refused(lambda: weights.start(model, "M", str(path), "resnet18", "fc"), "weights.pth: no file of weights")
-
-
-@pytest.mark.parametrize("place", ["~nobody-of-this-name/x.pth", "", ".", "a\0b"])
-def test_weights_that_are_nowhere(place):
-    refused(lambda: pretrained.weights_file(place, "resnet18"), "is no file of weights; use 'imagenet', a file or null")
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"../../x", b"a\0b", b"", b"/etc", b"x" * 10**6])
-def test_a_hub_that_names_no_commit(tmp_path, monkeypatch, content):
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    place = tmp_path / "models--bert-base-uncased" / "refs"
-    place.mkdir(parents=True)
-    (place / "main").write_bytes(content)
-    assert pretrained.find(pretrained.BERT, tmp_path / "data") is None
 
 
 CONFIG = "from fairfl.experiments.base import Strict\nclass Config(Strict): ...\n"
@@ -350,56 +247,8 @@ def test_a_plug_in_that_is_no_program(tmp_path, monkeypatch, source, words):
 
 
 # -- anything ---------------------------------------------------------------------------------------------
-MANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-
-
-class Inner(Strict):
-    c: float | None
-
-
-class Outer(Strict):
-    a: str
-    b: list[Inner]
-    d: dict[str, int] = {}
-    e: Literal["x", "y"] = "x"
-
-
-@MANY
-@given(st.dictionaries(st.sampled_from("abcdexyz"), JSON, max_size=6))
-def test_any_value_fits_the_model_or_is_refused(value):
-    try:
-        assert checked(value, Outer, "--spec").model_dump(exclude_unset=True) == value
-    except FairflError as error:
-        assert str(error).startswith("--spec: ") and "\n" not in str(error) and len(str(error)) < 300
-
-
-@MANY
-@given(st.text(max_size=40) | st.binary(max_size=40) | JSON.map(json.dumps))
-def test_any_text_is_json_or_a_value_error(text):
-    try:
-        value = from_json(text)
-    except ValueError:
-        return
-    json.dumps(value, allow_nan=False)
-
-
-@MANY
-@given(st.data())
-def test_any_damage_of_data_or_partition_is_refused_or_harmless(tmp_path_factory, data):
-    folder = tmp_path_factory.getbasetemp()
-    write(folder / "data.safetensors", assemble("toy", 3, "made", FLOATS, ROWS % 3))
-    paths = folder / "data.safetensors", files(folder / ".", {"inputs": FLOATS})[1]
-    path = data.draw(st.sampled_from(paths))
-    content = bytearray(path.read_bytes())
-    for at in data.draw(st.lists(st.integers(0, min(len(content), 900) - 1), min_size=1, max_size=4)):
-        content[at] = data.draw(st.integers(0, 255))
-    path.write_bytes(content[: data.draw(st.sampled_from([len(content), len(content), len(content) // 2]))])
-    try:
-        load_clients(*paths, CPU)
-    except FairflError as error:
-        assert "\n" not in str(error)

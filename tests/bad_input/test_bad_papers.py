@@ -277,19 +277,6 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.dictionaries(st.sampled_from([*Setting.model_fields, "x"]), ANY, max_size=3))
-def test_any_setting_is_valid_or_refused(root, changes):
-    data = _setting(root) | changes
-    try:
-        found = check(data, Setting, "papers/x.yaml", "settings.s")
-    except Exception as error:
-        refused(lambda: check(data, Setting, "papers/x.yaml", "settings.s"), begins="papers/x.yaml: ")
-        assert type(error).__name__ == "SpecError"
-    else:
-        assert check(found.model_dump(mode="json"), Setting, "papers/x.yaml") == found
-
-
 def places(tree, at=()):
     for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
         yield (*at, key)

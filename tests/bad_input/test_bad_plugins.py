@@ -104,20 +104,6 @@ def test_every_fault_has_a_line(read):
     assert len(refused(read, text, "line 16", "line 19").splitlines()) == 2
 
 
-def test_a_helper_that_is_called(read):
-    read(
-        HEAD.replace("reports.shares()", "self._weights(reports)")
-        + "\n    def _weights(self, reports):\n        return 1\n"
-    )
-
-
-def test_a_modifier(read):
-    text = HEAD.replace("algorithms.interface import Aggregate, Algorithm", "modifiers.interface import Modifier")
-    text = text.replace("Algorithm[", "Modifier[").replace("measurements", "losses").replace("aggregate", "modify_sums")
-    words = "Mine.modify_sums is no hook of Modifier", "did you mean 'modify_sum'"
-    refused(read, text, *words, begins="src/fairfl/modifiers/mine.py, line 13: ", kind="modifiers")
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -1,7 +1,5 @@
 """What a user gets wrong on the command line is said in a line that tells what to type."""
 
-import shutil
-
 import pytest
 
 from tests.workflow.small_project import Project
@@ -50,30 +48,6 @@ def test_values_are_blamed_on_where_they_were_given(fresh):
     said = fresh.snakemake("--dry-run", check=False).stdout
     fresh.undo()
     assert "config.yaml: checkpoint_seconds: -1" in said
-
-
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        ("results", "results is a file, where a folder of results"),
-        ("results/tiny", "results/tiny is a file, where a folder of results"),
-        ("results/tiny/logs", "results/tiny/logs is a file, where a folder of results"),
-        (
-            "results/tiny/eagle/table1.csv/",
-            "results/tiny/eagle/table1.csv is a folder, where a file of results",
-        ),
-    ],
-)
-def test_something_else_in_the_place_of_results(fresh, made, words):
-    place = fresh.folder / made
-    place.mkdir(parents=True) if made.endswith("/") else fresh.write(made, "mine")
-    done = fresh.snakemake("eagle_table1", check=False)
-    shutil.rmtree(fresh.folder / "results") if made != "results" else place.unlink()
-    assert (
-        done.returncode
-        and f"{words} belongs: move it away" in done.stdout.splitlines()
-        and "Traceback" not in done.stdout
-    )
 
 
 @pytest.mark.parametrize("module", ["algorithms/fedavg", "simulation/simulation", "metrics/fairness", "planning/costs"])

@@ -43,9 +43,3 @@ def test_it_computes_with_the_threads_of_the_configuration_and_needs_no_runs(tim
     for path in (timed.folder / "results/tiny/timed").glob("*.json"):
         assert json.loads(path.read_text())["threads"] == 1
     assert not (timed.folder / "results/tiny/runs").exists()
-
-
-def test_tables_name_the_machine(timed) -> None:
-    for name in ("table9", "table12"):
-        text = (timed.folder / f"results/tiny/focus/{name}.md").read_text()
-        assert re.search(r"Measured on .+, 1 thread: 2 repetitions of ", text)

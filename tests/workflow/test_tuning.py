@@ -1,6 +1,5 @@
 """The tuning stage in the real Snakefile: grids, choices, tables that print them, runs that take them."""
 
-import csv
 import json
 import re
 
@@ -59,23 +58,8 @@ def test_the_best_point_on_held_out_data_is_chosen_and_printed(tuned):
     assert "stand-in for cifar100" in table
 
 
-def test_counts_come_from_the_partitions(tuned):
-    table = (tuned.folder / "results/tiny/vred/table2.md").read_text()
-    assert "(paper: 39445 [1])" in table and "(paper: 50)" in table
-
-
 def test_the_stage_is_a_no_op_the_second_time(tuned):
     assert "Nothing to be done" in tuned.snakemake("--dry-run", config=CHOICES).stdout
-
-
-def test_a_choice_that_a_selection_does_not_make_is_not_compared_in_it(tuned):
-    """It lies there from an earlier run, and nothing has brought it up to date."""
-    assert choice(tuned, "vred")
-    tuned.snakemake("comparison", config=(CHOICES[0], "algorithms=fedavg", CHOICES[2]))
-    (path,) = (tuned.folder / "results/tiny/selections").glob("*_algorithms=fedavg/comparison.csv")
-    rows = [row for row in csv.DictReader(path.open()) if row["metric"] == "learning_rate"]
-    assert {row["algorithm"] for row in rows if row["ours"]} == {"fedavg"}
-    assert {row["verdict"] for row in rows if row["algorithm"] == "vred"} == {"not run"}
 
 
 def test_editing_an_algorithm_tunes_it_and_no_other(tuned):
@@ -101,10 +85,3 @@ def test_runs_take_what_was_chosen_if_asked_to(tuned):
     plan = (tuned.folder / "results/tiny/plan.txt").read_text()
     assert "0 of 6 train and 0 other jobs would run" in plan
     assert "vred_cifar100~tuning~learning_rate=0.05/vred/beta=0.5" in plan
-
-
-def test_bad_grids_are_refused_before_anything_runs(tuned):
-    tuned.edit("scales/tiny.yaml", "vred: {beta: [0.5]}", "vred: {betta: [0.5]}")
-    said = tuned.snakemake("--dry-run", config=CHOICES, check=False).stdout
-    tuned.edit("scales/tiny.yaml", "vred: {betta: [0.5]}", "vred: {beta: [0.5]}")
-    assert "tuning.algorithms" in said and "unknown hyper-parameter 'betta'" in said and "did you mean 'beta'" in said

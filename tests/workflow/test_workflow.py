@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.unit.reporting.test_runs_page import data_of
 from tests.workflow.small_project import Project, plan_in
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
@@ -57,13 +56,6 @@ def test_plan_is_a_target_and_says_why_in_words(project):
     assert "results/tiny/plan.txt" in text and "then see:  results/tiny/index.html" in text
 
 
-def test_bad_config_stops_before_any_job(project):
-    done = project.snakemake(config=("scale=tinny",), check=False)
-    assert done.returncode != 0
-    assert "scale: no scale 'tinny'; did you mean 'tiny'?" in done.stdout
-    assert "Traceback" not in done.stdout
-
-
 def test_missing_raw_data_is_one_clear_sentence(project):
     done = project.snakemake(
         "results/data/mnist.safetensors", config=("scale=small", "artifacts=eagle_table1", "mirrors=nowhere",
@@ -73,11 +65,6 @@ def test_missing_raw_data_is_one_clear_sentence(project):
     assert "config.yaml" in done.stdout and "train-images-idx3-ubyte.gz" in done.stdout
     assert "Traceback" not in done.stdout
     assert not (project.folder / "results/data/mnist.safetensors").exists()
-
-
-def test_a_single_artifact_is_a_target(finished):
-    text = finished.snakemake("--dry-run", "--forceall", "eagle_table3").stdout
-    assert "rule table" in text and "rule train" not in text
 
 
 def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
@@ -97,12 +84,3 @@ def test_a_selection_leaves_the_page_and_the_numbers_of_the_whole(project):
     assert not any("/train/" in log for log in project.planned())
     assert "is damaged" not in project.snakemake().stdout
     assert {name: (whole / name).read_bytes() for name in summaries} == before
-
-
-def test_the_page_of_the_runs_has_them_all_with_their_curves(finished):
-    text = (finished.folder / "results/tiny/runs.html").read_text()
-    known = {str(path.parent.relative_to(finished.folder / "results/tiny/runs")) for path in finished.folder.glob(
-        "results/tiny/runs/**/summary.json")}  # fmt: skip
-    data = data_of(text)
-    assert data.keys() == known and len(known) > 10
-    assert all(len(view["curve"]) == 4 and view["lines"] for view in data.values())  # rounds 0 to 3

@@ -63,13 +63,6 @@ def test_what_is_written_for_other_tables_and_settings_can_be_planned(clone, tar
     assert any(run.algorithm == "lp_proj" for run in planned(clone, "mine").runs)
 
 
-def test_seeds(clone):
-    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--seeds", "2"])
-    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--seeds", "7"])
-    assert [words[-1] for words in clone.told] == ["seeds=0,12", "seeds=0,12,37,119,568,1,2"]
-    assert "papers=termfedfvtable3" in clone.told[0]
-
-
 def test_the_users_own_config_counts(clone):
     """In what is planned here as in what Snakemake is told; papers and scale, which the command knows, come last."""
     compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--config", "seeds=0", "scale=small", "-n", "--download"])
@@ -119,14 +112,6 @@ def test_what_cannot_be_compared_leaves_nothing(clone, words, message):
     with pytest.raises(FairflError, match=message):
         compare.main(clone.root, words)
     assert clone.papers() == before and not clone.told
-
-
-def test_data_that_are_not_here_are_named_with_what_to_type(clone):
-    words = [OWN, "--with", "eagle_table8", "--scale", "paper"]
-    with pytest.raises(FairflError, match="emnist.* neither in data/emnist nor in a mirror; --download fetches them"):
-        compare.main(clone.root, words)
-    compare.main(clone.root, [*words, "--download", "-n"])
-    assert clone.told[0][0] == "-n"
 
 
 def test_an_algorithm_of_a_file_elsewhere(tmp_path):

@@ -39,30 +39,6 @@ def test_scales_keep_the_clusters_of_the_paper(root, scale):
     assert shares[0] == shares[1]
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_a_texts_vocabulary_and_length_fit_its_model(root, scale):
-    setting = load(root, scale).settings["focus_yelp_imdb_10"]
-    data, model = setting.data.options, setting.model.options
-    assert data["max_tokens"] <= model["positions"] and data["vocabulary"] <= model["vocabulary"]
-
-
-def test_accuracies_are_followed_round_by_round_where_rounds_are_counted(root):
-    for scale in SCALES:
-        workload = load(root, scale)
-        for key in ("focus_table10", "focus_table11", "focus_figure2b"):
-            for setting in workload.artifacts[key][2].settings:
-                assert workload.settings[setting].evaluate_every == 1
-
-
-def test_tables_1_and_8_run_as_many_models_as_there_are_true_clusters(root):
-    workload = load(root)
-    for key in ("focus_table1", "focus_table8"):
-        rows = [row for row in workload.artifacts[key][2].rows if row.algorithm == "focus"]
-        assert {row.setting for row in rows} == set(workload.artifacts[key][2].settings)
-        for row in rows:
-            assert row.hyperparameters["M"] == workload.settings[row.setting].surrogate.clusters
-
-
 def test_every_printed_number_has_its_cell_and_every_cell_of_a_table_its_number(root):
     """But numbers that are said in the text beside a figure, and the time per model, which only we have."""
     workload = load(root)
@@ -88,10 +64,3 @@ def cells(artifact):
             variants = [row.variant for row in artifact.rows_in(setting)]
             found |= {(setting, variant, metric) for variant in variants or [Variant("", {})]}
     return found
-
-
-@pytest.mark.parametrize(("table", "count"), [("table10", 2), ("table11", 5)])
-def test_what_was_not_reached_is_reported_as_never(root, table, count):
-    with (root / f"papers/reported/focus/{table}.csv").open(newline="") as file:
-        values = [row["value"] for row in csv.DictReader(file) if "not reached" in row["note"]]
-    assert values == ["inf"] * count

@@ -60,11 +60,6 @@ def test_a_row_folds_its_modifiers_into_its_hyper_parameters():
     assert Row(**row.model_dump()) == row
 
 
-def test_parameters_of_a_modifier_must_be_a_mapping():
-    with pytest.raises(ValueError, match="modifiers.dp: 2 is no mapping of parameters"):
-        Row(algorithm="fedavg", modifiers={"dp": 2})
-
-
 def test_the_spec_of_a_run_has_its_modifiers_with_all_parameters_and_their_code(tmp_path):
     row = {"algorithm": "qffl", "hyperparameters": {"q": 0.5}, "modifiers": {"server_momentum": {"beta": 0.8}}}
     spec = train_spec(load(tmp_path, row))
@@ -94,19 +89,6 @@ def test_what_a_setting_gives_no_modifier_is_refused(tmp_path, given, says):
         load(tmp_path, {"algorithm": "fedavg"}, {"modifiers": given})
 
 
-def test_a_run_without_modifiers_depends_on_none(tmp_path):
-    spec = train_spec(load(tmp_path, {"algorithm": "fedavg"}))
-    assert spec["modifiers"] == {}
-    files = {name for name in spec["code"] if name.startswith("fairfl.modifiers.")}
-    assert files == {"fairfl.modifiers.interface"}
-
-
-def test_a_papers_values_lie_under_those_of_a_row(tmp_path):
-    paper = {"modifiers": {"server_momentum": {"beta": 0.5, "form": "ema"}}}
-    row = {"algorithm": "fedavg", "modifiers": {"server_momentum": {"beta": 0.7}}}
-    assert train_spec(load(tmp_path, row, **paper))["modifiers"] == {"server_momentum": {"beta": 0.7, "form": "ema"}}
-
-
 @pytest.mark.parametrize(
     ("row", "setting", "message"),
     [
@@ -125,14 +107,3 @@ def test_a_papers_values_lie_under_those_of_a_row(tmp_path):
 def test_what_makes_no_sense_is_refused_by_name(tmp_path, row, setting, message):
     with pytest.raises(SpecError, match=message):
         load(tmp_path, row, setting)
-
-
-def test_labels_of_a_regression_cannot_be_flipped(tmp_path):
-    noisy = {"label_noise": {"ratio": 0.5}, "loss": "squared_error"}
-    with pytest.raises(SpecError, match="label_noise flips classes, which loss squared_error does not have"):
-        load(tmp_path, {"algorithm": "fedavg"}, noisy)
-
-
-def test_a_decaying_rate_is_part_of_the_run(tmp_path):
-    spec = train_spec(load(tmp_path, {"algorithm": "fedavg"}, {"lr_decay": {"factor": 0.999}}))
-    assert spec["lr_decay"] == {"factor": 0.999, "every": 1}

@@ -8,16 +8,12 @@ import pytest
 import yaml
 
 from fairfl.experiments.config import TEMPLATE, Config, with_papers
-from fairfl.experiments.explanations import load_explanations
 from fairfl.experiments.reading import load_paper
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import train
 from fairfl.judgement.claims import preflight
-from fairfl.judgement.sources import used_values
-from fairfl.reporting.page import runs as runs_page
 from fairfl.runtime.validation import SpecError
-from fairfl.terminal.names import spoken
 from tests.unit.registered import copy_papers
 
 PAPERS = ["eagle", "fedfv", "mine", TEMPLATE]
@@ -40,17 +36,6 @@ def test_the_template_can_be_planned(root):
     assert list(workload.artifacts) == ["template_table1", "template_figure1"]
     assert len(workload.runs) == 6
     assert workload.papers["template"].citation == ""
-
-
-def test_values_of_ones_own_are_not_marked_as_assumed(root):
-    workload = load_workload(root, {"scale": "quick", "papers": ["template"]})
-    assert {used.provenance for used in used_values(workload, "template")} == {"paper"}
-
-
-def test_the_template_names_the_schema_that_editors_check_with(root):
-    line = (root / "papers/template.yaml").read_text().splitlines()[0]
-    head, _, schema = line.partition("$schema=")
-    assert head == "# yaml-language-server: " and (root / "papers" / schema).is_file()
 
 
 def test_another_plug_in_does_not_inherit_options_of_the_first(tmp_path, template):
@@ -85,18 +70,6 @@ def test_a_quoted_paper_is_told_at_once_all_that_has_no_source(tmp_path, templat
     assert "no arxiv" not in text and "algorithms.qffl" not in text
 
 
-def test_papers_are_quoted_unless_they_say_otherwise(tmp_path, template):
-    del template["sources"]
-    with pytest.raises(SpecError, match="no citation; no arxiv; .*settings.template_digits: no source"):
-        load_paper(written(tmp_path, template))
-
-
-def test_sources_that_are_given_are_still_checked(tmp_path, template):
-    template["algorithms"]["fedavg"]["sources"] = {"weighting": "I guess"}
-    with pytest.raises(SpecError, match="source of 'weighting' must begin with one of"):
-        load_paper(written(tmp_path, template))
-
-
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -108,29 +81,6 @@ def test_sources_that_are_given_are_still_checked(tmp_path, template):
 )
 def test_papers_are_found_by_patterns_in_their_order(wanted, found):
     assert with_papers(Config(scale="quick", papers=wanted), PAPERS).papers == found
-
-
-def test_all_papers_are_meant_if_none_is_named():
-    assert with_papers(Config(scale="quick"), PAPERS).papers == ["eagle", "fedfv", "mine"]
-
-
-@pytest.mark.parametrize("wanted", ["minne", "mine_*"])
-def test_a_paper_that_is_not_there_is_refused(wanted):
-    with pytest.raises(SpecError, match="config.yaml: papers: no paper .*did you mean 'mine'"):
-        with_papers(Config(scale="quick", papers=[wanted]), PAPERS)
-
-
-def test_what_editors_and_macos_leave_is_no_paper(root, tmp_path):
-    copy_papers(root, tmp_path)
-    shutil.copytree(root / "scales", tmp_path / "scales")
-    (tmp_path / "papers/.#fedfv.yaml").symlink_to("me@here.1:2")  # Emacs' lock: what it points to is nowhere
-    for path in ("papers/._fedfv.yaml", "papers/._fedfv.yml", "papers/explanations/._vred.yaml", "scales/._quick.yaml"):
-        (tmp_path / path).write_bytes(b"\0\5\x16\7")
-    load = load_workload(tmp_path, {"scale": "quick", "papers": ["*"]})
-    assert "fedfv" in load.papers and load_explanations(tmp_path, load.papers)
-    (tmp_path / "papers/mine.yml").touch()
-    with pytest.raises(SpecError, match=r"papers/mine\.yml: is not read: call it mine\.yaml"):
-        load_workload(tmp_path, {"scale": "quick", "papers": ["mine"]})
 
 
 def test_a_new_paper_is_built_without_a_change_of_the_configuration(root, tmp_path, template):
@@ -224,12 +174,3 @@ def test_what_a_borrower_says_otherwise_is_refused(borrowing, change, words):
     with pytest.raises(SpecError) as error:
         borrowing(change)
     assert "papers/mine.yaml: " in str(error.value) and words in str(error.value)
-
-
-def test_jobs_and_runs_of_borrowed_settings_have_names(borrowing):
-    workload = borrowing()
-    for run in workload.runs[::5]:
-        words = {"setting": run.setting, "algorithm": run.algorithm, "variant": run.variant.folder, "seed": "0"}
-        title = BORROWED["algorithms"][run.algorithm]["title"]
-        assert spoken(workload, "train", words) == f"{title}, fedfv_fmnist, seed 0"
-        assert runs_page._title(workload, run) == title

@@ -2,16 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
 
-from fairfl.experiments.setting import Setting, Surrogate
-from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.setting import Surrogate
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import collect, partition, surrogate, train
-from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
-from fairfl.runtime.validation import SpecError, check
 from fairfl.workflow.graph import spec_of
 from tests.workflow.graphs import graph_of
 
@@ -59,11 +55,6 @@ def test_a_spec_holds_what_a_surrogate_depends_on(root):
     )
 
 
-def test_lengths_may_be_given(root):
-    given = surrogate.spec(workload(root, surrogate=Surrogate(clusters=1, epochs=5, every=3)), SETTING)
-    assert (given["surrogate"]["epochs"], given["surrogate"]["every"]) == (5, 3)
-
-
 def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(root):
     with_one, without = workload(root), workload(root, surrogate=None)
     for run in with_one.runs_of(SETTING):
@@ -71,41 +62,3 @@ def test_no_run_depends_on_a_surrogate_and_a_surrogate_on_no_evaluation_of_runs(
     assert partition.spec(with_one, SETTING) == partition.spec(without, SETTING)
     rates = {"evaluate_every": 7, "clients_per_round": 1, "learning_rates": {"fedfv": 0.5}, "notes": ["x"]}
     assert surrogate.spec(workload(root, **rates), SETTING) == surrogate.spec(with_one, SETTING)
-
-
-def test_points_of_a_tuning_grid_have_none(root):
-    load = workload(root)
-    assert all(load.settings[point].surrogate is None for point in load.tuning_grid(SETTING))
-    assert train.spec_of_run(load, Run(SETTING, Variant("fedavg", {}), 0))
-
-
-def test_what_a_scale_changes_in_a_surrogate_is_said(root):
-    load = workload(root, surrogate=Surrogate(clusters=2, every=5))
-    assert changed_by_scale(load, SETTING) == [f"surrogate: None -> {load.settings[SETTING].surrogate.model_dump()}"]
-
-
-@pytest.mark.parametrize(
-    ("surrogate", "named"),
-    [
-        ({"clusters": 0}, ["surrogate.clusters", "0"]),
-        ({}, ["surrogate.clusters"]),
-        ({"clusters": 2, "every": 0}, ["surrogate.every", "0"]),
-        ({"clusters": 2, "epochs": -1}, ["surrogate.epochs", "-1"]),
-        ({"clusters": 2, "method": "guess"}, ["surrogate.method", "guess"]),
-        ({"clusters": 2, "batch_size": 100}, ["surrogate.batch_size", "100"]),
-        ({"clusters": 2, "evry": 1}, ["surrogate.evry", "every"]),
-        ({"clusters": 4}, ["surrogate.clusters is 4", "only 3 clients"]),
-    ],
-)
-def test_bad_input_is_named(root, surrogate, named):
-    data = workload(root, surrogate=None).settings[SETTING].model_dump(mode="json") | {"surrogate": surrogate}
-    with pytest.raises(SpecError) as caught:
-        check(data, Setting, "papers/toy.yaml", SETTING)
-    assert all(word in str(caught.value) for word in (*named, "papers/toy.yaml"))
-
-
-def test_a_surrogate_needs_test_losses(root):
-    parts = {"evaluated_parts": ["train"], "reported_part": "train", "surrogate": {"clusters": 1}}
-    data = workload(root).settings[SETTING].model_dump(mode="json") | parts
-    with pytest.raises(SpecError, match="surrogate is chosen by its test loss, evaluated_parts are only train"):
-        check(data, Setting, "papers/toy.yaml", SETTING)

@@ -7,18 +7,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake.cli import parse_config
 
 from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.references import left_out
-from fairfl.experiments.scale import OnRequest
 from fairfl.experiments.schemas import schemas
-from fairfl.experiments.variant import Run, Variant
+from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.jobs import collect, train, tune
+from fairfl.jobs import train, tune
 from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
@@ -92,13 +90,6 @@ def test_stand_ins_are_declared(root, scale, real):
         assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
 
 
-@pytest.mark.parametrize("scale", ["quick", "small"])
-def test_synthetic_settings_run_at_paper_scale(root, scale):
-    load = workload(root, scale=scale)
-    for name in ("eagle_synthetic_gaussian", "eagle_toy_2clients", "focus_synthetic_10"):
-        assert changed_by_scale(load, name) == []
-
-
 def test_restrictions(root):
     load = workload(root, algorithms="fedavg,eagle", seeds=7, artifacts="eagle_table1")
     assert {run.algorithm for run in load.runs} == {"fedavg", "eagle"}
@@ -128,24 +119,10 @@ def test_what_leaves_a_target_out(root):
     assert not left_out(load, "fedfv_table22") and not left_out(load, "results/tiny/eagle/table1.csv")
 
 
-def test_single_variants(root):
-    load = workload(root, artifacts="focus_table3", algorithms="fedavg,qffl/q=0.1,focus/M=3", seeds=0)
-    variants = {"fedavg/default", "qffl/q=0.1", "focus/M=3"}
-    assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{variant}/seed0" for variant in variants}
-    assert load.wants(Variant("qffl", {"q": 0.1})) and not load.wants(Variant("qffl", {"q": 1.0}))
-
-
 def test_variants_are_selected_by_number_not_by_spelling(root):
     load = workload(root, artifacts="focus_table3", algorithms="qffl/q=1e-1,focus/M=3.0", seeds=0)
     variants = {"qffl/q=0.1", "focus/M=3"}  # folders are called as the paper's YAML writes the values
     assert {run.id for run in load.runs} == {f"focus_rotated_mnist_10/{variant}/seed0" for variant in variants}
-
-
-def test_a_run_is_known_by_its_wildcards(root):
-    load = workload(root, artifacts="focus_table3", seeds=0)
-    assert all(load.run(run.setting, run.algorithm, run.variant.folder, run.seed) == run for run in load.runs)
-    with pytest.raises(SpecError, match="focus_rotated_mnist_10: no run 'focus/M=33'; did you mean 'focus/M=3'"):
-        load.run("focus_rotated_mnist_10", "focus", "M=33", 0)
 
 
 def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(root):
@@ -155,12 +132,6 @@ def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(
     assert {f"{run.algorithm}/{run.variant.folder}" for run in load.runs} == {
         "fedavg/default", "fedeba_plus/alpha=0.9~tau=0.1", "qffl/q=0.5"
     }  # fmt: skip
-
-
-def test_keys_of_verdict_can_be_given_on_the_command_line(root):
-    given = parse_config(["verdict={level: 0.1, late_evaluations: 5}"])
-    verdict = workload(root, **given).config.verdict
-    assert (verdict.level, verdict.late_evaluations, verdict.close_relative) == (0.1, 5, 0.1)
 
 
 def test_models_from_published_weights_wait_for_them(root):
@@ -197,21 +168,6 @@ def test_a_setting_may_have_hyperparameters_of_its_own(root):
     assert {key for key in before if before[key] != after[key]} == {"hyperparameters"}
 
 
-def test_some_settings_only(root):
-    load = workload(root, settings="fedfv_fmnist,vred_c*")
-    assert {run.setting for run in load.runs} == {"fedfv_fmnist", "vred_cifar10", "vred_cifar100", "vred_cinic10"}
-    assert load.artifacts["fedfv_table4"][2].settings == ["fedfv_fmnist"]
-    assert "fedfv_table2" not in load.artifacts and "vred_table3" in load.artifacts
-    graph = graph_of(load)
-    assert not any(
-        "stackoverflow" in job.name for target in ("all", "tuned") for job in graph.below(graph.wanted(target))
-    )
-
-
-def test_run_id_is_a_path():
-    assert Run("fedfv_cifar10", Variant("qffl", {"q": 1.0}), 12).id == "fedfv_cifar10/qffl/q=1.0/seed12"
-
-
 def train_spec(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
     return spec_of(load, "train", setting=setting, algorithm=algorithm, variant=folder) | {"seed": seed}
 
@@ -232,15 +188,6 @@ def test_a_train_spec_holds_what_the_run_depends_on(root):
     )
     assert "fairfl.models.cnn" not in code
     assert json.loads(canonical(spec)) == spec
-
-
-def test_sources_notes_and_reporting_do_not_change_a_train_spec(root):
-    load = workload(root)
-    before = canonical(train_spec(load))
-    name = "eagle_emnist_linear_a0.1"
-    patched = {"sources": {}, "notes": ["x"], "reported_part": "validation", "gap_part": "validation"}
-    load.settings[name] = load.settings[name].model_copy(update=patched)
-    assert canonical(train_spec(load)) == before
 
 
 def test_other_variants_and_settings_do_not_change_a_train_spec(root):
@@ -390,11 +337,6 @@ def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
     assert Variant("fedfv", {"alpha": 0.0, "tau": 0}) in tuned.variants["fedfv_cifar10_order"]
 
 
-def test_a_setting_without_tuning_says_so(root):
-    with pytest.raises(SpecError, match="papers/eagle.yaml: settings.eagle_dirtymnist_cnn: has no `tuning`"):
-        workload(root).tuning_grid("eagle_dirtymnist_cnn")
-
-
 def test_algorithms_may_have_rates_of_their_own(root):
     load = workload(root, scale="paper")
     rates = {
@@ -408,14 +350,6 @@ def test_algorithms_may_have_rates_of_their_own(root):
     }  # fmt: skip
 
 
-def test_tables_of_a_large_search_are_built_on_request(root):
-    asked = ["vred_table4", "vred_table5"]
-    quick, paper = workload(root), workload(root, scale="paper")
-    assert set(quick.artifacts) - set(paper.artifacts) == set(asked)
-    assert list(workload(root, scale="paper", artifacts=asked).artifacts) == asked
-    assert set(workload(root, scale="paper", tuned=True).artifacts) == set(quick.artifacts)
-
-
 def test_a_table_on_request_is_a_target_that_brings_its_search(root):
     graph = graph_of(workload(root, scale="paper", papers=["vred"]))
     assert graph.wanted("vred_table4") == ["table/vred/table4"]
@@ -423,33 +357,6 @@ def test_a_table_on_request_is_a_target_that_brings_its_search(root):
     rest = {job.name for job in graph.below(graph.everything())}
     assert "table/vred/table6" in rest and "table/vred/table4" not in rest
     assert not [name for name in rest if name.startswith("tune/")]
-
-
-def test_what_is_on_request_needs_no_runs_of_its_own(root):
-    load = workload(root, papers=["vred"])
-    load.scale = load.scale.model_copy(update={"on_request": OnRequest(artifacts=["vred_table6"], why="w")})
-    with pytest.raises(SpecError, match="scales/quick.yaml: on_request.artifacts: vred_table6 prints results of runs"):
-        del load.artifacts
-        load.artifacts  # noqa: B018
-
-
-def test_a_table_of_gains_runs_what_it_is_held_against(root):
-    load = workload(root, artifacts=["vred_table1"], algorithms=["vred"])
-    assert {run.algorithm for run in load.runs} == {"vred", "fedavg"}
-    runs = [f"vred_cifar100/fedavg/default/seed{seed}" for seed in load.settings["vred_cifar100"].seeds]
-    assert collect.spec(load, "vred_cifar100")["baseline"] == runs
-    assert collect.spec(workload(root), "fedfv_fmnist")["baseline"] == []
-
-
-def test_plain_fedavg_is_the_baseline_among_other_variants_of_it(root):
-    spec = collect.spec(workload(root), "fedeba_fashion_mnist_mlp")
-    assert len({run["hyperparameters"] for run in spec["runs"] if run["algorithm"] == "fedavg"}) > 1
-    assert spec["baseline"] == ["fedeba_fashion_mnist_mlp/fedavg/default/seed0"]
-
-
-def test_rows_of_one_setting_do_not_run_in_the_others(root):
-    load = workload(root, scale="paper", artifacts=["vred_table6"])
-    assert [v.folder for v in load.variants["vred_cifar100"] if v.algorithm == "semi_vred"] == ["beta=0.01"]
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from fairfl.metrics.registry import (
     measured,
 )
 from fairfl.metrics.statistics import STATISTICS, lambda_bound
-from fairfl.runtime.errors import FairflError
 
 LOSS, BEST = [0.5, 0.8, 1.2], [0.4, 0.9, 0.7]
 
@@ -75,11 +74,6 @@ def test_a_client_without_samples_is_left_out_and_counted():
     assert rows["n_skipped"] == ("count", 1)
 
 
-def test_nobody_measured_is_no_number():
-    rows = rows_of(evaluate(vectors(gap=pd.Series(dtype=float))))
-    assert not [name for name in rows if name.startswith("gap")]
-
-
 def test_a_client_without_samples_differs_from_one_that_diverged():
     # 0 of 0 is NaN; a model full of NaN still predicts the first class.
     rounds = pd.DataFrame({
@@ -123,14 +117,6 @@ def test_along_training_the_mean_over_clients_with_samples_counts():
     assert alone["rounds_to_accuracy70"] == ("rounds", 20)
 
 
-def test_a_run_that_diverges_keeps_what_it_had_reached():
-    rounds = rounds_of({0: [0.1, 0.1], 5: [0.75, 0.75], 10: [0.9, 0.9]})
-    rounds.loc[(rounds["round"] == 10) & (rounds["client"] == 1), "loss_test"] = np.nan
-    rows = rows_of(evaluate_along(rounds, "test"))
-    assert (rows["rounds_to_accuracy70"][1], rows["rounds_to_accuracy80"][1]) == (5, np.inf)
-    assert np.isnan(rows["accuracy_area"][1])
-
-
 def test_rows_of_an_assignment():
     rows = rows_of(evaluate_assignment([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [1, 0, 0]))
     assert rows == {
@@ -148,23 +134,6 @@ def test_against_a_baseline():
     assert rows["degraded_well_gain"] == ("fraction", pytest.approx(0.005))
     assert rows["accuracy_gain"] == ("fraction", pytest.approx(0.01))
     assert rows["accuracy_worst10_gain"] == ("fraction", pytest.approx(0.05))
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_a_client_that_diverged_on_either_side_leaves_nothing_to_compare(side):
-    pair = [pd.Series([0.5, 0.6]), pd.Series([0.4, 0.7])]
-    pair[side] = pd.Series([0.5, np.nan])
-    assert all(np.isnan(value) for _, _, value in evaluate_against(*pair))
-
-
-def test_a_regression_has_no_accuracies_to_compare():
-    nothing = pd.Series(dtype=float)
-    assert evaluate_against(nothing, nothing) == []
-
-
-def test_a_baseline_of_other_clients_is_refused():
-    with pytest.raises(FairflError, match="same clients"):
-        evaluate_against(pd.Series({0: 0.5, 1: 0.5}), pd.Series({0: 0.5, 2: 0.5}))
 
 
 def test_registry_of_local_optima():

@@ -115,15 +115,6 @@ def test_a_job_may_have_several_entries(tmp_path):
     assert digests == [curves.digest(table(2, seed)) for seed in (1, 2)]
 
 
-def test_small_files_come_back(tmp_path):
-    record = Record("s", tmp_path)
-    files = {MODEL: b"x" * 9000}
-    record.add("train/s/a", entry(table(2, 1), files), CODE, files, table(2, 1))
-    record.save()
-    again = Record("s", tmp_path)
-    assert again.file(*only(again, "a"), MODEL) == files[MODEL]
-
-
 def rewritten(path, old, new):
     text = path.read_text()
     assert old in text
@@ -135,37 +126,6 @@ def test_a_changed_number_in_the_list_is_refused_by_name(tmp_path):
     rewritten(tmp_path / "s/jobs.json", "1.5", "1.4")
     with pytest.raises(FairflError, match=r"jobs\.json: train/s/a: its numbers do not belong to its hash"):
         Record("s", tmp_path)
-
-
-def test_changed_code_is_refused(tmp_path):
-    stored(tmp_path, a=table(2, 1))
-    rewritten(tmp_path / "s/jobs.json", "0123456789abcdef", "0123456789abcde0")
-    with pytest.raises(FairflError, match=r"jobs\.json: code [0-9a-f]+: its modules are others"):
-        Record("s", tmp_path)
-
-
-@pytest.mark.parametrize("damaged", ["", "{", "[]", '{"setting": "s"}'])
-def test_a_torn_list_is_refused(tmp_path, damaged):
-    stored(tmp_path, a=table(2, 1))
-    (tmp_path / "s/jobs.json").write_text(damaged)
-    with pytest.raises(FairflError, match=r"jobs\.json: damaged.*git checkout"):
-        Record("s", tmp_path)
-
-
-def test_a_record_in_the_folder_of_another_setting_is_refused(tmp_path):
-    stored(tmp_path, a=table(2, 1))
-    (tmp_path / "s").rename(tmp_path / "t")
-    with pytest.raises(FairflError, match="is of setting 's'"):
-        Record("t", tmp_path)
-
-
-def test_other_metrics_are_refused_by_name(tmp_path):
-    stored(tmp_path, a=table(2, 1))
-    stored(tmp_path / "other", a=table(2, 2))
-    (tmp_path / "s/curves.parquet").write_bytes((tmp_path / "other/s/curves.parquet").read_bytes())
-    record = Record("s", tmp_path)
-    with pytest.raises(FairflError, match=r"curves\.parquet: train/s/a: its lines are missing"):
-        record.check()
 
 
 def test_a_changed_metric_is_refused_by_name(tmp_path):
