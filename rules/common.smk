@@ -9,7 +9,6 @@ import shutil
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import collect, fetch, reproduction, trials
-from fairfl.planning import costs
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
@@ -159,9 +158,6 @@ onstart:
         Path(order_of(name)).parent.mkdir(parents=True, exist_ok=True)
         Path(order_of(name)).write_text(graph.order(name, os.environ[sealed.VARIABLE]))
     call.begin(rerun, names)
-    if display:
-        seconds = costs.expected(rerun, names)
-        display.run.expected = {f"{RESULTS}/logs/{name}.log": taken for name, taken in seconds.items()}
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)

@@ -24,7 +24,7 @@ try:
         "seaborn",
         "fairfl.workflow.recorded",
         "fairfl.judgement.claims.preflight",
-        "fairfl.planning.costs",
+        "fairfl.planning.restriction",
     ):
         if not importlib.util.find_spec(name):
             raise ModuleNotFoundError(f"No module named {name!r}")

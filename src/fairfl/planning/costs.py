@@ -198,31 +198,6 @@ class Costs:
         return 0.02 + curves / _MIB
 
 
-def expected(rerun: Rerun, names: Iterable[str]) -> dict[str, float]:
-    """Seconds that such jobs took before, here or in the record, of each long job among these names.
-
-    Of the same variant in the same setting, else of others there; nothing is counted or estimated.
-    """
-    kinds = {name: kind_of(name) for name in names if name.partition("/")[0] in LONG}
-    wanted = {kind[:2] for kind in kinds.values()}
-    alike = [
-        job
-        for job in (rerun.needed(rerun.graph.everything()) if wanted else [])
-        if job.rule in LONG and kind_of(job.name)[:2] in wanted
-        if rerun.recorded or not rerun.verdict(job.name).reason
-    ]
-    measured = Costs(rerun, alike).measured
-    by_setting: dict[tuple[str, ...], list[Measured]] = {}
-    for kind, found in measured.items():
-        by_setting.setdefault(kind[:2], []).extend(found)
-    seconds = {}
-    for name, kind in kinds.items():
-        if known := measured.get(kind) or by_setting.get(kind[:2], []):
-            threads = rerun.graph.workload.config.threads
-            seconds[name] = 3600 * statistics.fmean(one.core_hours / threads or one.gpu_hours for one in known)
-    return seconds
-
-
 def kind_of(name: str) -> Kind:
     """What a job's hours depend on: not on its seed, nor on its client or cluster."""
     rule, setting, *rest = name.split("/")

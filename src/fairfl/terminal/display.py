@@ -167,17 +167,15 @@ class Display(logging.Handler):
 
 
 def line(run: Run) -> str:
-    """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; FedAvg, seed 0: round 3 of 40; about 8 min to go'"""
+    """'12:00:03 345 of 1,304 jobs; 120 of 929 trainings; FedAvg, seed 0: round 3 of 40'"""
     under_way = [rule for rule, count in run.totals.items() if 0 < run.done[rule] < count]
     kinds = [f"{run.done[rule]:,} of {counted(rule, run.totals[rule])}" for rule in under_way]
     kinds += [f"{job.name}: {job.doing() or 'runs'}" for job in list(run.running.values())[:1]]
-    left = run.left()
-    parts = [f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds]
-    return "; ".join([*parts, *([f"about {span(left)} to go"] if left is not None else [])])
+    return "; ".join([f"{time.strftime('%H:%M:%S')} {run.done.total():,} of {run.total:,} jobs", *kinds])
 
 
 def screen(run: Run, stream: TextIO) -> Any:
-    """A live view of a run: a bar for each kind of job, running jobs by name, the time to go."""
+    """A live view of a run: a bar for each kind of job, running jobs by name."""
     from rich.console import Console, Group
     from rich.live import Live
     from rich.progress_bar import ProgressBar
@@ -202,10 +200,8 @@ def screen(run: Run, stream: TextIO) -> Any:
                 lines.append(Text(f"{job.name} · {doing}", no_wrap=True, overflow="ellipsis"))
             if len(jobs) > SHOWN:
                 lines.append(Text(f"and {len(jobs) - SHOWN} more"))
-            left = run.left()
-            ahead = f", about {span(left)} to go" if left is not None else ""
             failed = f", {len(run.failed)} failed" if run.failed else ""
-            lines.append(Text(f"{run.done.total():,} of {run.total:,} jobs{failed}{ahead}"))
+            lines.append(Text(f"{run.done.total():,} of {run.total:,} jobs{failed}"))
             return Group(bars, *lines)
 
     live = Live(

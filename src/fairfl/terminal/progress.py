@@ -14,7 +14,6 @@ from fairfl.terminal.names import KINDS
 _ROUND = re.compile(r"round (\d+)/(\d+) +([\d.]+ (?:rounds/s|s a round)).*?(?:([\d.]+) s to go)?\s*$")
 # Names of files, words in quotes and numbers: of one job, not of what went wrong.
 _OWN = re.compile(r"'[^']*'|\S*/\S*|\d[\d.,]*")
-SHARE, PATIENCE = 0.1, 600.0  # the time to go is said when so many of the jobs have ended, or after so many seconds
 TAIL = 4096  # bytes of a log in which its last line is looked for
 
 
@@ -71,13 +70,9 @@ class Run:
     done: Counter[str] = field(default_factory=Counter)
     running: dict[int, Job] = field(default_factory=dict)
     failed: dict[int, Job] = field(default_factory=dict)
-    spent: dict[str, float] = field(default_factory=dict)  # seconds of the jobs that are done, by rule
-    expected: dict[str, float] = field(default_factory=dict)  # seconds that such jobs have taken before, by log
     begun: float = 0.0
     kinds: Iterable[str] = tuple(KINDS)  # rules that leave files; the others are targets, which do nothing
     interrupted: bool = False  # by the user, who has pressed Ctrl-C
-    started: dict[str, str] = field(default_factory=dict)  # log -> rule
-    foreseen: dict[str, list[float]] = field(default_factory=dict)  # of ended jobs, by rule: expected, taken seconds
 
     def plan(self, counts: Mapping[str, int]) -> None:
         """So many jobs of each rule are to run; targets, which do nothing, are left out."""
@@ -90,7 +85,6 @@ class Run:
             return
         log, output = (next(iter(record[key] or ()), "") for key in ("log", "output"))
         self.running[number] = Job(rule, self.speak(rule, wildcards), log, output, self.clock())
-        self.started[log] = rule
 
     def finish(self, number: int) -> Job | None:
         """A job has ended well; None if it is one that does nothing. One that was tried again has not failed."""
@@ -98,11 +92,6 @@ class Run:
         self.failed.pop(number, None)
         if job is not None:
             self.done[job.rule] += 1
-            taken = self.clock() - job.begun
-            self.spent[job.rule] = self.spent.get(job.rule, 0.0) + taken
-            if job.log in self.expected:
-                before = self.foreseen.setdefault(job.rule, [0.0, 0.0])
-                before[:] = before[0] + self.expected[job.log], before[1] + taken
         return job
 
     def fail(self, number: int) -> Job | None:
@@ -123,37 +112,6 @@ class Run:
     @property
     def total(self) -> int:
         return sum(self.totals.values())
-
-    def left(self) -> float | None:
-        """Seconds to go, with as many jobs at once as so far; None if nobody can know yet.
-
-        A job takes what such jobs have taken before, corrected by how those that have ended departed from that; else
-        the mean of its kind so far; else the mean of all others.
-        """
-        ended, worked = self.done.total(), sum(self.spent.values())
-        passed, now = self.clock() - self.begun, self.clock()
-        if passed < 5 or not (ended and worked or self.expected):
-            return None
-        most = max(self.totals, key=lambda rule: self.totals[rule])
-        if not self.expected and passed < PATIENCE and self.done[most] < int(SHARE * self.totals[most]):
-            return None  # the first jobs wait for what starts, and may all be of one slow setting
-        rest = 0.0
-        for rule, count in self.totals.items():
-            before, taken = self.foreseen.get(rule, (0.0, 0.0))
-            ratio = taken / before if before else 1.0
-            mean = self.spent[rule] / self.done[rule] if self.done[rule] else worked / max(ended, 1)
-            ahead = [seconds * ratio for log, seconds in self.expected.items() if self._waits(log, rule)]
-            running = [job for job in list(self.running.values()) if job.rule == rule]
-            rest += sum(ahead) + mean * max(count - self.done[rule] - len(running) - len(ahead), 0)
-            for job in running:
-                seconds = self.expected[job.log] * ratio if job.log in self.expected else mean
-                rest += max(seconds - (now - job.begun), 0.1 * seconds)
-        at_once = (worked + sum(now - job.begun for job in list(self.running.values()))) / passed
-        return rest / max(at_once, 0.5)
-
-    def _waits(self, log: str, rule: str) -> bool:
-        """True for a job of this rule that has not started."""
-        return log not in self.started and f"/{rule}/" in log
 
 
 def span(seconds: float) -> str:

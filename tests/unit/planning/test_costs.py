@@ -90,21 +90,6 @@ def test_hours_of_another_processor_are_scaled_by_their_speeds(workload, monkeyp
     assert made(workload, entries=entries).hours(RUN) == pytest.approx(2 * 50 / 200)
 
 
-def test_jobs_are_expected_to_take_what_others_of_the_variant_or_the_setting_took(workload):
-    """Two core-hours each, on one thread here."""
-    recorded = {f"train__{FASHION}__fedavg__default__seed{n}": 3600.0 * n for n in (1, 2)}
-    recorded |= {f"train__{FASHION}__afl__default__seed0": 300.0}
-    entries = Entries(**recorded)
-    rerun = made(workload, entries=entries).rerun
-    rerun.graph.everything = list
-    rerun.needed = lambda targets: [job(name) for name in entries.seconds]
-    names = [f"train/{FASHION}/{run}/seed3" for run in ("fedavg/default", "term/default")]
-    found = costs.expected(rerun, [*names, f"train/{CNN}/fedavg/default/seed0", "page"])
-    assert found == pytest.approx({names[0]: 2 * 1.5 * 3600, names[1]: 2 * (3 * 3600 + 300) / 3})
-    rerun.recorded = None
-    assert costs.expected(rerun, names) == {}  # nothing has finished here
-
-
 def test_an_estimate_alone_says_so_and_nothing_known_counts_nothing(workload):
     assert made(workload).known(train(FASHION, "fedavg")) == "estimated"
     assert made(workload).hours(RUN) == 1.0

@@ -48,59 +48,6 @@ def test_targets_do_nothing_and_do_not_count(run):
     assert (run.total, run.totals) == (6, {"train": 4, "table": 2})
 
 
-def test_time_to_go_is_what_such_jobs_took(run):
-    """Trainings take 10 s, tables as long as all others for want of better; one at once."""
-    assert run.left() is None
-    run.start(1, info("train"))
-    run.clock.now = 10.0
-    run.finish(1)
-    assert run.left() == pytest.approx(3 * 10 + 2 * 10)
-    run.start(2, info("train"))
-    run.clock.now = 14.0
-    assert run.left() == pytest.approx(3 * 10 - 4 + 2 * 10)
-
-
-def test_time_to_go_is_known_from_what_such_jobs_took_before(run):
-    """A training of 100 s and one of 10 s wait, one of 40 s takes half as long again as before."""
-    logs = {name: f"results/tiny/logs/train/{name}.log" for name in ("a", "b", "c")}
-    run.plan({"train": 3, "total": 3})
-    run.expected = {logs["a"]: 40.0, logs["b"]: 100.0, logs["c"]: 10.0}
-    run.start(1, info("train", logs["a"]))
-    run.clock.now = 10.0
-    assert run.left() == pytest.approx(100 + 10 + 30)
-    run.clock.now = 60.0
-    run.finish(1)
-    assert run.left() == pytest.approx(1.5 * (100 + 10))
-    run.start(2, info("train", logs["b"]))
-    assert run.left() == pytest.approx(1.5 * (100 + 10))
-
-
-def test_a_few_jobs_of_many_say_nothing_of_the_time_to_go(run):
-    """The first ones are slow: a setting's twelve trainings of 40 s are followed by others of 4 s."""
-    run.plan({"train": 200, "total": 200})
-    for number in range(20):
-        assert run.left() is None
-        run.start(number, info("train", f"{number}.log"))
-        run.clock.now += 40.0 if number < 12 else 4.0
-        run.finish(number)
-    assert run.left() == pytest.approx(180 * (12 * 40 + 8 * 4) / 20)
-    slow = Run(clock=Clock())
-    slow.plan({"train": 137, "total": 137})
-    slow.start(0, info("train"))
-    slow.clock.now = 700.0
-    slow.finish(0)
-    assert slow.left() == pytest.approx(136 * 700)  # better than nothing
-
-
-def test_two_jobs_at_once_take_half_of_the_time(run):
-    for number in (1, 2):
-        run.start(number, info("train"))
-    run.clock.now = 10.0
-    run.finish(1)
-    run.finish(2)
-    assert run.left() == pytest.approx((2 * 10 + 2 * 10) / 2)
-
-
 def test_a_job_that_was_tried_again_has_not_failed(run):
     run.start(1, info("train"))
     assert run.fail(1).rule == "train" and list(run.failed) == [1]
@@ -277,7 +224,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     assert out.getvalue() == "to do: 3 trainings\n"
     clock.now = 40.0
     event(LogEvent.JOB_FINISHED, job_id=0)
-    assert "1 of 3 jobs; 1 of 3 trainings; train: runs; about " in line(display.run)
+    assert "1 of 3 jobs; 1 of 3 trainings; train: runs" in line(display.run)
     event(LogEvent.JOB_FINISHED, job_id=1)
     log.error("WorkflowError in file /x/common.smk, line 3:\nno such thing\n  File /x", extra={"event": LogEvent.ERROR})
     failed = "RuleException:\nCommand 'set -euo pipefail;  python client.py' returned non-zero exit status 1."
