@@ -10,7 +10,7 @@ from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cell, Cells
 from fairfl.judgement.claims.evaluation import evaluate
-from fairfl.judgement.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, bound, parse
+from fairfl.judgement.claims.grammar import Argopt, Binary, CellOf, ClaimError, Comparison, Group, parse
 
 NUMBERS = {
     ("fedavg", ""): {"gap": 0.3, "acc": 0.687},
@@ -102,39 +102,12 @@ def test_tree() -> None:
     assert parse("argmax m == a(k=v,l=-2e-3)", "c") == Argopt("max", "m", Variant("a", {"k": "v", "l": -0.002}))
 
 
-def test_keys_of_modifiers_have_a_dot() -> None:
-    parameters = {"q": 1, "dp.sigma": 2, "lsr": True}
-    rows = [Row(algorithm="qffl", hyperparameters=parameters | {"dp.sigma": sigma}) for sigma in (2, 5)]
-    values = Cells({("s", row.variant, "acc"): Cell(0.9 - n / 2) for n, row in enumerate(rows)})
-    assert judged("acc(qffl, q=1, dp.sigma=2, lsr=true) == 0.9", values, rows).status == "holds"
-    assert judged("monotone(acc, qffl, dp.sigma, down)", values, rows).status == "holds"
-    assert judged("max_over(acc, !fedavg, dp.sigma=5) == 0.4", values, rows).status == "holds"
-    assert judged("argmax acc == qffl(q=1, dp.sigma=2, lsr=true)", values, rows).status == "holds"
-    assert judged("monotone(acc, qffl, dp.sigma, down, lsr=true)@s", values, rows).status == "holds"
-
-
 def test_dominance_names_the_better_row_and_forgives_ties() -> None:
     assert "dominated by eagle(lambda=2)" in judged("undominated eagle(lambda=10): acc up, gap down").reason
     values = table(fedavg=0.1)  # as good as eagle(lambda=2) in gap, better in acc
     assert judged("undominated eagle(lambda=2): acc up, gap down", values).reason == "dominated by fedavg"
     same = Cells({**values.cells, ("s", Variant("fedavg", {}), "acc"): Cell(0.675)})
     assert judged("undominated eagle(lambda=2): acc up, gap down", same).status == "holds"
-
-
-def test_dominance_needs_numbers() -> None:
-    assert "no value for gap of afl" in judged("undominated afl: gap up").reason
-    assert judged("undominated fedavg: gap down", table(eagle_2=None)).status == "undecidable"
-    assert judged("undominated eagle(lambda=10): gap down", table(eagle_2=None, skip_empty=True)).status == "holds"
-    alone = judged("undominated fedavg: gap down", rows=ROWS[:1])
-    assert (alone.status, "no row to hold fedavg against" in alone.reason) == ("undecidable", True)
-    elsewhere = Cells({**table().cells, **table("t.0", fedavg=0.01).cells})
-    assert judged("undominated fedavg: gap down @t.0", elsewhere).status == "holds"
-
-
-def test_a_name_may_stand_for_a_variant() -> None:
-    statement = parse("cv(row) == sqrt(var(row)@t) / abs(-acc(row)) + cv(fedavg) * max_over(cv, *)", "c")
-    meant = "cv(q, a=1) == sqrt(var(q, a=1)@t) / abs(-acc(q, a=1)) + cv(fedavg) * max_over(cv, *)"
-    assert bound(statement, "row", Variant("q", {"a": 1})) == parse(meant, "c")
 
 
 def test_equalities_and_argopt_accept_ties_at_the_printed_precision_only() -> None:
@@ -210,40 +183,10 @@ def test_what_cannot_be_decided_says_why(text, reason) -> None:
     assert reason in judgement.reason
 
 
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        ("gap(fedavg) < gap(qffl, q=1)", "holds"),  # 0.3 rounds, and never
-        ("gap(qffl, q=1) <= gap(fedavg)", "fails"),
-        ("gap(qffl, q=1) < gap(qffl, q=5)", "fails"),  # both never
-        ("gap(qffl, q=1) <= gap(qffl, q=5)", "holds"),
-        ("gap(qffl, q=1) == gap(qffl, q=5)", "holds"),
-        ("gap(qffl, q=1) == gap(fedavg)", "fails"),
-        ("max_over(gap, *) > 1e300", "holds"),
-        ("min_over(gap, !eagle) == gap(fedavg)", "holds"),
-        ("gap(qffl, q=1) / gap(fedavg) > 10", "holds"),
-        ("abs(gap(fedavg) - gap(qffl, q=1)) > 10", "holds"),
-        ("gap(qffl, q=1) - gap(qffl, q=5) < 1", "undecidable"),
-        ("gap(qffl, q=1) / gap(qffl, q=5) < 1", "undecidable"),
-        ("argmax gap == qffl(q=5)", "holds"),
-        ("argmin gap == qffl(q=5)", "fails"),
-        ("monotone(gap, qffl, q, up)", "holds"),
-    ],
-)
-def test_a_target_that_was_never_reached_takes_longer_than_any_other(text, status) -> None:
-    judgement = judged(text, table(qffl_1=math.inf, qffl_5=math.inf))
-    assert judgement.status == status
-    assert (status == "undecidable") == (judgement.left is None)
-
-
 @pytest.mark.parametrize("text", ["min_over(gap, *) < 1", "argmin gap == fedavg", "monotone(gap, eagle, lambda, down)"])
 def test_empty_cells_stop_our_groups_but_not_the_papers(text) -> None:
     assert judged(text, table(eagle_2=None)).status == "undecidable"
     assert judged(text, table(eagle_2=None, skip_empty=True)).status != "undecidable"
-
-
-def test_empty_cell_named_directly_is_never_skipped() -> None:
-    assert judged("gap(eagle, lambda=2) < 1", table(eagle_2=None, skip_empty=True)).status == "undecidable"
 
 
 @pytest.mark.parametrize(
@@ -274,10 +217,6 @@ def test_empty_cell_named_directly_is_never_skipped() -> None:
 def test_syntax_errors_name_claim_column_and_expectation(text, message) -> None:
     with pytest.raises(ClaimError, match=f"claim t8_x: .*{message}"):
         parse(text, "t8_x")
-
-
-def test_many_parentheses_are_not_deep() -> None:
-    assert judged("(" * 3000 + "1" + ")" * 3000 + " == 1").status == "holds"
 
 
 _PIECES = [

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.paper import Artifact, Row
+from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_paper, load_workload
 from fairfl.jobs import summary
 from fairfl.jobs.claims import main
 from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
-from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
+from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import ClaimError, parse
-from fairfl.judgement.claims.judging import ClaimLine, claim_lines, setting_of, settings_of
+from fairfl.judgement.claims.judging import ClaimLine, claim_lines, setting_of
 from fairfl.judgement.claims.noise import DRAWS, share_that_holds, with_noise
 from fairfl.judgement.results import results_of
 from tests.unit.reporting import demo
@@ -98,42 +98,6 @@ def test_our_side_of_a_claim(tmp_path, expr, setting, wanted) -> None:
     assert {name: getattr(line, name) for name in wanted} == wanted
 
 
-def illustrated(root: Path, numbers: str, **given):
-    """A paper with a drawing, whose CSV has some numbers; none if it was not drawn."""
-    build(root)
-    paper = json.loads((root / "papers/demo.yaml").read_text())
-    paper["artifacts"]["figure0"] = {"kind": "illustration", "title": "F", "caption": "f", **given}
-    (root / "papers/demo.yaml").write_text(json.dumps(paper))
-    (root / "results/demo").mkdir()
-    if numbers:
-        (root / "results/demo/figure0.csv").write_text(numbers)
-    return load_workload(root, {"scale": "tiny", "papers": ["demo"]})
-
-
-@pytest.mark.parametrize("is_drawn", [True, False])
-def test_an_illustration_is_judged_on_what_it_draws(tmp_path, is_drawn) -> None:
-    text = (
-        "artifact,algorithm,metric,value,vector,x,y\nd,,,nan,g_a,3,0\nd,plain,cosine_c,-0.5,,nan,nan\n"
-        "d,projected,cosine_c,0.25,,nan,nan\n"
-    ) * is_drawn
-    exprs = ("cosine_c(projected) > cosine_c(plain)", "cosine_c(projected) < 0")
-    claims = [claim(expr, None) | {"id": f"c{number}"} for number, expr in enumerate(exprs)]
-    workload = illustrated(tmp_path, text, plot="projected_gradients", claims=claims)
-    first, second = lines_of(workload, tmp_path)
-    if is_drawn:
-        assert (first.here, first.left, first.right, first.basis) == ("holds", "0.25", "-0.5", "the drawing")
-        assert (second.here, second.reported) == ("fails", "untestable")
-    else:
-        assert (first.here, second.here) == ("undecidable", "undecidable")
-
-
-def test_an_illustration_of_a_setting_is_judged_on_its_runs(tmp_path) -> None:
-    given = {"plot": "separators", "settings": ["full"], "rows": [{"algorithm": "fedavg"}]}
-    workload = illustrated(tmp_path, "panel,setting,client\ndata,full,0\n", claims=[claim("loss(fedavg) < 3")], **given)
-    (line,) = lines_of(workload, tmp_path)
-    assert (line.here, line.left) == ("holds", "1")
-
-
 @pytest.mark.parametrize(
     ("expr", "message"),
     [
@@ -156,14 +120,6 @@ def test_own_reported_numbers_come_before_those_of_other_artifacts() -> None:
     tables["p_table0"] = Cells({key: Cell(None)})
     assert pooled("p_figure1", tables).cells[key].mean == 1.0
     assert pooled("p_table0", tables).cells[key].mean is None  # illegible there, whatever others print
-
-
-def test_settings_of_a_claim() -> None:
-    assert settings_of(parse("m(a)@y.0 < max_over(m, *)@x", "c"), "s") == ["x", "y.0"]
-    assert settings_of(parse("argmin m == a", "c"), "s") == ["s"]
-    assert settings_of(parse("1 < 2", "c"), None) == []
-    bare = Artifact(**{**TABLE, "claims": [claim("1 < 2", None)]})
-    assert setting_of(bare.claims[0], "p_table1", bare) == "full"
 
 
 def test_command(tmp_path) -> None:
@@ -205,24 +161,6 @@ def test_claims_come_out_on_a_papers_own_numbers_as_its_file_says(name: str, cla
 
 
 # -- rows that were not run ---------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("expr", "said"),
-    [
-        ("loss(fedavg) < min_over(loss, !fedavg)", "holds against 2 of 3 that were run"),
-        ("argmin loss == fedavg", "holds against 2 of 3 that were run"),
-        ("argmin loss == afl", "fails against 2 of 3 that were run"),
-        ("undominated fedavg: loss down", "holds against 2 of 3 that were run"),
-        ("loss(fedavg) < loss(vred)", ""),  # speaks of what was not run
-        ("loss(fedavg) < min_over(loss, vred)", ""),  # and of nothing else
-    ],
-)
-def test_best_of_all_says_of_how_many(expr, said) -> None:
-    means = {"fedavg": 1.0, "afl": 2.0, "term": 3.0}
-    cells = Cells({("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in means.items()})
-    rows = [Row(algorithm=name) for name in ("fedavg", "afl", "term", "vred")]
-    statement = parse(expr, "c")
-    assert evaluate(statement, cells, "full", rows).status == "undecidable"
-    assert against_those_that_ran(statement, cells, "full", rows) == said
 
 
 # -- noise --------------------------------------------------------------------------------------------------
@@ -281,19 +219,6 @@ def test_a_claim_on_seeds_of_one_draw_of_clients_is_as_sure_as_their_evaluations
         assert with_noise("holds", share, 0.05) == expected
 
 
-def test_a_number_is_the_same_wherever_a_claim_names_it() -> None:
-    cells = seeds({"fedavg": 1.0}, std=0.2, count=4)
-    assert judged(cells, "loss(fedavg) <= loss(fedavg)") == ("holds", 1.0)
-
-
-def test_without_a_known_noise_the_means_decide() -> None:
-    single = Cells(
-        {("full", Variant(name, {}), "loss"): Cell(mean, seeds=1) for name, mean in (("fedavg", 1.0), ("afl", 1.1))}
-    )
-    assert judged(single, "loss(fedavg) < loss(afl)") == ("holds", None)
-    assert judged(single, "loss(fedavg) < loss(qffl)") == ("undecidable", None)
-
-
 def one_seed(reported: Cells, theirs: int) -> tuple[str, float | None]:
     """fedavg's 1.0 < afl's 1.1, of one seed where the paper has so many."""
     cells = Cells(
@@ -316,12 +241,3 @@ def test_a_claim_of_one_seed_is_judged_with_the_printed_spreads(std, status) -> 
 def test_a_claim_of_fewer_seeds_than_the_papers_and_no_known_noise_is_within_noise() -> None:
     assert one_seed(Cells(), theirs=5) == ("within noise", None)
     assert one_seed(Cells(), theirs=1) == ("holds", None)  # the paper has no more
-
-
-def test_noise_is_in_the_file(tmp_path) -> None:
-    workload = build(tmp_path, claim("loss(fedavg) < loss(qffl, q=1)"))
-    lines = "".join(f"full,fedavg,,{seed},loss,{1.9 + 0.1 * seed},nats,d,5,r{seed},f\n" for seed in (1, 2, 3))
-    path = tmp_path / "results/tidy/full.csv"
-    path.write_text(path.read_text() + lines)
-    (line,) = lines_of(workload, tmp_path)
-    assert (line.here, line.hint) == ("within noise", "within noise") and 0.05 < float(line.share) < 0.95

@@ -37,7 +37,3 @@ def test_one_seed_has_no_interval_and_equal_differences_an_empty_one():
 def test_a_seed_that_diverged_is_not_left_out(value):
     one = paired({0: 1.0, 1: value}, {0: 1.0, 1: 1.0})
     assert math.isnan(one.difference) and math.isnan(one.low) and one.seeds == 2
-
-
-def test_without_common_seeds_there_is_nothing():
-    assert math.isnan(paired({0: 1.0}, {1: 1.0}).difference)

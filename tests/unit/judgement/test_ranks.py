@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -47,11 +47,6 @@ def test_friedman_is_scipys_where_nothing_is_tied():
     assert friedman(places).chi2 == pytest.approx(stats.friedmanchisquare(*places.T).statistic)
 
 
-def test_one_order_everywhere_is_no_chance():
-    test = friedman(np.tile([1.0, 2.0, 3.0], (4, 1)))
-    assert (test.chi2, test.f, test.p) == (pytest.approx(8.0), np.inf, 0.0)
-
-
 def test_diverged_is_last_either_way_and_ties_share_the_middle():
     assert ranks(np.array([0.5, np.nan, 0.7, 0.5]), "up").tolist() == [2.5, 4, 1, 2.5]
     assert ranks(np.array([0.5, np.nan, 0.7, 0.5]), "down").tolist() == [1.5, 4, 3, 1.5]
@@ -63,15 +58,6 @@ def test_ranks_add_up_and_turn_round(values):
     up = ranks(values, "up")
     assert (up.sum(axis=1) == 10).all()
     assert (up + ranks(values, "down") == 5).all()
-
-
-@settings(deadline=None, max_examples=20)
-@given(scores, scores)
-def test_interval_is_within_the_ranks_and_the_same_again(one, two):
-    low, high = interval([one, two], ["up", "down"])
-    assert ((low >= 1) & (low <= high) & (high <= 4)).all()
-    again = interval([one, two], ["up", "down"])
-    assert (low.tolist(), high.tolist()) == (again[0].tolist(), again[1].tolist())
 
 
 def test_interval_pairs_the_seeds_and_keeps_the_diverged_last():
@@ -98,10 +84,3 @@ def test_holm():
     assert holm([0.9, 0.8]).tolist() == [1, 1]
     assert holm([0.02, np.nan, 0.04]).tolist() == pytest.approx([0.04, np.nan, 0.04], nan_ok=True)
     assert holm([]).tolist() == [] and np.isnan(holm([np.nan])).all()
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_lies_between_p_and_bonferroni_in_the_same_order(p):
-    corrected = holm(p)
-    assert (corrected >= p).all() and (corrected <= np.minimum(1, np.array(p) * len(p)) + 1e-12).all()
-    assert (np.diff(corrected[np.argsort(p)]) >= 0).all()

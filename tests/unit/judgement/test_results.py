@@ -7,9 +7,9 @@ import pytest
 
 from fairfl.experiments.paper import Metric, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, expanded, number_text
+from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, expanded
 from fairfl.judgement.results import Results
-from fairfl.judgement.units import endless, factor, half_unit, printed
+from fairfl.judgement.units import factor, printed
 from fairfl.metrics.configuration import configured
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting.demo import REPORTED, TIDY
@@ -42,16 +42,6 @@ def test_mean_and_population_spread_over_seeds(tmp_path) -> None:
     cell = ours(path).find("s", Variant.from_csv("a", "q=1"), "loss")
     assert (cell.mean, cell.std, cell.seeds) == (2.0, 1.0, 2)  # divisor n: sample deviation would be 1.41
     assert (cell.runs, cell.fingerprints) == (("r0", "r1"), ("f0", "f1"))
-
-
-def test_a_spread_is_computed_for_what_is_shown_only(tmp_path, monkeypatch) -> None:
-    path = tidy(tmp_path, *(f"s,a,,{seed},{metric},1.0,nats,d,5,r,f" for seed in (0, 1) for metric in ("acc", "loss")))
-    asked = []
-    monkeypatch.setattr("statistics.pstdev", lambda numbers: asked.append(numbers) or 0.0)
-    values = ours(path)
-    assert values.members("s", "loss_k") == set() and values.has(Variant.from_csv("a", ""), ["s"]) and not asked
-    assert values.find("s", Variant.from_csv("a", ""), "loss").mean == 1.0
-    assert values.find("s", Variant.from_csv("a", ""), "loss").std == 0.0 and asked == [[1.0, 1.0]]
 
 
 @pytest.mark.parametrize("bad", ["", "nan", "inf", "-inf"])
@@ -106,14 +96,6 @@ def test_reported_numbers_and_empty_cells(tmp_path) -> None:
     assert values.find("s", Variant.from_csv("fedavg", "q=2"), "loss").mean is None
 
 
-def test_points_of_a_reported_curve_are_not_final_values(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(REPORTED + "".join(f"t,s,fedavg,,loss_curve,1,,,nats,round={n}; read off\n" for n in (0, 100)))
-    values = reported(path, paper(), "t")
-    assert values.cells == {}
-    assert values.curve("s", Variant("fedavg", {}), "loss") == ((0, 1.0), (100, 1.0))
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -140,14 +122,6 @@ def test_family_column_stands_for_its_members_in_numeric_order(tmp_path) -> None
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.1 + 0.2, "0.3"), (-0.0, "0"), (None, ""), (math.nan, ""), (1 / 3, "0.333333333"), (1e-7, "1e-07")],
-)
-def test_number_text_is_stable(value, text) -> None:
-    assert number_text(value) == text
-
-
-@pytest.mark.parametrize(
     ("value", "unit", "digits", "text"),
     [
         (0.00026, "", 2, "0.00026"),
@@ -161,20 +135,6 @@ def test_number_text_is_stable(value, text) -> None:
 )
 def test_numbers_without_a_unit_print_significant_digits(value, unit, digits, text) -> None:
     assert printed(value, unit, digits) == text
-
-
-@pytest.mark.parametrize(
-    ("unit", "wanted", "expected"),
-    [("fraction", "percent", 100), ("fraction^2", "percent2", 1e4), ("percent2", "fraction^2", 1e-4),
-     ("percent", "percent_points", 1), ("nats", "nats", 1), ("nats", "", 1)],
-)  # fmt: skip
-def test_factors_between_units(unit, wanted, expected) -> None:
-    assert factor(unit, wanted) == expected
-
-
-def test_a_variance_is_not_shown_in_the_unit_of_its_root() -> None:
-    with pytest.raises(FairflError, match=r"unit 'fraction\^2' cannot be shown as 'percent'"):
-        factor("fraction^2", "percent")
 
 
 def test_an_empty_reported_cell_is_unknown_unless_it_says_diverged(tmp_path) -> None:
@@ -195,17 +155,6 @@ def test_a_choice_belongs_to_an_algorithm_and_a_count_to_a_setting() -> None:
     assert values.missing("t", NO_VARIANT, "num_clients") == "no value for num_clients in t"
 
 
-def test_reported_counts_name_no_algorithm(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"{REPORTED}t,s,,,num_clients,50,,,count,\n")
-    described = Metric(name="clients", meaning="", unit="count", digits=0)
-    known = paper().model_copy(update={"metrics": {"num_clients": described, "loss": described}})
-    assert reported(path, known, "t").find("s", NO_VARIANT, "num_clients").mean == 50
-    path.write_text(f"{REPORTED}t,s,,,loss,50,,,count,\n")
-    with pytest.raises(FairflError, match="algorithm: unknown ''"):
-        reported(path, known, "t")
-
-
 # -- targets that were not reached --------------------------------------------------------------
 def test_rounds_to_a_target_that_was_not_reached_are_infinite(tmp_path) -> None:
     lines = [f"s,a,,{seed},reach,{value},rounds,d,5,r{seed},f" for seed, value in enumerate(("3", "inf", "inf"))]
@@ -220,15 +169,6 @@ def test_a_run_that_diverged_has_not_just_missed_its_target(tmp_path, bad) -> No
     path = tidy(tmp_path, f"s,a,,0,reach,{bad},rounds,d,5,r0,f", "s,a,,1,reach,inf,rounds,d,5,r1,f")
     cell = ours(path).find("s", Variant.from_csv("a", ""), "reach")
     assert (cell.mean, cell.diverged, cell.censored) == (None, 1, 1)
-
-
-def test_reported_rounds_may_be_infinite(tmp_path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"{REPORTED}t,s,fedavg,,reach,inf,,,rounds,\nt,s,fedavg,,loss,inf,,,nats,\n")
-    described = {"reach": Metric(name="reach", meaning="", unit="rounds", digits=0), **paper().metrics}
-    values = reported(path, paper().model_copy(update={"metrics": described}), "t")
-    assert values.find("s", Variant.from_csv("fedavg", ""), "reach").mean == math.inf
-    assert values.find("s", Variant.from_csv("fedavg", ""), "loss").mean is None
 
 
 # -- units that a metric has in other settings --------------------------------------------------
@@ -257,15 +197,6 @@ def test_seconds_of_training_belong_to_a_variant_and_those_of_a_metric_to_the_se
     assert values.find("s", NO_VARIANT, "config_rounds").mean == 3
 
 
-def test_reported_costs_of_metrics_may_name_an_algorithm_or_none(tmp_path) -> None:
-    metric = Metric(name="FAA", meaning="", unit="seconds", digits=3)
-    known = paper().model_copy(update={"metrics": {"metric_seconds_faa": metric}})
-    path = tmp_path / "t.csv"
-    for name, arm_ in (("", ""), ("fedavg", "M=3")):
-        path.write_text(f"{REPORTED}t,s,{name},{arm_},metric_seconds_faa,6.09e-06,,,seconds,\n")
-        assert reported(path, known, "t").find("s", NO_VARIANT, "metric_seconds_faa").mean == 6.09e-6
-
-
 def test_configuration_of_a_setting() -> None:
     setting = {"batch_size": None, "learning_rate": 5e-5, "local_epochs": 2, "rounds": 3, "surrogate": None}
     assert configured(setting) == {
@@ -273,21 +204,3 @@ def test_configuration_of_a_setting() -> None:
     }  # fmt: skip
     more = configured(setting | {"batch_size": 512, "surrogate": {"clusters": 2}})
     assert (more["config_batch_size"], more["config_clusters"]) == (512, 2)
-
-
-@pytest.mark.parametrize(("value", "text"), [(math.inf, "inf"), (-math.inf, "-inf")])
-def test_infinite_numbers_are_written_as_such(value, text) -> None:
-    assert number_text(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "digits", "text"), [(4.7e-05, 3, "4.7e-05"), (6.5931, 3, "6.59"), (0.2812, 2, "0.28"), (0.0, 3, "0")]
-)
-def test_seconds_print_significant_digits(value, digits, text) -> None:
-    assert printed(value, "seconds", digits) == text
-    assert half_unit(6.59, "seconds", 3) == pytest.approx(0.005)
-
-
-def test_words_for_infinity() -> None:
-    assert endless("rounds_to_accuracy90", 300) == "> 300"
-    assert endless("config_batch_size", 300) == "full"

@@ -1,16 +1,12 @@
 """How values are known: words of sources, of rows, of algorithms' files; and every value that a paper's runs use."""
 
-from types import SimpleNamespace
-
 import pytest
 
-from fairfl.experiments.paper import Row
-from fairfl.experiments.setting import SOURCE_KINDS, SOURCED, Setting
+from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement import sources
-from fairfl.judgement.sources import SURE, Known
-from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.marks import MARKS, legend, marks, printed_values, used_lines
+from fairfl.judgement.sources import SURE
+from fairfl.reporting.marks import MARKS, legend, marks
 from tests.unit.reporting import demo
 
 
@@ -28,10 +24,6 @@ from tests.unit.reporting import demo
 def test_a_source_begins_with_how_a_value_is_known(source, word) -> None:
     assert sources.kind(source) == word
     assert word in SURE
-
-
-def test_every_kind_of_source_has_a_word() -> None:
-    assert {sources.kind(f"{word} x") for word in SOURCE_KINDS} == set(SURE)
 
 
 def test_marks_stand_in_one_order_and_only_what_is_used_is_explained() -> None:
@@ -57,14 +49,6 @@ def test_settings_say_what_was_lost_and_then_all_that_is_not_the_papers() -> Non
     )
     assert sources.unprinted(setting(loss="not stated: chosen because")) == ""  # left open, not lost
     assert sources.unprinted(setting()) == ""
-
-
-def test_rows_of_reconstructed_algorithms(monkeypatch) -> None:
-    row = Row(algorithm="fedavg", provenance="recalled", note="v1")
-    assert sources.known(row) == Known("recalled", False, "v1")
-    monkeypatch.setattr(sources, "declaration", lambda kind, name: SimpleNamespace(is_reconstructed=name == "fedavg"))
-    assert sources.known(row).words == ("recalled", "reconstructed")
-    assert sources.known(Row(algorithm="afl")).words == ("paper",)
 
 
 TABLE = {"kind": "table", "title": "T", "caption": "", "settings": ["a", "b"], "columns": ["accuracy_mean"]}
@@ -123,46 +107,3 @@ def test_every_value_in_use_has_the_surest_provenance_of_its_rows(workload) -> N
     mu = found["fedprox", "mu", "0.1"]
     assert (mu.provenance, mu.note, mu.title) == ("recalled", "recalled from v1", "FedProx")
     assert not [key for key in found if key[0] == "fedavg" or key[2] == "99.0"]  # nothing named, nothing run
-
-
-def test_a_value_of_the_setting_has_its_source_and_a_default_of_the_file_is_assumed(workload) -> None:
-    found = {key[2]: record for key, record in used(workload()).items() if key[1] == "epsilon"}
-    assert found.pop("2.0").provenance == "inferred"
-    (default,) = found.values()  # setting a
-    assert (default.provenance, default.artifacts) == ("assumed", ["table1", "table2"])
-
-
-def test_values_stand_by_size_below_their_algorithm_whatever_was_selected(workload) -> None:
-    everything = sources.used_values(workload(), "demo")
-    assert [used.value for used in everything if used.hyperparameter == "q"] == [0.5, 10.0]
-    assert list(dict.fromkeys(used.algorithm for used in everything)) == ["qffl", "fedprox"]
-    assert sources.used_values(workload(artifacts=["demo_table6"]), "demo") == everything
-
-
-def test_lines_of_the_table() -> None:
-    base = {"title": "X", "hyperparameter": "q", "note": "", "artifacts": []}
-    given = (("x", 1, "paper"), ("x", True, "recalled"), ("x", None, "assumed"), ("y", 1, "paper"))
-    values = [sources.UsedValue(algorithm=a, value=v, provenance=p, **base) for a, v, p in given]
-    assert used_lines(values) == [("X", [("q", "1, trueʳ, noneᵃ")]), ("X", [("q", "1")])]
-    assert printed_values(values, []) == values
-    assert printed_values(values, ["y.q", "x.lambda"]) == values[3:]
-
-
-def test_a_job_knows_what_it_must_say(workload) -> None:
-    table, grid = (artifact_spec(workload(), f"demo_{name}", {}) for name in ("table1", "table6"))
-    assert [row.provenance for row in table.artifact.rows] == ["recalled", "assumed", "paper", "paper"]
-    assert (table.reconstructed, table.used) == ([], [])
-    assert "(inferred)" in table.settings["b"].unprinted and table.settings["a"].unprinted == ""
-    assert grid.used == sources.used_values(workload(), "demo")
-    written = table.model_dump(mode="json")
-    assert demo.parsed(written).model_dump(mode="json") == written
-
-
-@pytest.mark.parametrize("wrong", [{"kind": "table", "settings": ["a"]}, {"header": ["a"]}])
-def test_only_a_static_table_without_header_takes_what_is_used(wrong) -> None:
-    from fairfl.experiments.paper import Artifact
-
-    with pytest.raises(ValueError, match="content: used is a static table that makes its own header"):
-        Artifact(
-            **PAPER["artifacts"]["table6"] | wrong | ({"columns": ["x"], "rows": [QFFL]} if "kind" in wrong else {})
-        )

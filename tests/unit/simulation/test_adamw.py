@@ -78,29 +78,8 @@ def test_proximal_term_and_slope_belong_to_the_gradient():
     close(trained(run, Plan(prox=0.7, slope=partial(torch.pow, exponent=2.0))), expected)
 
 
-def test_frozen_layers_do_not_even_decay():
-    run = simulation()
-    first = run.x.clone()
-    x = trained(run, Plan(frozen=2))
-    hidden = 16 * 5 + 5
-    assert torch.equal(x[:hidden], first[:hidden]) and (x[hidden:] != first[hidden:]).all()
-
-
 def test_momentum_is_refused():
     run = simulation()
     work = work_of(run, [0], Plan(momentum=0.5))
     with pytest.raises(ValueError, match="momentum, which optimizer adamw"):
         run.backend.train(work, run.local, 0)
-
-
-def test_the_stacked_backend_says_that_it_cannot():
-    clients = image_clients([4], shape=(1, 4, 4))
-    spec = spec_of(optimizer="adamw", clients_per_round=1, model=MODELS["mlp"])
-    with pytest.raises(ValueError, match="backend stacked cannot run optimizer adamw"):
-        Simulation(spec, clients, None, CPU, "stacked")
-
-
-def test_a_federation_learns():
-    run = simulation(counts=(20, 30, 10), rounds=6)
-    history = run.run().history
-    assert history[-1]["loss_train"].mean() < 0.8 * history[0]["loss_train"].mean()

@@ -9,7 +9,6 @@ import torch
 from fairfl.data.interface import assemble
 from fairfl.jobs.prepare import write
 from fairfl.partition.partition_file import PARTS
-from fairfl.runtime.errors import FairflError
 from fairfl.simulation.clients import load_clients
 
 CPU = torch.device("cpu")
@@ -70,13 +69,6 @@ def test_a_single_client_is_the_same_as_in_the_whole(features, client):
         assert alone.parts[name].counts.tolist() == [len(expected[1])]
 
 
-def test_a_part_that_nobody_has_is_empty(features, tmp_path):
-    path = partition(tmp_path / "train only.parquet", [(row, client, 0) for row, client, _ in DEALT])
-    parts = load_clients(features[0], path, CPU).parts
-    assert parts["validation"].counts.tolist() == parts["test"].counts.tolist() == [0, 0, 0]
-    assert parts["test"].inputs.shape == (0, 2)
-
-
 def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (10, 1, 2, 3), dtype=np.uint8)
     made = assemble("toy", 5, "made", images, np.arange(10) % 5, mean=0.25, std=0.5)
@@ -87,12 +79,6 @@ def test_images_are_scaled_by_the_constants_of_the_file(tmp_path):
     assert inputs.dtype == torch.float32 and clients.shape == (1, 2, 3)
     np.testing.assert_allclose(inputs.numpy(), (images[[4, 2]] / 255 - 0.25) / 0.5, rtol=1e-6, atol=1e-6)
     assert [value.item() for value in clients.scale] == [0.25, 0.5], "for what wants pixels in [0, 1] again"
-
-
-def test_features_are_not_scaled_and_the_dtype_can_be_chosen(features):
-    assert load_clients(*features, CPU).parts["train"].inputs.dtype == torch.float32
-    inputs = load_clients(*features, CPU, torch.float64).parts["train"].inputs
-    assert inputs.dtype == torch.float64 and inputs[-1].tolist() == [8.0, -8.0]
 
 
 # -- rotated images, true clusters ------------------------------------------------------------------------
@@ -124,14 +110,3 @@ def test_true_clusters_come_with_the_partition(tmp_path):
     assert load_clients(*files, CPU).clusters == [0, 0, 1]
     assert load_clients(*files, CPU, only=2).clusters == [1]
     assert load_clients(*rotated(tmp_path, clusters=None)[1], CPU).clusters is None
-
-
-def test_a_single_client_has_its_own_turns(tmp_path):
-    images, files = rotated(tmp_path)
-    alone = load_clients(*files, CPU, only=1).parts["train"].inputs
-    np.testing.assert_allclose(alone[1, 0], np.rot90(images[3, 0], 3) / 255, rtol=1e-6)
-
-
-def test_only_square_images_can_be_turned(tmp_path):
-    with pytest.raises(FairflError, match=r"square images, the samples have shape \[1, 2, 3\]"):
-        load_clients(*rotated(tmp_path, shape=(1, 2, 3))[1], CPU)

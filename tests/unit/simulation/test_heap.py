@@ -22,8 +22,3 @@ def test_freed_memory_goes_back_if_it_is_much():
     assert heap.release(kept=MIB)
     assert resident() < full - 200 * MIB
     assert last
-
-
-def test_elsewhere_nothing_is_done(monkeypatch):
-    monkeypatch.setattr(heap, "_glibc", lambda: None)
-    assert not heap.release(kept=0)

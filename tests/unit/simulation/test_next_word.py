@@ -1,20 +1,15 @@
 """Next-word prediction from the text to the accuracies of the clients."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.numpy import load_file
 
 from fairfl import models
-from fairfl.data.interface import assemble
-from fairfl.jobs import prepare
-from fairfl.partition.partition_file import PARTS
 from fairfl.simulation.backends.select import make_backend
-from fairfl.simulation.clients import Clients, Part, load_clients
+from fairfl.simulation.clients import load_clients
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, image_clients, prepared_files, spec_of
+from tests.unit.simulation.federations import CPU, prepared_files, spec_of
 
 OPTIONS = {"topics": 3, "sentences": 40, "vocabulary": 60, "length": 12}
 MODEL = {"name": "lstm", "embedding": 8, "hidden": 12, "projection": 8}
@@ -79,11 +74,6 @@ def test_the_loss_falls_and_the_accuracy_is_that_of_a_naive_loop(clients):
     assert result.history[-1]["accuracy_validation"].isnan().all()
 
 
-def test_the_same_run_twice(clients):
-    a, b = (Simulation(spec(rounds=2), clients, None, CPU).run() for _ in range(2))
-    assert torch.equal(a.x, b.x)
-
-
 # ---- data, model and loss that do not fit
 
 
@@ -98,36 +88,3 @@ def test_the_same_run_twice(clients):
 def test_text_with_a_model_or_loss_of_images(clients, changes, message):
     with pytest.raises(ValueError, match=message):
         make_backend(spec(**changes), clients, "auto", CPU)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"loss": "next_word"}, "loss next_word is for text with a label at each position"),
-        ({"model": MODEL}, "the model reads tokens .* the data are images or features"),
-    ],
-)
-def test_features_with_a_model_or_loss_of_text(changes, message):
-    with pytest.raises(ValueError, match=message):
-        make_backend(spec_of(**changes), image_clients([3], shape=(4,)), "auto", CPU)
-
-
-def test_a_backend_of_stacked_models_needs_a_loss_in_closed_form(clients):
-    with pytest.raises(ValueError, match="stacked cannot run model lstm"):
-        make_backend(spec(), clients, "stacked", CPU)
-
-
-def test_the_type_of_a_model_is_that_of_the_features():
-    assert image_clients([3]).dtype == torch.float64
-    tokens = Part(torch.zeros(2, 3, dtype=torch.int64), torch.zeros(2, 3, dtype=torch.int64), torch.tensor([2]))
-    assert Clients(dict.fromkeys(PARTS, tokens), 4, (3,)).dtype == torch.float32
-
-
-def test_one_class_per_text(tmp_path):
-    """Tokens with an ordinary label are for an ordinary loss."""
-    data, dealt = tmp_path / "data.safetensors", tmp_path / "dealt.parquet"
-    prepare.write(data, assemble("toy", 2, "made", np.array([[1, 5], [2, 0]]), np.array([0, 1])))
-    columns = {"row": pa.array([1, 0]), "client": pa.array([0, 0]), "part": pa.array([0, 0])}
-    pq.write_table(pa.table(columns), dealt)
-    part = load_clients(data, dealt, CPU).parts["train"]
-    assert part.inputs.tolist() == [[2, 0], [1, 5]] and part.labels.tolist() == [1, 0]

@@ -1,15 +1,12 @@
 """Regressions in the engine: FOCUS's synthetic data from the draw to the losses of clients, checks, both backends."""
 
-import math
-
 import pytest
 import torch
 
 from fairfl.data import synthetic_regression
-from fairfl.simulation.backends.select import make_backend
 from fairfl.simulation.clients import Clients, Part
 from fairfl.simulation.simulation import Simulation
-from tests.unit.simulation.federations import CPU, clients_of, image_clients, spec_of
+from tests.unit.simulation.federations import CPU, clients_of, spec_of
 
 MODEL = {"name": "linear_regression", "init": "zeros"}
 
@@ -41,26 +38,6 @@ def test_one_step_by_hand():
     assert simulation.evaluate("test").loss.item() == pytest.approx((0.8**2 + 1.1**2) / 2)
 
 
-def test_federated_training_ends_between_the_agents():
-    """One model for all is R / K from the normal agents and (K - 1) R / K from the outlier, FOCUS theorem 4.6."""
-    clients = synthetic()
-    result = Simulation(spec(rounds=40, local_epochs=5), clients, None, CPU).run()
-    first, last = result.history[0], result.history[-1]
-    assert (last["loss_test"] < first["loss_test"])[:3].all()
-    expected = [0.01 + (1 / 4) ** 2] * 3 + [0.01 + (3 / 4) ** 2]
-    torch.testing.assert_close(last["loss_test"], torch.tensor(expected, dtype=torch.float64), rtol=0.25, atol=0)
-    for name in ("accuracy", "recall"):
-        assert all(last[f"{name}_{part}"].isnan().all() for part in ("train", "validation", "test"))
-    assert last["loss_validation"].isnan().all()
-
-
-def test_agents_who_do_not_differ_come_near_the_bayes_loss():
-    clients = synthetic(intra_cluster_distance=0.0, outliers=0)
-    result = Simulation(spec(rounds=60, local_epochs=5), clients, None, CPU).run()
-    for loss in result.history[-1]["loss_test"].tolist():
-        assert loss == pytest.approx(0.01, abs=0.01 * 5 * math.sqrt(2 / 400))
-
-
 ALGORITHMS = {"fedavg": {}, "focus": {"M": 2}, "ditto": {"lam": 0.5, "report": "personal"}}
 
 
@@ -75,12 +52,3 @@ def test_stacked_and_sequential_agree(algorithm, batch_size, bias):
     runs = [Simulation(spec(**changes), clients, None, CPU, name).run() for name in ("stacked", "sequential")]
     torch.testing.assert_close(*(run.x for run in runs))
     torch.testing.assert_close(*(run.history[-1]["loss_test"] for run in runs))
-
-
-def test_a_regression_needs_its_loss_and_classes_need_theirs():
-    with pytest.raises(ValueError, match="loss squared_error is for a regression, the data have 3 classes"):
-        make_backend(spec(), image_clients([3]), "auto", CPU)
-    with pytest.raises(ValueError, match="cross_entropy is for classes, the data have real numbers .* squared_error"):
-        make_backend(spec(loss="cross_entropy"), synthetic(), "auto", CPU)
-    with pytest.raises(ValueError, match="logistic is for 2 classes, the data have 0"):
-        make_backend(spec(loss="logistic"), synthetic(), "auto", CPU)

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from fairfl import algorithms
 from fairfl.algorithms.interface import Plan
 from fairfl.simulation import flat_parameters
 from fairfl.simulation.aggregation import buffer_update
@@ -72,19 +71,6 @@ def test_buffers_are_averaged_by_samples_whatever_the_weights_are(algorithm):
     close(buffers(run), n / n.sum() @ trained)
 
 
-def test_algorithms_see_parameters_only(monkeypatch):
-    seen = []
-    fedavg = algorithms.load("fedavg")
-    aggregate = fedavg.aggregate
-    monkeypatch.setattr(fedavg, "aggregate", lambda *given: (seen.append(given[2]), aggregate(*given))[1])
-    run = simulation()
-    run.run_round()
-    (reports,) = seen
-    assert reports.delta.shape == (3, run.parameters) and reports.buffers.shape == (3, run.x.numel() - run.parameters)
-    assert reports.trained.shape == (3, run.x.numel())
-    close(reports.trained[:, run.parameters :], reports.buffers)
-
-
 def test_cluster_models_have_buffers_of_their_own_averaged_by_membership():
     run = simulation("focus", hyperparameters={"M": 2})
     assert run.x.shape[0] == 2
@@ -96,12 +82,6 @@ def test_cluster_models_have_buffers_of_their_own_averaged_by_membership():
         close(buffers(run)[c], pi[:, c] / pi[:, c].sum() @ trained[c, :, run.parameters :])
 
 
-def test_one_cluster_of_equal_clients_is_fedavg():
-    plain = simulation(counts=(6, 6, 6)).run()
-    one = simulation("focus", counts=(6, 6, 6), hyperparameters={"M": 1}).run()
-    close(one.x, plain.x.unsqueeze(0))
-
-
 def test_personal_models_keep_their_own_buffers():
     run = simulation("ditto", hyperparameters={"report": "personal", "lambda": 0.0}, rounds=2)
     run.run()
@@ -111,18 +91,6 @@ def test_personal_models_keep_their_own_buffers():
     alone.backend.inputs.copy_(run.clients.parts["train"].of(0)[0])
     alone.run()
     close(run.state["v"][0], alone.x)
-
-
-def test_proximal_term_and_momentum_leave_running_statistics_alone(monkeypatch):
-    """They follow the batches: the same mean of one batch, whatever pulls at the parameters."""
-    found = []
-    for plan in (Plan(), Plan(prox=5.0), Plan(momentum=0.9)):
-        run = simulation(batch_size=None, local_epochs=1)
-        work = work_of(run, [0, 1, 2], plan)
-        found.append((work.start - run.backend.train(work, run.local, 0).delta)[:, run.parameters :])
-    close(found[1], found[0])
-    close(found[2], found[0])
-    assert (found[0] != work.start[:, run.parameters :]).all()
 
 
 def test_a_batch_of_one_sample_is_skipped():

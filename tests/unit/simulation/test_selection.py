@@ -60,16 +60,6 @@ def test_an_algorithm_knows_the_order_the_losses_and_its_state(monkeypatch):
     assert seen[-1].round == 1 and not torch.equal(draws[0], again), "another draw in another round"
 
 
-def test_selection_is_part_of_the_run_even_if_all_clients_fit(monkeypatch):
-    register(monkeypatch, "toy", select=lambda self, state, selection: torch.tensor([2, 0]))
-    run = simulation("toy", counts=(4, 6, 9), clients_per_round=3)
-    seen = []
-    train = run.backend.train
-    run.backend.train = lambda work, *given, **options: (seen.append(work.clients), train(work, *given, **options))[1]
-    run.run_round()
-    assert seen == [[0, 2]]
-
-
 @pytest.mark.parametrize("models", [1, 2])
 def test_candidates_receive_the_model_once_and_send_losses(monkeypatch, models):
     """15 parameters; four candidates of whom two are asked twice; two of them and one other take part."""
@@ -87,22 +77,6 @@ def test_candidates_receive_the_model_once_and_send_losses(monkeypatch, models):
     run.run()
     x = 15 * models
     assert run.communication.sent == 4 * (4 * x + 6 * models + x + 3 * x)
-
-
-def test_a_resumed_run_selects_and_counts_alike(monkeypatch):
-    def select(self, state, selection):
-        return selection.losses(torch.arange(5)).topk(2).indices
-
-    register(monkeypatch, "toy", select=select)
-    given = {"counts": COUNTS, "clients_per_round": 2, "rounds": 4}
-    whole, broken, resumed = (simulation("toy", **given) for _ in range(3))
-    whole.run()
-    broken.record_evaluation()
-    broken.run_round()
-    resumed.load_state_dict(broken.state_dict())
-    for _ in range(3):
-        resumed.run_round()
-    assert torch.equal(whole.x, resumed.x) and whole.communication.sent == resumed.communication.sent
 
 
 def test_privacy_is_claimed_of_uniform_draws_only(monkeypatch):
