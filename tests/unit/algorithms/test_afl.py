@@ -79,7 +79,9 @@ def test_projection_onto_nothing():
 def test_clients_without_mass_are_averaged_by_size():
     """lambda = (0, 0, 1) and only clients 0 and 1 take part."""
     state = {"lambda": vector(0.0, 0.0, 1.0)}
-    result, state = afl.AFL(afl.Config(eta_lambda=0.7, order="ascent_first", report="last")).aggregate(state, reports(ids=(0, 1)))
+    result, state = afl.AFL(afl.Config(eta_lambda=0.7, order="ascent_first", report="last")).aggregate(
+        state, reports(ids=(0, 1))
+    )
     close(result.weights, [1 / 3, 2 / 3])
     close(state["lambda"], [0.0, 0.0, 1.0], 0)
 
