@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.workflow.small_project import Project, jobs_in
+from tests.workflow.small_project import Project
 
 pytestmark = [pytest.mark.workflow, pytest.mark.xdist_group("workflow")]
 
@@ -42,14 +42,3 @@ def test_fedavg_alone_runs_at_every_point(calibrated):
     ] * 2
     assert "A demonstration only" in made["explanation"]
     assert "stand-in for emnist" in (calibrated.folder / f"results/tiny/calibrated/{SETTING}.md").read_text()
-
-
-def test_an_edit_of_the_grid_runs_only_what_is_new(calibrated):
-    assert jobs_in(calibrated.snakemake("--dry-run", "calibrated", config=ONLY).stdout) <= {"calibrated"}
-    calibrated.edit("scales/tiny.yaml", "[120, 90]", "[120, 90, 100]")
-    planned = jobs_in(calibrated.snakemake("--dry-run", "calibrated", config=ONLY).stdout)
-    calibrated.undo()
-    assert {name for name in planned if name.startswith("train/")} == {
-        f"train/{SETTING}~calibration~learning_rate=0.1~samples=100/fedavg/default/seed{seed}" for seed in (0, 1)
-    }
-    assert f"calibrate/{SETTING}" in planned

@@ -68,14 +68,6 @@ def test_sampled_unit_that_descends_first_makes_a_whole_step():
     close(state["lambda"], [0.425, 0.5, 0.575])
 
 
-def test_uniform_start():
-    close(step("afl", start="uniform", order="descent_first")[1], [1 / 3] * 3)
-
-
-def test_projection_onto_nothing():
-    close(project_on_simplex(vector(0.9, 0.5), 0.0), [0.0, 0.0], 0)
-
-
 def test_clients_without_mass_are_averaged_by_size():
     """lambda = (0, 0, 1) and only clients 0 and 1 take part."""
     state = {"lambda": vector(0.0, 0.0, 1.0)}
@@ -95,10 +87,6 @@ def test_repeated_rounds_keep_lambda_in_the_simplex():
         close(result.weights.sum(), 1.0, 1e-12)
         assert (state["lambda"] >= 0).all()
         close(state["lambda"].sum(), 1.0, 1e-12)
-
-
-def test_huge_step_puts_all_weight_on_the_largest_loss():
-    close(step("afl", eta_lambda=1e6, order="ascent_first")[1], [0.0, 0.0, 1.0])
 
 
 # -- the mean of the iterates -------------------------------------------------------------------------------
@@ -133,14 +121,3 @@ def test_the_average_changes_neither_training_nor_the_last_model():
     deployed, path = average_path(*LOSSES, report="last")
     assert torch.equal(deployed, path)
     assert torch.equal(path, average_path(*LOSSES)[1])
-
-
-def test_a_round_that_nobody_survived_does_not_count():
-    deployed, path = average_path(*LOSSES, skip=(1,))
-    close(deployed[-1], path[[1, 3, 4]].mean(0), 1e-12)
-
-
-def test_only_the_average_is_kept_in_the_state():
-    assert set(afl.AFL(afl.Config(report="last")).init_state(Federation(SAMPLES, X))) == {"lambda"}
-    state = afl.AFL(afl.Config(report="average")).init_state(Federation(SAMPLES, X.float()))
-    assert state["mean"].dtype == torch.float32

@@ -78,14 +78,6 @@ def test_example_of_a_client_that_keeps_its_own_update():
     close(state["w"][2] - before[2], [0, 0.293220, 0.850847, 0.8])
 
 
-def test_a_client_that_learns_its_optimum_and_keeps_that_ends_gamma_from_it():
-    config, optimum = config_of(top_up=True), vector(3, 4)
-    state = begin(config, vector(1), vector(0, 0))
-    for expected in ([3.3, 4.4], [2.7, 3.6]):
-        _, state = step(state, optimum - state["w"], config, samples=vector(1))
-        close(state["w"][0], expected, 1e-6)
-
-
 # -- limiting cases ----------------------------------------------------------------------------------------
 
 
@@ -106,17 +98,6 @@ def test_importances_are_shares_and_rewards_parts_of_the_update(moves):
 
 
 # -- rewards -----------------------------------------------------------------------------------------------
-def test_rewards_are_cut_in_each_tensor():
-    """3, 1, 2 entries; the second client keeps half of each, rounded up."""
-    U = vector(0.1, -5, 0.2, 7, -3, 4)
-    expected = [[0.1, -5, 0.2, 7, -3, 4], [0, -5, 0.2, 7, 0, 4]]
-    close(cgsv.rewards(U, vector(1, 0.5), [3, 1, 2], config_of()), expected)
-
-
-def test_the_released_code_never_gives_the_smallest_entry():
-    U, config = vector(0.1, -5, 0.2, 7, -3, 4), config_of(official_topk=True)
-    expected = [[0, -5, 0.2, 0, 0, 4], [0, -5, 0, 0, 0, 4]]
-    close(cgsv.rewards(U, vector(1, 0.1), [3, 1, 2], config), expected)
 
 
 def test_tensors_are_those_of_the_parameters():
@@ -129,16 +110,6 @@ def test_tensors_are_those_of_the_parameters():
 
 
 # -- rounds with some of the clients -----------------------------------------------------------------------
-
-
-def test_a_round_with_some_clients_is_one_of_a_federation_without_the_others():
-    config = config_of()
-    U, state = step(begin(config), ROUND_1[:2], config, clients=(0, 1))
-    V, alone = step(begin(config, SAMPLES[:2]), ROUND_1[:2], config, samples=SAMPLES[:2])
-    close(U, V, 1e-12)
-    close(state["w"][:2], alone["w"], 1e-12)
-    close(state["r"][:2] / 0.75, alone["r"], 1e-12)
-    assert state["known"].tolist() == [True, True, False]
 
 
 # -- buffers -----------------------------------------------------------------------------------------------

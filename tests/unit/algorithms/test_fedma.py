@@ -65,41 +65,12 @@ def test_example():
     assert state["neurons_0"].tolist() == [[0, 1], [1, 0]]
 
 
-def test_what_clients_train_in_each_exchange():
-    given, algorithm, state = begin(
-        random_nets([3, 4, 5, 2], 2), [[1, 1], [1, 1]], retrain_epochs=6, momentum=0.5, gamma=1.0
-    )
-    assert algorithm.exchanges_per_round(given) == 3
-    found = []
-    for number in range(3):
-        plan = algorithm.configure_clients(state, received(given, exchange=number, seed=3))
-        found.append((plan.frozen, plan.epochs, plan.momentum))
-        start, _, state = exchange(given, algorithm, state, number)
-        if number == 0:
-            assert torch.equal(start, state["first"])
-        else:
-            for w, v in wide_mlp.layers(start, state["wide"].tolist())[:number]:
-                assert torch.equal(w[0], w[1]) and torch.equal(v[0], v[1]), "matched layers are everybody's"
-    assert found == [(0, None, 0.5), (2, 6, 0.5), (4, 6, 0.5)]
-
-
 def test_weights_to_the_next_layer_follow_the_neurons():
     given, algorithm, state = begin(EXAMPLE, [[3], [7]], gamma=1.0, sweeps=0)
     _, aggregate, state = exchange(given, algorithm, state, 0)
     assert aggregate.model is None, "the server's model is that of the last round until the round is over"
     above = wide_mlp.layers(state["nets"], [1, 4, 1])[1][0]
     close(above, [[[2, 1, 0, 0]], [[1.8, 1.2, 0, 0]]])
-
-
-def test_the_next_round_begins_with_the_clients_own_neurons():
-    net, state = matched(random_nets([3, 4, 5, 2], 3), [[1, 1]] * 3, gamma=3.0)
-    assert len(net[0][1]) > 4 and len(net[1][1]) > 5, "clients have different parts"
-    for k in range(3):
-        first, second = (state[f"neurons_{c}"][k].tolist() for c in (0, 1))
-        part = wide_mlp.compact(state["first"][k], state["wide"].tolist(), [3, 4, 5, 2])
-        (w, b), (v, a), (u, o) = net
-        compare(part, [(w[first], b[first]), (v[second][:, first], a[second]), (u[:, second], o)], 0)
-        assert state["first"][k].count_nonzero() == sum(tensor.count_nonzero() for pair in part for tensor in pair)
 
 
 # -- limits --------------------------------------------------------------------------------------------------
@@ -113,14 +84,6 @@ def test_equal_clients_shrink_to_the_prior_and_keep_their_outputs(sizes, J):
     found, _ = matched([net, *others], [[2, 3]] * J, gamma=1.0)
     assert [len(bias) for _, bias in found] == sizes[1:]
     close(outputs(found, inputs), outputs(shrunk(net, J), inputs), 1e-9)
-
-
-def test_neurons_that_are_merged_bring_their_outputs_together():
-    net = random_nets([3, 4, 2], 1, scale=3.0)[0]
-    given, algorithm, state = begin([net, permuted(net, [[2, 0, 3, 1]])], [[1, 1], [1, 1]], gamma=1.0)
-    _, _, state = exchange(given, algorithm, state, 0)
-    above = wide_mlp.layers(state["nets"], [3, 8, 2])[1][0]
-    assert torch.equal(above[0], above[1])
 
 
 # -- clients that are absent ---------------------------------------------------------------------------------

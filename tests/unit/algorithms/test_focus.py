@@ -84,28 +84,6 @@ def test_memberships_and_weights_sum_to_one(losses, rounds):
 # -- memberships over many rounds --------------------------------------------------------------------------
 
 
-def test_memberships_do_not_underflow():
-    """Large losses, for some rounds: what small ones come to in hundreds."""
-    F = torch.tensor([[1.0, 50.0], [50.0, 1.0], [90.0, 90.0]], dtype=torch.float64)
-    logpi = torch.full((2, 3), 1 / 3, dtype=torch.float64).log()
-    for _ in range(50):
-        w, logpi = aggregated(logpi, F)
-    assert logpi.isfinite().all() and logpi.min() < -2000
-    close(w, [[1, 0], [0, 1], [0, 0]], 1e-12)
-    # What was lost beyond every float64 can still be made up for.
-    for _ in range(60):
-        _, logpi = aggregated(logpi, F.flip(1))
-    close(logpi.exp(), [[0, 1, 0], [1, 0, 0]], 1e-12)
-
-
-def test_a_model_without_members_stays():
-    first = torch.cat([FIRST, torch.tensor([[50.0, 50.0]], dtype=torch.float64)])
-    run = play(3, first=first)
-    assert pi(run)[:, 2].sum() < 1e-8
-    assert torch.equal(run.x[2], first[2]) and not torch.equal(run.x[:2], first[:2])
-    assert torch.equal(run.result.weights[2], torch.zeros(2, dtype=torch.float64))
-
-
 # -- weights -----------------------------------------------------------------------------------------------
 def test_sizes_count_only_if_asked_for():
     F, n = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64), vector(100, 300)
@@ -125,13 +103,6 @@ def test_only_sampled_clients_count_in_the_models():
     close(w, alone, 1e-12)
     close(after[[2, 0]], own, 1e-12)
     assert torch.equal(after[1], logpi[1])
-
-
-def test_only_sampled_clients_change_their_memberships():
-    run = play(2, clients=(1,))
-    close(pi(run)[0], [0.5, 0.5])
-    assert pi(run)[1, 1] > 0.7
-    close(run.x[1], CENTRES[1] + 0.8**4 * (FIRST[1] - CENTRES[1]))  # client 1 alone, plain SGD
 
 
 # -- the engine --------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import torch.nn.functional as F
 
 from fairfl.algorithms import lp_proj
 from fairfl.algorithms.interface import Federation, Received, Reports
-from fairfl.algorithms.shared.random_projection import shuffled_models
 from tests.unit.algorithms.reweighting import vector
 from tests.unit.algorithms.toy import close
 from tests.unit.simulation.federations import gradient, simulation
@@ -72,36 +71,9 @@ def test_example(row, p, th, o, omega):
 
 
 # -- P and the first models --------------------------------------------------------------------------------
-def test_every_client_starts_at_a_draw_of_its_own():
-    x = torch.arange(12, dtype=torch.float64)
-    known = federation(x, K=4, P=10, shapes=((2, 3), (4,)))
-    th = lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"]
-    assert torch.equal(th, shuffled_models(known)) and len(th.unique(dim=0)) == 4
-    assert torch.equal(th, lp_proj.LpProj(lp_proj.Config(d_sub=2)).init_state(known)["th"])
-    assert torch.equal(lp_proj.LpProj(lp_proj.Config(d_sub=2, start="same")).init_state(known)["th"], x.expand(4, 12))
 
 
 # -- limits ------------------------------------------------------------------------------------------------
-
-
-def test_a_square_orthogonal_projection_is_a_proximal_term():
-    """pFedMe: with P'P = I the force is lambda (th_k - P'omega), and P'o_k moves to th_k."""
-    state, _ = rounds(4, d_sub=2, orthogonalize=True, **{"lambda": 2.0})
-    P = state["P"]
-    th, z = FIRST.repeat(2, 1), torch.zeros(2, dtype=torch.float64)
-    for _ in range(4):
-        for _ in range(STEPS):
-            th = th - ETA * (CURVATURES * (th - CENTRES) + 2.0 * (th - z))
-        z = (z - 0.1 * 2.0 * (z - th)).mean(0)
-    close(state["th"], th, 1e-12)
-    close(P.T @ state["omega"], z, 1e-12)
-
-
-def test_clients_that_are_not_drawn_rest():
-    state, _ = rounds(2)
-    after, _ = rounds(1, clients=(1,), state=state)
-    assert torch.equal(after["th"][0], state["th"][0]) and not torch.equal(after["th"][1], state["th"][1])
-    close(after["omega"], after["o"][1], 1e-12)
 
 
 def test_repeats_move_o_within_a_round(row):
@@ -152,7 +124,3 @@ def test_the_engine_against_a_plain_loop(p):
     for k in range(3):
         inputs, labels = run.clients.parts["test"].of(k)
         close(F.cross_entropy(F.linear(inputs.flatten(1), th[k, :12].view(3, 4), th[k, 12:]), labels), measured[k])
-
-
-def test_traffic():
-    assert lp_proj.LpProj(lp_proj.Config(d_sub=7, repeats=5)).traffic(federation()) == (7, 7)

@@ -4,16 +4,11 @@ import io
 import pickle
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import torch
 
 from fairfl.data import cifar10, cifar100
 from fairfl.data.formats import cifar_batches
-from fairfl.jobs.prepare import write
-from fairfl.runtime.errors import DataError, SourceError
-from fairfl.simulation.clients import load_clients
+from fairfl.runtime.errors import SourceError
 
 # As Python 2 and the numpy of its time wrote it.
 PYTHON_2 = (
@@ -83,13 +78,6 @@ def test_published_form(batches, tmp_path):
     test = cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0).tensors
     np.testing.assert_array_equal(test["inputs"], expected[20:])
     assert len(cifar10.prepare(tmp_path, cifar10.Config(part="train"), 0).tensors["labels"]) == 20
-
-
-def test_an_array_stored_by_columns_is_the_same_array(small, batches, tmp_path):
-    plain = cifar10.prepare(tmp_path, cifar10.Config(), 0).tensors["inputs"]
-    columns = {name: {**value, b"data": np.asfortranarray(value[b"data"])} for name, value in batches.items()}
-    put(small, tmp_path, columns)
-    np.testing.assert_array_equal(cifar10.prepare(tmp_path, cifar10.Config(), 0).tensors["inputs"], plain)
 
 
 def test_cifar100_has_fine_labels(small, tmp_path, any_checksum):
@@ -188,22 +176,6 @@ def test_cifar100_of_jpeg_files(small, tmp_path, any_checksum):
     assert coarse.tensors["labels"].tolist() == [4, 1, 14]
 
 
-def test_files_of_the_forms():
-    def names(form):
-        (file,) = cifar10.files(cifar10.Config(form=form))
-        return file.name, file.instead and file.instead.name
-
-    assert names("auto") == ("cifar-10-python.tar.gz", "cifar10_jpeg.tar.xz")
-    assert names("pickle") == ("cifar-10-python.tar.gz", None)
-    assert names("jpeg") == ("cifar10_jpeg.tar.xz", None)
-
-
-def test_without_pillow(jpegs, tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(DataError, match="needs Pillow"):
-        cifar10.prepare(tmp_path, cifar10.Config(), 0)
-
-
 @pytest.mark.slow
 def test_real_jpegs(mirror):
     """The 10000 test images only: the 60000 take six times as long."""
@@ -230,30 +202,3 @@ def test_real_jpegs_of_cifar100(mirror):
 
 
 # ---- scale
-
-
-def test_normalised_channels_reach_the_engine(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, cifar10.Config(part="test", normalise="channels"), 0)
-    assert data.metadata["scale_mean"] == "0.4914,0.4822,0.4465"
-    assert data.metadata["scale_std"] == "0.2023,0.1994,0.201"
-    inputs = _loaded(data, tmp_path)
-    for channel, (mean, std) in enumerate(((0.4914, 0.2023), (0.4822, 0.1994), (0.4465, 0.2010))):
-        expected = (data.tensors["inputs"][:, channel] / 255 - mean) / std
-        np.testing.assert_allclose(inputs[:, channel].numpy(), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_one_number_scales_to_the_bit_as_a_plain_number_does(batches, tmp_path):
-    data = cifar10.prepare(tmp_path, cifar10.Config(part="test"), 0)
-    for mean, std in ((0.0, 1.0), (0.1307, 0.3081)):
-        data.metadata.update(scale_mean=str(mean), scale_std=str(std))
-        images = torch.from_numpy(data.tensors["inputs"]).float()
-        assert torch.equal(_loaded(data, tmp_path), (images / 255 - mean) / std)
-
-
-def _loaded(data, folder):
-    """Inputs as the engine has them, if client 0 owns all rows."""
-    count = len(data.tensors["labels"])
-    write(folder / "data.safetensors", data)
-    columns = {"row": np.arange(count), "client": np.zeros(count, np.int32), "part": np.zeros(count, np.int8)}
-    pq.write_table(pa.table(columns), folder / "p.parquet")
-    return load_clients(folder / "data.safetensors", folder / "p.parquet", torch.device("cpu")).parts["train"].inputs

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from fairfl.data import download
-from fairfl.data.download import find, find_all
+from fairfl.data.download import find
 from fairfl.data.interface import RemoteFile
 from fairfl.runtime.errors import SourceError
 
@@ -69,12 +69,6 @@ def test_mirrors_in_order_then_upstream_in_order(folder, tmp_path, server):
     assert all("fairfl" in agent for _, agent in server.requests)
 
 
-def test_shared_folder_of_a_file(folder, tmp_path):
-    mirror = put(tmp_path / "m", GOOD, dataset="mnist")
-    path = find(remote(folder="mnist"), "dirty_mnist", folder, [str(mirror)]).path
-    assert path == folder / "mnist" / "x.gz"
-
-
 # ---- another form
 
 
@@ -99,18 +93,6 @@ def test_the_other_form_is_taken_if_nobody_has_the_first(folder, tmp_path, capsy
     assert "d: no usable copy of x.gz; looking for y.gz instead" in capsys.readouterr().err
     again = find(in_two_forms(), "d", folder, [])
     assert (again.path.name, again.source) == ("y.gz", "local folder")
-
-
-def test_a_data_set_goes_without_a_file_that_nobody_has(folder, tmp_path, capsys):
-    mirror = put(put(tmp_path / "m", GOOD), PAGE, name="y.gz")
-    spare = remote(name="y.gz", otherwise="it is made up")
-    (found,) = find_all([spare, remote()], "d", folder, [str(mirror)])
-    assert found.path.name == "x.gz"
-    said = capsys.readouterr().err
-    assert "d: goes without y.gz: it is made up. The reason: d: no usable copy of y.gz. Tried: " in said
-    assert not (folder / "d" / "y.gz").exists()
-    put(tmp_path / "m", GOOD, name="y.gz")
-    assert len(find_all([spare, remote()], "d", folder, [str(mirror)])) == 2
 
 
 # ---- bad files
@@ -194,30 +176,7 @@ def test_good_files_of_each_kind_without_checksum(tmp_path):
     assert find(remote(sha256=(), md5=digest, why_no_sha256="md5"), "d", root, [])
 
 
-def test_a_source_that_was_bad_is_asked_again_but_not_silently(folder, tmp_path, capsys):
-    mirror = put(tmp_path / "m", OTHER)
-    with pytest.raises(SourceError):
-        find(remote(), "d", folder, [str(mirror)])
-    capsys.readouterr()
-    with pytest.raises(SourceError) as caught:
-        find(remote(), "d", folder, [str(mirror)])
-    assert f"it delivered a bad file before (kept as {bad(OTHER)})" in str(caught.value)
-    said = capsys.readouterr().err
-    assert f"trying mirror {mirror} again, which delivered a bad file before" in said
-    assert names(folder) == [bad(OTHER), bad(OTHER) + ".txt"]  # does not pile up
-    put(mirror, GOOD)
-    assert find(remote(), "d", folder, [str(mirror)]).path.read_bytes() == GOOD
-
-
 # ---- network
-
-
-def test_web_page_from_upstream(folder, server):
-    url = server.url + "/x.gz"
-    server.answers["/x.gz"] = [(200, {}, PAGE)]
-    with pytest.raises(SourceError, match=r"a web page \(HTML\) instead of the file; set aside"):
-        find(remote([url]), "d", folder, [])
-    assert len(server.requests) == 1  # the same page would come again
 
 
 def test_passing_failures_are_tried_again(folder, server):
@@ -263,14 +222,6 @@ def test_no_network_is_one_sentence(folder, monkeypatch):
         "or run with scale=quick, which needs no files"
     )
     assert not folder.exists()
-
-
-def test_offline_asks_no_host(folder, server):
-    server.answers["/x.gz"] = server.answers["/d/x.gz"] = [(200, {}, GOOD)]
-    with pytest.raises(SourceError) as caught:
-        find(remote([server.url + "/x.gz"]), "d", folder, [server.url], offline=True)
-    assert str(caught.value).count("not tried (offline)") == 2
-    assert server.requests == []
 
 
 # ---- writing

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fairfl.data import femnist
-from fairfl.data.checks import present
 from fairfl.runtime.errors import DataError
 from tests.unit.data import tff_files
 
@@ -89,16 +88,6 @@ def test_leaf_by_writer(leaf, background):
     assert data.metadata["source"] == f"FEMNIST, made by LEAF's scripts: 3 of LEAF's 3597 writers, {background} paper"
 
 
-def test_the_character_that_leaf_enters_twice_is_one_group(leaf):
-    """The same pixels of another writer are another group."""
-    x = [paper("f0001_08", number).tolist() for number in (0, 0, 1)]
-    data = {"a": {"x": x, "y": [5, 5, 6]}, "b": {"x": x[:1], "y": [5]}, "c": {"x": [], "y": []}}
-    content = {"users": ["c", "b", "a"], "num_samples": [0, 1, 3], "user_data": data}
-    tensors = femnist.prepare(leaf(("all_data_0.json", json.dumps(content).encode())), femnist.Config(), 0).tensors
-    assert tensors["groups"].tolist() == [0, 0, 2, 3]
-    assert tensors["client"].tolist() == [0, 0, 0, 1]
-
-
 def one(x=((1.0,) * 784,), y=(5,)):
     """A file of one writer."""
     return leaf_file(users=["a"], num_samples=[1], user_data={"a": {"x": x, "y": y}})
@@ -140,19 +129,6 @@ def test_the_database_gives_the_same(tmp_path, any_checksum):
 
 
 # ---- which of them
-
-
-def test_leaf_first_then_the_database(leaf, tmp_path, any_checksum):
-    pack(tmp_path)
-    (file,) = femnist.files(femnist.Config())
-    assert (file.name, file.instead.name) == (ARCHIVE, DATABASE)
-    assert present(tmp_path, file, "femnist").name == DATABASE
-    leaf(*two_files())
-    assert present(tmp_path, file, "femnist").name == ARCHIVE
-    sources = [
-        femnist.prepare(tmp_path, femnist.Config(form=form), 0).metadata["source"] for form in ("auto", "leaf", "tff")
-    ]
-    assert ["LEAF" in source for source in sources] == [True, True, False]
 
 
 @pytest.mark.slow

@@ -23,12 +23,6 @@ def test_a_short_sentence_by_hand():
     assert words.encode([["a", "b", "c"]], tokens, 6, True)[1].tolist() == [[4, 3, 5, 2, 0, 0]]
 
 
-@pytest.mark.parametrize(("sentence", "labels"), [("a c a", [4, 5, 4]), ("a c a a", [4, 5, 4]), ("a c", [4, 5, 2])])
-def test_a_sentence_as_long_as_the_row_has_no_end(sentence, labels):
-    inputs, found = words.encode([sentence.split()], words.vocabulary("ac"), 3, False)
-    assert inputs.tolist() == [[1, *labels[:2]]] and found.tolist() == [labels]
-
-
 @settings(max_examples=50)
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=7), min_size=1, max_size=5), st.integers(1, 6))
 def test_labels_are_the_inputs_that_follow(sentences, length):
@@ -62,38 +56,6 @@ def test_python_text_form(text):
     assert text.metadata["source"].startswith("stand-in for texts of many writers")
     assert f"Python {platform.python_version()}," in text.metadata["source"]
     assert python_text.files(python_text.Config()) == ()
-
-
-def test_topics_differ_in_their_words(text):
-    """The distance between the word distributions of two topics is far above that of two halves of one."""
-    labels, client = text.tensors["labels"], text.tensors["client"]
-
-    def share(rows):
-        counts = np.bincount(labels[rows][labels[rows] >= 0], minlength=504)
-        return counts / counts.sum()
-
-    rows = [np.flatnonzero(client == k) for k in range(10)]
-    within = np.mean([np.abs(share(own[::2]) - share(own[1::2])).sum() for own in rows])
-    between = np.mean([np.abs(share(rows[k][::2]) - share(rows[k - 1][1::2])).sum() for k in range(10)])
-    assert between > 1.3 * within
-
-
-def test_the_most_frequent_words_come_first():
-    options = {"topics": 2, "sentences": 40, "vocabulary": 30, "length": 200}
-    tensors = python_text.prepare(None, python_text.Config(**options), 0).tensors
-    counts = np.bincount(tensors["inputs"].ravel(), minlength=34)
-    assert (np.diff(counts[words.SPECIALS :]) <= 0).all() and counts[-1] > 0
-
-
-def test_counted_padding_is_a_label():
-    options = {"topics": 1, "sentences": 20, "vocabulary": 30, "length": 30}
-    plain, counted = (
-        python_text.prepare(None, python_text.Config(**{**options, "count_pad": value}), 0).tensors
-        for value in (False, True)
-    )
-    np.testing.assert_array_equal(plain["inputs"], counted["inputs"])
-    np.testing.assert_array_equal(np.where(plain["labels"] < 0, words.PAD, plain["labels"]), counted["labels"])
-    assert (plain["labels"] < 0).any()
 
 
 LIBRARY = '''"""A first line without an end
@@ -204,20 +166,6 @@ def test_users_of_the_wanted_size_with_their_sentences_in_stored_order(raw):
         [the, page, 2, -1],
     ]
     assert "2 of the first 100 users, with more than 2 and fewer than 9 sentences" in data.metadata["source"]
-
-
-def test_only_the_first_users_are_looked_at(raw):
-    """Sorted as text: 12, 3, 7, 9."""
-    assert stackoverflow.prepare(raw, stackoverflow.Config(**{**OPTIONS, "users": 3}), 0).tensors[
-        "client"
-    ].tolist() == [0, 0, 0]
-    everybody = {**OPTIONS, "min_samples": 0, "max_samples": 10}
-    assert np.bincount(stackoverflow.prepare(raw, stackoverflow.Config(**everybody), 0).tensors["client"]).tolist() == [
-        3,
-        2,
-        9,
-        4,
-    ]
 
 
 def test_drawn_sentences_are_as_many_and_some_come_twice(raw):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from fairfl.data import pretrained, reviews, sentiment, yelp_imdb
+from fairfl.data import pretrained, reviews, yelp_imdb
 from fairfl.jobs import fetch
 from fairfl.runtime.errors import SourceError
 
@@ -114,22 +114,6 @@ def test_both_forms_of_imdb_are_the_same_data(small, raw):
     assert yelp_imdb.prepare(raw, config(**OPTIONS), 0).metadata == table  # the tables come first
 
 
-def test_generated_reviews_take_the_place_of_yelp(small, raw):
-    given = yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "generated"}), 0)
-    (raw / "yelp" / "yelp_review_polarity_csv.tgz").unlink()
-    data = yelp_imdb.prepare(raw, config(**OPTIONS), 0)
-    assert data.metadata == given.metadata
-    assert data.metadata["source"].startswith(
-        "generated reviews of restaurants as a stand-in for Yelp, 4 + 2 training and test reviews, and IMDb, 3 + 2; "
-    )
-    texts, labels = sentiment.generate("restaurant", "train", 4)
-    assert data.tensors["labels"][:4].tolist() == labels.tolist()
-    tokens = reviews.words([*texts, "A dull film.", "A great cast.", "Moving café scene."], 40, 8)
-    np.testing.assert_array_equal(data.tensors["inputs"][:4], tokens.encode(texts))
-    with pytest.raises(SourceError, match="yelp_review_polarity_csv.tgz is missing"):
-        yelp_imdb.prepare(raw, config(**{**OPTIONS, "yelp": "published"}), 0)
-
-
 # ---- word pieces
 
 
@@ -169,16 +153,6 @@ def test_fetching_offline_does_without_what_has_a_stand_in(tmp_path, capsys):
         with pytest.raises(SourceError, match="no usable copy of"):
             fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | options), *where])
         assert not marker.exists()
-
-
-def test_fetching_takes_the_published_archive_where_there_are_no_tables(small, tmp_path, capsys):
-    put_archive(small, tmp_path / "mirror")
-    put_yelp(small, tmp_path / "mirror")
-    marker, folder = tmp_path / "m.json", tmp_path / "data"
-    where = ["--folder", str(folder), "--mirror", str(tmp_path / "mirror"), "--offline", "--out", str(marker)]
-    fetch.main(["--dataset", "yelp_imdb", "--options", json.dumps(SIZES | OPTIONS), *where])
-    source = yelp_imdb.prepare(folder, config(**OPTIONS), 0).metadata["source"]
-    assert source.startswith("Yelp polarity, 4 + 2 training and test reviews, and IMDb, 3 + 2")
 
 
 # ---- files with other contents

@@ -200,20 +200,6 @@ def edit_run(results, change, run=SPEC["runs"][0]["id"]):
     table.to_parquet(path, index=False)
 
 
-def test_a_client_without_samples_is_left_out_of_the_part_that_it_lacks(results):
-    def change(table):
-        table.loc[table["client"] == 1, ["loss_test", "accuracy_test", "recall_test"]] = np.nan
-        table.loc[table["client"] == 1, "samples_test"] = 0
-
-    edit_run(results, change)
-    found = values(tidy(Spec(**SPEC | {"gap_part": "validation"}), results)[0])
-    assert (found["loss_mean"], found["accuracy_mean"], found["accuracy_std"]) == (0.75, 0.75, 0)
-    assert "accuracy_client_1" not in found and found["n_skipped"] == 1
-    assert (found["gap_max"], found["gap_min"]) == (0.25, 0.125)  # both have validation samples
-    whole = values(tidy(Spec(**SPEC | {"reported_part": "train"}), results)[0])
-    assert whole["n_skipped"] == 0 and "gap_client_1" not in whole and whole["gap_max"] == 0.5
-
-
 @pytest.mark.parametrize("loss", [np.nan, np.inf])
 def test_a_diverged_client_leaves_no_number_though_its_model_predicts_something(results, loss):
     def change(table):
@@ -262,12 +248,6 @@ def test_excess_risk_is_the_loss_above_the_surrogate_of_the_clients_own_cluster(
             assert getattr(row, f"excess_{part}") == loss - BAYES["best"][part][row.client]
             assert getattr(row, f"excess_last_{part}") == loss - BAYES["last"][part][row.client]
     assert not [name for name in curves if "validation" in name or name.startswith("gap")]
-
-
-@pytest.mark.parametrize("clusters", [{0: [1], 1: [1]}, {0: [0], 1: []}, {0: [0, 1], 1: [1]}])
-def test_surrogates_that_are_not_of_every_client_once_are_refused(tmp_path, clusters):
-    with pytest.raises(FairflError, match="seed7: the surrogates are not of each of 2 clients exactly once"):
-        with_surrogates(tmp_path, clusters=clusters)
 
 
 # -- along training, clusters, regressions -------------------------------------------------------
@@ -377,15 +357,3 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
     assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
     assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,,\n" in text
     assert "\r" not in text
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["runs/s/eagle/lambda=1.0/seed7/summary.json", "optima/s/seed7/client1.json", "surrogates/s/seed7/cluster1.json"],
-)
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '"a"'])
-def test_a_damaged_record_is_named(results, name, content):
-    write_surrogates(results)
-    (results / name).write_text(content)
-    with pytest.raises(FairflError, match=f"{name.split('/')[-1]}: damaged"):
-        tidy(Spec(**SPEC | {"surrogates": 2}), results)

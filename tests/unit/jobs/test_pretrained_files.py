@@ -14,7 +14,6 @@ from fairfl.experiments.workload import load_workload
 from fairfl.jobs import local_optimum, surrogate, timing, train
 from fairfl.runtime.differences import differences
 from fairfl.runtime.errors import FairflError
-from fairfl.runtime.fingerprint import canonical
 from tests.unit.jobs.test_train import Job
 
 SETTING = "template_digits"
@@ -81,25 +80,6 @@ def test_an_overwritten_file_of_weights_is_another_spec_of_all_that_build_the_mo
         assert HASHES not in missing[kind]  # and the job says which file there is not
         assert list(differences(before[kind], after[kind])) == [f"{HASHES}.mine.pth: '{first}' -> '{other}'"], kind
         assert before[kind] == missing[kind] | {HASHES: {"mine.pth": first}}
-
-
-@pytest.mark.parametrize("choice", ["mine", "bert-base-uncased", "auto"])
-def test_an_overwritten_bert_is_another_spec(planned, choice):
-    folder = Path("mine") if choice == "mine" else Path("data/bert-base-uncased")
-    model = {"name": "bert", "pretrained": choice}
-    nowhere = planned(model)
-    found = put_bert(folder)
-    assert all(spec == nowhere[kind] | {HASHES: found} for kind, spec in planned(model).items())
-    put_bert(folder, b"finer weights")
-    (said,) = differences(found, planned(model)["train"][HASHES])
-    assert said.startswith("model.safetensors: ")
-
-
-def test_specs_without_files_of_ones_own_say_nothing_of_them(planned):
-    put_bert(Path("data/bert-base-uncased"))
-    published, drawn = {"name": "resnet", "pretrained": "imagenet"}, {"name": "bert", "pretrained": None}
-    for model in ({"name": "mlp"}, RESNET, published, drawn):
-        assert not any(HASHES in canonical(spec) for spec in planned(model).values()), model
 
 
 def test_the_published_bert_may_come_after_the_plan(planned, monkeypatch):

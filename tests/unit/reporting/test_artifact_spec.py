@@ -57,28 +57,6 @@ def test_where_numbers_come_from(columns, origins, needs) -> None:
     assert (table(columns=columns).origins, table(columns=columns).needs) == (origins, needs)
 
 
-def test_an_artifact_without_columns_shows_runs() -> None:
-    figure = Artifact(kind="figure", title="F", caption="", settings=["a"], rows=TABLE["rows"][:1], plot="gap_boxes")
-    assert figure.origins == ("tidy",)
-
-
-def test_counts_need_no_rows() -> None:
-    assert table(rows=[], columns=["num_clients", "samples_train"]).rows == []
-
-
-def test_what_settings_say_and_the_cost_of_metrics_need_no_rows() -> None:
-    assert table(rows=[], columns=["num_clients", "config_rounds", "metric_seconds_faa"]).of_settings
-    assert not table(columns=["num_clients", "inference_seconds"]).of_settings
-
-
-def test_settings_may_be_columns_of_rows_with_several_metrics() -> None:
-    assert table(layout={"down": ["metric", "row"], "across": ["setting"]}).layout.down == ["metric", "row"]
-
-
-def test_a_side_may_be_told_by_the_other_two() -> None:
-    assert table(rows=[], columns=["num_clients"], layout={"down": ["metric"], "across": ["setting"]}).rows == []
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

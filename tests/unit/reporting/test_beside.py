@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from fairfl.experiments.paper import Artifact
 from fairfl.jobs.beside import main
 from fairfl.judgement.comparison import VERDICTS
-from fairfl.reporting.tables.beside import page, pages, signs, tables_of
+from fairfl.reporting.tables.beside import pages, signs, tables_of
 from tests.unit.reporting import test_page
 from tests.unit.reporting.latex import faults
 
@@ -35,51 +34,6 @@ def test_a_wide_table_has_the_papers_numbers_below_ours(built) -> None:
     _, tex = pages(*built)
     assert "FedAvg & 1.10 $\\pm$ 0.10 $\\surd$ & -- \\\\\n &  & 1.10 $\\pm$ 0.10 & -- \\\\" in tex
     assert "In each cell ours, below it the paper's" in tex and "Each cell: ours /" not in tex
-
-
-def test_what_tells_nothing_says_so_here_too(built) -> None:
-    workload, results = built
-    workload.scale.tells_nothing["demo_table1"] = "of all"
-    md, tex = pages(workload, results)
-    assert list(faults(tex)) == []
-    assert md.splitlines()[0].endswith("** [tiny: tells nothing of all] Stand-in: digits for synthetic gaussian.")
-    assert "[tiny: tells nothing of all] (demo, Table 1, beside the paper's; stand-in" in tex
-
-
-def test_numbers_in_brackets_have_their_own_sign(built) -> None:
-    workload, _ = built
-    columns, layout = ["loss", "acc"], {"brackets": {"loss": "acc"}}
-    table = Artifact(
-        kind="table",
-        title="T",
-        caption="c",
-        settings=["demo_full"],
-        rows=test_page.ROWS,
-        columns=columns,
-        layout=layout,
-    )
-    empty = dict.fromkeys(
-        ("reported_spread", "reported_note", "note", "contradiction", "difference", "runs", "fingerprints", "ours_std"),
-        "",
-    )
-    base = {
-        "setting": "demo_full",
-        "algorithm": "fedavg",
-        "hyperparameters": "",
-        "seeds": "1",
-        "reported_seeds": "3",
-        "provenance": "paper",
-    } | empty
-    lines = [
-        base | {"metric": "loss", "unit": "nats", "ours": "1.5", "reported": "1.25", "verdict": "close"},
-        base | {"metric": "acc", "unit": "percent", "ours": "50", "reported": "60", "verdict": "not comparable: scale"},
-    ]
-    md, tex = page(workload, "demo", "table9", table, lines)
-    assert list(faults(tex)) == []
-    assert "| FedAvg | 1.50 (50.0) / 1.25 (60.0) ≈≠ |" in md and "– no number" not in md
-    assert "FedAvg & 1.50 (50.0) / 1.25 (60.0) $\\approx$$\\neq$ " in tex and "Each cell: ours /" in tex
-    assert "≈ close. ≠ not judged, other scale." in md
-    assert "Ours of 1 of the paper's 3 seeds." in md
 
 
 def test_every_verdict_has_a_sign_with_a_meaning() -> None:

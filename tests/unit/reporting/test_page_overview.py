@@ -5,13 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import count
-from fairfl.reporting.page import runs
 from fairfl.reporting.page.made import made_from
-from fairfl.reporting.page.numbers import said_once
 from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
 from tests.unit.reporting import demo
 
@@ -74,30 +70,6 @@ def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
     assert (first["row"], first["metric"], first["times"]) == ("FedFV α = 0.1", "Ave.", 5.0)
     assert (first["title"], first["where"]) == ("Table 1", "paper scale")
     assert (first["cell"]["ours"], first["cell"]["reported"]) == ("50.0", "60.0")
-
-
-def test_a_run_that_diverged_is_among_the_farthest() -> None:
-    (view,) = views({"verdict": "diverged", "ours": "", "ours_std": "", "difference": "", "seed_std": ""})
-    assert view["cell"]["ours"] == "diverged" and not view["known"]
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "unmarked", "said"),
-    [
-        ({"agrees"}, {"agrees"}, "all agree"),
-        ({"not comparable: stand-in", "not reported"}, {"not comparable: stand-in", "not reported"}, "stand-in data"),
-        ({"not comparable: stand-in", "not comparable: scale"}, {"not comparable: scale"}, "not judged: other data or"),
-        ({"agrees", "not comparable: scale", "not reported"}, {"not reported"}, ""),
-        ({"not reported"}, {"not reported"}, ""),
-    ],
-)
-def test_what_holds_for_a_whole_table_is_said_once(verdicts, unmarked, said) -> None:
-    found, text = said_once(verdicts)
-    assert unmarked <= found and said in text and bool(text) == bool(said)
-
-
-def test_the_page_of_a_run_is_a_relative_link() -> None:
-    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "runs.html#x/fedfv/alpha%3D0.1~tau%3D1/seed0"
 
 
 # -- what it was made from ----------------------------------------------------------------------

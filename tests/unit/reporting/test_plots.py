@@ -8,9 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from fairfl.experiments.plugins import names
-from fairfl.judgement.results import drawn_values
 from fairfl.reporting import figures
-from fairfl.reporting.plots.separators import line_in_frame
 from fairfl.reporting.plots.weight_paths import mean_loss
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -190,51 +188,6 @@ def test_paired_differences_are_those_of_each_seed(results):
 
 
 @pytest.mark.slow
-def test_client_curves_is_mean_and_range_over_seeds(results):
-    *_, frame = drawn(spec_of(results, "client_curves"))
-    rounds = pd.read_parquet(results["rounds"][SETTING])
-    line = frame[(frame["algorithm"] == "afl") & (frame["quantity"] == "gap_validation")]
-    line = line[(line["client"] == 2) & (line["round"] == 7)].iloc[0]
-    own = rounds[(rounds["algorithm"] == "afl") & (rounds["client"] == 2) & (rounds["round"] == 7)]["gap_validation"]
-    assert line["mean"] == pytest.approx(own.mean(), rel=1e-14)
-    assert (line["low"], line["high"], line["seeds"]) == (own.min(), own.max(), 2)
-    assert len(frame) == 2 * len(ROWS) * CLIENTS * ROUNDS
-
-
-def test_client_scatter_shows_every_sample_with_its_owner(results):
-    options = {"separators": [[1, 1], [1, 1], [0, 1]]}
-    *_, frame = drawn(spec_of(results, "client_scatter", options, rows=[]))
-    features, labels = samples(np.random.default_rng(0))
-    shown = frame[frame["kind"] == "sample"]
-    assert len(shown) == len(labels)
-    for client in range(CLIENTS):
-        own = shown[shown["client"] == client]
-        mine = slice(40 * client, 40 * client + 40)
-        assert sorted(own["x"]) == sorted(features[mine, 0].astype(float))
-        assert own["class"].sum() == labels[mine].sum()
-    flat = frame[(frame["kind"] == "separator") & (frame["client"] == 2)]
-    assert flat["y"].tolist() == [0, 0]
-    *_, frame = drawn(spec_of(results, "client_scatter", {"part": "train", "overlay": False}, rows=[]))
-    assert set(frame["kind"]) == {"sample"} and len(frame) == 24 * CLIENTS
-
-
-def test_separators_lines_lie_on_the_decision_boundary(results):
-    *_, frame = drawn(spec_of(results, "separators"))
-    features, labels = samples(np.random.default_rng(0))
-    client = np.repeat(np.arange(CLIENTS), 40)
-    for row in ROWS:
-        w1, w2, b = descend(features, labels, client, WEIGHTS[row["algorithm"]], SEEDS[0])[-1]
-        ends = frame[(frame["panel"] == "line") & (frame["algorithm"] == row["algorithm"])]
-        assert len(ends) == 2
-        assert np.allclose(w1 * ends["x"] + w2 * ends["y"] + b, 0, atol=1e-5)
-    tidy = pd.read_csv(results["tidy"][SETTING])
-    values = tidy[(tidy["algorithm"] == "eagle") & (tidy["metric"] == "gap_client_1")]["value"]
-    bar = frame[(frame["panel"] == "gap") & (frame["algorithm"] == "eagle") & (frame["client"] == 1)].iloc[0]
-    assert (bar["value"], bar["std"]) == pytest.approx((values.mean(), values.std(ddof=0)))
-    assert (frame["panel"] == "data").sum() == 24 * CLIENTS
-
-
-@pytest.mark.slow
 def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
     *_, frame = drawn(spec_of(results, "weight_paths", {"grid": 11}))
     features, labels = samples(np.random.default_rng(0))
@@ -263,37 +216,6 @@ def test_mean_loss_counts_every_client_alike():
     losses = mean_loss(data, np.array([0.0, 1.0]), np.array([0.0]), 1.0)
     expected = [(np.log1p(np.exp(-1)) + np.log1p(np.exp(1))) / 2, (np.log1p(np.exp(-2)) + np.log(2)) / 2]
     assert losses[:, 0] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("theta", "ends"),
-    [
-        ([1, 0, -1], [[1, 0], [1, 4]]),
-        ([0, 1, -2], [[0, 2], [4, 2]]),
-        ([1, -1, 0], [[0, 0], [4, 4]]),
-        ([1, 1, 9], None),
-        ([0, 0, 1], None),
-    ],
-)
-def test_line_in_frame(theta, ends):
-    found = line_in_frame(np.array(theta, dtype=float), (0, 4), (0, 4))
-    assert found is None if ends is None else found.tolist() == ends
-
-
-@pytest.mark.slow
-def test_a_diverged_run_is_remarked_upon_and_never_averaged_away(results, tmp_path):
-    tidy = pd.read_csv(results["tidy"][SETTING], keep_default_na=False)
-    tidy["value"] = tidy["value"].where((tidy["algorithm"] != "afl") | (tidy["seed"] != 42), np.nan)
-    tidy.to_csv(tmp_path / "tidy.csv", index=False)
-    *_, frame = drawn(spec_of(results | {"tidy": {SETTING: str(tmp_path / "tidy.csv")}}, "gap_boxes"))
-    assert frame["value"].isna().sum() == CLIENTS
-    rounds = pd.read_parquet(results["rounds"][SETTING])
-    bad = (rounds["algorithm"] == "afl") & (rounds["seed"] == 42) & (rounds["round"] > 20)
-    rounds.loc[bad, "loss_train"] = np.nan
-    rounds.to_parquet(tmp_path / "rounds.parquet")
-    *_, frame = drawn(spec_of(results | {"rounds": {SETTING: str(tmp_path / "rounds.parquet")}}, "client_curves"))
-    own = frame[(frame["algorithm"] == "afl") & (frame["quantity"] == "loss_train")]
-    assert (own["mean"].isna() == (own["round"] > 20)).all()
 
 
 # -- metrics over the clients -----------------------------------------------------------------
@@ -368,17 +290,6 @@ def test_metric_curves_are_mean_and_range_over_seeds_of_the_metric_over_clients(
     assert paper[["round", "mean"]].to_numpy().tolist() == [[100, 110], [0, 10]]
 
 
-def test_metric_curves_end_where_a_seed_diverges(accuracies):
-    rounds = pd.read_parquet(accuracies / "rounds.parquet")
-    bad = (rounds["algorithm"] == "qffl") & (rounds["seed"] == 1) & (rounds["round"] == 100) & (rounds["client"] == 3)
-    rounds.loc[bad, "loss_test"] = np.nan  # its accuracy is still a number
-    rounds.to_parquet(accuracies / "rounds.parquet")
-    *_, frame = drawn(metric_spec("metric_curves", accuracies, band="std"))
-    ours = frame[(frame["kind"] == "ours") & (frame["algorithm"] == "qffl")].set_index("round")
-    assert ours["mean"].isna().tolist() == [False, False, True]
-    assert ours.loc[50, ["low", "high"]].tolist() == pytest.approx([38, 43])
-
-
 def test_metric_scatter_shows_means_deviations_and_the_papers_numbers(accuracies):
     *_, frame = drawn(metric_spec("metric_scatter", accuracies, x="accuracy_worst10", y="accuracy_mean"))
     ours = frame[frame["kind"] == "ours"].set_index("algorithm")
@@ -404,14 +315,3 @@ def test_projected_gradients_are_those_of_algorithm_2():
     plain, projected = (vectors.loc[(way, "average")].to_numpy() for way in ("plain", "projected"))
     assert plain == pytest.approx(np.mean(list(g.values()), axis=0))
     assert np.linalg.norm(projected) == pytest.approx(np.linalg.norm(plain))
-
-
-def test_the_numbers_of_the_illustration_are_the_cosines_that_claims_ask_for(tmp_path):
-    *_, text = figures.build(demo.parsed(gradients_spec()))
-    (tmp_path / "figure1.csv").write_text(text)
-    cosines = drawn_values(tmp_path / "figure1.csv")
-    assert set(cosines) == {(way, f"cosine_{name}") for way in ("plain", "projected", "equal_say") for name in VECTORS}
-    assert cosines["projected", "cosine_c"] > 0 > cosines["plain", "cosine_c"]
-    g = np.array(VECTORS["c"])
-    mean = np.mean(list(VECTORS.values()), axis=0)
-    assert cosines["plain", "cosine_c"] == pytest.approx(mean @ g / np.linalg.norm(mean) / np.linalg.norm(g))

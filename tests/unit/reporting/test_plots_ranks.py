@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting import drawing as in_memory
 
@@ -47,17 +46,6 @@ def test_leaderboard_ranks_by_what_a_setting_has_and_a_class_by_itself(tmp_path)
     assert [text.get_text() for text in left.get_yticklabels()] == ["FedAvg", "q-FFL", "AFL", "EAGLE"]
     assert (left.get_xlabel(), right.get_xlabel()) == ("rank by worst 10 % or worst loss", "rank by worst loss")
     assert "By worst loss instead of worst 10 %: Second." in remarks
-
-
-def test_ranks_need_all_methods_in_a_setting(tmp_path):
-    spec = ranked_spec(tmp_path, "critical_difference", {"metrics": ["accuracy", "loss"]}, without=[("one", "afl")])
-    _, frame, remarks = in_memory.drawn(spec)
-    assert set(frame["setting"]) == {"two", "all"} and frame["cd"].isna().all()
-    assert "Not ranked, a method has no number: one." in remarks
-    assert "No critical difference: 1 settings and 4 methods, it needs two and three." in remarks
-    spec["metrics"]["loss"]["direction"] = None
-    with pytest.raises(FairflError, match="loss has no direction to rank by"):
-        in_memory.drawn(spec)
 
 
 def test_critical_difference_joins_what_is_not_told_apart(tmp_path):

@@ -14,7 +14,7 @@ from fairfl.jobs import reproduction as job
 from fairfl.judgement.cells import csv_text
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import ComparisonLine
-from fairfl.judgement.recorded import CLAIMS, COMPARISON, beside_record, judged_by_place, numbers_beside
+from fairfl.judgement.recorded import CLAIMS, COMPARISON
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -154,12 +154,6 @@ def lines_of_run(root: Path) -> list[str]:
     return lines_of(root)
 
 
-def test_the_order_of_the_variants_is_the_mean_over_columns(project):
-    run(project)
-    # Only loss has three variants with both numbers, and these are in the paper's order.
-    assert any(line.startswith("| [demo_table1]") and "| +1.00 (1) |" in line for line in lines_of(project))
-
-
 def test_every_differing_number_stands_with_what_was_tried(project):
     explain(project, {"demo_table1": TRIED, "full": [TRIED[0]]})
     run(project)
@@ -203,21 +197,6 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
     assert line in made and "| FedAvg | 1.01 (1.00) | 20.0 (50.0) |" in made
     run(project)
     assert (project / "README.md").read_text() == text
-
-
-def test_the_small_file_keeps_what_can_be_compared_and_changes_only_with_numbers(project):
-    run(project)
-    header, *rows = (project / COMPARISON).read_text().splitlines()
-    assert len(rows) == 8 and "fingerprints" not in header and "note" not in header
-    workload = load_workload(project, {"scale": "tiny", "papers": ["demo"]})
-    assert beside_record(workload, project) == COMPARISON
-    judged = judged_by_place(numbers_beside(workload, project))
-    assert len(judged) == 7 and judged["demo_table1", "full", "fedavg", "", "loss"]["ours"] == "1.01"
-    # The papers' own scale shows its own numbers.
-    own = load_workload(project, {"scale": "paper", "papers": ["demo"]})
-    assert beside_record(own, project) is None and numbers_beside(own, project) == []
-    (project / COMPARISON).unlink()
-    assert beside_record(workload, project) is None and numbers_beside(workload, project) == []
 
 
 # -- refusals -----------------------------------------------------------------------------------

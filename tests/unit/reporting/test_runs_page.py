@@ -1,9 +1,6 @@
 """What the page of the runs says of each."""
 
-import base64
-import gzip
 import json
-import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,7 +10,7 @@ import pytest
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Run
 from fairfl.reporting.page import runs
-from fairfl.reporting.page.files import Files, embedded
+from fairfl.reporting.page.files import Files
 
 RUN = Run("toy", Variant("fedfv", {"alpha": 0.1}), 3)
 SUMMARY = {
@@ -21,10 +18,6 @@ SUMMARY = {
     "fingerprint": "f00d", "seconds": 12.34, "peak_memory_mib": 600.4, "processor": "a CPU", "threads": 2,
     "versions": {"torch": "2.15.0"}, "measures": {"comm_cost": 0.5}, "diverged": False, "data_source": "drawn",
 }  # fmt: skip
-
-
-def test_a_link_names_the_run():
-    assert runs.href("x/fedfv/alpha=0.1~tau=1/seed0") == "runs.html#x/fedfv/alpha%3D0.1~tau%3D1/seed0"
 
 
 def test_curves_are_means_and_ranges_over_clients():
@@ -60,20 +53,6 @@ def test_a_run_tells_how_it_was_made(files):
     assert view["files"] == "../../runs/toy/fedfv/alpha%3D0.1/seed3"
 
 
-def test_a_recorded_run_has_no_log_here(files):
-    view = runs.view(
-        RUN,
-        "FedFV",
-        SUMMARY | {"recorded": {"commit": "abc", "date": "2026-11-23", "same_code": False}, "diverged": True},
-        files,
-    )
-    assert (view["log"], view["lines"]) == ("", ["the record keeps no log"])
-    assert (
-        view["facts"]["Recorded"] == "2026-11-23, commit abc, with other code than today's"
-        and view["facts"]["Outcome"] == "diverged"
-    )
-
-
 def test_what_an_earlier_call_has_left_is_not_shown(files, tmp_path):
     """The rounds are an input of the page; folders of runs are only looked up."""
     other = replace(RUN, seed=4)
@@ -91,12 +70,3 @@ def test_what_an_earlier_call_has_left_is_not_shown(files, tmp_path):
     )
     (shown,) = runs._views(workload, tmp_path, files)
     assert shown["id"] == RUN.id and shown["curve"] == [(1, 50.0, 50.0, 50.0)]
-
-
-def test_data_for_the_script_is_packed():
-    assert json.loads(gzip.decompress(base64.b64decode(embedded({"a": "é"})))) == {"a": "é"}
-
-
-def data_of(text: str):
-    (packed,) = re.findall(r'id="data">([^<]+)<', text)
-    return json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -1,8 +1,6 @@
 """Tables from hand-made numbers: the exact text of all three files."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -120,25 +118,6 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
     spec["settings"]["emnist_a0.1"]["seeds"] = 3
     assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
-
-
-def test_several_settings_have_a_column_and_their_own_best(spec, tmp_path):
-    other = {("afl", "", 0): (0.9, 0.1), ("fedavg", "", 0): (0.8, 0.2)}
-    spec["artifact"] |= {
-        "settings": ["emnist_a0.1", "iid"],
-        "rows": spec["artifact"]["rows"][:2],
-        "rules": [],
-        "options": {"labels": {"emnist_a0.1": "$\\alpha = 0.1$"}},
-    }
-    spec["settings"]["iid"] = {"data": "emnist", "rounds": 7, "seeds": 1, "changed": []}
-    spec["files"]["tidy"]["iid"] = tidy(tmp_path / "other.csv", other, "iid")
-    csv, md, tex = build(spec)
-    assert "| iid | FedAvg | **0.800** | **0.20** |" in md
-    assert "| $\\alpha = 0.1$ | FedAvg | **0.000** (± 0.000) | **0.62** (± 0.00) |" in md
-    assert "$\\alpha = 0.1$: Data: digits; 40 rounds; 2 seeds." in md
-    assert "iid: Data: EMNIST; 7 rounds; 1 seed." in md
-    assert csv.count("\neagle_table1,iid,") == 4
-    assert "\\midrule\niid & AFL" in tex
 
 
 def test_units_are_those_of_the_paper(spec):
@@ -306,19 +285,6 @@ def test_latex(text, escaped):
     assert latex(text) == escaped
 
 
-@pytest.mark.slow
-def test_command_line(spec, tmp_path):
-    files = {kind: tmp_path / "out" / f"table1.{kind}" for kind in ("csv", "md", "tex")}
-    command = [sys.executable, "-c", "import sys; from fairfl.runtime import cli; from fairfl.jobs.table import main; "
-               "cli.run(main); assert 'matplotlib' not in sys.modules"]  # fmt: skip
-    arguments = [f"--{kind}={path}" for kind, path in files.items()]
-    subprocess.run([*command, "--spec", json.dumps(spec), *arguments], check=True)
-    assert [files[kind].read_text() for kind in ("csv", "md", "tex")] == [CSV, MD, TEX]
-    done = subprocess.run([*command, "--spec", "{", *arguments], capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("error: --spec: not valid JSON")
-
-
 # -- metrics as lines -------------------------------------------------------------------------
 LAYOUTS = {
     "accuracy_mean": {"name": "Avg Acc", "meaning": "", "unit": "fraction", "direction": "up", "digits": 2},
@@ -408,81 +374,7 @@ def test_variants_may_be_grouped_by_metric(grouped):
     assert build(grouped)[0] == csv  # numbers do not depend on the layout
 
 
-def test_settings_may_stand_side_by_side_with_metrics_of_their_own(grouped):
-    grouped["artifact"] |= {"layout": {"down": ["row"], "across": ["setting", "metric"]}, "rules": [3]}
-    csv, md, tex = build(grouped)
-    assert md.splitlines()[2:8] == [
-        "| Algorithm | Synthetic |  | MNIST |  |",
-        "| :--- | ---: | ---: | ---: | ---: |",
-        "|  | **Avg Loss ↓** | **Parity ↓** | **Avg Acc ↑** | **Avg Loss ↓** |",
-        "| FOCUS | **0.25** | **0.50** | **0.75** | 0.50 |",
-        "| FedAvg | 0.50 | **0.50** | 0.50 | **0.25** |",
-        "| AFL |  |  | – | diverged |",
-    ]
-    assert (
-        "\\toprule\n & \\multicolumn{2}{c}{Synthetic} & \\multicolumn{2}{c}{MNIST} \\\\\n\\cmidrule(lr){2-3}\n" in tex
-    )
-    assert "\\cmidrule(lr){4-5}\nAlgorithm & Avg Loss $\\downarrow$ & Parity" in tex and "\\midrule\nAFL &" in tex
-    grouped["artifact"]["layout"] = {"down": ["row"], "across": ["metric", "setting"]}
-    assert "| Algorithm | Avg Acc ↑ | Avg Loss ↓ |  | Parity ↓ |\n" in build(grouped)[1]
-    assert build(grouped)[0] == csv  # numbers do not depend on the layout
-
-
 # -- what does not stand in the paper -----------------------------------------------------------
-
-
-def test_rows_that_are_not_the_papers_words_carry_marks(spec):
-    rows = spec["artifact"]["rows"]
-    rows[2] |= {"provenance": "recalled", "note": "from version 1"}
-    rows[4] |= {"provenance": "assumed"}
-    spec |= {"reconstructed": ["afl", "eagle"]}
-    csv, md, tex = build(spec)
-    assert "| AFL \\* | 0.300" in md and "| FedAvg | 0.000" in md
-    assert (
-        "| q-FFL q = 1.0 ʳ | diverged" in md
-        and "| q-FFL q = 3.0 | not run" in md
-        and "| EAGLE λ = 0.1 ᵃ\\* | **-0.400**" in md
-    )
-    assert "AFL * & 0.300" in tex and "q-FFL $q = 1.0$ \\textsuperscript{r} & diverged" in tex
-    assert "EAGLE $\\lambda = 0.1$ \\textsuperscript{a}* & \\textbf" in tex
-    legend = md.splitlines()[-1].partition(" Units:")[0]
-    assert legend == (
-        "ʳ hyper-parameters lost in the paper, recalled from an earlier version, not checked. "
-        "ᵃ hyper-parameters not known, assumed. \\* algorithm reconstructed: its formulas could not be read."
-    )
-    assert "\\textsuperscript{r} hyper-parameters lost" in tex and "ᶜ" not in md and "ⁱ" not in md
-    provenance = {line.split(",")[2]: line.rsplit(",", 2)[1:] for line in csv.splitlines()[1:] if "q=3" not in line}
-    assert provenance["qffl"] == ["recalled", "from version 1"] and provenance["fedavg"] == ["paper", ""]
-    assert csv.count('"assumed, reconstructed",\n') == 2 and csv.count('"paper, reconstructed",\n') == 2
-
-
-def test_variances_are_printed_in_squared_points_where_a_setting_has_them(spec, tmp_path):
-    spec["metrics"] = {
-        "accuracy_std": {"name": "std", "meaning": "", "unit": "percent", "direction": "down", "digits": 2},
-        "accuracy_var": {"name": "var", "meaning": "", "unit": "percent2", "direction": "down", "digits": 2},
-        "comm_extra_cost": {"name": "extra", "meaning": "", "unit": "MB", "direction": "down", "digits": 1},
-        "angle_deg": {"name": "angle", "meaning": "", "unit": "degree", "direction": "down", "digits": 2},
-    }
-    units = {"accuracy_std": "fraction", "accuracy_var": "fraction^2", "comm_extra_cost": "MB", "angle_deg": "degree"}
-    numbers = {"accuracy_std": 0.1724, "accuracy_var": 0.001962, "comm_extra_cost": 30.44, "angle_deg": 8.7}
-    for name in ("a", "b"):
-        lines = (
-            f"{name},afl,,0,{m},{v},{units[m]},d,40,r,abc\n"
-            for m, v in numbers.items()
-            if m[:4] != "comm" or name == "a"
-        )
-        (tmp_path / f"{name}.csv").write_text(demo.TIDY + "".join(lines))
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 2", caption="", settings=["a", "b"], columns=list(units),
-        rows=[{"algorithm": "afl"}],
-        columns_in={"a": ["accuracy_std", "comm_extra_cost", "angle_deg"], "b": ["accuracy_var", "comm_extra_cost"]},
-    )  # fmt: skip
-    spec["settings"] = {name: {"data": "d", "rounds": 40, "seeds": 1, "changed": []} for name in ("a", "b")}
-    spec["files"]["tidy"] = {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")}
-    csv, md, tex = build(spec)
-    assert "| a | AFL | 17.24 |  | 30.4 | 8.70 |\n| b | AFL |  | 19.62 | – |  |\n" in md
-    assert "– No value: comm_extra_cost of AFL (b)." in md and "iverged" not in md
-    assert ",b,afl,,accuracy_var,percent2,19.62," in csv
 
 
 # -- targets that were not reached --------------------------------------------------------------
@@ -502,21 +394,6 @@ def reach(tmp_path):
     return demo.spec("eagle_table1", files, {"rounds": 300, "seeds": 3}, metrics, kind="table", **given)
 
 
-def test_a_target_that_was_not_reached_prints_the_rounds_that_did_not_suffice(reach):
-    csv, md, tex = build(reach)
-    assert md.splitlines()[4:8] == [
-        "| FOCUS | **10** (± 1) |",
-        "| q-FFL | > 300 (2 of 3 seeds) |",
-        "| AFL | > 300 |",
-        "| FedAvg | diverged |",
-    ]
-    assert "> n: not reached in n rounds." in md
-    assert "Diverged (a seed ended without a finite value): FedAvg." in md
-    assert "AFL & $>$ 300 \\\\" in tex
-    cells = [line.split(",")[6:9] for line in csv.splitlines()[1:]]
-    assert cells == [["10", "0.816496581", "3"], ["inf", "", "3"], ["inf", "", "3"], ["nan", "", "3"]]
-
-
 # -- what was timed, what settings say ----------------------------------------------------------
 
 
@@ -526,28 +403,3 @@ def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", 
     machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
     path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
     return str(path)
-
-
-CONFIGURED = {
-    name: {"name": name, "meaning": "", "unit": "", "direction": None, "digits": 3}
-    for name in ("config_batch_size", "config_learning_rate", "config_clusters")
-}
-
-
-def test_what_settings_say_stands_beside_the_papers(spec, tmp_path):
-    spec["artifact"] = demo.artifact(
-        kind="table", title="Table 2", caption="Settings", settings=["mnist", "text"], columns=list(CONFIGURED)
-    )
-    spec["metrics"] = CONFIGURED
-    says = {"config_batch_size": None, "config_learning_rate": 5e-5, "config_clusters": 2}
-    facts = {"data": "mnist", "rounds": 3, "seeds": 1, "changed": []}
-    spec["settings"] = {
-        "mnist": {**facts, "configured": says},
-        "text": {**facts, "configured": {"config_batch_size": 512, "config_learning_rate": 0.1}},
-    }
-    (tmp_path / "r.csv").write_text(f"{demo.REPORTED}table1,mnist,,,config_batch_size,6000,,,,\n")
-    spec["files"] = {"reported": {"table1": str(tmp_path / "r.csv")}}
-    csv, md, tex = build(spec)
-    assert "| mnist | full (paper: 6e+03) | 5e-05 | 2 |\n| text | 512 | 0.1 | – |\n" in md
-    assert "– No value: config_clusters of text." in md and "Not tuned" not in md
-    assert ",mnist,,,config_batch_size,,inf,,1," in csv

@@ -258,14 +258,6 @@ def test_products_by_onednn_are_the_same_products(model, batch_size, local_term,
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
-def test_a_build_without_onednn_takes_the_blas(monkeypatch):
-    rules = Tuning(alone_from=0, onednn_from=0)
-    monkeypatch.setattr(dense_kernels, "tuning", lambda: rules)
-    assert dense_kernels.onednn_from(torch.empty(1)) == 0
-    monkeypatch.setattr(dense_kernels, "_onednn", None)
-    assert dense_kernels.onednn_from(torch.empty(1)) == math.inf
-
-
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 100])
 @pytest.mark.parametrize("local_term", [{}, {"momentum": 0.8, "slope": propfair}])
 def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size, local_term):
