@@ -162,14 +162,3 @@ def _tick(_: int, frame: FrameType | None) -> None:
     where = place(frame.f_code, frame.f_lineno) if frame else place(code)
     limit = f"{_limit / 60:g} minutes" if _limit >= 60 else f"{_limit:g} s"
     raise PluginError(f"{where}: {code.co_qualname}: did not return within {limit}")
-
-
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Another limit than MINUTES."""
-    global _limit
-    before, _limit = _limit, seconds
-    try:
-        yield
-    finally:
-        _limit = before
