@@ -77,6 +77,12 @@ def test_dirichlet_deals_every_sample_once_and_nobody_starves(rounding, alpha, c
     assert len(assignment.remarks) == 1
 
 
+def test_a_draw_in_which_a_client_has_just_enough_counts():
+    config = dirichlet_by_class.Config(alpha=1e6, min_samples=10, max_draws=1)
+    assignment = dirichlet_by_class.assign(table(np.zeros(20, int)), 2, config, rng(1))
+    assert [len(rows) for rows in assignment.rows] == [10, 10] and assignment.remarks[0].startswith("draw 1 ")
+
+
 def test_tiny_alpha_ends_and_says_what_it_did():
     config = dirichlet_by_class.Config(alpha=1e-4, min_samples=10, max_draws=5)
     assignment = dirichlet_by_class.assign(table(np.zeros(200, int)), 10, config, rng())

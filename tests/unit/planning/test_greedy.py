@@ -21,6 +21,7 @@ def test_the_most_telling_per_hour_come_first_and_what_does_not_fit_is_passed_ov
     picks = greedy(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 2.0)
     assert names(picks) == ["b", "c"]
     assert [pick.hours for pick in picks] == [1.0, 0.5]
+    assert names(greedy(candidates, {"a": 5.0, "b": 1.0, "c": 0.5}, 9.0)) == ["b", "c", "a"]
 
 
 def test_what_several_need_is_paid_by_the_first():

@@ -114,5 +114,6 @@ def test_what_is_taken_from_the_servers_buffers():
     close(left(held, of_clients, [5.0, -9.0]), torch.tensor([3.25]).double())
     both = torch.stack([of_clients, 100 * of_clients])
     close(left(held, both, [[0.5, 0.5], [0.0, 0.0]]), torch.tensor([3.25]).double())
+    close(left(held, both, [[0.5, 0.5], [0.2, 0.2]]), torch.tensor([(3.25 + 325) / 2]).double())
     several = left(held.expand(3, 1), torch.stack([of_clients] * 3), [[1.0, 0.0], [0.25, 0.75], [0.0, 0.0]])
     close(several, torch.tensor([[1.0], [3.25], [10.0]]).double())
