@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -29,7 +29,7 @@ from benchmarks.workloads import LINEAR, MLP, MLP_B64, Workload
 from fairfl.runtime import atomic
 from fairfl.runtime.machine import cpu_name
 from fairfl.simulation import flat_parameters
-from fairfl.simulation.backends import dense_kernels, stacked
+from fairfl.simulation.backends import dense_kernels, stacked, stacked_block
 from fairfl.simulation.backends.cpu_tuning import FILE, Tuning, kind, tuning
 from fairfl.simulation.backends.interface import LocalTraining, Work
 from fairfl.simulation.clients import Part
@@ -46,6 +46,7 @@ MOVES: list[list[dict[str, float]]] = [
     [{"alone_from": value} for value in _THRESHOLDS],
     [{"onednn_from": value, "alone_from": value} for value in _THRESHOLDS],
     [{"stack_bytes": float(2**k)} for k in range(20, 27)],
+    [{"columns_from": value} for value in (2.0**21, math.inf)],
 ]
 
 
@@ -57,6 +58,7 @@ def _cases() -> list[Workload]:
         base.at(model=MLP | {"hidden": [400, 400]}),
         base.at(model=MLP, shape=(3, 32, 32)),
         base.at(model=LINEAR),
+        base.at(model=LINEAR, classes=62, samples=1200),
     ]
     return [
         workload.at(name=f"{sizes(workload)}, batch {batch or 'full'}", batch=batch)
@@ -72,7 +74,9 @@ def sizes(workload: Workload) -> str:
 @contextmanager
 def under(rules: Tuning) -> Iterator[None]:
     """The engine with these rules."""
-    with patch.object(stacked, "tuning", lambda: rules), patch.object(dense_kernels, "tuning", lambda: rules):
+    with ExitStack() as patches:
+        for module in (stacked, stacked_block, dense_kernels):
+            patches.enter_context(patch.object(module, "tuning", lambda: rules))
         yield
 
 
@@ -94,7 +98,11 @@ class Rounds:
         self.seconds(1)
         # What the engine makes of the rules: rules of which it makes the same need not be told apart.
         self.made = frozenset(
-            (block.stack.count, tuple(layer.onednn_from <= n for layer in block.stack.dense for n in case.batches))
+            (
+                block.stack.count,
+                block.by_columns,
+                tuple(layer.onednn_from <= n for layer in block.stack.dense for n in case.batches),
+            )
             for block in self.backend.blocks.kept.values()
         )
 

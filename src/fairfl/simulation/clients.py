@@ -57,6 +57,15 @@ class Part:
         mine = slice(self.offsets[client], self.offsets[client + 1])
         return self.inputs[mine], self.labels[mine]
 
+    @cached_property
+    def _columns(self) -> list[Tensor]:
+        """Samples of each client as columns, contiguous: a second copy of the inputs."""
+        return [own.T.contiguous() for own in self.inputs.flatten(1).split(self.sizes)]
+
+    def columns(self, client: int) -> Tensor:
+        """Inputs of one client as columns, [d, n]. The first call copies those of all clients."""
+        return self._columns[client]
+
     def of_clients(self, clients: list[int]) -> "Part":
         """The part of some clients, in that order; itself if they are all of them."""
         if len(clients) == len(self.sizes) and clients == list(range(len(clients))):

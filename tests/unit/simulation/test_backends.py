@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from fairfl.simulation import flat_parameters
-from fairfl.simulation.backends import dense_kernels
+from fairfl.simulation.backends import dense_kernels, stacked_block
 from fairfl.simulation.backends import stacked as stacked_module
 from fairfl.simulation.backends.cpu_tuning import Tuning
 from fairfl.simulation.backends.dense_kernels import supports
@@ -240,22 +240,28 @@ def test_any_federation_gives_equal_updates_in_both_backends(
 @pytest.mark.parametrize("model", [{"name": "logistic_regression"}, {"name": "mlp", "hidden": [5, 4]}])
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("local_term", [{}, {"momentum": 0.6, "prox": [0.7, 0.0, 2.0]}])
-def test_products_by_onednn_are_the_same_products(model, batch_size, local_term, monkeypatch):
-    """float32, each client alone; oneDNN takes all products, and the evaluation's, or none."""
+def test_other_forms_of_the_products_are_the_same_products(model, batch_size, local_term, monkeypatch):
+    """float32, each client alone; oneDNN takes all products, and the evaluation's, or none, or samples are columns."""
     clients = image_clients([3, 9, 14], dtype=torch.float32)
     results, calls = [], []
     onednn = dense_kernels._onednn
     monkeypatch.setattr(dense_kernels, "_onednn", lambda *tensors: calls.append(1) or onednn(*tensors))
-    for rules in (Tuning(alone_from=0), Tuning(alone_from=0, onednn_from=0)):
-        for module in (dense_kernels, stacked_module):
+    for rules in (Tuning(alone_from=0), Tuning(alone_from=0, onednn_from=0), Tuning(alone_from=0, columns_from=0)):
+        monkeypatch.setattr(dense_kernels, "CLASSES_FIRST", rules.columns_from)
+        for module in (dense_kernels, stacked_module, stacked_block):
             monkeypatch.setattr(module, "tuning", lambda rules=rules: rules)
         backend, x = make_backend(spec_of(model=model), clients, "stacked", CPU)
         delta = backend.train(work(x, [0, 1, 2], **local_term), local(2, batch_size), 5).delta
         results.append((delta, backend.forward(x, clients.parts["train"].inputs)))
         assert bool(calls) == (rules.onednn_from == 0)
-    for one, other in zip(*results, strict=True):
-        assert one.abs().max() > 0
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+        by_columns = rules.columns_from == 0 and batch_size is None and model["name"] == "logistic_regression"
+        assert by_columns == all(block.by_columns for block in backend.blocks.kept.values())
+        calls.clear()
+    expected = results[0]
+    assert all(tensor.abs().max() > 0 for tensor in expected)
+    for result in results[1:]:
+        for one, other in zip(result, expected, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 100])

@@ -28,6 +28,9 @@ class Tuning:
     alone_from: float = math.inf
     # Bytes of parameters of the models that train as one stack.
     stack_bytes: float = 4 * 2**20
+    # Multiply-adds of a linear model's full batch from which its samples are stored as columns too, X^T beside X, for
+    # the forward product W X^T; the gradient P^T X takes the rows. Never where oneDNN takes the products.
+    columns_from: float = math.inf
 
 
 def kind() -> str:

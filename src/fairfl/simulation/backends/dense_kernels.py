@@ -60,6 +60,22 @@ def affine(value: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return torch.nn.functional.linear(value, weight, bias)
 
 
+# Multiply-adds of a linear model from which its outputs are made class by class, [C, n], as losses read them.
+CLASSES_FIRST = 2**21
+
+
+def linear_outputs(value: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Outputs [n, C] of a linear model, as `affine` has them; large ones by torch's BLAS lie class by class.
+
+    BLAS is quicker at w value^T than at value w^T, and a loss needs no copy of them in another order.
+    """
+    multiply_adds = len(value) * weight.numel()
+    if len(weight) == 1 or not CLASSES_FIRST <= multiply_adds < onednn_from(weight):
+        return affine(value, weight, bias)
+    by_class = weight @ value.mT if bias is None else torch.addmm(bias.unsqueeze(1), weight, value.mT)
+    return by_class.mT
+
+
 def _copied(tensors: list[Tensor], kept: list[Tensor]) -> list[Tensor]:
     """Copies of tensors, in the `kept` ones if there are any: they stay where a captured graph finds them."""
     kept = kept or [tensor.new_empty(tensor.shape) for tensor in tensors]
@@ -104,6 +120,7 @@ class Linear:
         # What a model alone may use instead of torch's BLAS, from so many samples.
         self.onednn_from = math.inf if models else onednn_from(low) / (inputs * outputs)
         self.sum = like.new_empty(biases)
+        self.columns: Tensor | None = None  # the samples that come next as columns [in, n] too, if they are stored so
         self.parameters: list[Tensor] = []
         self.anchors: list[Tensor] = []
         self.directions: list[Tensor] = []
@@ -133,7 +150,8 @@ class Linear:
             if bias:
                 self.out.add_(bias[0].mT)
         else:
-            factors, out = (weight, value.mT) if self.last else (value, weight.mT), self.outputs(n)
+            below = value.mT if self.columns is None else self.columns
+            factors, out = (weight, below) if self.last else (value, weight.mT), self.outputs(n)
             if bias:
                 self.out = self.add_product(bias[0].mT if self.last else bias[0], *factors, out=out)
             else:

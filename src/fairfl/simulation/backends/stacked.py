@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.backends.cuda_graph import Recent
-from fairfl.simulation.backends.dense_kernels import ModelStack, affine
+from fairfl.simulation.backends.dense_kernels import ModelStack, affine, linear_outputs
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work
 from fairfl.simulation.backends.stacked_block import Block, Shape
 from fairfl.simulation.clients import Part, sent
@@ -41,6 +41,7 @@ class Stacked:
         self.size = len(self.flat)
         self.stochastic = any(isinstance(layer, nn.Dropout) for layer in model)
         layers = [layer for layer in model if isinstance(layer, nn.Linear)]
+        self.linear = len(layers) == 1
         self.largest = max(layer.weight.numel() for layer in layers)  # numbers in a layer's weights
         self.blocks: Recent[Block] = Recent(KEPT_BLOCKS, KEPT_BYTES[self.kind])
 
@@ -50,15 +51,18 @@ class Stacked:
         if self.kind != "cpu":
             return self.model.eval()(inputs)
         value = inputs.flatten(1)
+        outputs = linear_outputs if self.linear else affine
         for layer in self.model:
             if isinstance(layer, nn.Linear):
-                value = affine(value, layer.weight, layer.bias)
+                value = outputs(value, layer.weight, layer.bias)
             elif isinstance(layer, nn.ReLU):
                 value = value.clamp_min_(0)
         return value
 
     def _frozen_layers(self, tensors: int) -> int:
         """How many layers the first so many parameter tensors are. Raises ValueError if they end within one."""
+        if not tensors:
+            return 0
         layers = [sum(1 for _ in layer.parameters()) for layer in self.model if isinstance(layer, nn.Linear)]
         whole = list(itertools.accumulate(layers, initial=0))
         if tensors not in whole[:-1]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairfl.algorithms.interface import Slope
+from fairfl.simulation.backends.cpu_tuning import tuning
 from fairfl.simulation.backends.cuda_graph import CudaGraph, same_function
 from fairfl.simulation.backends.dense_kernels import ModelStack, Terms, buffers
 from fairfl.simulation.backends.interface import LocalTraining, Work, dropout_seed, order
@@ -33,6 +34,8 @@ class Shape:
     first_batch_only: bool = False  # the samples are the first batch of a client that has more
 
 
+# Bytes of all training samples up to which they may be stored as columns too.
+COLUMNS_BYTES = 2**28
 # Slopes that a block is captured with at once.
 KEPT_SLOPES = 4
 
@@ -47,6 +50,7 @@ class Block:
         # A full batch of one client is used where it is. On a CPU other samples come with the step that takes them,
         # and are in the caches then; a CUDA graph needs those of an epoch.
         self.in_place = shape.models == 1 and shape.batch == width and not shape.first_batch_only
+        self.by_columns = self.in_place and self._by_columns()
         self.at_once = width if like.device.type == "cuda" else min(width, shape.batch)
         self.rows = torch.empty(shape.models, width, dtype=torch.int64)
         self.gathered = buffers(like.to(stack.product), models, self.flat.shape[1])
@@ -67,6 +71,14 @@ class Block:
         self.slope: Slope | None = None
         self.force: Callable[[Tensor], Tensor] | None = None
         self.epochs: list[tuple[Slope | None, CudaGraph]] = []  # by the slope that they hold
+
+    def _by_columns(self) -> bool:
+        """Whether the full batch of one linear model is read as columns too, see Tuning."""
+        first, size, samples = self.stack.dense[0], self.shape.width, self.part.inputs
+        products = size * first.shapes[0][-2] * first.shapes[0][-1]
+        by_blas = samples.device.type == "cpu" and first.low is None and size < first.onednn_from
+        small = samples.nbytes <= COLUMNS_BYTES and not self.stack.dropouts
+        return first.last and by_blas and small and products >= tuning().columns_from
 
     @property
     def bytes(self) -> int:
@@ -171,6 +183,8 @@ class Block:
         if self.in_place:
             first = min(offsets[clients[0]], samples - self.shape.width)
             self.inputs = self.flat[first : first + self.shape.width].to(self.stack.product)
+            if self.by_columns and self.counts[0]:
+                self.stack.dense[0].columns = self.part.columns(clients[0])
         elif self.at_once == self.shape.width:
             self.inputs = self._gathered(rows)
         labels = self.part.labels[rows.flatten()].view(*self.stack.models, -1)
