@@ -46,10 +46,58 @@ def _extended(parent: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged({key: old for key, old in parent.items() if not is_another(own.get(key), old)}, own)
 
 
+class Factors:
+    """The factors of a grid of settings, `factors: {heterogeneity: {mild: {partition: ...}, ...}, ...}`.
+
+    A setting with `levels: [mnist, mild, all]`, one of each factor, has what these levels set, later factors over
+    earlier ones and all over what it extends. An artifact with `settings: {heterogeneity: [mild]}` has all settings of
+    these levels, in their order.
+    """
+
+    def __init__(self, factors: dict[str, Any], file: str) -> None:
+        self.levels = {factor: _mapping(factors, factor, f"{file}: factors") for factor in factors}
+        self.file = file
+
+    def chosen(self, levels: Any, where: str) -> list[dict[str, Any]]:
+        """What the levels of a setting set, one for each factor, and then their names."""
+        if levels is None:
+            return []
+        names = levels if isinstance(levels, list) else [levels]
+        if len(names) != len(self.levels):
+            raise SpecError(
+                f"{where}: levels: {shown(levels)}: expected one each of {', '.join(self.levels) or 'no factors'}"
+            )
+        for (factor, known), name in zip(self.levels.items(), names, strict=True):
+            if name not in known:
+                raise SpecError(f"{where}: levels: {factor} has no level {shown(name)}{nearest(name, known)}")
+        named = dict(zip(self.levels, names, strict=True))
+        return [self.levels[factor][name] or {} for factor, name in named.items()] + [{"levels": named}]
+
+    def settled(self, artifact: Any, settings: Mapping[str, dict[str, Any]]) -> Any:
+        """An artifact with the settings that its levels name."""
+        wanted = artifact.get("settings") if isinstance(artifact, dict) else None
+        if not isinstance(wanted, dict):
+            return artifact
+        for factor, names in wanted.items():
+            if factor not in self.levels:
+                raise SpecError(
+                    f"{self.file}: artifacts: settings: no factor {shown(factor)}{nearest(factor, self.levels)}"
+                )
+            if unknown := [name for name in names if name not in self.levels[factor]]:
+                text = f"{factor} has no level {shown(unknown[0])}{nearest(unknown[0], self.levels[factor])}"
+                raise SpecError(f"{self.file}: artifacts: settings: {text}")
+        found = [
+            name
+            for name, setting in settings.items()
+            if (levels := setting.get("levels")) and all(levels[factor] in names for factor, names in wanted.items())
+        ]
+        return {**artifact, "settings": found}
+
+
 def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
-    """Resolve `extends: name` of settings against `templates` and earlier settings."""
+    """Resolve `extends: name` of settings against `templates` and earlier settings, and their `levels`."""
     templates, settings = _mapping(raw, "templates", file), _mapping(raw, "settings", file)
-    known = [*templates, *settings]
+    known, factors = [*templates, *settings], Factors(_mapping(raw, "factors", file), file)
 
     def resolve(name: str, trail: tuple[str, ...]) -> dict:
         where = f"{file}: settings.{spoken((*trail, name)[:1])}"
@@ -61,16 +109,25 @@ def _with_templates(raw: dict[str, Any], file: str) -> dict[str, Any]:
         if not isinstance(body, dict):
             fault = f"extends unknown {shown(name)}{nearest(name, known)}" if trail else "expected `key: value` lines"
             raise SpecError(f"{where}: {fault}")
-        own = {key: value for key, value in body.items() if key != "extends"}
+        own = {key: value for key, value in body.items() if key not in ("extends", "levels")}
         parent = body.get("extends")
         if parent is None:
-            return own
-        if not isinstance(parent, str):
+            laid = {}
+        elif isinstance(parent, str):
+            laid = resolve(parent, (*trail, name))
+        else:
             raise SpecError(f"{where}: extends: {shown(parent)} is no name{nearest(parent, known)}")
-        return _extended(resolve(parent, (*trail, name)), own)
+        laid.pop("levels", None)  # another setting is another point of the grid, or none
+        for level in factors.chosen(body.get("levels"), where):
+            laid = _extended(laid, level)
+        return _extended(laid, own)
 
     resolved = {name: resolve(name, ()) for name in settings}
-    rest = {key: value for key, value in raw.items() if key not in ("templates", "settings")}
+    rest = {key: value for key, value in raw.items() if key not in ("templates", "factors", "settings")}
+    if "artifacts" in raw and factors.levels:
+        rest["artifacts"] = {
+            name: factors.settled(one, resolved) for name, one in _mapping(raw, "artifacts", file).items()
+        }
     return {**rest, "settings": resolved} if "settings" in raw else rest
 
 

@@ -51,6 +51,9 @@ class Scale(Strict):
     # Not part of what results are made from.
     limits: Limits = Field(Limits(), exclude=True, description="time and memory that jobs ask a cluster for, by rule")
     patches: list[Patch] = Field(default_factory=list)
+    left_out: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="patterns of settings that run only where config.yaml names settings"
+    )
     on_request: OnRequest | None = Field(None, description="what is too much to be built with the rest; null: nothing")
     tells_nothing: dict[str, Annotated[str, Field(pattern=r"^(of|about) .*[^.]$")]] = Field(
         default_factory=dict,

@@ -122,6 +122,10 @@ class Setting(Strict):
     )
     sources: dict[str, str] = Field(default_factory=dict)
     notes: list[str] = Field(default_factory=list)
+    levels: dict[str, str] = Field(
+        default_factory=dict,
+        description="factor -> its level here; in YAML `levels: [mnist, rotation, all]`, see `factors`",
+    )
 
     @field_validator("model")
     @classmethod
@@ -201,7 +205,7 @@ class Setting(Strict):
 
     def training(self) -> dict[str, Any]:
         """The part that a training job depends on: no sources, notes, seeds."""
-        left_out = {"sources", "notes", "seeds", "stated_seeds", "tuning", "unstated", "fitted", "timing"}
+        left_out = {"sources", "notes", "levels", "seeds", "stated_seeds", "tuning", "unstated", "fitted", "timing"}
         if self.client_seed is None:  # a spec says it only where it is: runs recorded before there was one stay valid
             left_out.add("client_seed")
         return self.model_dump(mode="json", exclude=left_out)

@@ -95,8 +95,10 @@ class Workload:
         return {name: entry for name, entry in self.known.items() if name not in left_out}
 
     def selected(self, setting: str) -> bool:
-        wanted = self.config.settings
-        return wanted is None or any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
+        wanted, left_out = self.config.settings, self.scale.left_out
+        if wanted is None:
+            return not any(fnmatch.fnmatchcase(setting, pattern) for pattern in left_out)
+        return any(fnmatch.fnmatchcase(setting, pattern) for pattern in wanted)
 
     @property
     def open(self) -> list[str]:

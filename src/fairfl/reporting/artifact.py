@@ -30,6 +30,7 @@ class SettingFacts(Strict):
         default_factory=dict, description="what the setting says about itself, by metric id; null: without limit"
     )
     unprinted: str = Field("", description="which of its values the paper does not print")
+    levels: dict[str, str] = Field(default_factory=dict, description="factor -> its level here")
 
 
 class ArtifactSpec(JobSpec):
@@ -79,6 +80,7 @@ def artifact_spec(workload: Workload, name: str, files: dict[str, dict[str, str]
             calibrated=here.unstated.fitted if here.unstated else None,
             configured={metric: value if math.isfinite(value) else None for metric, value in values.items()},
             unprinted=unprinted(workload.papers[workload.paper_of[setting]].settings[setting]),
+            levels=here.levels,
         )
     return ArtifactSpec(
         paper=paper,

@@ -63,8 +63,8 @@ def ranked(inputs: Inputs, rows: list[Row], metrics: list[str], titles: dict[str
         found = [cell.by_seed for cell in cells if cell]
         seeds = sorted(set.intersection(*map(set, found))) if len(found) == len(rows) else []
         if metric is None or not seeds:
-            inputs.remark("Not ranked, a method has no number", [titles.get(setting, setting)])
-            continue
+            inputs.remark("Not ranked, a method has no number", [titles.get(setting, setting)] * bool(found))
+            continue  # where no method has one it is not run, which is said anyway
         if (direction := inputs.spec.metrics[metric].direction) is None:
             raise FairflError(f"{inputs.name}: {metric} has no direction to rank by")
         scores[setting] = np.array([[one[seed] for one in found] for seed in seeds])

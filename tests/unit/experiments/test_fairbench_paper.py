@@ -1,9 +1,12 @@
 """fairbench: every method has as many trials, on data and seeds that are not those of its runs; what tuning shares."""
 
+import re
 import shutil
 
 import pytest
+import yaml
 
+from fairfl.experiments.reading import _with_templates
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import trials, tune
 from fairfl.runtime.validation import SpecError
@@ -79,3 +82,59 @@ def test_trials_of_something_else_are_refused(root, tmp_path, trials_of, message
     path.write_text(text.replace("trials_of: fairbench_shards}", f"trials_of: {trials_of}}}"))
     with pytest.raises(SpecError, match=message):
         load(tmp_path)
+
+
+GRID = """
+factors:
+  data: {digits: {rounds: 5}, blobs: {rounds: 7, model: {name: mlp, hidden: [8]}}}
+  deal: {mild: {partition: {name: plain}}, strong: {partition: {name: label_shards}, rounds: 9}}
+settings:
+  x_one: {extends: base, levels: [blobs, mild]}
+  x_two: {extends: base, levels: [blobs, strong], clients: 3}
+  x_three: {extends: x_two, rounds: 2}
+templates: {base: {clients: 2, rounds: 1}}
+artifacts:
+  grid: {settings: {deal: [mild, strong]}}
+  strong: {settings: {deal: [strong]}}
+  listed: {settings: [x_three]}
+"""
+
+
+def read(text):
+    return _with_templates(yaml.safe_load(text), "papers/x.yaml")
+
+
+def test_a_setting_is_a_line_of_levels_and_an_artifact_names_levels():
+    paper = read(GRID)
+    one, two, three = paper["settings"].values()
+    assert one == {
+        "clients": 2, "rounds": 7, "model": {"name": "mlp", "hidden": [8]}, "partition": {"name": "plain"},
+        "levels": {"data": "blobs", "deal": "mild"},
+    }  # fmt: skip
+    assert (two["clients"], two["rounds"]) == (3, 9)  # later factors win, and what the setting says itself
+    assert three == {key: value for key, value in two.items() if key != "levels"} | {"rounds": 2}
+    assert [artifact["settings"] for artifact in paper["artifacts"].values()] == [
+        ["x_one", "x_two"],
+        ["x_two"],
+        ["x_three"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[blobs, mild]", "[blobs, midl]", "settings.x_one: levels: deal has no level 'midl'; did you mean 'mild'"),
+        ("[blobs, mild]", "[blobs]", "settings.x_one: levels: ['blobs']: expected one each of data, deal"),
+        ("deal: [strong]", "deal: [stron]", "deal has no level 'stron'; did you mean 'strong'"),
+        ("{settings: {deal: [strong]}}", "{settings: {del: [strong]}}", "no factor 'del'; did you mean 'deal'"),
+    ],
+)
+def test_a_level_that_does_not_exist_is_named(old, new, words):
+    with pytest.raises(SpecError, match=re.escape(words)):
+        read(GRID.replace(old, new))
+
+
+def test_quick_runs_the_six_settings_that_it_had(root):
+    small, whole = load(root, "quick"), load(root)
+    assert len(small.known["fairbench_figure10"][2].settings) == 6
+    assert len(whole.known["fairbench_figure10"][2].settings) == 24

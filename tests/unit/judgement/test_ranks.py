@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fairfl.judgement.ranks import critical_difference, friedman, holm, interval, mean_ranks, not_told_apart, ranks
+from fairfl.judgement.ranks import (
+    critical_difference,
+    friedman,
+    holm,
+    interval,
+    mean_ranks,
+    not_told_apart,
+    ranks,
+    sign_test,
+    superiority,
+)
 
 # Demšar (2006), table 6: AUC of C4.5, with m, with cf, with both, on 14 data sets. Of "voting", 0.975 of two methods is
 # ranked 2 and 3: a third digit is not printed.
@@ -84,3 +94,12 @@ def test_holm():
     assert holm([0.9, 0.8]).tolist() == [1, 1]
     assert holm([0.02, np.nan, 0.04]).tolist() == pytest.approx([0.04, np.nan, 0.04], nan_ok=True)
     assert holm([]).tolist() == [] and np.isnan(holm([np.nan])).all()
+
+
+def test_wins_against_a_baseline_are_counted_by_setting_and_tested_by_seed():
+    won = [np.array([1.0, 1.0]), np.array([1.0, 0.0, 0.5, 0.5])]
+    share, low, high = superiority(won)
+    assert share == 0.75 and 0 <= low <= share <= high <= 1
+    assert sign_test(won) == pytest.approx(2 * (1 + 4) / 16)  # three wins and a loss
+    assert sign_test([np.array([0.5])]) == 1
+    assert superiority([np.array([1.0])])[0] == 1 and np.isnan(superiority([np.array([1.0])])[1])

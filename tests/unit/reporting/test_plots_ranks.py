@@ -90,3 +90,23 @@ def test_paired_differences_are_corrected_within_a_panel(tmp_path):
     drawing, frame, _ = in_memory.drawn(spec)
     assert "p_holm" not in frame
     assert "white" not in [bars[0].get_markerfacecolor() for bars in drawing.axes[0].containers]
+
+
+def test_factor_ranks_rank_within_each_level_and_hold_every_method_against_a_baseline(tmp_path):
+    settings = ("one", "two", "three", "four")
+    options = {"metrics": ["accuracy", "loss"], "baseline": "fedavg", "apart": ["eagle"]}
+    spec = ranked_spec(tmp_path, "factor_ranks", options, settings)
+    for setting in settings:
+        spec["settings"][setting]["levels"] = {"data": "images" if setting == "one" else "words"}
+    figure, frame, remarks = in_memory.drawn(spec)
+    ranks = frame.set_index(["factor", "level", "algorithm"])["rank"]
+    assert ranks["data", "images"].to_dict() == {"qffl": 1, "fedavg": 2, "afl": 3}
+    assert ranks["data", "words"]["fedavg"] < ranks["data", "words"]["qffl"]
+    assert ranks["all", "all"].sum() == pytest.approx(6)
+    qffl = frame[(frame["factor"] == "all") & (frame["algorithm"] == "qffl")].iloc[0]
+    assert (qffl["better"], qffl["pairs"]) == (0.25, 8)  # both seeds of the first of four settings
+    assert qffl["p"] == pytest.approx(0.2890625)  # two of eight
+    base = frame[frame["algorithm"] == "fedavg"]
+    assert base["p"].isna().all() and (base["better"] == 0.5).all()
+    assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == ["all (4)", "images (1)", "words (3)"]
+    assert any("Friedman's p" in remark for remark in remarks)

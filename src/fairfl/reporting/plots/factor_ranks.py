@@ -1,0 +1,154 @@
+"""Which method helps where: average ranks within each level of the factors of a grid, and against a baseline.
+
+Left: a method's average rank over the settings of a level, n of them, all methods ranked among themselves. Bold: told
+apart from the baseline there, by a sign test over its pairs of setting and seed, corrected by Holm over all methods and
+levels of a factor. That speaks of these settings. Right: the share of all pairs in which a method is better than the
+baseline, ties half; the bar is the 95 % bootstrap interval over settings, drawn anew with their seeds, so that it
+speaks of settings like these. A seed that diverged is a loss.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.variant import selected_by
+from fairfl.judgement.ranks import critical_difference, friedman, holm, sign_test, superiority
+from fairfl.reporting import style
+from fairfl.reporting.inputs import Inputs, NothingRun, Row
+from fairfl.reporting.ranked import Ranked, ranked, ranked_by, split
+from fairfl.runtime.errors import FairflError
+
+NEEDS = ("tidy",)
+DRAWS_COLUMNS = True
+COLUMNS = (
+    "factor", "level", "settings", "algorithm", "hyperparameters", "rank", "better", "low", "high", "pairs", "p",
+    "p_holm", "cd", "friedman",
+)  # fmt: skip
+ALL = "all"
+
+
+class Config(Strict):
+    metrics: Annotated[list[str], DISTINCT] = Field(
+        min_length=1, description="metric ids: in each setting the first that is a column there ranks"
+    )
+    baseline: str = Field(description="algorithm or variant that all others are held against")
+    apart: Annotated[list[str], DISTINCT] = Field(
+        default_factory=list, description="algorithms or variants that are left out, a class of their own"
+    )
+    labels: dict[str, str] = Field(default_factory=dict, description="setting id -> its name in the notes")
+
+    def columns(self) -> list[str]:
+        return self.metrics
+
+    def rows(self) -> list[str]:
+        return [self.baseline, *self.apart]
+
+
+def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
+    together, _ = split(inputs, config.apart)
+    group = ranked(inputs, together, config.metrics, config.labels)
+    base = next((row for row in together if selected_by(config.baseline) in (row.algorithm, row.variant)), None)
+    if group is None or base is None:
+        raise NothingRun("No setting in which all methods and the baseline were run.")
+    won = {
+        row: [_won(inputs, setting, row, base, metric) for setting, metric in group.metrics.items()]
+        for row in group.rows
+    }
+    frame = pd.concat(
+        [_compared(group, won, base, factor, levels) for factor, levels in _grid(inputs, list(group.metrics)).items()],
+        ignore_index=True,
+    )
+    whole = frame[frame["factor"] == ALL].iloc[0]
+    if np.isfinite(whole["cd"]):
+        inputs.say(
+            f"All: Friedman's p = {whole['friedman']:.2g}; ranks nearer than {whole['cd']:.1f} are not told apart by "
+            "Nemenyi's critical difference."
+        )
+    inputs.say(f"Bold: told apart from {base.label} by a sign test over settings and seeds, Holm over a factor.")
+    return _draw(frame, group, base, ranked_by(inputs, group.metrics, config.labels)), frame
+
+
+def _grid(inputs: Inputs, settings: list[str]) -> dict[str, dict[str, list[int]]]:
+    """Factor of two levels or more -> level -> places of its settings; first all of them."""
+    found: dict[str, dict[str, list[int]]] = {ALL: {ALL: list(range(len(settings)))}}
+    for at, setting in enumerate(settings):
+        for factor, level in inputs.spec.settings[setting].levels.items():
+            found.setdefault(factor, {}).setdefault(level, []).append(at)
+    return {factor: levels for factor, levels in found.items() if factor == ALL or len(levels) > 1}
+
+
+def _won(inputs: Inputs, setting: str, row: Row, base: Row, metric: str) -> np.ndarray:
+    """Of each seed that both have, [seeds]: 1 where the row is better than the baseline, 0.5 where equal, else 0."""
+    mine, theirs = inputs.cell(setting, row, metric), inputs.cell(setting, base, metric)
+    if mine is None or theirs is None:
+        raise FairflError(f"{inputs.name}: {setting}: no {metric} of {row.label}")
+    sign = -1 if inputs.spec.metrics[metric].direction == "down" else 1
+    seeds = sorted(mine.by_seed.keys() & theirs.by_seed.keys())
+    pairs = np.array([[sign * cell.by_seed[seed] for seed in seeds] for cell in (mine, theirs)], float)
+    ours, others = np.where(np.isnan(pairs), -np.inf, pairs).astype(np.float32)
+    return (ours > others) + 0.5 * (ours == others)
+
+
+def _compared(
+    group: Ranked, won: dict[Row, list[np.ndarray]], base: Row, factor: str, levels: dict[str, list[int]]
+) -> pd.DataFrame:
+    """COLUMNS of each level of a factor and each method."""
+    records = []
+    for level, places in levels.items():
+        ranks, methods = group.places[places], len(group.rows)
+        enough = len(places) > 1 and methods > 2
+        ends = critical_difference(len(places), methods), friedman(ranks).p
+        for at, row in enumerate(group.rows):
+            of_level = [won[row][place] for place in places]
+            share, low, high = superiority(of_level)
+            p = np.nan if row is base else sign_test(of_level)
+            names = (factor, level, len(places), row.algorithm, row.hyperparameters, ranks[:, at].mean())
+            numbers = (share, low, high, sum(map(len, of_level)), p, np.nan)
+            records.append((*names, *numbers, *(ends if enough else (np.nan, np.nan))))
+    frame = pd.DataFrame(records, columns=list(COLUMNS))
+    return frame.assign(p_holm=holm(frame["p"].to_numpy(float)))
+
+
+def _draw(frame: pd.DataFrame, group: Ranked, base: Row, label: str) -> Figure:
+    figure = style.canvas(style.PAGE, 1.5 + 0.19 * len(group.rows))
+    left, right = figure.subplots(1, 2, width_ratios=[3, 1], sharey=True)
+    columns = list(dict.fromkeys(zip(frame["factor"], frame["level"], frame["settings"], strict=True)))
+    by = {(line.factor, line.level, line.algorithm, line.hyperparameters): line for line in frame.itertuples()}
+    lines = [
+        [by[factor, level, row.algorithm, row.hyperparameters] for factor, level, _ in columns] for row in group.rows
+    ]
+    _ranks(left, lines, group, columns)
+    left.set_xlabel(f"average {label}")
+    overall = [line[0] for line in lines]
+    heights = range(len(group.rows))
+    right.axvline(0.5, color=style.GREY, linewidth=0.7)
+    right.hlines(heights, [one.low for one in overall], [one.high for one in overall], color="black", linewidth=1.3)
+    right.plot([one.better for one in overall], heights, "o", color="black", markersize=3)
+    right.set(xlim=(0, 1), xlabel=f"share of pairs\nbetter than {base.label}")
+    right.grid(axis="y", visible=False)
+    right.tick_params(axis="y", length=0, labelleft=False)
+    return figure
+
+
+def _ranks(axes: Axes, lines: Sequence[Sequence], group: Ranked, columns: list[tuple[str, str, int]]) -> None:
+    """A number in each place, a rule between two factors."""
+    ranks = np.array([[one.rank for one in line] for line in lines])
+    axes.imshow(ranks, cmap="RdBu_r", vmin=1, vmax=len(lines), aspect="auto", alpha=0.6)
+    for down, line in enumerate(lines):
+        for across, one in enumerate(line):
+            weight = "bold" if one.p_holm < 0.05 else "normal"
+            axes.text(across, down, f"{one.rank:.1f}", ha="center", va="center", fontsize=6, fontweight=weight)
+    for across in range(1, len(columns)):
+        if columns[across][0] != columns[across - 1][0]:
+            axes.axvline(across - 0.5, color="black", linewidth=0.8)
+    names = [f"{level} ({count})" for _, level, count in columns]
+    axes.set_xticks(range(len(columns)), names, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(lines)), [row.label for row in group.rows])
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
