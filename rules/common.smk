@@ -9,6 +9,7 @@ import shutil
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import collect, fetch, reproduction, trials
+from fairfl.planning import own_data
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
 from fairfl.judgement.recorded import CLAIMS, beside_record
@@ -30,6 +31,7 @@ try:
         if workload.config.budget is not None:
             workload = affordable(workload, ROOT)
         preflight.check(workload)
+        own_data.dealt(workload)
     GPU = environment.gpus_per_job(workload.config)
 except FairflError as error:
     raise WorkflowError(hooks.blamed(workflow, str(error))) from None

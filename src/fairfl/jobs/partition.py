@@ -1,5 +1,6 @@
 """python -m fairfl.jobs.partition: deal a prepared data set out to clients and cut each client's share."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,8 @@ def main(argv: list[str] | None = None) -> None:
         table = pa.table({name: pa.array(values, TYPES[name]) for name, values in columns.items()})
         # `plan` compares the spec with today's.
         clusters = true_clusters(assignment, metadata, columns, tensors.get("client"))
-        table = table.replace_schema_metadata({"spec": args.spec, **clusters})
+        changed = {"changed": json.dumps(assignment.changed)} if assignment.changed else {}
+        table = table.replace_schema_metadata({"spec": args.spec, **clusters, **changed})
         with atomic.replacing(args.out) as temporary:
             pq.write_table(table, temporary)
         atomic.write_text(args.statistics, statistics(columns, tensors["labels"], assignment.remarks, spec.data.label))

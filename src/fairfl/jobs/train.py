@@ -137,6 +137,7 @@ def main(argv: list[str] | None = None) -> None:
             **({"chosen": choice.model_dump(exclude={"value"})} if choice else {}),
             **({} if result.mixture is None else {"memberships": result.mixture.tolist()}),
             **({} if clients.clusters is None else {"clusters": clients.clusters}),
+            **({"partition": clients.changed} if clients.changed else {}),
         )
         with atomic.replacing(metrics) as temporary:
             pq.write_table(run_files.history_table(result), temporary)

@@ -182,7 +182,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         table, summary = read[run.id]
         keys = {name: getattr(run, name) for name in ("algorithm", "hyperparameters", "seed")}
         source = {"run": run.id, "fingerprint": summary.fingerprint, "source": source_of(summary)}
-        source["arithmetic"] = arithmetic.text(summary.arithmetic)
+        source |= {"arithmetic": arithmetic.text(summary.arithmetic), "partition": "; ".join(summary.partition)}
         rows = evaluate(vectors[run.id]) + evaluate_along(table, spec.reported_part)
         rows += evaluate_summary(summary.measures)
         if spec.late_evaluations:
@@ -205,7 +205,7 @@ def tidy(spec: Spec, results: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     if spec.local_only:
         finals += local_rows(spec, common, against)
     order = ["setting", "algorithm", "hyperparameters", "seed", "metric", "value", "unit", "data", "rounds"]
-    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source", "arithmetic"])
+    final = pd.DataFrame(finals, columns=[*order, "run", "fingerprint", "source", "arithmetic", "partition"])
     none = pd.DataFrame(columns=["setting", "algorithm", "hyperparameters", "seed", "round", "client"])
     return final, pd.concat(curves, ignore_index=True) if curves else none
 

@@ -102,6 +102,12 @@ class Results:
         rows = (row for rows in self._tidy.values() for _, row in rows)
         return list(dict.fromkeys(row["source"] for row in rows if row.get("source")))
 
+    @property
+    def partitions(self) -> list[tuple[str, str]]:
+        """What partitions had to change, in words, with the setting; each once."""
+        rows = (row for rows in self._tidy.values() for _, row in rows)
+        return list(dict.fromkeys((row["setting"], row["partition"]) for row in rows if row.get("partition")))
+
     def arithmetic_of(self, shown: Container[tuple[str, str, str]]) -> list[Arithmetic]:
         """Of the runs of some variants, `shown` by setting, algorithm and hyper-parameters."""
         rows = [row for rows in self._tidy.values() for _, row in rows]

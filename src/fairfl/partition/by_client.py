@@ -39,4 +39,7 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
     fit = fit[np.argsort(first[fit])]
     chosen = fit[:clients] if config.choose == "first" else fit[np.sort(rng.permutation(len(fit))[:clients])]
     rows = np.split(np.argsort(table.client, kind="stable"), np.cumsum(counts)[:-1])
-    return Assignment([rows[owner] for owner in chosen], [f"{clients} of {len(fit)} owners: {config.choose}"])
+    how = "a draw" if config.choose == "random" else "the first"
+    size = "" if len(fit) == len(owners) else f" of {len(fit)} with {config.min_samples:,} to {most:,} samples"
+    left = [f"{clients:,} of {len(owners):,} owners take part, {how}{size}"] if clients < len(owners) else []
+    return Assignment([rows[k] for k in chosen], [f"{clients} of {len(fit)} owners: {config.choose}"], changed=left)

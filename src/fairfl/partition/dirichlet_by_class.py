@@ -85,6 +85,10 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
             f"none of {config.max_draws} draws gave every client {config.min_samples} samples: "
             f"{moved} samples of the last draw went from the richest clients to the poorest"
         ],
+        changed=[
+            f"none of {config.max_draws} draws gave every client {config.min_samples} samples: the poorest clients got "
+            "some of the richest"
+        ],
     )
 
 

@@ -33,7 +33,8 @@ def assign(table: Table, clients: int, config: Config, rng: np.random.Generator)
         rows.append(np.sort(np.concatenate([s[a:b] for s, a, b in zip(stacks, ends, left, strict=True)])))
         left = ends
     unused = int(left.sum())
-    return Assignment(rows, [f"{unused} samples are left over from equal shares of {size}"] if unused else [])
+    said = [f"{unused} samples are left over from equal shares of {size}"] if unused else []
+    return Assignment(rows, said, changed=said)
 
 
 def counts(q: np.ndarray, alpha: np.ndarray, left: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:

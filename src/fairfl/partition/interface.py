@@ -49,6 +49,9 @@ class Table:
 class Assignment:
     """Row indices of each client, and what happened on the way (retries, fallbacks) in words.
 
+    `changed` says of that what readers of a table must know: samples and owners that are left out, draws that were
+    mended. It has no number that hangs on the seed, so that all seeds say it alike.
+
     `clusters` are the true clusters of the clients, from 0, where there are any; `turns` are quarter turns,
     counter-clockwise, by which the images of each client are rotated, one entry for each of its `rows`.
     """
@@ -57,3 +60,4 @@ class Assignment:
     remarks: list[str] = field(default_factory=list)
     clusters: list[int] | None = None
     turns: list[np.ndarray] | None = None
+    changed: list[str] = field(default_factory=list)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from fairfl.runtime.errors import DataError
 from fairfl.runtime.tables import arrow, check_columns
+from fairfl.runtime.validation import from_text
 
 # Parts of a client's rows; column `part` holds their numbers.
 PARTS = ("train", "validation", "test")
@@ -24,13 +25,14 @@ class Partition:
     columns: dict[str, np.ndarray]
     clients: int
     clusters: list[int] | None  # true cluster of each client, [K], from 0; None: not known
+    changed: list[str]  # what the dealing had to change, in words
 
     def only(self, client: int) -> "Partition":
         """The rows of a single client, as client 0."""
         mine = self.columns["client"] == client
         columns = {name: values[mine] for name, values in self.columns.items()}
         columns["client"] = np.zeros_like(columns["client"])
-        return Partition(columns, 1, None if self.clusters is None else [self.clusters[client]])
+        return Partition(columns, 1, None if self.clusters is None else [self.clusters[client]], self.changed)
 
 
 def read(path: Path, rows: int | None = None) -> Partition:
@@ -50,7 +52,8 @@ def read(path: Path, rows: int | None = None) -> Partition:
     if len(different) < len(columns["row"]):
         raise _damaged(path, f"row {different[counts.argmax()]} is assigned twice")
     sizes = _sizes(path, columns)
-    return Partition(columns, len(sizes), _clusters(path, table, len(sizes)))
+    changed = (table.schema.metadata or {}).get(b"changed", b"[]")
+    return Partition(columns, len(sizes), _clusters(path, table, len(sizes)), from_text(changed, list[str], str(path)))
 
 
 def _damaged(path: Path, what: str) -> DataError:

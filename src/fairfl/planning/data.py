@@ -15,6 +15,7 @@ from fairfl.data.interface import RemoteFile
 from fairfl.experiments.base import Strict
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import Workload
+from fairfl.planning import own_data
 from fairfl.planning.reference import reference
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical
@@ -48,6 +49,8 @@ def facts(workload: Workload, setting: str) -> Facts:
         return _stored(path)
     if not registry.files(data.name, data.options):
         return _drawn(data.name, canonical(data.options), seed)
+    if (own := own_data.prepared(workload, setting)) is not None:
+        return _facts(own.tensors, int(own.metadata["classes"]))
     known = reference()["data"].get(data.name)
     if known is None:
         raise FairflError(f"{setting}: nothing is known of data {data.name} before they are prepared")

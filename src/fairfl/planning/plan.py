@@ -16,7 +16,7 @@ from pathlib import Path
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.judgement.cells import csv_text
-from fairfl.planning import targets
+from fairfl.planning import own_data, targets
 from fairfl.planning.budget import Pick, Planner, in_words
 from fairfl.planning.costs import Cost
 from fairfl.planning.reference import reference
@@ -262,6 +262,8 @@ def main(argv: list[str] | None = None) -> None:
     print("\n".join([*would_run(reasons, scale), "", *summary(planner, rows, picks, budget, jobs), ""]))
     if budget is not None:
         print("the jobs above are those of all runs, not only of those in the budget")
+    if own := own_data.dealt(planner.workload):
+        print("\n".join([*(f"{name}: {'; '.join(said)}" for name, said in own.items()), ""]))
     print(f"to run it: {command(args.root, asked)}")
     if budget is None and math.fsum(float(row.core_hours) for row in rows) > LONG:
         some = asked.model_copy(update={"budget": STEPS[1]})

@@ -22,7 +22,7 @@ from fairfl.metrics.origin import origin
 from fairfl.partition import partition_file
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.formulas import literal
-from fairfl.reporting.notes import condensed, plural, stand_in
+from fairfl.reporting.notes import condensed, grouped, plural, stand_in
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text, nearest
@@ -133,6 +133,10 @@ class Inputs:
         cells = self.results.ours
         for source in condensed(self.results.sources):
             self.remark("Source", [literal(source)])
+        titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
+        changed = [(titles.get(name, name), f"Partition: {text}") for name, text in self.results.partitions]
+        for sentence in grouped(changed, len(self.settings)):
+            self.say(sentence)
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
         self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetic_of(shown))])))
         return cells

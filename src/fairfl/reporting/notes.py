@@ -65,12 +65,15 @@ def note(
     return " ".join(sentences + grouped(facts))
 
 
-def grouped(facts: Iterable[tuple[str, str]]) -> list[str]:
-    """'toy, mnist: Data: digits.' from (whose, text) pairs: each text once, with whose it is unless all share one."""
+def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:
+    """'toy, mnist: Data: digits.' from (whose, text) pairs: each text once, with whose it is unless all share one.
+
+    All are `everyone`, or as many as there are in `facts`.
+    """
     groups: dict[str, list[str]] = {}
     for name, text in facts:
         groups.setdefault(text, []).append(name)
-    alone = len(groups) == 1
+    alone = len(groups) == 1 and len(next(iter(groups.values()))) >= everyone
     return [f"{text}." if alone else f"{', '.join(members)}: {text}." for text, members in groups.items() if text]
 
 

@@ -87,6 +87,7 @@ class Summary(ResultFile):
     recorded: Recorded | None = None
     memberships: list[list[float]] | None = Field(None, description="[client][model], of the clustered only")
     clusters: list[int] | None = Field(None, description="true cluster of each client, where it is known")
+    partition: list[str] = Field([], description="what the partition had to change, in words")
 
 
 class Seconds(ResultFile):

@@ -1,7 +1,7 @@
 """Clients' data on the device: one block of samples per part, clients one after the other."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -88,6 +88,7 @@ class Clients:
     clusters: list[int] | None = None  # true cluster of each client, [K], from 0; None: not known
     # Mean and deviation by which images in [0, 1] were scaled, [1 or C, 1, 1] each, on the CPU.
     scale: tuple[Tensor, Tensor] = (torch.zeros(1, 1, 1), torch.ones(1, 1, 1))
+    changed: list[str] = field(default_factory=list)  # what the partition had to change, in words
 
     @property
     def count(self) -> int:
@@ -169,7 +170,7 @@ def load_clients(
         counts = torch.from_numpy(np.bincount(client[order], minlength=assigned.clients))
         parts[name] = Part(x.to(device), y.to(device), counts)
     source = metadata.get("source", "")
-    return Clients(parts, classes, tuple(inputs.shape[1:]), source, assigned.clusters, (mean, std))
+    return Clients(parts, classes, tuple(inputs.shape[1:]), source, assigned.clusters, (mean, std), assigned.changed)
 
 
 def _turned(images: Tensor, turns: Tensor) -> Tensor:

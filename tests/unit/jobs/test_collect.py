@@ -353,7 +353,7 @@ def test_the_command_writes_the_same_bytes_in_every_order_of_rows(tmp_path):
     assert made[0] == made[1]
     mark = fingerprint(MADE)
     text = made[0].decode()
-    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand,"
+    made_by = f"{SPEC['runs'][0]['id']},{mark},drawn by hand,,"
     assert f"s,eagle,lambda=1.0,7,loss_mean,0.958333333,nats,toy,4,{made_by}\n" in text
-    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,,\n" in text
+    assert "s,local_only,,7,local_loss_max,0.375,nats,toy,4,optima/s/seed7,,,,\n" in text
     assert "\r" not in text

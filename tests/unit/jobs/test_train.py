@@ -242,3 +242,10 @@ def test_true_clusters_are_passed_on(job):
     path = job.folder / "partition.parquet"
     pq.write_table(pq.read_table(path).replace_schema_metadata({"clusters": "[0, 0, 1]"}), path)
     assert job.run()["clusters"] == [0, 0, 1]
+
+
+def test_what_the_partition_had_to_change_is_passed_on(job):
+    assert "partition" not in job.run()
+    path = job.folder / "partition.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"changed": '["3 of 4 owners"]'}), path)
+    assert job.run()["partition"] == ["3 of 4 owners"]

@@ -26,11 +26,14 @@ def test_the_first_owners_with_all_their_rows_in_stored_order():
     assert rows(3) == [[0, 2, 5, 9], [1, 6], [3, 4, 8]]
     assert rows(4) == [[0, 2, 5, 9], [1, 6], [3, 4, 8], [7]]
     assert assign(3).remarks == ["3 of 4 owners: first"]
+    assert assign(3).changed == ["3 of 4 owners take part, the first"] and assign(4).changed == []
 
 
 def test_owners_of_another_size_are_passed_over():
     assert rows(2, min_samples=3) == [[0, 2, 5, 9], [3, 4, 8]]
     assert rows(2, min_samples=2, max_samples=3) == [[1, 6], [3, 4, 8]]
+    drawn = assign(1, choose="random", min_samples=2, max_samples=3)
+    assert drawn.changed == ["1 of 4 owners take part, a draw of 2 with 2 to 3 samples"]
 
 
 def test_a_draw_keeps_the_stored_order_and_depends_on_the_seed():

@@ -31,7 +31,7 @@ def test_equal_sizes_of_different_samples(samples, clients, alpha, classes, seed
     assert all((np.diff(own) > 0).all() for own in dealt.rows)
     left = samples % clients
     expected = [f"{left} samples are left over from equal shares of {samples // clients}"] if left else []
-    assert dealt.remarks == expected
+    assert dealt.remarks == dealt.changed == expected
 
 
 def test_small_alpha_gives_clients_of_one_class_and_large_alpha_the_shares_of_the_data():

@@ -89,6 +89,9 @@ def test_tiny_alpha_ends_and_says_what_it_did():
     assignment = dirichlet_by_class.assign(table(np.zeros(200, int)), 10, config, rng())
     assert min(map(len, assignment.rows)) == 10
     assert "none of 5 draws" in assignment.remarks[0]
+    other = dirichlet_by_class.assign(table(np.zeros(200, int)), 10, config, rng(1))
+    assert assignment.changed == other.changed, "seeds say it alike"
+    assert assignment.changed[0].startswith("none of 5 draws gave every client 10 samples: the poorest clients got")
 
 
 def test_large_alpha_is_near_uniform():
@@ -142,7 +145,7 @@ def test_the_public_rule_deals_what_vred_counts(classes, train, sizes, smallest,
     assert [(columns["part"] == part).sum() for part in (0, 1, 2)] == [sizes[0], 0, sizes[1]]
     of_clients = np.bincount(columns["client"])
     assert (of_clients.min(), of_clients.max()) == (smallest, largest)
-    assert assignment.remarks == ["draw 1 gave every client 1 samples"]
+    assert assignment.remarks == ["draw 1 gave every client 1 samples"] and not assignment.changed
 
 
 def test_the_public_rule_step_by_step():
@@ -270,9 +273,9 @@ def test_the_end_of_the_sorted_list_is_dropped_and_told():
     labels = np.array([3, 0, 0, 1, 1, 1, 2, 2, 3, 3, 2])
     assignment = label_shards.assign(table(labels), 2, label_shards.Config(), rng())
     assert sorted(np.concatenate(assignment.rows)) == [1, 2, 3, 4, 5, 6, 7, 10]
-    assert assignment.remarks == ["3 samples of the highest labels fill no shard and are dropped"]
+    assert assignment.remarks == assignment.changed == ["3 samples of the highest labels fill no shard and are dropped"]
     whole = label_shards.assign(table(labels[:8]), 2, label_shards.Config(), rng())
-    assert whole.remarks == []
+    assert whole.remarks == whole.changed == []
 
 
 def test_a_test_part_is_dealt_with_the_deal_of_the_training_part():

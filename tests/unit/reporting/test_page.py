@@ -180,6 +180,22 @@ def page(tmp_path) -> Elements:
     return rendered(*build(tmp_path))
 
 
+def test_artifacts_say_what_data_and_arithmetic_their_runs_have(tmp_path) -> None:
+    workload, results = build(tmp_path)
+    assert "Arithmetic" not in rendered(workload, results).text
+    for seed in (0, 1):
+        summary = results / f"runs/demo_full/fedavg/default/seed{seed}/summary.json"
+        summary.parent.mkdir(exist_ok=True)
+        said = {"data_source": "toys, a lossy copy", "partition": ["3 of 4 owners take part"]}
+        summary.write_text(json.dumps({"arithmetic": {"threads": str(1 + seed)}} | said))
+    page = rendered(workload, results)
+    assert "Arithmetic of its runs: threads 1 (1 run) and 2 (1 run)" in page.html("demo_table1")
+    assert page.source.count("Arithmetic of its runs") < len(ARTIFACTS)
+    assert "Source: toys, a lossy copy" in page.html("demo_table1")
+    assert "Partition of demo_full: 3 of 4 owners take part" in page.html("demo_table1")
+    assert "<dt>Arithmetic</dt><dd>threads 1 (1 run) and 2 (1 run)</dd>" in page.source
+
+
 def test_links_within_the_page_lead_somewhere(page) -> None:
     inner = {link[1:] for link in page.values("href") if link.startswith("#")}
     assert inner <= set(page.values("id"))

@@ -1,6 +1,7 @@
 """Tables from hand-made numbers: the exact text of all three files."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +119,14 @@ def test_one_seed_has_no_spread(spec, tmp_path):
     assert all(line.split(",")[7] == "" for line in csv.splitlines()[1:])
     spec["settings"]["emnist_a0.1"]["seeds"] = 3
     assert build(spec)[1].endswith(" Fewer seeds: 1.\n")  # all rows have so many
+
+
+def test_the_note_says_what_partitions_had_to_change(spec):
+    path = Path(spec["files"]["tidy"]["emnist_a0.1"])
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([f"{head},partition", *(f"{line},3 of 4 owners take part" for line in lines)]) + "\n")
+    _, md, tex = build(spec)
+    assert md.count("Partition: 3 of 4 owners take part.") == tex.count("Partition: 3 of 4 owners take part.") == 1
 
 
 def test_units_are_those_of_the_paper(spec):

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,19 @@ def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, A
         "versions": [f"{package} {', '.join(sorted(numbers))}" for package, numbers in sorted(versions.items())],
         "seconds": _duration(seconds),
         "arithmetic_of": {name: summary.get("arithmetic") or {} for name, summary in found.items() if summary},
+        "data_of": {name: _data(name, summary) for name, summary in found.items() if summary},
     }
 
 
 def runs_of(line: Record) -> list[str]:
     """The runs behind a line of the comparison."""
     return line["runs"].split(";") if line["runs"] else []
+
+
+def _data(run: str, summary: Mapping[str, Any]) -> tuple[str, str]:
+    """Where the data of a run came from, and what their partition had to change in which setting; "" if nothing."""
+    changed = "; ".join(summary.get("partition") or [])
+    return str(summary.get("data_source", "")), f"{run.partition('/')[0]}: {changed}" if changed else ""
 
 
 def _today() -> str:

@@ -29,14 +29,13 @@ from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
 from fairfl.reporting.headlines import COLUMNS, lines_of
 from fairfl.reporting.marks import USED_HEADER, legend, printed_values, telling, used_lines
-from fairfl.reporting.notes import stand_ins
+from fairfl.reporting.notes import condensed, stand_ins
 from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from, runs_of
 from fairfl.reporting.page.numbers import contradictions_view, table_views
 from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
 from fairfl.reporting.page.text import readable
-from fairfl.runtime.arithmetic import Arithmetic
 
 
 # -- what the scale replaced ------------------------------------------------------------------
@@ -136,7 +135,7 @@ class Summaries:
 
 
 def artifact_view(
-    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details, made: dict[str, Arithmetic]
+    name: str, workload: Workload, summaries: Summaries, files: Files, details: Details, made: dict[str, Any]
 ) -> dict[str, Any]:
     """Everything the template needs to show one artifact; `summaries` are its own, `made` is each run's arithmetic."""
     paper, key, artifact = workload.artifacts[name]
@@ -166,7 +165,11 @@ def artifact_view(
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
         "settings": settings,
-        "arithmetic": said(made[run] for run in runs & made.keys()),
+        "arithmetic": said(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
+        "sources": condensed(source for run, (source, _) in made["data_of"].items() if run in runs),
+        "partitions": list(
+            filter(None, dict.fromkeys(text for run, (_, text) in made["data_of"].items() if run in runs))
+        ),
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": best,
@@ -340,8 +343,7 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     details = Details(files)
     made = made_from(root, results, summaries.lines)
     views = {
-        name: artifact_view(name, workload, summaries.of({name}), files, details, made["arithmetic_of"])
-        for name in workload.artifacts
+        name: artifact_view(name, workload, summaries.of({name}), files, details, made) for name in workload.artifacts
     }
     papers = [
         paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)

@@ -1,0 +1,60 @@
+"""Data of the user's own, read and dealt before the first job as jobs will: what these would refuse or have to change.
+
+Published data are known by their checksums; a file that only the user has may hold anything, and what needs no file
+can be dealt at once.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from fairfl.data import checks, registry
+from fairfl.data.interface import Prepared
+from fairfl.experiments.workload import Workload
+from fairfl.jobs import partition
+from fairfl.partition import deal
+from fairfl.runtime.errors import FairflError
+from fairfl.runtime.fingerprint import canonical
+
+_MOST_BYTES = 1 << 26  # of a setting's files: larger ones would keep every plan waiting
+
+
+def dealt(workload: Workload) -> dict[str, list[str]]:
+    """For each setting whose data are at hand what they are, in words, and what their partition had to change.
+
+    Raises FairflError with paper, setting and what is wrong with a file, or with what is asked of it.
+    """
+    found = {}
+    for name, setting in workload.settings.items():
+        try:
+            if (own := prepared(workload, name)) is not None:
+                spec = deal.Spec.model_validate(partition.spec(workload, name) | {"seed": setting.seeds[0]})
+                found[name] = [own.metadata["source"], *deal.partition(spec, own.tensors)[1].changed]
+        except FairflError as error:
+            raise FairflError(f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}") from None
+    return found
+
+
+def prepared(workload: Workload, setting: str) -> Prepared | None:
+    """What a setting's data will be, if they are a file of the user's own in the data folder, not a large one, or need
+    no file in an experiment of the user's own; else None.
+
+    Raises DataError.
+    """
+    declared, folder = workload.settings[setting], Path(workload.config.data_folder)
+    data = declared.data
+    files = registry.files(data.name, data.options)
+    if not files and workload.papers[workload.paper_of[setting]].sources != "own":
+        return None
+    published = any(file.urls or file.sha256 or file.md5 or file.instead for file in files)
+    if published or not all(checks.has(folder, file, data.name) for file in files):
+        return None
+    if sum((folder / file.relative(data.name)).stat().st_size for file in files) > _MOST_BYTES:
+        return None
+    return _read(data.name, canonical(data.options), folder, declared.seeds[0])
+
+
+@cache
+def _read(name: str, options: str, folder: Path, seed: int) -> Prepared:
+    module = registry.load(name)
+    return module.prepare(folder, module.Config(**json.loads(options)), seed)

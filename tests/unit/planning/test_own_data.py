@@ -1,0 +1,87 @@
+"""Files of the user's own are read at the plan: what their jobs would refuse is refused before anything runs."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairfl.experiments.workload import Workload, load_workload
+from fairfl.planning import data, own_data
+from fairfl.runtime.errors import FairflError
+
+TABLE = "x,y,outcome,ward\n" + "".join(f"{n},{n % 7},{'ab'[n % 2]},w{n % 4}\n" for n in range(80))
+
+
+@pytest.fixture()
+def planned(root: Path, tmp_path: Path):
+    """The template's workload on a table, with other keys of its setting."""
+    paper = yaml.safe_load((root / "papers/template.yaml").read_text())
+    for name in ("papers", "scales", "data/local_csv"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "scales/quick.yaml").write_text("scale: quick\ndescription: d\n")
+    (tmp_path / "data/local_csv/table.csv").write_text(TABLE)
+
+    def plan(**keys) -> Workload:
+        paper["settings"]["template_digits"] |= {
+            "data": {"name": "local_csv", "label": "outcome", "client": "ward"},
+            "model": {"name": "logistic_regression"},
+            "partition": {"name": "by_client"},
+            "clients": 4,
+            "clients_per_round": 4,
+        } | keys
+        (tmp_path / "papers/template.yaml").write_text(yaml.safe_dump(paper))
+        config = {"scale": "quick", "papers": ["template"], "data_folder": str(tmp_path / "data")}
+        return load_workload(tmp_path, config)
+
+    return plan
+
+
+def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None:
+    workload = planned()
+    said = "table.csv: outcome from x, y; 80 samples, 2 classes (a, b), 4 owners (w0, w1, w2, w3)"
+    assert own_data.dealt(workload) == {"template_digits": [said]}
+    assert own_data.dealt(planned(clients=3, clients_per_round=3))["template_digits"][1:] == [
+        "3 of 4 owners take part, the first"
+    ]
+    facts = data.facts(workload, "template_digits")
+    assert (facts.samples, facts.shape, facts.classes) == (80, [2], 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"clients": 5, "clients_per_round": 5}, "4 of 4 owners have 1 or more samples, the setting asks for 5"),
+        ({"data": {"name": "local_csv", "label": "outcom", "client": "ward"}}, "no column 'outcom'; did you mean"),
+        ({"data": {"name": "local_csv", "label": "outcome"}}, "sample 1: ward: 'w0' is no number"),
+        ({"data": {"name": "local_csv", "label": "outcome", "features": ["x"]}}, "by_client needs data whose rows"),
+        ({"samples": 100}, "samples is 100, the data set has only 80"),
+    ],
+)  # fmt: skip
+def test_what_the_table_cannot_give_is_refused(planned, keys, message) -> None:
+    with pytest.raises(FairflError) as error:
+        own_data.dealt(planned(**keys))
+    assert str(error.value).startswith("papers/template.yaml: settings.template_digits: ") and message in str(
+        error.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"clients": 5000, "clients_per_round": 5}, "5000"),
+        ({"partition": {"name": "by_client"}}, "by_client needs data whose rows"),
+        ({"samples": 2000}, "samples is 2000, the data set has only 1797"),
+    ],
+)
+def test_what_data_without_files_cannot_give_is_refused(planned, keys, message) -> None:
+    digits = {"data": {"name": "digits"}, "partition": {"name": "dirichlet_by_class", "alpha": 0.5}}
+    own_data.dealt(planned(**digits))
+    with pytest.raises(FairflError) as error:
+        own_data.dealt(planned(**digits | keys))
+    assert "settings.template_digits: " in str(error.value) and message in str(error.value)
+
+
+def test_a_table_that_is_not_here_is_left_to_its_job(planned) -> None:
+    workload = planned(data={"name": "local_csv", "file": "other.csv"})
+    own_data.dealt(workload)
+    assert own_data.prepared(workload, "template_digits") is None
