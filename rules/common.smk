@@ -163,9 +163,11 @@ onstart:
     if rerun.restored:
         atomic.write_text(RESTORATIONS, canonical(rerun.restored))
         atexit.register(atomic.remove, RESTORATIONS)
-    hooks.watch_queue(workflow, display.say if display else functools.partial(print, file=sys.stderr))
+    say = display.say if display else functools.partial(print, file=sys.stderr)
+    hooks.watch_queue(workflow, say)
     if workload.config.warm_start and hooks.runs_here(workflow, at_least=WORTH):
-        SERVER.start(environment.libraries(workload))
+        shared = environment.shared_modules(map(graph.job, names), at_least=WORTH)
+        SERVER.start(environment.libraries(workload), shared, say)
 
 
 onsuccess:

@@ -152,7 +152,7 @@ def check(project: Project, expected: set[str], says: dict[str, str] | None = No
 
 # -- the model of the test: which modules a job runs ------------------------------------------------
 # Plumbing, of which no number depends, but for what reads results and specs.
-READERS = {f"fairfl.runtime.{name}" for name in ("differences", "json_text", "result_files", "tables")}
+READERS = {f"fairfl.runtime.{name}" for name in ("differences", "generators", "json_text", "result_files", "tables")}
 
 
 class Imports:

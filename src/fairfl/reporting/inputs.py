@@ -1,5 +1,6 @@
 """What a table or figure is made from: its spec, its rows, the numbers and the other files that the spec lists."""
 
+import io
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from fairfl.reporting.formulas import literal
 from fairfl.reporting.notes import condensed, grouped, plural, stand_in
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.inputs import read_bytes
 from fairfl.runtime.validation import from_text, nearest
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
@@ -182,7 +184,7 @@ class Inputs:
         """
         path = self._file("statistics", setting)
         try:
-            frame = pd.read_csv(path)
+            frame = pd.read_csv(io.BytesIO(read_bytes(path)))
             counts = frame.filter(regex=r"^label_\d+$").groupby(frame["client"]).sum()
         except (OSError, KeyError, ValueError) as error:
             raise FairflError(f"{path}: not the statistics of a partition: {error!r}") from None

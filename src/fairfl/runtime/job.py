@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import hashlib
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, ownership, records, sealed
+from fairfl.runtime import arithmetic, generators, inputs, ownership, records, sealed
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -62,6 +61,7 @@ class Parser(argparse.ArgumentParser):
             words[:2] = [word for name, text in texts.items() for word in (f"--{name}", text)]
         found: Any = super().parse_args(words, namespace)
         sealed.work_from(found.code)
+        _seed(found)
         return found
 
 
@@ -97,17 +97,18 @@ def run_context(
             or another process has taken the job over (fairfl.runtime.ownership).
     """
     spec = from_text(args.spec, dict, "--spec")
+    _seed(args)  # again: libraries may have been imported since
     described: dict[str, Any] = {"arithmetic": arithmetic_of(args)} if torch else {}
     if args.record is None:
         yield fingerprint([spec, described])
         return
     expected = records.flat_paths(from_text(args.inputs, dict[str, dict[str, str]], "--inputs"))
-    inputs = {path: check_input(path, wanted) for path, wanted in expected.items()}
+    inputs.forget()
+    read = {path: check_input(path, wanted, getattr(args, "folder", None)) for path, wanted in expected.items()}
     for path, wanted in spec.get("reported", {}).items():
-        if hashlib.sha256(sealed.in_copy(Path(path)).read_bytes()).hexdigest()[:16] != wanted:
-            raise FairflError(f"{path}: is not the file that this job was planned with; run the same command again")
+        inputs.expect(path, wanted)
         clamp_mtime(Path(path))  # Snakemake counts it among the inputs
-    key = fingerprint([spec, described, inputs])
+    key = fingerprint([spec, described, read])
     with contextlib.ExitStack() as until_written:
         if args.code:
             until_written.enter_context(ownership.use(args.code / sealed.LOCK))
@@ -116,7 +117,14 @@ def run_context(
             ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch])
         )
         yield key
-        records.write(args.record, spec, inputs, outputs, **described)
+        inputs.check()
+        records.write(args.record, spec, read, outputs, **described)
+
+
+def _seed(args: argparse.Namespace) -> None:
+    """Seed the global generators from the run's seed."""
+    seed = from_text(args.spec, dict, "--spec").get("seed", 0)
+    generators.seed(seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
 def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
@@ -124,9 +132,10 @@ def arithmetic_of(args: argparse.Namespace) -> arithmetic.Arithmetic:
     return arithmetic.of(getattr(args, "device", "auto"), getattr(args, "threads", 1), getattr(args, "backend", ""))
 
 
-def check_input(path: str, expected: str) -> list[str]:
+def check_input(path: str, expected: str, raw: Path | None = None) -> list[str]:
     """Fingerprint and content of a job's results, each file of which has been read and found as the job left it.
 
+    With `raw`, the folder of raw files, those that a marker names are compared with their hashes in it, too.
     Raises FairflError by name if the results were made from another spec than `expected`, the fingerprint of today's,
     or if a file is damaged; that is set aside, so that the next plan makes it again.
     """
@@ -146,6 +155,11 @@ def check_input(path: str, expected: str) -> list[str]:
             aside = f"; set aside as {records.set_aside(output)}" if os.path.exists(output) else ""
             raise FairflError(f"{os.path.dirname(output)}: {why}{aside}; {name} must run again")
         clamp_mtime(Path(output))
+        if sums := record["outputs"][output][2:]:  # a record from before there were checksums has none
+            inputs.expect(output, *sums)
+        if raw and output.endswith(".fetched.json"):
+            for file in from_text(inputs.read_bytes(output), dict[str, Any], output)["files"]:
+                inputs.expect(raw / file["path"], file["sha256"])
     return [expected, records.results_hash(record)]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from fairfl.runtime import inputs
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import from_text
 
@@ -112,6 +113,6 @@ File = TypeVar("File", bound=ResultFile)
 def read(path: Path, kind: type[File]) -> File:
     """The file at `path`. Raises OSError if it cannot be read, FairflError if a key is missing or damaged."""
     try:
-        return from_text(path.read_bytes(), kind, "damaged")
+        return from_text(inputs.read_bytes(path), kind, "damaged")
     except FairflError as error:
         raise FairflError(f"{path}: {error}; delete it and run again") from None

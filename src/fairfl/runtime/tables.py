@@ -1,11 +1,12 @@
 """Reading tables that jobs wrote: a damaged one is one clear line that names the file, and the line where it is."""
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairfl.runtime import sealed
+from fairfl.runtime import inputs
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import nearest
@@ -22,7 +23,7 @@ def rows(
     Raises OSError if it cannot be read, FairflError on a missing column, a torn row or a cell of another type. `remedy`
     for a missing column: None names the nearest one, for files that are not made by a job.
     """
-    with sealed.in_copy(path).open(encoding="utf-8", newline="") as handle:
+    with io.TextIOWrapper(io.BytesIO(inputs.read_bytes(path)), encoding="utf-8", newline="") as handle:
         reader = csv.reader(handle, strict=True)
         numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:
@@ -59,7 +60,9 @@ def arrow(path: Path) -> "pa.Table":
     if path.is_dir():
         raise FairflError(f"{path}: damaged (a folder); delete it and run again")
     try:
-        return pq.ParquetFile(path).read()  # read_table would import pandas, a quarter of a second
+        return pq.ParquetFile(
+            pa.BufferReader(inputs.read_bytes(path))
+        ).read()  # read_table would import pandas, a quarter of a second
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names of columns that are no text

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from fairfl.runtime import atomic
+from fairfl.runtime import atomic, generators
 
 # Of the time, at most this is spent on saving, whatever the interval: what a kill costs is rare and bounded by the
 # interval, what saving costs is paid by every run.
@@ -20,7 +20,10 @@ SHARE = 0.02
 
 
 class Checkpoint:
-    """One file, written in one step; `interval` in seconds, longer if saving takes more than SHARE of it."""
+    """One file, written in one step, with the global generators.
+
+    `interval` in seconds, longer if saving takes more than SHARE of it.
+    """
 
     def __init__(self, path: Path, fingerprint: str, interval: float) -> None:
         self.path, self.fingerprint, self.interval = path, fingerprint, interval
@@ -52,6 +55,7 @@ class Checkpoint:
             return None, "holds no state"
         if saved.get("fingerprint") != self.fingerprint:
             return None, "belongs to another spec or code version"
+        generators.restore(saved["generators"])
         return saved["state"], ""
 
     def due(self) -> bool:
@@ -60,7 +64,7 @@ class Checkpoint:
 
     def save(self, state: dict[str, Any]) -> None:
         """Its cost counts from when it was due: to bring the state from the device is part of it."""
-        saved = {"fingerprint": self.fingerprint, "state": state}
+        saved = {"fingerprint": self.fingerprint, "state": state, "generators": generators.state()}
         with atomic.replacing(self.path) as temporary, temporary.open("wb") as file:
             try:
                 torch.save(saved, file)

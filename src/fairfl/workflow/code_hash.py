@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Who may write a file, where a job runs, how it starts and what it prints: none of this changes a number.
 PLUMBING = f"{PACKAGE}.runtime."
 # But these stand between a file and the numbers that a job computes with or prints.
-READERS = {f"{PLUMBING}{name}" for name in ("differences", "json_text", "result_files", "tables")}
+READERS = {f"{PLUMBING}{name}" for name in ("differences", "generators", "json_text", "result_files", "tables")}
 
 _BESIDE = {".css", ".j2", ".js"}  # not what editors and merges leave: page.py~, page.py.orig
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
 from fairfl.experiments.workload import Workload
 from fairfl.runtime import gpu_slots, sealed
 from fairfl.runtime.errors import FairflError
@@ -35,6 +36,7 @@ def run_from(code: Path) -> None:
     """Let jobs import from this copy of the project, and from nowhere else but the interpreter's own libraries."""
     os.environ[sealed.VARIABLE] = str(code.absolute())
     os.environ["PYTHONPATH"] = str(code.absolute() / "src")
+    os.environ["PYTHONHASHSEED"] = "0"  # the order of a set of words is part of what a plug-in computes with
 
 
 def check_places(jobs: Iterable[Job]) -> None:
@@ -54,6 +56,16 @@ def libraries(workload: Workload) -> list[str]:
     models = {workload.settings[run.setting].model.name for run in workload.runs}
     wanted = [name for model in models for name in getattr(declaration("models", model), "LIBRARIES", ())]
     return sorted(name for name in wanted if importlib.util.find_spec(name.partition(".")[0]))
+
+
+def shared_modules(jobs: Iterable[Job], at_least: int) -> dict[str, list[str]]:
+    """The modules that all jobs of a rule run, without plug-ins, by job module; of rules with so many jobs."""
+    kinds = ("algorithms", "data", "models", "modifiers", "partition", "reporting/plots")
+    plugins = {f"fairfl.{kind}.{name}".replace("/", ".") for kind in kinds for name in names(kind)}
+    codes: dict[str, list[set[str]]] = {}
+    for job in jobs:
+        codes.setdefault(f"fairfl.jobs.{job.rule}", []).append(set(job.parsed.get("code", ())) - plugins)
+    return {rule: sorted(set.intersection(*sets)) for rule, sets in codes.items() if len(sets) >= at_least}
 
 
 def gpus_per_job(config: Config) -> int:

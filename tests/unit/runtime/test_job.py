@@ -120,6 +120,44 @@ def test_results_of_another_spec_are_refused_by_name():
     assert not Path("tidy.csv").exists() and not Path("results/records/tidy.json").exists()
 
 
+def test_what_is_read_is_what_was_planned_with():
+    """An input that is edited after the job has begun, also one that is put back before it ends."""
+    run("a", text="value\n1\n")
+    wanted = {"results/records/a.json": fingerprint(SPEC)}
+    args = options(inputs=wanted)
+    refused = pytest.raises(FairflError, match=r"^a\.csv: is not the file that this job was planned with")
+    with refused, job.run_context(args):
+        Path("a.csv").write_text("value\n2\n")
+        try:
+            list(tables.rows(Path("a.csv"), {"value": int}))
+        finally:
+            Path("a.csv").write_text("value\n1\n")
+    with refused, job.run_context(args):
+        Path("a.csv").write_text("value\n2\n")
+    assert not Path("results/records/b.json").exists()
+    Path("a.csv").write_text("value\n1\n")
+    with job.run_context(args):
+        os.utime("a.csv")
+    assert records.read("results/records/b.json")
+
+
+def test_raw_files_are_those_that_were_fetched():
+    Path("raw").mkdir()
+    Path("raw/own.csv").write_text("fetched")
+    digest = hashlib.sha256(b"fetched").hexdigest()
+    marker = Path("own.fetched.json")
+    args = options("fetch")
+    with job.run_context(args, marker):
+        atomic.write_text(marker, json.dumps({"files": [{"path": "own.csv", "sha256": digest}]}))
+    args = options(inputs={"results/records/fetch.json": fingerprint(SPEC)})
+    args.folder = Path("raw")
+    with job.run_context(args):
+        pass
+    Path("raw/own.csv").write_text("swapped")
+    with pytest.raises(FairflError, match=r"^raw/own\.csv: is not the file"), job.run_context(args):
+        pass
+
+
 @pytest.mark.parametrize("text", ["resulT", "", "result and more"])
 def test_inputs_that_are_damaged_are_refused_and_set_aside(text):
     run("a")

@@ -39,14 +39,14 @@ class Bare(launch.Server):
         *launch.Server.command[:2],
         "-c",
         "from fairfl.runtime.warm_start import server\n"
-        "server.preload = lambda _: None; server.GRACE = 0.3; server.main()",
+        "server.preload = lambda *_: None; server.GRACE = 0.3; server.main()",
     ]
 
 
 @contextlib.contextmanager
-def running(kind=Bare):
+def running(kind=Bare, **how):
     server = kind()
-    server.start()
+    server.start(**how)
     try:
         yield server
     finally:
@@ -66,7 +66,7 @@ def path():
 
 @pytest.fixture(scope="module")
 def real():
-    with running(launch.Server) as server:
+    with running(launch.Server, shared={"fairfl.jobs.train": ["fairfl.simulation.simulation"]}) as server:
         yield server
 
 
@@ -186,6 +186,16 @@ def test_a_killed_server_takes_its_job_along_and_the_job_is_not_run_again(server
     assert process.returncode == 1 and ends(pid) and ran.read_text() == "once"
 
 
+def test_a_killed_server_is_said_and_started_again(server, capfd):
+    before = server.process
+    before.kill()
+    limit = time.monotonic() + 90
+    while server.process is before and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert int(job("print(os.getppid())").stdout) == server.process.pid != before.pid
+    assert capfd.readouterr().err.count("the start server was killed") == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_everything_ends_with_the_workflow(number):
     workflow = (
@@ -277,13 +287,28 @@ def test_a_warm_training_equals_a_plain_one_to_the_bit(real, tmp_path):
     assert after["seconds"] < 60 and 50 < after["peak_memory_mib"] < 4000
 
 
-def test_two_jobs_do_not_draw_the_same_unseeded_numbers(real):
+def test_draws_without_a_seed_repeat_by_the_seed_of_the_run(real):
     code = (
-        "import random, numpy, torch, tempfile; print(json.dumps([torch.initial_seed(), torch.rand(1).item(),"
-        "random.random(), numpy.random.rand(), next(tempfile._get_candidate_names())]))"
+        "import random, numpy, torch, tempfile; from fairfl.runtime.job import parser\n"
+        "parser('train').parse_args(sys.argv[2:])\n"
+        "print(json.dumps([torch.rand(1).item(), random.random(), numpy.random.rand(),"
+        " next(tempfile._get_candidate_names())]))"
     )
-    one, two = (json.loads(job(code).stdout) for _ in range(2))
-    assert all(a != b for a, b in zip(one, two, strict=True))
+    commands = [(CLIENT, 3), (PLAIN, 3), (CLIENT, 4)]
+    one, again, other = (
+        json.loads(job(f"import torch\n{code}", "--spec", f'{{"seed":{seed}}}', command=command).stdout)
+        for command, seed in commands
+    )
+    assert one[:3] == again[:3] and all(a != b for a, b in zip(one, other, strict=True))
+    assert one[3] != again[3]  # names of temporary files are no draws of these
+
+
+def test_a_server_imports_of_fairfl_what_all_jobs_of_a_rule_run_and_no_more(real):
+    code = "print(json.dumps([name for name in sys.modules if name.startswith('fairfl.simulation')]))"
+    assert json.loads(job(code).stdout) == []
+    module = Path(__file__).with_name("start_job.py").read_text()
+    command = [sys.executable, "-P", "-c", module]
+    assert "fairfl.simulation.simulation" not in job(code, command=command).stdout
 
 
 def test_starting_is_no_part_of_what_a_job_computes():

@@ -76,6 +76,8 @@ def test_plumbing_that_reads_files_is_known():
         "fairfl.runtime.machine",  # asks torch for the name of the GPU
         "fairfl.runtime.ownership",  # who owns a job
         "fairfl.runtime.records",  # whether a job must run
+        "fairfl.runtime.warm_start.launch",  # how jobs start
+        "fairfl.runtime.warm_start.server",
     }
 
 

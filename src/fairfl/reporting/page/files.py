@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fairfl.runtime import inputs
+
 
 class Files:
     """Those of a results folder, as seen from the page."""
@@ -25,7 +27,7 @@ class Files:
     def text(self, path: str) -> str:
         """What a file says, '' if it is not there."""
         target = self.results / path
-        return target.read_text(encoding="utf-8", errors="replace") if target.is_file() else ""
+        return inputs.read_bytes(target).decode("utf-8", errors="replace") if target.is_file() else ""
 
 
 def embedded(data: Any) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfl.judgement.cells import Record
+from fairfl.runtime import inputs
 
 _COMMANDS = {
     "commit": [
@@ -80,7 +81,7 @@ def _today() -> str:
 
 def _summary(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(inputs.read_bytes(path))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None

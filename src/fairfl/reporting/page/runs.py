@@ -3,6 +3,7 @@
 One file for all, since a thousand would take longer to write than to read; what stands behind '#' names the run.
 """
 
+import io
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from fairfl.experiments.workload import Run, Workload
 from fairfl.reporting.page.files import Files, embedded
-from fairfl.runtime import arithmetic
+from fairfl.runtime import arithmetic, inputs
 from fairfl.runtime.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _views(workload: Workload, results: Path, files: Files) -> Iterator[dict[str
 
     for setting in workload.shown:
         declared, path = workload.settings[setting], results / "tidy" / f"{setting}.rounds.parquet"
-        rows = pd.read_parquet(path) if path.exists() else None
+        rows = pd.read_parquet(io.BytesIO(inputs.read_bytes(path))) if path.exists() else None
         measure, curves = curves_of(rows, declared.reported_part) if rows is not None else ("", {})
         unit = {"accuracy": "percent", "loss": "mse" if declared.loss == "squared_error" else "nats"}.get(measure, "")
         ran = None if rows is None else runs_in(rows)  # an earlier call may have left others
@@ -59,7 +60,7 @@ def _views(workload: Workload, results: Path, files: Files) -> Iterator[dict[str
             if summary.is_file() and (ran is None or key in ran):
                 curve = curves.get(key, [])
                 shown = {"measure": measure, "unit": unit, "part": declared.reported_part, "curve": curve}
-                yield view(run, _title(workload, run), json.loads(summary.read_bytes()), files) | shown
+                yield view(run, _title(workload, run), json.loads(inputs.read_bytes(summary)), files) | shown
 
 
 def runs_in(rows: "pd.DataFrame") -> set[tuple[str, str, int]]:

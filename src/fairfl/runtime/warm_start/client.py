@@ -51,6 +51,11 @@ def plain(arguments: list[str]) -> None:
     os.execv(sys.executable, [sys.executable, *options, "-m", *arguments])
 
 
+def address_of(socket: str, module: str) -> str:
+    """Of the server for jobs of one module; of the one for all others if that is ""."""
+    return f"{socket}.{module.rpartition('.')[2]}" if module else socket
+
+
 def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
     """The connection to the job that the server has started; None if there is no such server or it refuses.
 
@@ -59,7 +64,9 @@ def start(arguments: list[str]) -> tuple[_socket.socket, int] | None:
     try:
         # One message is one request: a packet is received whole or not at all.
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        connection.connect(os.environ[VARIABLE])
+        address = os.environ[VARIABLE]
+        own = address_of(address, arguments[0])
+        connection.connect(own if os.path.exists(own) else address)
         mask = os.umask(0o077)
         os.umask(mask)
         gate, hold = os.pipe()

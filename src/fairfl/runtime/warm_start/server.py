@@ -10,9 +10,9 @@ import ctypes
 import gc
 import importlib
 import io
+import json
 import marshal
 import os
-import pkgutil
 import select
 import selectors
 import shutil
@@ -20,43 +20,36 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn, cast
 
-import fairfl
 from fairfl.runtime import cli, cluster
 from fairfl.runtime.warm_start.client import STARTED, identity
 
-# Packages that no job runs, or that a job has from the server itself.
-OTHERS = ("runtime", "workflow")
-# What jobs import only when they save.
+# What most jobs import, or import when they save.
 LIBRARIES = (
+    "jinja2",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "pyarrow.parquet",
+    "pydantic",
     "safetensors.torch",
     "seaborn",
+    "torch",
+    "yaml",
 )
 # What the interpreter, the loader, the allocator and the number libraries read once. Thread numbers are not among
 # these: they differ between rules, and jobs set them themselves.
 READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "MKL_", "OMP_", "KMP_", "ATEN_", "TORCH_", "PYTORCH_")
 GRACE = 5.0  # seconds between asking a job to end and killing it
-# Seeds that were drawn at the import and must not be the same in every job; `random` does this by itself.
-SEEDS = {"numpy": lambda numpy: numpy.random.seed(), "torch": lambda torch: torch.default_generator.seed()}
 PR_SET_PDEATHSIG = 1
 MADV_COLLAPSE = 25
 HUGE_PAGE = 2**21  # bytes, on x86-64 and on ARM with pages of 4 KiB
 
 
-def modules() -> list[str]:
-    """All modules that a job may run."""
-    names = [module.name for module in pkgutil.walk_packages(fairfl.__path__, "fairfl.")]
-    return [name for name in names if name.split(".")[1] not in OTHERS]
-
-
-def preload(workflow: int, *libraries: str) -> None:
-    """Import what jobs need, and these libraries, as long as the workflow lives."""
-    for name in [*modules(), *LIBRARIES, *libraries]:
+def preload(workflow: int, names: Iterable[str]) -> None:
+    """Import what jobs need, as long as the workflow lives."""
+    for name in names:
         if not select.select([workflow], [], [], 0)[0]:
             importlib.import_module(name)
     gc.collect()
@@ -146,10 +139,10 @@ class Server:
         self.woken.recv(4096)
         with contextlib.suppress(ChildProcessError):
             while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                job = next(job for job in self.jobs if job.pid == found[0])
-                with contextlib.suppress(OSError):
-                    job.connection.send(found[1].to_bytes(4, "big"))
-                self.forget(job)
+                for job in [job for job in self.jobs if job.pid == found[0]]:  # none: a server of one rule
+                    with contextlib.suppress(OSError):
+                        job.connection.send(found[1].to_bytes(4, "big"))
+                    self.forget(job)
 
     def accept(self) -> None:
         job = Job(self.listener.accept()[0])
@@ -228,9 +221,6 @@ class Server:
         os.umask(mask)
         sys.argv[:], sys.path[:] = argv, path
         cast(io.TextIOWrapper, sys.stdout).reconfigure(line_buffering=os.isatty(1))
-        for library, fresh in SEEDS.items():
-            if library in sys.modules:
-                fresh(sys.modules[library])
         job.connection.send(STARTED)
         for connection in (self.listener, self.woken, self.wake, *(job.connection for job in self.jobs)):
             connection.close()
@@ -261,12 +251,42 @@ def run(name: str) -> NoReturn:
     os._exit(int(code or 0) & 0xFF)
 
 
+def serve(listener: int, workflow: int, others: Sequence[int] = ()) -> None:
+    """Until the workflow ends. `others` are listeners of other servers."""
+    for number in others:
+        os.close(number)
+    Server(socket.socket(fileno=listener), workflow).serve()
+
+
+def serve_rules(workflow: int, rules: Mapping[str, tuple[int, list[str]]]) -> None:
+    """A server for each rule, forked from this process, which has the libraries; then one for all other jobs.
+
+    Of fairfl's modules a server imports those that all planned jobs of its rule run: what a module does to the process
+    cannot reach a job that does not have it in its spec.
+    """
+    started = []
+    for name, (listener, modules) in rules.items():
+        if name and (pid := os.fork()) == 0:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+            try:
+                preload(workflow, modules)
+                serve(listener, workflow, [other for other, _ in rules.values() if other != listener])
+            except Exception as error:
+                print(f"{name}: no warm starts: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(0)
+        started += [pid] if name else []
+    serve(rules[""][0], workflow, [listener for name, (listener, _) in rules.items() if name])
+    for pid in started:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
 def main() -> None:
-    listener, workflow, folder = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
+    """server.py WORKFLOW FOLDER LIBRARIES RULES, the last two as JSON; the rule "" is all that have no server."""
+    workflow, folder, libraries, rules = int(sys.argv[1]), sys.argv[2], *map(json.loads, sys.argv[3:])
     try:
-        server = Server(listener, workflow)
-        preload(workflow, *sys.argv[4:])
-        server.serve()
+        preload(workflow, [*LIBRARIES, *libraries])
+        serve_rules(workflow, rules)
     except Exception as error:
         print(f"no warm starts, each job imports everything itself: {type(error).__name__}: {error}", file=sys.stderr)
     finally:
