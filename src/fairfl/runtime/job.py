@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from fairfl.runtime import arithmetic, generators, inputs, ownership, records, sealed
+from fairfl.runtime import arithmetic, generators, inputs, ownership, records, sealed, watch
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
 from fairfl.runtime.validation import from_text
@@ -62,6 +62,8 @@ class Parser(argparse.ArgumentParser):
         found: Any = super().parse_args(words, namespace)
         sealed.work_from(found.code)
         _seed(found)
+        if found.code:
+            watch.begin(_readable(found))
         return found
 
 
@@ -116,9 +118,20 @@ def run_context(
         until_written.enter_context(
             ownership.owning(args.record.with_suffix(".lock"), [*outputs, args.record, *scratch])
         )
+        until_written.callback(watch.end)
         yield key
+        watch.check()
         inputs.check()
         records.write(args.record, spec, read, outputs, **described)
+
+
+def _readable(args: argparse.Namespace) -> list[str]:
+    """Where data sets and models may read: contents there are in the spec, or in records of jobs that fetch."""
+    cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    homes = [os.environ.get(name, "") for name in ("FAIRFL_DATA_FOLDER", "HF_HUB_CACHE", "HF_HOME", "TORCH_HOME")]
+    weights = (from_text(args.spec, dict, "--spec").get("model") or {}).get("pretrained")
+    own = os.path.expanduser(weights) if isinstance(weights, str) and os.sep in weights else ""
+    return [folder for folder in (str(getattr(args, "folder", "")), cache, own, *homes) if folder]
 
 
 def _seed(args: argparse.Namespace) -> None:

@@ -3,7 +3,8 @@
 The set of modules is the transitive import closure (found by grimp, parent packages included, because importing
 `a.b.c` runs `a` and `a.b`), without the plumbing in `fairfl.runtime`. Modules that are looked up by name at run time
 are invisible to any import graph: the caller names them as entries. Of a module counts what is in its normal form
-(fairfl.workflow.normal_form), with the files that it reads (fairfl.workflow.unseen).
+(fairfl.workflow.normal_form), with the files beside it that it names, READS = ("beside.json",); that a plug-in reads no
+other is seen while it runs (fairfl.runtime.watch).
 """
 
 import ast
@@ -16,8 +17,8 @@ from typing import Any
 import grimp
 
 from fairfl.runtime.errors import FairflError
+from fairfl.runtime.hooks import place_of
 from fairfl.runtime.sealed import read_bytes
-from fairfl.workflow import unseen
 from fairfl.workflow.normal_form import normal_form, planning, reads_programs
 
 PACKAGE = "fairfl"
@@ -93,12 +94,29 @@ def _reads_programs(module: str) -> bool:
 def module_hash(module: str, whole: bool) -> str:
     """First 16 hex digits of the sha256 of a module's normal form and of the files that go with it.
 
-    `page.html.j2` goes with `page.py`. Raises FairflError where it reads what cannot be seen.
+    `page.html.j2` goes with `page.py`. Raises FairflError if a file that it names is missing.
     """
     path = _path(module)
     digest = hashlib.sha256(_text(module, whole).encode())
-    named = unseen.named(module, path, _source(module))
+    named = files_named(path, _source(module))
     beside = sorted(file for file in path.parent.glob(f"{path.stem}.*") if file.suffix in _BESIDE)
     for file in [*beside, *named]:
         digest.update(file.name.encode() + read_bytes(file))
     return digest.hexdigest()[:16]
+
+
+def files_named(path: Path, source: bytes) -> list[Path]:
+    """The files beside a module that its READS names. Raises FairflError if one is not there."""
+    found: list[Path] = []
+    for node in ast.parse(source).body if b"READS" in source else ():
+        if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "READS"):
+            continue
+        try:
+            names = tuple(ast.literal_eval(node.value))
+        except (ValueError, TypeError):
+            raise FairflError(f"{place_of(path, node.lineno)}: READS: expected names, ('beside.json',)") from None
+        for name in names:
+            if not (isinstance(name, str) and name == Path(name).name and path.with_name(name).is_file()):
+                raise FairflError(f"{place_of(path, node.lineno)}: READS: {name!r} is no file beside it")
+            found.append(path.with_name(name))
+    return found

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fairfl.experiments.base import JobSpec
-from fairfl.runtime import arithmetic, atomic, cli, job, ownership, records, sealed, tables
+from fairfl.runtime import arithmetic, atomic, cli, job, ownership, records, sealed, tables, watch
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
 
@@ -20,7 +20,9 @@ SPEC = {"setting": "toy", "rounds": 3}
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    sealed.work_from(None)
+    watch.end()
 
 
 def options(name="b", inputs=None, spec=SPEC, record=True):
@@ -75,8 +77,7 @@ def copy(folder):
         (place / "papers").mkdir(parents=True)
         (place / "papers/table1.csv").write_text(text)
     (copy / sealed.LOCK).touch()
-    yield copy
-    sealed.work_from(None)
+    return copy
 
 
 def test_files_of_the_project_are_read_in_the_copy_that_was_planned_with(copy, capsys):

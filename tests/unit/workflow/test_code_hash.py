@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from fairfl.runtime.errors import FairflError
 from fairfl.workflow import code_hash
 from fairfl.workflow.code_hash import PLUMBING, READERS, ROOT, closure
 
@@ -115,3 +116,20 @@ def test_modifiers_do_not_count_where_none_can_act(job):
 def test_claims_and_the_page_do_not_count_elsewhere(job):
     found = closure(f"fairfl.jobs.{job}")
     assert [name for name in found if name.startswith(("fairfl.judgement.claims", "fairfl.reporting.page"))] == []
+
+
+def test_the_files_that_a_module_names_count(monkeypatch, tmp_path):
+    (tmp_path / "mine.py").write_text("READS = ('rules.json',)")
+    monkeypatch.setattr(code_hash, "_path", lambda module: tmp_path / "mine.py")
+    monkeypatch.setattr(code_hash, "_source", lambda module: (tmp_path / "mine.py").read_bytes())
+    hashes = set()
+    for text in ("1", "2"):
+        (tmp_path / "rules.json").write_text(text)
+        hashes.add(code_hash.module_hash.__wrapped__("fairfl.simulation.mine", True))
+    assert len(hashes) == 2
+    for text, why in {
+        "READS = ('a/b',)": "'a/b' is no file beside it",
+        "x = 1\nREADS = (x,)": "line 2: READS: exp",
+    }.items():
+        with pytest.raises(FairflError, match=why):
+            code_hash.files_named(tmp_path / "mine.py", text.encode())
