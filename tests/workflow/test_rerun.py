@@ -371,12 +371,14 @@ def test_a_file_that_a_module_reads(case, every):
     check(case, expected, {"train/*": "edited fairfl.simulation.backends.cpu_tuning"})
 
 
-def test_what_nobody_would_notice_is_refused(case):
+@running
+def test_what_nobody_would_notice_is_refused(own, every):
     path = "src/fairfl/algorithms/eagle.py"
-    case.write(path, (case.folder / path).read_text() + "\n\n_RATE = float(open('rate.txt').read())\n")
-    done = case.snakemake("--dry-run", check=False)
-    line = (case.folder / path).read_text().count("\n")
-    assert done.returncode and f"{path}, line {line}: calls open, which reads or writes a file" in done.stdout
+    own.write("rate.txt", "1.0")
+    own.write(path, (own.folder / path).read_text() + "\n\n_RATE = float(open('rate.txt').read())\n")
+    done = own.snakemake(every[RUN].outputs[0], check=False)
+    line = (own.folder / path).read_text().count("\n")
+    assert done.returncode and f"{path}, line {line}: opens rate.txt: no change there" in done.stdout
     assert "Traceback" not in done.stdout
 
 
