@@ -84,28 +84,7 @@ def test_own_competitors_end_at_the_same_model(workload, tmp_path):
     assert (runs[1].parameters() - ends[0]).abs().max() > 100 * agreement.TOLERANCE  # a round more or less shows
 
 
-def test_each_round_draws_other_clients_and_batches(tmp_path):
-    run = indexed.start(job_of(TINY, tmp_path), "")
-    assert len({tuple(sorted(run.sampled())) for _ in range(50)}) > 5
-    assert all(len(set(run.sampled())) == 3 for _ in range(20))
-    inputs, labels = zip(*run.batches(2), strict=True)
-    assert [len(batch) for batch in labels] == [5, 5, 2]
-    mine = run.job.client(2)[0]
-    assert not torch.equal(torch.cat(inputs), mine)
-    assert torch.equal(torch.cat(inputs).sum(0).sort().values, mine.sum(0).sort().values) or torch.allclose(
-        torch.cat(inputs).sum(0), mine.sum(0), atol=1e-4
-    )
-
-
 # -- data ------------------------------------------------------------------------------------------
-def test_generated_samples_are_two_shards_a_client(tmp_path):
-    assert data.prepare(tmp_path, (1, 28, 28), 2000) == "generated pixels"
-    inputs, labels = data.load(tmp_path, MLP_B64.at(samples=20))
-    assert inputs.shape == (2000, 1, 28, 28)
-    assert all(len(set(own.tolist())) <= 2 for own in labels.view(100, 20))
-    assert labels.bincount().tolist() == [200] * 10
-    with pytest.raises(ValueError, match="60000 rows are needed, the data have 2000"):
-        data.load(tmp_path, MLP_B64)
 
 
 # -- who takes part --------------------------------------------------------------------------------
@@ -267,20 +246,6 @@ def test_a_rule_that_hardly_pays_does_not_move_results(timed):
     moves = [[{"alone_from": ALWAYS}]]
     assert timed(lambda rules: 0.98 if rules.alone_from == 0 else 1.0, moves).found() == tune.Tuning()
     assert timed(lambda rules: 0.96 if rules.alone_from == 0 else 1.0, moves).found().alone_from == 0
-
-
-def test_rules_are_written_beside_those_of_other_kinds(tmp_path, capsys):
-    path = tmp_path / "rules.json"
-    other = {"OtherCPU AVX9": {"stack_bytes": 5, "measured": "once"}}
-    path.write_text(json.dumps(other))
-    tune.write(tune.Tuning(onednn_from=8.0, stack_bytes=2.0**20), path)
-    written = json.loads(path.read_text())
-    measured = written[tune.kind()].pop("measured")
-    assert written == other | {tune.kind(): {"onednn_from": 8, "stack_bytes": 2**20}}
-    assert tune.cpu_name() in measured and torch.__version__.partition("+")[0] in measured and "20" in measured[:4]
-    before = path.read_bytes()
-    tune.write(tune.Tuning(onednn_from=8.0, stack_bytes=2.0**20), path)  # the date alone is no reason to write
-    assert path.read_bytes() == before and "stay as they are" in capsys.readouterr().err
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -31,34 +31,6 @@ def test_the_command_runs_the_package_of_its_clone_from_anywhere(tmp_path):
         assert Path(path).resolve() == tmp_path / "src/fairfl/__main__.py" and given == "['new', 'two words']"
 
 
-def test_the_command_runs_the_clone_that_one_stands_in_though_its_environment_is_a_link(tmp_path):
-    """Two clones share .venv: the command is the other's file."""
-    for name in ("one", "two"):
-        package = tmp_path / name / "src/fairfl"
-        package.mkdir(parents=True)
-        (tmp_path / name / "Snakefile").touch()
-        (package / "__init__.py").touch()
-        (package / "__main__.py").write_text("print(__file__)\n")
-    for path in ("one/.venv/bin", "one/envs"):
-        (tmp_path / path).mkdir(parents=True)
-    shutil.copy(ROOT / "Makefile", tmp_path / "one")
-    (tmp_path / "one/.venv/bin/python").symlink_to(sys.executable)
-    for path in ("one/envs/requirements.lock", "one/.venv/ready"):
-        (tmp_path / path).touch()
-    (tmp_path / "two/.venv").symlink_to(tmp_path / "one/.venv")
-    subprocess.run(["make", ".venv/bin/fairfl"], cwd=tmp_path / "one", check=True, capture_output=True)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-    def ran(folder: str, command: Path | str) -> str:
-        where = tmp_path / folder
-        said = subprocess.run([command], cwd=where, env=environment, check=True, text=True, stdout=-1).stdout
-        return str(Path(said.strip()).resolve().relative_to(tmp_path.resolve()).parts[0])
-
-    assert ran("two", ".venv/bin/fairfl") == "two" and ran("one", ".venv/bin/fairfl") == "one"
-    assert ran("two/src/fairfl", tmp_path / "one/.venv/bin/fairfl") == "two"  # as when it is in PATH
-    assert ran(".", "two/.venv/bin/fairfl") == "two" and ran(".", "one/.venv/bin/fairfl") == "one"
-
-
 def test_without_cuda_everything_else_is_as_locked():
     """make CPU=1: the lock less torch and what it needs for GPUs; torch in the version of the lock."""
     said = subprocess.run(

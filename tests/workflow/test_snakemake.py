@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +10,6 @@ from snakemake.rules import Rule
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.settings.types import DAGSettings, DeploymentMethod, DeploymentSettings, SchedulingSettings
 
-from fairfl.experiments.paper import FOLDERS
 from fairfl.experiments.workload import load_workload
 from fairfl.workflow import snakemake
 from tests.workflow.graphs import graph_of
@@ -120,12 +118,6 @@ def test_rules_are_read_with_their_inputs_by_name_and_their_checkpoint(graph):
     assert graph.rules["train"].checkpoint.endswith("/checkpoint.pt") and not graph.rules["partition"].checkpoint
     paths = dict(graph.rules["page"].inputs)["artifacts"](None)
     assert paths and all(path.startswith("results/quick/eagle/table1.") for path in paths)
-
-
-def test_no_paper_is_called_like_a_folder_of_the_rules(graph):
-    paths = [path for rule in graph.rules.values() for path in (*rule.outputs, rule.log, rule.record) if path]
-    folders = {Path(path).parts[2] for path in paths} - {"eagle"}  # rule beside names its files without wildcards
-    assert {folder for folder in folders if not {"{", "."} & {*folder}} == {*FOLDERS}
 
 
 def test_the_api_parses_without_planning(root):

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
-from fairfl.algorithms import fedeba_plus
 from fairfl.algorithms.interface import Plan, Reports
 from fairfl.algorithms.shared import entropy
 from tests.unit.algorithms.reweighting import vector
@@ -134,38 +133,7 @@ def test_alpha_zero_is_fedeba_to_the_bit(name, theta):
     assert zero.state == {} and zero.result.extra is None
 
 
-@pytest.mark.parametrize("theta", [90.0, 180.0])
-@settings(max_examples=25)
-@given(losses=st.lists(st.floats(0, 20), min_size=1, max_size=8))
-def test_ninety_degrees_never_align_gradients(theta, losses):
-    m = len(losses)
-    known = {"clients": torch.arange(m), "samples": torch.ones(m, dtype=torch.float64), "learning_rate": 0.1}
-    report = Reports(**known, loss_received=vector(*losses), gradient=torch.ones(m, 1, dtype=torch.float64))
-    assert fedeba_plus.FedEBAPlus(fedeba_plus.Config(theta=theta)).configure_clients({}, report).direction is None
-
-
-@pytest.mark.parametrize("centre", [0.1, 0.7, 3])
-def test_equal_losses_align_the_model_whatever_theta(centre):
-    same = Run("fedeba_plus", centres=[centre] * 3, **GRADIENT).rounds()
-    assert same.plan.direction is None
-    close(same.result.weights.sum(), 0.5, 1e-12)
-
-
 # -- options -----------------------------------------------------------------------------------------------
-def test_uniform_aggregation_is_alignment_alone():
-    """w_k of FedAvg in both branches; the fair gradient stays fair."""
-    fair = run(theta=15.0, aggregation="uniform")
-    close(fair.plan.direction, [2.523188])
-    close(fair.x, [-(0.148511 + 0.538511) / 2])
-    close(run(theta=45.0, aggregation="uniform").x, [0.5 * -0.19 + 0.5 * -0.1])
-    close(run(alpha=0.0, aggregation="uniform").x, Run("fedavg", weighting="uniform").rounds().x, 1e-12)
-
-
-def test_the_one_step_part_may_be_as_long_as_the_paths():
-    good = run(theta=45.0, rescale_model_alignment=True)
-    close(good.result.extra, [0.5 * 2 * 0.1])
-    uneven = run(theta=45.0, rescale_model_alignment=True, steps=[1, 3])
-    close(uneven.result.extra, [0.5 * 0.1 * (1 * -1 + 3 * 3) / 2])
 
 
 def test_sizes_are_the_prior_of_every_mean():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairfl.algorithms import rank_core_fed
-from fairfl.algorithms.interface import Federation, Reports
+from fairfl.algorithms.interface import Reports
 from fairfl.algorithms.shared import veto_core
 from fairfl.algorithms.shared.core_stability import core_weights
 from tests.unit.algorithms.reweighting import vector
@@ -46,12 +46,6 @@ def test_drawn_candidates_are_convex_combinations():
     assert torch.equal(lam[:2], other[:2]) and not torch.equal(lam[2:], other[2:])
 
 
-def test_draws_belong_to_clients():
-    lam = rank_core_fed.combinations(reports(ids=(0, 1, 2)), vector(5.0)[0], rank_core_fed.Config())
-    turned = rank_core_fed.combinations(reports(ids=(2, 0, 1)), vector(5.0)[0], rank_core_fed.Config())
-    close(turned, lam[:, [2, 0, 1]], 1e-12)
-
-
 def vote(L, report=None, **hyperparameters):
     """x after clients found the losses [J, m] of the candidates."""
     found, (algorithm, state) = candidates(report, J=len(L), **hyperparameters)
@@ -77,12 +71,6 @@ def test_what_all_like_best_wins(winner):
 def test_a_model_of_the_core_wins():
     """The four models of test_veto_core."""
     L = torch.tensor([[0.2, 0.8, 0.5], [0.5, 0.3, 0.7], [0.4, 0.4, 0.45], [0.9, 0.6, 0.3]], dtype=torch.float64)
-    model, found = vote(L)
-    assert torch.equal(model, found[2])
-
-
-def test_a_candidate_that_diverged_loses():
-    L = torch.tensor([[float("nan")] * 3, [float("inf")] * 3, [9.0] * 3], dtype=torch.float64)
     model, found = vote(L)
     assert torch.equal(model, found[2])
 
@@ -114,22 +102,3 @@ def test_in_the_engine_the_losses_of_the_candidates_decide(backend, monkeypatch)
     assert torch.equal(run.x, state["candidates"][veto_core.elected(second.loss_after.T)])
     for run.x, losses in zip(state["candidates"], second.loss_after, strict=True):
         close(run.losses("train", [0, 1, 2]), losses, 1e-12)
-
-
-def test_in_the_engine_the_whole_run():
-    run = simulation("rank_core_fed", {"J": 6}, batch_size=3, clients_per_round=2)
-    before = run.losses("train", [0, 1, 2]).mean()
-    run.run()
-    assert run.state.keys() == {"M"}
-    assert run.losses("train", [0, 1, 2]).mean() < before
-
-
-def test_traffic():
-    """Down x and the other candidates, up one model."""
-    for J in (1, 16):
-        assert rank_core_fed.RankCoreFed(rank_core_fed.Config(J=J)).traffic(Federation(SAMPLES, X)) == (2 * J, 2)
-
-
-def test_it_is_marked_as_reconstructed_and_refuses_what_it_cannot_do():
-    assert rank_core_fed.RankCoreFed.is_reconstructed is True
-    assert rank_core_fed.RankCoreFed.incompatible_modifiers == ("server_momentum", "fedvarp")

@@ -83,13 +83,6 @@ def test_bad_names_are_refused(clone, kind, name):
     assert files(clone) == before
 
 
-def test_an_algorithm_that_exists_is_not_replaced(root):
-    before = (root / "src/fairfl/algorithms/fedavg.py").read_bytes()
-    with pytest.raises(FairflError, match="src/fairfl/algorithms/fedavg.py is there already"):
-        new.main(root, ["algorithm", "fedavg"])
-    assert (root / "src/fairfl/algorithms/fedavg.py").read_bytes() == before
-
-
 def test_a_paper_of_another_name_does_not_speak_of_the_template(root):
     text = new.paper((root / "papers/template.yaml").read_text(), "mine")
     assert "emplate" not in text and text.startswith("# yaml-language-server: $schema=../schemas/paper.schema.json\n")

@@ -142,11 +142,6 @@ def test_paper(project, root, paper, keys, value, words):
         assert word in message
 
 
-def test_a_scale_may_name_artifacts_of_papers_that_are_not_selected(project, root):
-    edit(project / "scales" / "quick.yaml", "tells_nothing", {"vred_table1": "of all"})
-    assert load_workload(project, config(root, papers=["focus"])).scale.tells_nothing == {"vred_table1": "of all"}
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -167,9 +162,3 @@ def test_broken_yaml(tmp_path, content, words):
     assert "broken.yaml" in str(error.value)
     for word in words:
         assert word in str(error.value)
-
-
-def test_missing_file_names_the_nearest(tmp_path):
-    (tmp_path / "quick.yaml").write_text("a: 1")
-    with pytest.raises(SpecError, match="no such file; did you mean 'quick.yaml'"):
-        load(tmp_path / "qick.yaml")

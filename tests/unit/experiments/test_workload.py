@@ -12,7 +12,6 @@ from fairfl import algorithms
 from fairfl.algorithms.interface import Algorithm
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
-from fairfl.experiments.references import left_out
 from fairfl.experiments.schemas import schemas
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import load_workload
@@ -20,7 +19,6 @@ from fairfl.jobs import train, tune
 from fairfl.judgement.changes import changed_by_scale
 from fairfl.runtime.fingerprint import canonical
 from fairfl.runtime.validation import SpecError
-from fairfl.workflow.downloads import published_weights
 from fairfl.workflow.graph import spec_of
 from tests.unit.registered import uncommitted
 from tests.workflow.graphs import graph_of
@@ -90,12 +88,6 @@ def test_stand_ins_are_declared(root, scale, real):
         assert label == published if as_published else label.endswith(f"(stand-in for {published})"), name
 
 
-def test_restrictions(root):
-    load = workload(root, algorithms="fedavg,eagle", seeds=7, artifacts="eagle_table1")
-    assert {run.algorithm for run in load.runs} == {"fedavg", "eagle"}
-    assert {run.seed for run in load.runs} == {7}
-
-
 @pytest.mark.parametrize(
     ("config", "words"),
     [
@@ -110,13 +102,6 @@ def test_restrictions(root):
 def test_an_artifact_that_is_left_out_is_not_said_to_be_unknown(root, config, words):
     with pytest.raises(SpecError, match=f"config.yaml: artifacts: no artifact 'fedfv_table33?'.*{words}"):
         workload(root, **config)
-
-
-def test_what_leaves_a_target_out(root):
-    load = workload(root, papers="fedfv", artifacts="fedfv_table3")
-    assert left_out(load, "eagle_table1") == left_out(load, "eagle") == ": `papers` leaves out eagle"
-    assert left_out(load, "fedfv_table2") == ": `artifacts` leaves it out"
-    assert not left_out(load, "fedfv_table22") and not left_out(load, "results/tiny/eagle/table1.csv")
 
 
 def test_variants_are_selected_by_number_not_by_spelling(root):
@@ -134,17 +119,6 @@ def test_a_variant_of_several_hyper_parameters_can_be_named_on_the_command_line(
     }  # fmt: skip
 
 
-def test_models_from_published_weights_wait_for_them(root):
-    paper, quick = workload(root, scale="paper"), workload(root, scale="quick")
-    mobile, residual = "fedeba_tiny_imagenet_mobilenetv2", "fedeba_tiny_imagenet_resnet18"
-    assert published_weights(paper, mobile) == "mobilenet_v2" and published_weights(paper, residual) == "resnet18"
-    for load, setting in ((paper, "fedeba_cifar10_cnn"), (paper, "vred_cifar10"), (quick, mobile)):
-        assert published_weights(load, setting) is None
-    run = next(run for run in paper.runs if run.setting == mobile)
-    reads = graph_of(paper).job(f"train/{run.id}").reads
-    assert reads["weights"] == "results/data/weights/mobilenet_v2.fetched.json"
-
-
 def test_a_run_that_comes_after_another_brings_it_along(root):
     load = workload(root, artifacts="focus_table13", algorithms="fedavg_hardcluster", settings="focus_rotated_mnist_10")
     hard, focus = sorted((run for run in load.runs if run.seed == 0), key=lambda run: run.algorithm)
@@ -154,18 +128,6 @@ def test_a_run_that_comes_after_another_brings_it_along(root):
     assert graph.job(f"train/{hard.id}").reads["after"] == f"results/quick/runs/{focus.id}/summary.json"
     assert f"train/{focus.id}" in graph.job(f"train/{hard.id}").inputs
     assert graph.job(f"train/{focus.id}").reads["after"] == []
-
-
-def test_a_setting_may_have_hyperparameters_of_its_own(root):
-    """Under those of a row, over the paper's."""
-    load = workload(root)
-    run = next(run for run in load.runs if run.algorithm == "qffl" and run.setting == "vred_cifar10")
-    setting = load.settings[run.setting]
-    before = train.spec_of_run(load, run)
-    load.settings[run.setting] = setting.model_copy(update={"hyperparameters": {"qffl": {"L": 5.0, "q": 99.0}}})
-    after = train.spec_of_run(load, run)
-    assert after["hyperparameters"] == before["hyperparameters"] | {"L": 5.0}, "q is the row's"
-    assert {key for key in before if before[key] != after[key]} == {"hyperparameters"}
 
 
 def train_spec(load, setting="eagle_emnist_linear_a0.1", algorithm="eagle", folder="lambda=1.0", seed=0):
@@ -188,14 +150,6 @@ def test_a_train_spec_holds_what_the_run_depends_on(root):
     )
     assert "fairfl.models.cnn" not in code
     assert json.loads(canonical(spec)) == spec
-
-
-def test_other_variants_and_settings_do_not_change_a_train_spec(root):
-    before = canonical(train_spec(workload(root)))
-    load = workload(root)
-    other = "eagle_emnist_linear_a0.5"
-    load.settings[other] = load.settings[other].model_copy(update={"rounds": 3})
-    assert canonical(train_spec(load)) == before
 
 
 def test_prepared_data_are_shared_by_settings_and_split_by_seed_only_if_drawn(root):
@@ -233,21 +187,6 @@ def test_every_point_of_every_grid_is_a_setting_at_every_scale(root):
         load = workload(root, scale=scale)
         assert {load.paper_of[name] for name in load.open} == {"eagle", "fedeba", "fedfv", "focus"}
         assert all(len(load.calibration_grid(name)) > 1 for name in load.open)
-
-
-@pytest.mark.parametrize(
-    ("setting", "kinds"),
-    [
-        ("fedeba_fashion_mnist_mlp", set()),
-        ("focus_synthetic_10", {"surrogate"}),  # a target is FAA
-        ("eagle_emnist_linear_a0.1", {"local_optimum"}),  # targets are gaps
-    ],
-)
-def test_points_are_held_against_only_what_a_target_needs(root, setting, kinds):
-    graph = graph_of(workload(root, scale="paper"))
-    below = {job.name.partition("/")[0] for job in graph.below([f"calibrate/{setting}"])}
-    assert below & {"local_optimum", "surrogate"} == kinds
-    assert {"train", "collect", "partition"} <= below
 
 
 def test_every_target_is_reported_for_fedavg(root):
@@ -301,14 +240,6 @@ def test_a_choice_depends_on_the_grid_runs_of_its_algorithm_only(root):
     assert len(tune.spec(changed, "vred_cifar10", "semi_vred")["points"]) == 6
 
 
-def test_tables_of_choices_ask_for_choices_and_nothing_else(root):
-    graph = graph_of(workload(root, artifacts=["vred_table4", "vred_table5"]))
-    assert graph.workload.runs == []
-    choices = set(graph.job("table/vred/table4").reads["tuned"])
-    assert len(choices) == 4 * 8 and "results/quick/tuned/vred_cifar10/afl.json" in choices
-    assert set(graph.job("comparison").reads["tuned"]) >= choices
-
-
 @pytest.mark.parametrize("name", ["comparison", "claims"])
 def test_only_what_a_selection_makes_is_compared(root, name):
     """Comparison and claims may read no choice of an algorithm that is left out, and nothing that the record lacks."""
@@ -320,21 +251,6 @@ def test_only_what_a_selection_makes_is_compared(root, name):
     timed = load.artifacts["focus_table9"][2].settings
     every, recorded = (graph_of(other).job(name).parsed["files"] for other in (load, load.restricted_to(frozenset())))
     assert list(every["timed"]) == timed and recorded["timed"] == {}
-
-
-def test_reported_values_are_the_default_and_tuned_ones_an_option(root):
-    plain, tuned = (workload(root, scale="paper", tuned=tuned, papers=["vred", "fedfv"]) for tuned in (False, True))
-    run = plain.run("vred_cifar10", "term", "alpha=0.01", 0)
-    spec = train.spec_of_run(plain, run)
-    assert spec["learning_rate"] == 0.01 and "tuned" not in spec
-    assert graph_of(plain).job(f"train/{run.id}").reads["tuned"] == []
-    assert run.variant not in tuned.variants["vred_cifar10"]
-    run = tuned.run("vred_cifar10", "term", "alpha=0.01+tuned", 0)
-    assert train.spec_of_run(tuned, run)["tuned"] == "all"
-    assert graph_of(tuned).job(f"train/{run.id}").reads["tuned"] == "results/paper/tuned/vred_cifar10/term.json"
-    # FedFV's tables sweep hyper-parameters, so tuned runs keep them and take rates only; table 4 is not tuned at all.
-    assert train.spec_of_run(tuned, tuned.run("fedfv_fmnist", "qffl", "q=5.0+tuned", 0))["tuned"] == "rates"
-    assert Variant("fedfv", {"alpha": 0.0, "tau": 0}) in tuned.variants["fedfv_cifar10_order"]
 
 
 def test_algorithms_may_have_rates_of_their_own(root):

@@ -4,10 +4,8 @@ import json
 
 import pytest
 import yaml
-from pydantic import ValidationError
 
 from fairfl.jobs import calibrate
-from fairfl.runtime.errors import FairflError
 
 METRICS = {
     "gap_max": {"name": "g", "meaning": "m", "unit": "nats", "digits": 3},
@@ -100,26 +98,6 @@ def test_a_diverged_point_comes_last_and_is_never_chosen(tmp_path):
     assert choice["chosen"] == {"rate": 1.0, "samples": 500}
     every = made(tmp_path, [(None, None)] * 3)
     assert every["chosen"] == {} and "diverged at every point" in every["explanation"]
-
-
-def test_a_scale_that_replaces_something_makes_it_a_demonstration(tmp_path):
-    assert (
-        "A demonstration only: the scale changes data."
-        in made(tmp_path, [WORSE, BEST, ALIKE], changed=["data"])["explanation"]
-    )
-
-
-def test_no_other_algorithm_can_be_the_target(tmp_path):
-    with pytest.raises(ValidationError, match="fedavg"):
-        calibrate.Spec(**written(tmp_path, [WORSE] * 3, algorithm="eagle") | {"algorithm": "eagle"})
-    with pytest.raises(FairflError, match="no run measured gap_max"):
-        made(tmp_path, [WORSE] * 3, algorithm="eagle")
-
-
-def test_a_target_that_is_not_reported_for_fedavg_is_refused(tmp_path):
-    metrics = METRICS | {"gap_min": METRICS["gap_max"]}
-    with pytest.raises(FairflError, match="no number for gap_min of fedavg is reported"):
-        made(tmp_path, [WORSE] * 3, targets={"gap_min": 0.1}, metrics=metrics)
 
 
 def test_the_command_leaves_the_choice_and_its_tables(tmp_path):

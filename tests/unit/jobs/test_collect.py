@@ -122,36 +122,6 @@ def test_late_metrics_are_means_over_the_last_evaluations_of_trained_models(tmp_
     assert not [name for name in found if name.startswith("accuracy_client") and name.endswith("_late")]
 
 
-def curve(results, accuracies):
-    """A run whose two clients have these test accuracies in rounds 0, 1, 2, ..."""
-    folder = write_run(results, SPEC["runs"][0])
-    write_optima(results, 7)
-    last = pd.read_parquet(folder / "metrics.parquet").query("round == 4").sort_values("client")
-    rows = [last.assign(round=number, accuracy_test=each) for number, each in enumerate(accuracies)]
-    pd.concat(rows).to_parquet(folder / "metrics.parquet", index=False)
-
-
-SETTLING = [[0, 0]] * 9 + [
-    [0.5, 0.5],
-    [0.75, 0.25],
-    [1.0, 0.5],
-    [0.5, 0.25],
-]  # the last quarter of 12 rounds: 10, 11, 12
-
-
-@pytest.mark.parametrize(("asked", "counted"), [(10, [0.5, 0.75, 0.375]), (3, [0.5, 0.75, 0.375]), (2, []), (0, [])])
-def test_the_noise_of_a_run_is_that_of_its_last_quarter(tmp_path, asked, counted):
-    """Divided by n - 1; nothing of fewer than three evaluations, and nothing of rounds in which it still learnt."""
-    curve(tmp_path, SETTLING)
-    found = values(tidy(Spec(**SPEC | {"rounds": 12, "noise_evaluations": asked}), tmp_path)[0])
-    assert found.get("n_late", 0) == len(counted)
-    assert ("accuracy_global_late_std" in found) == bool(counted)
-    if counted:
-        assert found["accuracy_global_late_std"] == pytest.approx(np.std(counted, ddof=1))
-        assert found["accuracy_var_late_std"] == pytest.approx(np.std([0.0625, 0.0625, 0.125**2], ddof=1))
-    assert found["accuracy_global"] == 0.375
-
-
 def test_every_seed_is_compared_with_its_own_optima(results):
     other = {"id": "s/eagle/lambda=1.0/seed8", "algorithm": "eagle", "hyperparameters": "lambda=1.0", "seed": 8}
     write_run(results, other)
@@ -160,19 +130,6 @@ def test_every_seed_is_compared_with_its_own_optima(results):
     final, curves = tidy(Spec(**both), results)
     assert final[final["metric"] == "gap_max"]["value"].tolist() == [0.5, 0.75]
     assert len(curves) == 8
-
-
-def test_local_only_has_its_losses_on_the_gap_part(results):
-    final, _ = tidy(Spec(**SPEC | {"local_only": True, "gap_part": "validation"}), results)
-    assert values(final, "local_only") == {
-        "local_loss_min": 0.125,
-        "local_loss_max": 0.5,
-        "loss_client_0": 0.5,
-        "loss_client_1": 0.125,
-    }
-    row = final[final["algorithm"] == "local_only"].iloc[0]
-    assert (row["run"], row["hyperparameters"], row["seed"]) == ("optima/s/seed7", "", 7)
-    assert set(tidy(Spec(**SPEC), results)[0]["algorithm"]) == {"eagle"}  # unless it is wanted
 
 
 def test_a_local_optimum_that_diverged_makes_gaps_nan(tmp_path):
@@ -268,20 +225,6 @@ def test_models_that_clients_follow_are_held_against_the_true_clusters(tmp_path)
     write_run(tmp_path, SPEC["runs"][0], memberships=[[0.25, 0.75], [1.0, 0.0]], clusters=[0, 1])
     found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
     assert (found["cluster_client_0"], found["cluster_client_1"], found["assignment_rand"]) == (1, 0, 1)
-
-
-def test_a_regression_has_losses_and_no_accuracies(tmp_path):
-    def change(table):
-        table[[name for name in table if name.startswith(("accuracy", "recall"))]] = np.nan
-
-    write_run(tmp_path, SPEC["runs"][0])
-    edit_run(tmp_path, change)
-    found = values(tidy(Spec(**SPEC | {"optima_seeds": []}), tmp_path)[0])
-    assert found == {
-        "loss_mean": 0.625, "loss_std": 0.125, "loss_parity": 0.125, "agnostic_loss": 0.75, "loss_gap": 0.25,
-        "loss_client_0": 0.75,
-        "loss_client_1": 0.5, "n_skipped": 0,
-    }  # fmt: skip
 
 
 # -- beside a baseline ------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F_v2
-from torchvision.transforms.v2.functional import rotate
 
 from fairfl.modifiers import lsr
 from fairfl.modifiers.interface import Samples
@@ -96,16 +95,6 @@ def second_view(raw, augmentation, seed=0):
     """Pixels in [0, 1] of the second view of pixels in [0, 1], which the objective sees scaled."""
     x = (raw - MEAN) / STD
     return objective(augmentation=augmentation).second_view(x, generator(seed)) * STD + MEAN
-
-
-@pytest.mark.parametrize("shape", [SHAPE, (1, 28, 28), (2, 9, 12)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_rotations_are_torchvisions_by_30_degrees_at_most(shape, dtype):
-    images = torch.rand(400, *shape, dtype=dtype, generator=generator(1))
-    angles = (30 * (2 * torch.rand(400, dtype=torch.float64, generator=generator(2)) - 1)).tolist()
-    assert -30 <= min(angles) < -29 and 29 < max(angles) <= 30 and abs(sum(angles) / 400) < 3
-    expected = [rotate(image, angle) for image, angle in zip(images, angles, strict=True)]
-    assert torch.equal(lsr.rotated(images, generator(2)), torch.stack(expected))
 
 
 def test_shares_of_the_images_that_are_mirrored_jittered_and_grey(monkeypatch):

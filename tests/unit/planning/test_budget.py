@@ -52,10 +52,6 @@ def compare(**verdicts):
     Path("results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
 
 
-def test_no_hours_buy_nothing(planner):
-    assert planner().select(0.0) == []
-
-
 def test_one_seed_of_every_variant_that_tells_something_the_cheap_ones_first(planner):
     plan = planner()
     picks = plan.select(1000.0)
@@ -117,17 +113,6 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     small = planner()
     assert small.select(1000.0) == []
     assert f"{telling} that need more memory than this machine has" in small.left_out()
-
-
-def test_data_that_cannot_be_had_are_not_waited_for(planner):
-    plan = planner(offline=True)
-    assert plan.select(1000.0) == []
-    assert "whose data are neither here nor to be downloaded (fashion_mnist)" in plan.left_out()
-    raw = Path("data/fashion_mnist")
-    raw.mkdir(parents=True)
-    for kind in ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"):
-        (raw / f"{kind}-ubyte.gz").touch()
-    assert planner(offline=True).select(1000.0)
 
 
 @pytest.mark.parametrize(

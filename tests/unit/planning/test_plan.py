@@ -111,18 +111,6 @@ def test_the_command_that_runs_it_says_what_config_yaml_does_not(root, configura
     assert changed == "snakemake --cores all --config papers=fedfv,focus offline=true budget=5"
 
 
-def test_what_takes_long_is_offered_with_a_budget(root, configuration, monkeypatch, capsys):
-    assert not [line for line in printed(root, configuration(), capsys) if line.startswith("or what tells most")]
-    monkeypatch.setattr(plan, "LONG", 0)
-    (line,) = [line for line in printed(root, configuration(), capsys) if line.startswith("or what tells most in 5 ")]
-    assert line.endswith(" budget=5")
-
-
-@pytest.mark.parametrize(("hours", "words"), [(0.01, "36 s"), (3.5, "3 h 30 min"), (480, "20 days")])
-def test_hours_in_words(hours, words):
-    assert plan.in_time(hours) == words
-
-
 def test_a_budget_shows_what_it_buys(root, configuration, capsys):
     text = printed(root, configuration(budget=0.002, budget_downloads=True), capsys)
     (line,) = [line for line in text if line.startswith("budget of 0.002 core-hours: ")]
@@ -130,10 +118,6 @@ def test_a_budget_shows_what_it_buys(root, configuration, capsys):
     assert 0 < int(row["budget_runs"]) < 30 and float(row["budget_hours"]) <= 0.002
     assert line.endswith(f"which judge {row['budget_numbers']} numbers")
     assert rows()[SETTINGS[1]]["budget_runs"] == "0"  # ten times as dear
-
-
-def test_the_same_twice(root, configuration, capsys):
-    assert printed(root, configuration(budget=1), capsys) == printed(root, configuration(budget=1), capsys)
 
 
 def test_an_hour_on_a_gpu_counts_where_there_is_one(root, configuration, monkeypatch):

@@ -115,19 +115,6 @@ def test_a_job_may_have_several_entries(tmp_path):
     assert digests == [curves.digest(table(2, seed)) for seed in (1, 2)]
 
 
-def rewritten(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
-
-
-def test_a_changed_number_in_the_list_is_refused_by_name(tmp_path):
-    stored(tmp_path, a=table(2, 1))
-    rewritten(tmp_path / "s/jobs.json", "1.5", "1.4")
-    with pytest.raises(FairflError, match=r"jobs\.json: train/s/a: its numbers do not belong to its hash"):
-        Record("s", tmp_path)
-
-
 def test_a_changed_metric_is_refused_by_name(tmp_path):
     record = stored(tmp_path, a=table(2, 1))
     key = only(record, "a")[1].key("train/s/a")

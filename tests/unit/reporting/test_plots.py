@@ -187,24 +187,6 @@ def test_paired_differences_are_those_of_each_seed(results):
     assert "Mark: mean difference over 2 seeds; bar: 95% interval, each by itself." in remarks
 
 
-@pytest.mark.slow
-def test_weight_paths_shows_the_paths_and_the_loss_that_it_says(results):
-    *_, frame = drawn(spec_of(results, "weight_paths", {"grid": 11}))
-    features, labels = samples(np.random.default_rng(0))
-    client = np.repeat(np.arange(CLIENTS), 40)
-    path = descend(features, labels, client, WEIGHTS["eagle"], SEEDS[0])
-    own = frame[(frame["panel"] == "path") & (frame["algorithm"] == "eagle")]
-    assert np.allclose(own[["w1", "w2"]], path[:, :2], atol=1e-6)
-    assert own["round"].tolist() == list(range(ROUNDS))
-    bias = descend(features, labels, client, WEIGHTS["fedavg"], SEEDS[0])[-1][2]
-    train = np.tile(np.repeat([True, False], [24, 16]), CLIENTS)
-    contour = frame[frame["panel"] == "contour"]
-    assert len(contour) == 11 * 11
-    point = contour.iloc[37]
-    margin = (2 * labels - 1) * (features @ np.array([point["w1"], point["w2"]]) + bias)
-    assert point["loss"] == pytest.approx(np.logaddexp(0, -margin[train]).mean(), rel=1e-5)
-
-
 def test_mean_loss_counts_every_client_alike():
     from fairfl.reporting.inputs import Samples
 

@@ -8,13 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from fairfl.experiments.paper import Artifact
-from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures
-from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.reporting.drawing import drawn
-from tests.workflow.graphs import graph_of
 
 SETTING = "rotated"
 ROWS = [{"algorithm": "fedavg"}, {"algorithm": "focus", "hyperparameters": {"M": 3}}]
@@ -101,38 +97,6 @@ def test_bars_are_as_high_as_the_numbers_and_a_negative_excess_hangs_from_the_su
     assert legend.get_texts()[-1].get_text() == "negative excess risk"
     left, right = drawing.axes
     assert left.get_ylim() == right.get_ylim() and left.get_ylim()[0] == 0
-
-
-def test_results_that_cannot_be_split_are_refused(tmp_path, risks):
-    text = (risks / "tidy.csv").read_text()
-    (risks / "tidy.csv").write_text(text.replace("excess_client_", "gap_client_"))
-    with pytest.raises(FairflError, match="the results of rotated have no finite excess_client_0"):
-        figures.build(demo.parsed(risk_spec(risks)))
-    (risks / "tidy.csv").write_text(text.replace("loss_client_", "gap_client_"))
-    with pytest.raises(FairflError, match="the results of rotated have no metric loss_client_0"):
-        figures.build(demo.parsed(risk_spec(risks)))
-    (risks / "tidy.csv").write_text(text.replace("loss_client_4", "loss_client_5"))
-    with pytest.raises(FairflError, match="rotated: client 5 is none of the partition's 5"):
-        figures.build(demo.parsed(risk_spec(risks)))
-    (risks / "deal.parquet").write_text("no parquet")
-    with pytest.raises(FairflError, match="deal.parquet: damaged"):
-        figures.build(demo.parsed(risk_spec(risks)))
-
-
-@pytest.mark.parametrize(
-    ("plot", "kinds"), [("excess_risk", {"tidy", "partition", "reported"}), ("pseudo_code", set())]
-)
-def test_only_what_a_plot_needs_is_made_first(root, plot, kinds):
-    workload = load_workload(root, {"scale": "quick", "papers": ["eagle"], "artifacts": ["eagle_table1"]})
-    paper, _, table = workload.artifacts["eagle_table1"]
-    settings = table.settings[:1] if kinds else []
-    workload.known["eagle_x"] = (
-        paper,
-        "x",
-        Artifact(kind="figure", title="", caption="", plot=plot, settings=settings),
-    )
-    files = graph_of(workload).job("figure/eagle/x").parsed["files"]
-    assert set(files) == kinds and all(settings == list(files[kind]) for kind in kinds - {"reported"})
 
 
 # -- pseudo-code ------------------------------------------------------------------------------

@@ -481,12 +481,6 @@ def test_stacked_supports_dense_chains_only():
     assert not supports(nn.Linear(2, 2))
 
 
-def test_asking_for_stacked_convolutions_says_so():
-    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
-    with pytest.raises(ValueError, match="stacked cannot run model cnn"):
-        make_backend(spec, image_clients([3], shape=(1, 4, 4)), "stacked", CPU)
-
-
 def test_initial_model_depends_on_the_seed_alone():
     clients = image_clients([3])
     first = make_backend(spec_of(seed=1), clients, "auto", CPU)[1]

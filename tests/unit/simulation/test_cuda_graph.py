@@ -149,16 +149,6 @@ def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
     assert (gpu.captured, gpu.replayed, len(calls)) == (1, 2, WARM_UP + 1 + 2)
 
 
-def test_the_values_that_were_given_are_not_kept(gpu):
-    state = torch.zeros(1)
-    run = gpu.program(adder(state, []), [state], torch.device("cuda"))
-    value = torch.ones(1)
-    run(value, None)
-    value.fill_(100.0)
-    run(torch.ones(1), None)
-    assert state.tolist() == [2.0]
-
-
 def test_a_body_that_cannot_be_captured_is_called(gpu):
     state, calls = torch.zeros(1), []
     CudaGraph(adder(state, calls), [state], torch.device("cuda"), graph=False)(torch.ones(1), None)
@@ -205,14 +195,6 @@ def test_a_captured_step_has_its_own_slope_and_leaves_no_trace_in_the_momentum(g
         assert torch.equal(delta, plain.train(work, local, 0).delta)
         captures.append(gpu.captured)
     assert captures == [1, 1, 2, 3]
-
-
-def test_a_slope_that_comes_back_is_not_captured_again(gpu, monkeypatch):
-    """As where clients measure gradients of the plain loss before they train on another one."""
-    backend, x = sequential_on(gpu, monkeypatch, [8, 8])
-    for slope in (None, partial(scaled, factor=FACTOR)) * 3:
-        backend.train(work(x, 2, slope=slope), LocalTraining(1, None, 3), 0)
-    assert gpu.captured == 2
 
 
 FACTOR = 2.0
@@ -270,15 +252,6 @@ def test_after_a_failure_nothing_more_is_captured_and_nothing_said(gpu, capsys):
     other = gpu.program(adder(state, []), [state], torch.device("cuda"))
     other(torch.ones(1), None)
     assert gpu.captured == 1 and state.tolist() == [2.0] and capsys.readouterr().out == ""
-
-
-def test_a_graph_that_was_captured_before_a_failure_is_still_replayed(gpu):
-    state = torch.zeros(1)
-    early = gpu.program(adder(state, []), [state], torch.device("cuda"))
-    early(torch.ones(1), None)
-    gpu.program(failing(state, [], gpu), [state], torch.device("cuda"))(torch.ones(1))
-    early(torch.ones(1), None)
-    assert state.tolist() == [3.0] and gpu.replayed == 2
 
 
 def test_an_error_of_the_body_is_no_failed_capture(gpu):
@@ -353,16 +326,6 @@ def test_the_pool_lives_as_long_as_the_process(gpu):
     assert keeper is not run.graph and gpu.pools == [pool, pool]
 
 
-def test_where_not_even_the_smallest_graph_can_be_captured(gpu, capsys):
-    gpu.fails = True
-    state = torch.zeros(1)
-    run = CudaGraph(adder(state, []), [state], torch.device("cuda"))
-    run(torch.ones(1), None)
-    assert state.tolist() == [1.0] and gpu.current is gpu.default
-    assert cuda_graph.usage() == "failed: operation failed due to a previous error during capture"
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
 # -- random numbers ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_capture_leaves_no_trace_in_the_generators(gpu, fails):
@@ -406,14 +369,6 @@ def test_what_takes_too_much_memory_is_dropped_but_for_the_newest():
     assert list(recent.kept) == ["e"]
 
 
-def test_bytes_are_those_of_now():
-    """A step is captured after it was asked for."""
-    recent = Recent(most=10, bytes=100)
-    recent.get("a", of(0)).bytes = 200
-    recent.get("b", of(0))
-    assert list(recent.kept) == ["b"]
-
-
 # -- batches of many sizes --------------------------------------------------------------------------------------------
 def test_padded_sizes_are_few_and_waste_an_eighth_at_most():
     sizes = {n: batches.padded(n) for n in range(1, 1025)}
@@ -454,12 +409,6 @@ def test_batches_of_many_sizes_share_few_graphs_and_give_the_same_updates(gpu, m
     assert shared == exact if model == "norm" else len(shared) < len(exact)
 
 
-def test_few_sizes_are_captured_as_they_are(gpu, monkeypatch):
-    backend, x = sequential_on(gpu, monkeypatch, [9, 13, 29])
-    backend.train(work(x, 3), LocalTraining(1, None, 3), 0)
-    assert step_sizes(backend) == {9, 13, 29}
-
-
 # -- differential privacy ---------------------------------------------------------------------------------------------
 def test_noise_is_captured_once_and_drawn_anew_in_each_round(gpu, monkeypatch):
     privacy = NoisyGradients(DpConfig(sigma=1.0, clip=1.0))
@@ -486,12 +435,6 @@ def test_noise_comes_from_the_generator_where_the_vector_is():
 
 
 # -- what a step waits for --------------------------------------------------------------------------------------------
-def test_the_rows_of_a_round_are_sent_at_once(gpu, monkeypatch):
-    copies = []
-    monkeypatch.setattr(batches, "sent", lambda tensor, device: copies.append(len(tensor)) or tensor)
-    backend, x = sequential_on(gpu, monkeypatch, [9, 13, 0])
-    backend.train(work(x, 3), LocalTraining(2, 4, 3), 0)
-    assert copies == [2 * (9 + 13)]
 
 
 def test_a_gpu_gets_numbers_from_pinned_memory_without_waiting(monkeypatch):
@@ -501,16 +444,3 @@ def test_a_gpu_gets_numbers_from_pinned_memory_without_waiting(monkeypatch):
     assert sent(torch.ones(2), gpu) == (gpu, True)
     values = torch.ones(2)
     assert sent(values, CPU) is values
-
-
-def test_a_value_is_filled_in_only_where_it_changes(gpu, monkeypatch):
-    """Each filling is a launch, and most steps have the values of the one before."""
-    filled = []
-    backend, x = sequential_on(gpu, monkeypatch, [9, 8])
-    fill = torch.Tensor.fill_
-    monkeypatch.setattr(
-        torch.Tensor, "fill_", lambda self, value: filled.append(self is backend.weight) or fill(self, value)
-    )
-    for _ in range(2):
-        backend.train(work(x, 2), LocalTraining(1, 4, 3), 0)
-    assert sum(filled) == 5, "of ten batches of 4, 4, 1, 4, 4 samples, twice"

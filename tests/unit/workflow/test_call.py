@@ -8,7 +8,7 @@ import pytest
 
 from fairfl.runtime import kept, records
 from fairfl.workflow.call import Call
-from fairfl.workflow.rerun import KEPT, Rerun, Verdict
+from fairfl.workflow.rerun import KEPT, Verdict
 
 RESULTS = "results/tiny"
 
@@ -131,11 +131,3 @@ def test_a_move_out_of_the_way_that_was_killed_is_completed():
     result.put_back(Path(one.record))
     running.end()
     assert said_in(one) == "old" and kept.of(RESULTS, "one") == []
-
-
-def test_where_a_file_lies_is_looked_up_anew():
-    """A marker of a fetch may be kept; the file may be gone."""
-    one = job("fetch/x")
-    finish(one, "old")
-    kept.keep(RESULTS, one.name, Path(one.record), damaged=False)
-    assert Rerun._kept(SimpleNamespace(), SimpleNamespace(**vars(one), rule="fetch"), "") is None

@@ -142,9 +142,6 @@ def test_what_every_matching_promises(widths, sweeps, gamma):
 
 
 # -- the order of clients ------------------------------------------------------------------------------------
-def test_the_widest_client_comes_first():
-    assignments, _ = matched(clients([1, 3, 2]), sweeps=0)
-    assert assignments[1].tolist() == [0, 1, 2]
 
 
 def test_a_sweep_takes_out_the_client_deletes_what_is_empty_and_matches_again():
@@ -173,11 +170,3 @@ def test_what_nobody_knows_stays_at_the_prior():
     assert_allclose(neurons[:, 3], 0)
     changed = [w + [0, 5, 0, 5] for w in rows]
     assert_allclose(matched(changed, precisions=[np.array([1.0, 0.0, 1.0, 0.0])] * 2)[1], neurons)
-
-
-@pytest.mark.parametrize(("counts", "expected"), [((10, 15), 0), ((3, 9), 1)])
-def test_popularity_counts_up_to_ten(counts, expected):
-    """Neuron 0 fits a little better, neuron 1 is more popular."""
-    neurons = Neurons(np.array([[1.01], [1.0]]), np.full((2, 1), 2.0), np.array(counts))
-    w = np.array([[1.0]])
-    assert matching.assign(w, np.ones(1), neurons, 20, Prior(np.zeros(1), 1.0, 1e-9, 700)).tolist() == [expected]
