@@ -264,6 +264,14 @@ def test_other_forms_of_the_products_are_the_same_products(model, batch_size, lo
             torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
+def test_a_build_without_onednn_takes_the_blas(monkeypatch):
+    rules = Tuning(alone_from=0, onednn_from=0)
+    monkeypatch.setattr(dense_kernels, "tuning", lambda: rules)
+    assert dense_kernels.onednn_from(torch.empty(1)) == 0
+    monkeypatch.setattr(dense_kernels, "_onednn", None)
+    assert dense_kernels.onednn_from(torch.empty(1)) == math.inf
+
+
 @pytest.mark.parametrize("batch_size", [None, 1, 4, 100])
 @pytest.mark.parametrize("local_term", [{}, {"momentum": 0.8, "slope": propfair}])
 def test_blocks_as_a_gpu_gets_them_give_the_same_updates(batch_size, local_term):
@@ -479,6 +487,12 @@ def test_stacked_supports_dense_chains_only():
     assert not supports(nn.Sequential(nn.Flatten(), nn.Linear(2, 2), nn.ReLU()))
     assert not supports(nn.Sequential(nn.Conv2d(1, 1, 1)))
     assert not supports(nn.Linear(2, 2))
+
+
+def test_asking_for_stacked_convolutions_says_so():
+    spec = spec_of(model={"name": "cnn", "channels": [2], "padding": 1, "hidden": 4})
+    with pytest.raises(ValueError, match="stacked cannot run model cnn"):
+        make_backend(spec, image_clients([3], shape=(1, 4, 4)), "stacked", CPU)
 
 
 def test_initial_model_depends_on_the_seed_alone():
