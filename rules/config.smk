@@ -14,7 +14,9 @@ sys.path.insert(0, str(CODE / "src"))
 import fairfl
 
 # Its modules are found from here; nothing else that lies in src/ or in the root may stand for a library.
-sys.path[:] = [folder for folder in sys.path if Path(folder).absolute() not in (CODE / "src", ROOT / "src", ROOT)]
+sys.path[:] = [
+    folder for folder in sys.path if Path(folder).absolute() not in (CODE / "src", ROOT / "src", ROOT)
+]
 
 try:
     for name in (
