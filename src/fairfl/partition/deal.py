@@ -159,9 +159,14 @@ def statistics(columns: dict[str, np.ndarray], labels: np.ndarray, remarks: list
     classes = int(labels.max()) + 1 if labels.ndim == 1 and labels.dtype.kind == "i" else 0
     lines = [",".join(["client", "part", "samples", *(f"label_{c}" for c in range(classes)), "data", "remarks"])]
     used = columns["label"] if "label" in columns else labels[columns["row"]]
-    for client in range(int(columns["client"].max()) + 1):
-        for number, part in enumerate(PARTS):
-            mine = (columns["client"] == client) & (columns["part"] == number)
-            counts = np.bincount(used[mine], minlength=classes).tolist() if classes else []
-            lines.append(",".join(map(str, [client, part, int(mine.sum()), *counts, data, f'"{"; ".join(remarks)}"'])))
+    clients, kinds = int(columns["client"].max()) + 1, len(PARTS)
+    cells = columns["client"] * kinds + columns["part"]
+    samples = np.bincount(cells, minlength=clients * kinds)
+    counts = np.zeros((len(samples), 0), dtype=int)
+    if classes:
+        counts = np.bincount(cells * classes + used, minlength=len(samples) * classes).reshape(-1, classes)
+    end = ",".join(["", data, f'"{"; ".join(remarks)}"'])
+    for cell, numbers in enumerate(np.column_stack([samples, counts]).tolist()):
+        client, number = divmod(cell, kinds)
+        lines.append(f"{client},{PARTS[number]},{','.join(map(str, numbers))}{end}")
     return "\n".join(lines) + "\n"

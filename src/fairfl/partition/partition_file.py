@@ -48,9 +48,9 @@ def read(path: Path, rows: int | None = None) -> Partition:
     _check_range(path, columns, "row", np.inf if rows is None else rows - 1)
     _check_range(path, columns, "part", len(PARTS) - 1)
     _check_range(path, columns, "turn", 3)
-    different, counts = np.unique(columns["row"], return_counts=True)
-    if len(different) < len(columns["row"]):
-        raise _damaged(path, f"row {different[counts.argmax()]} is assigned twice")
+    ascending = np.sort(columns["row"])
+    if len(twice := ascending[1:][ascending[1:] == ascending[:-1]]):
+        raise _damaged(path, f"row {twice[0]} is assigned twice")
     sizes = _sizes(path, columns)
     changed = (table.schema.metadata or {}).get(b"changed", b"[]")
     return Partition(columns, len(sizes), _clusters(path, table, len(sizes)), from_text(changed, list[str], str(path)))

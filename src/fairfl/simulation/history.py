@@ -6,7 +6,7 @@ from torch import Tensor
 from fairfl.simulation.clients import Clients
 from fairfl.simulation.evaluation import Evaluation, count, recall
 
-# Evaluations that wait on the device before they are fetched together.
+# Evaluations that wait on a GPU before they are fetched together; on a CPU nothing is gained by keeping their hits.
 PENDING = 32
 
 
@@ -30,7 +30,8 @@ class History:
     def add(self, round: int, evaluations: dict[str, Evaluation]) -> None:
         """Evaluations by part."""
         self.pending.append((round, evaluations))
-        if len(self.pending) >= PENDING:
+        waiting = any(evaluation.hits.is_cuda for evaluation in evaluations.values())
+        if not waiting or len(self.pending) >= PENDING:
             self.fetch()
 
     def fetch(self) -> None:

@@ -24,7 +24,7 @@ from fairfl.simulation.evaluation import Evaluation, client_losses, count, evalu
 from fairfl.simulation.history import History
 from fairfl.simulation.losses import LOSSES
 from fairfl.simulation.modifiers import Modifiers
-from fairfl.simulation.seeds import generator, seed_of
+from fairfl.simulation.seeds import first_of_permutation, generator, seed_of
 from fairfl.simulation.training_spec import Model, TrainingSpec
 
 
@@ -198,10 +198,11 @@ class Simulation:
         K, m, seed = self.clients.count, self.spec.clients_per_round, self.spec.client_seed
         seed = self.spec.seed if seed is None else seed
         self.communication.forget()
-        if m == K and self.algorithm.draws_uniformly():
-            return list(range(K))
+        draw = generator(seed, "clients", self.round)
+        if self.algorithm.draws_uniformly():
+            return list(range(K)) if m == K else sorted(first_of_permutation(K, m, draw))
         selection = Selection(
-            order=torch.randperm(K, generator=generator(seed, "clients", self.round)),
+            order=torch.randperm(K, generator=draw),
             clients_per_round=m,
             samples=self.train_part.counts.double(),
             losses=self.losses_of,
