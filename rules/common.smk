@@ -8,7 +8,7 @@ import shutil
 
 from fairfl.experiments.config import selection
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.jobs import collect, fetch, reproduction, trials
+from fairfl.jobs import collect, fetch, page, reproduction, trials
 from fairfl.planning import own_data
 from fairfl.planning.restriction import affordable
 from fairfl.judgement.claims import preflight
@@ -111,10 +111,20 @@ def say_edits():
         (display.say if display else print)(f"edited meanwhile: {shown}; the next call sees it")
 
 
+def page_of_the_rest():
+    """One table or figure that fails must not take the page of all others away, which says why it failed."""
+    failed = {name for name, job in call.left.items() if job.rule in ("table", "figure")}
+    if failed and call.left.keys() - failed == {"page"} and not (display and display.run.interrupted):
+        Path(call.left["page"].record).unlink(missing_ok=True)  # so that the next call makes it again
+        logs = {name.partition("/")[2].replace("/", "_"): Path(RESULTS, "logs", f"{name}.log") for name in failed}
+        page.write_without(workload, ROOT, Path(RESULTS), Path(SUMMARIES, "index.html"), logs)
+
+
 def ended():
     why = call.end()
     if why:
         raise WorkflowError(why)
+    page_of_the_rest()
     if display:
         given = hooks.given_config(workflow)
         other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}

@@ -16,6 +16,7 @@ import pandas as pd
 import torch
 
 from fairfl.experiments.paper import FOLDERS
+from fairfl.runtime.tables import remarks_of
 
 HERE = Path(__file__).parent
 REPORTED = HERE.parents[1] / "papers/reported"
@@ -55,7 +56,9 @@ def tables(results: Path) -> dict[str, pd.DataFrame]:
 
 
 def read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    with path.open(encoding="utf-8") as file:
+        remarks_of(file)
+        return pd.read_csv(file, dtype=str, keep_default_na=False)
 
 
 def measured_in_seconds(frame: pd.DataFrame) -> set[str]:

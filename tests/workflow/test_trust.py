@@ -88,6 +88,22 @@ def test_a_job_that_fails_leaves_what_it_was_to_replace(own):
     assert "Nothing to be done" in call(own)
 
 
+def test_a_table_that_fails_leaves_the_page_of_all_others(own):
+    """And the page says why; once it is mended the next call makes both."""
+    path = "src/fairfl/reporting/tables/table.py"
+    text = (own.folder / path).read_text()
+    own.edit(
+        path, "    inputs = Inputs(spec)\n", "    raise FairflError('no such € letter')\n    inputs = Inputs(spec)\n"
+    )
+    own.edit(path, "from fairfl.runtime", "from fairfl.runtime.errors import FairflError\nfrom fairfl.runtime")
+    assert own.snakemake(check=False).returncode == 1
+    page = (own.folder / "results/tiny/index.html").read_text()
+    assert "Failed: no such € letter" in page and "eagle/figure2.png" in page
+    own.write(path, text)
+    call(own)
+    assert "Failed: " not in (own.folder / "results/tiny/index.html").read_text()
+
+
 def test_an_edit_that_is_taken_back_trains_nothing(own):
     before, text = numbers(own), (own.folder / AFL).read_text()
     own.write(AFL, text.replace("class Config", "_EDIT = 1\n\n\nclass Config", 1))

@@ -15,6 +15,7 @@ Snakemake's (-n: what would run).
 """
 
 import argparse
+import ast
 import os
 import re
 import subprocess
@@ -294,7 +295,18 @@ def _row(variant: Variant) -> dict[str, Any]:
 
 
 def _title(algorithm: str) -> str:
+    """The first word of the algorithm's file if that is its name, 'MLR' for mlr; else its words with capitals."""
+    first = (_doc(algorithm).split() or [""])[0].rstrip(".,:;")
+    if re.sub(r"\W|_", "", first).lower() == algorithm.replace("_", ""):
+        return first
     return " ".join(word.capitalize() for word in algorithm.split("_"))
+
+
+def _doc(algorithm: str) -> str:
+    try:
+        return ast.get_docstring(ast.parse((PACKAGE / "algorithms" / f"{algorithm}.py").read_bytes())) or ""
+    except (OSError, SyntaxError, ValueError):
+        return ""  # said by those who run it
 
 
 def _drawable(workload: Workload, artifact: Artifact) -> list[str]:

@@ -1,6 +1,7 @@
 """A paper: its settings, algorithms, artifacts and claims, as papers/<paper>.yaml says them."""
 
 import re
+from collections.abc import Collection
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -268,6 +269,19 @@ class Artifact(SelectedArtifact):
         return self
 
 
+def _undescribed(metric: str, described: Collection[str]) -> str:
+    """Why a paper cannot name a metric, and what to write."""
+    from fairfl.metrics.registry import unit_of  # here: only faulty papers need it, and it imports pandas
+
+    unit = unit_of(metric)
+    if unit is None:
+        return f"unknown metric {metric!r}{nearest(metric, described)}"
+    return (
+        f"metric {metric!r} is measured, but not described. Try under `metrics`: "
+        f"{metric}: {{name: ..., meaning: ..., unit: {unit or chr(34) * 2}, digits: 2}}"
+    )
+
+
 class Paper(Strict):
     """papers/<paper>.yaml."""
 
@@ -357,7 +371,7 @@ class Paper(Strict):
                     )
             for metric in artifact.columns:
                 if metric not in self.metrics:
-                    raise ValueError(f"artifacts.{name}: unknown metric {metric!r}{nearest(metric, self.metrics)}")
+                    raise ValueError(f"artifacts.{name}.columns: {_undescribed(metric, self.metrics)}")
             ids = [claim.id for claim in artifact.claims]
             if len(set(ids)) != len(ids):
                 raise ValueError(f"artifacts.{name}: two claims share an id")
@@ -393,7 +407,5 @@ class Paper(Strict):
                 raise ValueError(f"settings.{name}.fitted: no row has {min(unknown)!r}{nearest(min(unknown), rows)}")
             for metric in setting.unstated.targets if setting.unstated else ():
                 if metric not in self.metrics:
-                    raise ValueError(
-                        f"settings.{name}.unstated.targets: unknown metric {metric!r}{nearest(metric, self.metrics)}"
-                    )
+                    raise ValueError(f"settings.{name}.unstated.targets: {_undescribed(metric, self.metrics)}")
         return self

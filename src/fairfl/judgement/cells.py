@@ -36,8 +36,15 @@ NO_VARIANT = Variant("", {})  # what numbers belong to that a setting has
 
 # -- metrics ----------------------------------------------------------------------------------
 def metric_of(metrics: Metrics, name: str) -> Metric | None:
-    """The description of a metric; 'gap_client_3' is described by 'gap_client_k' if by nothing else."""
-    return metrics.get(name) or metrics.get(re.sub(r"_\d+$", "_k", name))
+    """The description of a metric; 'gap_client_3' is described by 'gap_client_k' if by nothing else.
+
+    The name of a family, such as 'loss', becomes 'loss, client 3'.
+    """
+    client = re.search(r"_(\d+)$", name)
+    if name in metrics or client is None:
+        return metrics.get(name)
+    family = metrics.get(f"{name[: client.start()]}_k")
+    return family and family.model_copy(update={"name": f"{family.name}, client {client[1]}"})
 
 
 def digits_of(metrics: Metrics) -> Callable[[str], int]:
@@ -171,7 +178,13 @@ def expanded(column: str, setting: str, *sources: Cells) -> list[str]:
     if not column.endswith("_k"):
         return [column]
     members = set().union(*(cells.members(setting, column) for cells in sources))
-    return sorted(members, key=lambda name: int(name.rpartition("_")[2])) or [column]
+    return sorted(members, key=client_of) or [column]
+
+
+def client_of(metric: str) -> int:
+    """3 of 'gap_client_3', -1 of a metric that is not of one client."""
+    number = metric.rpartition("_")[2]
+    return int(number) if number.isdecimal() else -1
 
 
 def pooled(name: str, reported: Mapping[str, Cells]) -> Cells:

@@ -73,6 +73,12 @@ def _named(artifact: Artifact, declared: SimpleNamespace, options: BaseModel) ->
     for part, is_needed in needed:
         if is_needed and not getattr(artifact, part):
             yield f"plot {artifact.plot} needs {part}: {_EXAMPLES[part]}"
+    for name in artifact.columns if getattr(declared, "DRAWS_COLUMNS", False) else ():
+        if (client := _client_of(name)) and client[1] == "k":
+            yield (
+                f"columns: {name!r} is a number for each client; plot {artifact.plot} takes those of one, such as "
+                f"{client[0]}_0"
+            )
     for name in _listed(options, "columns") if artifact.columns else ():
         if name not in artifact.columns:
             yield f"options: {name!r} is not one of the columns{nearest(name, artifact.columns)}"

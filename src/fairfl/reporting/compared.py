@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fairfl.experiments.explanations import family
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
@@ -38,10 +39,11 @@ class Compared:
             self.artifact.kind == "table",
             list(dict.fromkeys([*self.own, *(row for _, row, _ in self.placed)])),
         )
+        columns = self.artifact.columns
         more = [
             place
             for place in self.placed
-            if table and (place[2] not in self.artifact.columns or (self.own and place[1] not in self.own))
+            if table and (not {place[2], family(place[2])} & {*columns} or (self.own and place[1] not in self.own))
         ]
         grids = grids_of(self.artifact, rows, [place for place in self.placed if place not in more])
         plain = self.artifact.model_copy(update={"layout": Layout()})

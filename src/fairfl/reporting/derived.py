@@ -30,6 +30,7 @@ from fairfl.recorded.record import Record as Recorded
 from fairfl.reporting.headlines import claims_text, share
 from fairfl.reporting.page.text import plain
 from fairfl.reporting.reproduction import Reproduction, markdown_table
+from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 
 BEGIN, END = "<!-- derived", "<!-- end -->"
@@ -66,6 +67,7 @@ def vocabulary(root: Path, reproduction: Reproduction, own: Mapping[str, Paper])
         paper, _, artifact = name.partition("_")
         described = own[paper]
         with (root / OWN / paper / f"{artifact}.csv").open(encoding="utf-8") as file:
+            tables.remarks_of(file)
             lines = list(csv.DictReader(file))
         for line in lines:
             if "algorithm" in line:

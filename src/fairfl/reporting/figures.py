@@ -1,4 +1,4 @@
-"""One figure as PDF, PNG and the CSV of exactly what it shows.
+"""One figure as PDF, PNG and the CSV of exactly what it shows, with the whole footnote in the CSV's first lines.
 
 How a figure is drawn stands in fairfl.reporting.plots.<plot>: a `Config` with its options, the kinds of
 files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
@@ -7,15 +7,20 @@ files that it NEEDS, and `draw(inputs, config) -> (Figure, DataFrame)`.
 import importlib
 import io
 import textwrap
+import warnings
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfl.experiments.plugins import names
-from fairfl.reporting import style
+from fairfl.reporting import formulas, style
 from fairfl.reporting.artifact import ArtifactSpec
-from fairfl.reporting.inputs import Inputs, NothingRun, labels
+from fairfl.reporting.inputs import SOURCES, Inputs, NothingRun, labels
 from fairfl.reporting.notes import note, stand_ins
+from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import check, nearest
 
@@ -30,23 +35,50 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     known = names(PLOTS)
     if plot not in known:
         raise FairflError(f"{file}: {where}.plot: no plot {plot!r}{nearest(plot, known)}")
+    spec = _readable(spec)
     module = importlib.import_module(f"fairfl.reporting.plots.{plot}")
     config = check(spec.artifact.options, module.Config, file, f"{where}.options")
+    Inputs(spec).require(module.NEEDS)
+    files, letters = _files(spec, module, config)
+    if letters:  # which the usual font does not have
+        fonts, without = style.fonts_with(letters)
+        remark = f"No font of this machine has: {' '.join(sorted(without))}." if without else ""
+        files, _ = _files(spec, module, config, fonts, remark)
+    return files
+
+
+def _files(
+    spec: ArtifactSpec, module: ModuleType, config: Any, fonts: Sequence[str] = (), remark: str = ""
+) -> tuple[tuple[bytes, bytes, str], set[str]]:
+    """(PDF, PNG, CSV) of a figure, and the letters that no font had; `fonts` are more than the usual one."""
     inputs = Inputs(spec)
-    inputs.require(module.NEEDS)
-    with style.applied():
+    with style.applied(fonts), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph ")
         try:
             figure, frame = module.draw(inputs, config)
             inputs.compare_drawn_seeds()
             titles = getattr(config, "labels", {})
-            head, text = _head(inputs, figure, titles), footer_text(inputs, titles)
+            head, note = _head(inputs, figure, titles), [remark] * bool(remark) + footnote(inputs, titles)
         except NothingRun as error:
             figure, frame = _empty(str(error))
-            head, text = "", f"{_name(spec)} Scale: {spec.scale}."
-        top = style.footer(figure, text if spec.footnote else "", head)
+            head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
+        top = style.footer(figure, note if spec.footnote else [], head, f"{spec.id}.csv")
         style.lay_out(figure, top)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
-    return pdf, png, csv(spec, frame)
+        return (pdf, png, csv(spec, frame, note)), style.letters_lacking(figure)
+
+
+def _readable(spec: ArtifactSpec) -> ArtifactSpec:
+    """The spec with each dollar that does not belong to a formula as a dollar, not as the beginning of one."""
+    return ArtifactSpec.model_validate(_with_dollars(spec.model_dump(mode="json")))
+
+
+def _with_dollars(value: Any) -> Any:
+    if isinstance(value, str):
+        return formulas.apply(value, formulas.literal, str, style.is_formula) if "$" in value else value
+    if isinstance(value, dict):
+        return {key: _with_dollars(inner) for key, inner in value.items()}
+    return [_with_dollars(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _name(spec: ArtifactSpec) -> str:
@@ -62,14 +94,21 @@ def _head(inputs: Inputs, figure: Figure, titles: dict[str, str]) -> str:
     return " ".join(filter(None, (inputs.spec.telling, "" if shown else f"Stand-in: {replaced}")))
 
 
-def footer_text(inputs: Inputs, titles: dict[str, str]) -> str:
-    """What the figure was made from, in small print; of settings that were not run only that they were not."""
+def footnote(inputs: Inputs, titles: dict[str, str]) -> list[str]:
+    """Sentences on how to read the figure, then on what it was made from; of settings not run only that they were not.
+
+    The first ones are printed below the figure, all of them stand on the page and in the CSV.
+    """
     spec, not_run = inputs.spec, inputs.settings_not_run()
     names = labels(inputs.settings, titles)
     ran = {setting: facts for setting, facts in spec.settings.items() if setting not in not_run}
     inputs.remark("Not run", [names[setting] for setting in not_run])
-    sources = note(spec.model_copy(update={"settings": ran}), names, changes=False, drawn=inputs.drawn_of)
-    return " ".join([_name(spec), sources, *_recovered(inputs), *inputs.remarks])
+    spec = spec.model_copy(update={"settings": ran})
+    runs = bool({"tidy", "rounds", "model", "tuned"} & spec.files.keys())
+    scale, *made_from = note(spec, names, changes=False, drawn=inputs.drawn_of, runs=runs)
+    sources = [remark for remark in inputs.remarks if remark.startswith(SOURCES)]
+    reading = [remark for remark in inputs.remarks if remark not in sources]
+    return [f"{_name(spec)} {scale}", *reading, *made_from, *_recovered(inputs), *sources]
 
 
 def _recovered(inputs: Inputs) -> list[str]:
@@ -87,13 +126,14 @@ def _recovered(inputs: Inputs) -> list[str]:
     return sentences + [f"Reconstructed without its formulas: {reconstructed}."] * bool(reconstructed)
 
 
-def csv(spec: ArtifactSpec, frame: pd.DataFrame) -> str:
-    """The drawn numbers, with the artifact and the data (stand-ins included) on every line."""
+def csv(spec: ArtifactSpec, frame: pd.DataFrame, note: Sequence[str] = ()) -> str:
+    """The drawn numbers, with the artifact and the data (stand-ins included) on every line; the note above them."""
     frame = frame.copy()
     frame.insert(0, "artifact", spec.name)
     if "setting" in frame:
         frame["data"] = frame["setting"].map({key: facts.data for key, facts in spec.settings.items()})
-    return frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
+    head = "".join(f"{tables.REMARK}{' '.join(sentence.split())}\n" for sentence in note)
+    return head + frame.to_csv(index=False, lineterminator="\n", na_rep="nan")
 
 
 def _empty(text: str) -> tuple[Figure, pd.DataFrame]:

@@ -4,7 +4,7 @@ Tables, the tables beside the paper's numbers and the page are the same grid wit
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from fairfl.experiments.layout import Axis
@@ -48,14 +48,6 @@ class Grid:
     @property
     def corner(self) -> list[str]:
         return [CORNERS[axis] for axis in self.down]
-
-    def cut(self, parts: int) -> list["Grid"]:
-        """All lines again for each share of the columns."""
-        size = -(-len(self.columns) // parts)
-        return [
-            replace(self, columns=self.columns[at : at + size], places=[line[at : at + size] for line in self.places])
-            for at in range(0, len(self.columns), size)
-        ]
 
 
 def numbers_of(cell: Content) -> list[Place]:

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from fairfl.data import prepared
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.arithmetic import said
-from fairfl.judgement.cells import Cell, Cells, Curve, pooled
+from fairfl.judgement.cells import Cell, Cells, Curve, expanded, pooled
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.results import Results
 from fairfl.judgement.units import in_words
@@ -31,6 +32,7 @@ from fairfl.runtime.validation import from_text, nearest
 
 TRAIN, VALIDATION, TEST = 0, 1, 2  # column `part` of a partition
 
+SOURCES = ("Source", "Arithmetic")  # how remarks begin that say where numbers come from
 _ROUNDS = ("setting", "algorithm", "hyperparameters", "seed", "round", "client")
 
 
@@ -134,13 +136,13 @@ class Inputs:
         """Our numbers. A lossy copy of a data set must not pass for the original: the remarks name sources."""
         cells = self.results.ours
         for source in condensed(self.results.sources):
-            self.remark("Source", [literal(source)])
+            self.remark(SOURCES[0], [literal(re.sub(r"- -(?=\d)", "+ ", source))])
         titles = labels(self.settings, self.spec.artifact.options.get("labels", {}))
         changed = [(titles.get(name, name), f"Partition: {text}") for name, text in self.results.partitions]
         for sentence in grouped(changed, len(self.settings)):
             self.say(sentence)
         shown = {(name, row.algorithm, row.hyperparameters) for name in self.settings for row in self.rows_in(name)}
-        self.remark("Arithmetic", list(filter(None, [said(self.results.arithmetic_of(shown))])))
+        self.remark(SOURCES[1], list(filter(None, [said(self.results.arithmetic_of(shown))])))
         return cells
 
     @cached_property
@@ -154,6 +156,10 @@ class Inputs:
     def reported(self, setting: str, row: Row, metric: str) -> Cell | None:
         """The paper's number of a row, this artifact's first; None if there is none."""
         return self._reported.find(setting, row.variant, metric)
+
+    def members(self, column: str, setting: str) -> list[str]:
+        """A column, or those that it stands for in a setting: gap_client_0, gap_client_1, ... for gap_client_k."""
+        return expanded(column, setting, self.ours, self._reported)
 
     def reported_point(self, setting: str, row: Row, metric: str) -> float | None:
         """The paper's number to draw beside ours; None if it is not known or of another experiment."""

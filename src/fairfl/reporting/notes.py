@@ -40,29 +40,34 @@ def note(
     changes: bool = True,
     replaced: bool = True,
     drawn: Callable[[str], str] = lambda setting: "",
-) -> str:
+    runs: bool = True,
+) -> list[str]:
     """What an artifact was made from, in sentences: scale, data, rounds, seeds, changes; stand-ins if `replaced`.
 
-    `drawn`: the seeds of a setting that are shown, '' if those that the scale has.
+    `drawn`: the seeds of a setting that are shown, '' if those that the scale has. Without `runs` there are no rounds,
+    and of data and partition the first seed's are shown.
     """
-    facts: list[tuple[str, str]] = []
+    facts: dict[str, list[tuple[str, str]]] = {"data": [], "tuned": [], "calibrated": [], "changed": []}
     timed = origins(spec.artifact.columns) == ("timed",)  # not along a whole run
     for key, setting in spec.settings.items():
         length = f"; {plural(setting.rounds, 'round')}; {drawn(key) or plural(setting.seeds, 'seed')}"
+        length = length if runs else "; first seed" * (setting.seeds > 1)
         data = data_name(setting.data)
-        text = f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length)
-        if setting.tuned:
-            too = " and hyper-parameters" if setting.tuned == "all" else ""
-            text += f". Learning rates, batch sizes{too}: what tuning chose here"
-        if setting.calibrated:
-            text += f". Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
-        if changes and setting.changed:
-            text += f". Changed by the scale: {'; '.join(summary(setting.changed))}"
-        facts.append((names.get(key, key), text))
+        too = " and hyper-parameters" if setting.tuned == "all" else ""
+        fitted = f"Unstated facts were fitted to FedAvg's row, no other row was looked at: {setting.calibrated}"
+        changed = f"Changed by the scale: {'; '.join(summary(setting.changed))}"
+        texts = {
+            "data": f"Data: {data if replaced else data.partition(' (stand-in')[0]}" + ("" if timed else length),
+            "tuned": f"Learning rates, batch sizes{too}: what tuning chose here" * bool(setting.tuned),
+            "calibrated": fitted * bool(setting.calibrated),
+            "changed": changed * bool(changes and setting.changed),
+        }
+        for kind, text in texts.items():
+            facts[kind].append((names.get(key, key), text))
     sentences = [f"Scale: {spec.scale}."]
     if replaced and (instead := stand_ins(setting.data for setting in spec.settings.values())):
         sentences.append(f"Made from a stand-in: {instead}.")
-    return " ".join(sentences + grouped(facts))
+    return sentences + [sentence for each in facts.values() for sentence in grouped(each)]
 
 
 def grouped(facts: Iterable[tuple[str, str]], everyone: int = 0) -> list[str]:

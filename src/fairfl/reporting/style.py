@@ -4,6 +4,7 @@ Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: m
 they stand in the figure's CSV, where seaborn would compute its own from samples.
 """
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 import numpy as np
 import seaborn
+from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -21,8 +23,10 @@ from matplotlib.colors import Colormap, ListedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 matplotlib.use("agg")
 
 COLUMN, PAGE = 3.3, 6.9  # inches: one column, the full width of a paper
+FOOTNOTE = 3  # lines of small print below a figure
+FONT = "DejaVu Sans"
 GREY = "#767676"
 RED, BLUE = "#D55E00", "#0072B2"
 
@@ -82,7 +88,7 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
 }
 
 # Rows of one algorithm have its hue: shares of black (negative) or white that are mixed into its colour.
-_SHADES = (0.0, -0.45, 0.45, -0.7, 0.7)
+_SHADES = (0.0, -0.4, 0.35, 0.65, -0.6)
 # Smallest and largest number there can be in a unit. No metric in percent is a change: those are in points.
 _BOUNDS = {"percent": (0.0, 100.0), "fraction": (0.0, 1.0)}
 
@@ -92,7 +98,7 @@ HOLLOW: Look = {"markerfacecolor": "none", "markeredgewidth": 0.9}
 
 _RC: "dict[RcKeyType, Any]" = {
     "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same on every machine
+    "font.sans-serif": [FONT],  # comes with matplotlib: the same on every machine
     "mathtext.fontset": "dejavusans",
     "font.size": 7.5,
     "axes.titlesize": 8,
@@ -129,12 +135,52 @@ _RC: "dict[RcKeyType, Any]" = {
 
 
 @contextmanager
-def applied() -> Iterator[None]:
-    """The style, independent of the user's matplotlibrc; everything is put back afterwards."""
+def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
+    """The style, independent of the user's matplotlibrc; everything is put back afterwards.
+
+    `fonts`: families that have the letters which the usual one lacks.
+    """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         seaborn.set_theme(context="paper", style="ticks", rc=_RC)
+        if fonts:  # a list of families, not of what sans-serif may be: only those fall back on one another
+            matplotlib.rcParams["font.family"] = [FONT, *fonts]
         yield
+
+
+def letters_lacking(figure: Figure) -> set[str]:
+    """Letters of a drawn figure that the usual font does not have."""
+    texts = "".join(text.get_text() for text in figure.findobj(Text))
+    return {letter for letter in set(texts) - _letters(font_manager.findfont(FONT)) if letter.isprintable()}
+
+
+def fonts_with(letters: Iterable[str]) -> tuple[list[str], set[str]]:
+    """Families of fonts on this machine that have these letters, as few as will do, and the letters that none has."""
+    lacking, fonts = set(letters), []
+    entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style != "normal", font.name, font.fname))
+    found = {font: lacking & _letters(font.fname) for font in entries if "Last Resort" not in font.name}
+    while lacking and (best := max(found, key=lambda font: len(found[font] & lacking))) and found[best] & lacking:
+        fonts.append(best.name)
+        lacking -= found[best]
+    return fonts, lacking
+
+
+@cache
+def _letters(file: str) -> frozenset[str]:
+    try:
+        return frozenset(map(chr, font_manager.get_font(file).get_charmap()))
+    except (OSError, RuntimeError):  # a font that matplotlib has listed and cannot read
+        return frozenset()
+
+
+@cache
+def is_formula(text: str) -> bool:
+    """True if matplotlib can set what stands between two dollars."""
+    try:
+        MathTextParser("path").parse(f"${text}$")
+    except ValueError:
+        return False
+    return True
 
 
 def canvas(width: float, height: float) -> Figure:
@@ -183,7 +229,7 @@ def _free() -> tuple[list[str], list[tuple[str, int]]]:
         hues.sort(key=lambda rgb: -min(float(np.linalg.norm(rgb - other)) for other in near))
         near.append(hues.pop(0))
         colors.append(to_hex(tuple(near[-1].tolist())))
-    pairs = [(_MARKERS[n % len(_MARKERS)], (n + n // len(_MARKERS)) % len(_DASHES)) for n in range(12 * 6)]
+    pairs = [(shape, dashes) for dashes in range(len(_DASHES)) for shape in _MARKERS]  # solid lines first
     taken = {(shape, dashes) for _, shape, dashes in _ALGORITHMS.values()}
     return colors, [pair for pair in pairs if pair not in taken]
 
@@ -193,6 +239,8 @@ def shade(color: str, number: int) -> str:
     share = _SHADES[number % len(_SHADES)]
     if share == 0:
         return color
+    if np.dot(to_rgb(color), (0.299, 0.587, 0.114)) < 0.3:  # a darker one would be black
+        share = 0.16 * number % 0.8
     red, green, blue = ((1 - abs(share)) * part + max(share, 0.0) for part in to_rgb(color))
     return to_hex((red, green, blue))
 
@@ -277,11 +325,32 @@ def not_run(axes: Axes) -> None:
             axes.set(**{f"{axis}ticks": []})
 
 
+def spread(axes: Axes, marks: Mapping[str, tuple[Any, Any]], artists: Mapping[str, Sequence[Artist]]) -> bool:
+    """Move marks that hide one another to a circle around their place, for all to be seen; True if there are any.
+
+    `marks`: x and y by name, `artists`: what is drawn of each. The limits of the panel must stand.
+    """
+    groups = _together(axes, marks)
+    for names in groups:
+        radius = 2.2 + 0.55 * len(names)  # points
+        for number, name in enumerate(names):
+            angle = 2 * np.pi * number / len(names)
+            x, y = radius / 72 * np.cos(angle), radius / 72 * np.sin(angle)
+            shift = ScaledTranslation(x, y, axes.figure.dpi_scale_trans)
+            for artist in artists[name]:
+                artist.set_transform(artist.get_transform() + shift)
+    return bool(groups)
+
+
 def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[str]:
     """'FedAvg and AFL' for what nobody sees apart: lines or marks, x and y by name, that are nowhere a hundredth apart.
 
     The hundredth is one of the panel, whose limits must stand.
     """
+    return [f"{', '.join(names[:-1])} and {names[-1]}" for names in _together(axes, drawn)]
+
+
+def _together(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[list[str]]:
     axes.get_xlim(), axes.get_ylim()  # brings them up to date
     scale = axes.transScale + axes.transLimits
     groups: list[tuple[np.ndarray, list[str]]] = []
@@ -293,7 +362,7 @@ def over_one_another(axes: Axes, drawn: Mapping[str, tuple[Any, Any]]) -> list[s
                 break
         else:
             groups.append((places, [name]))
-    return [f"{', '.join(names[:-1])} and {names[-1]}" for _, names in groups if len(names) > 1]
+    return [names for _, names in groups if len(names) > 1]
 
 
 def zero_line(axes: Axes, vertical: bool = False) -> None:
@@ -301,12 +370,27 @@ def zero_line(axes: Axes, vertical: bool = False) -> None:
     (axes.axvline if vertical else axes.axhline)(0, color=GREY, linewidth=0.7, linestyle=(0, (4, 2)), zorder=1)
 
 
-def far_apart(numbers: Sequence[float]) -> bool:
-    """True if some of several positive numbers are so far above the others that a linear axis squeezes those."""
-    if len(numbers) < 5 or min(numbers) <= 0:
+def far_apart(numbers: Sequence[float], unit: str = "") -> bool:
+    """True if a few of several positive numbers are so large that a linear axis squeezes all others into a tenth of it.
+
+    A unit with bounds, such as percent, has no room for that.
+    """
+    if len(numbers) < 5 or min(numbers) <= 0 or unit in _BOUNDS:
         return False
-    low, middle, high = np.quantile(numbers, [0.25, 0.5, 0.75])
-    return bool(max(numbers) - middle > 5 * (high - low) and max(numbers) > 2 * middle)
+    return bool(max(numbers) > 10 * np.quantile(numbers, 0.75))
+
+
+def focus(axes: Axes, ends: Sequence[float], values: Sequence[float], share: float = 0.4) -> bool:
+    """Show `ends` with room for the values around them, where all `values` would squeeze them; True if some are cut.
+
+    That is so if the ends span less than this share of all.
+    """
+    low, high = np.quantile(ends, [0.1, 0.9])
+    if high - low >= share * (max(values) - min(values)) or high == low:
+        return False
+    room = high - low
+    axes.set_ylim(max(min(values), low - room) - 0.05 * room, min(max(values), high + room) + 0.05 * room)
+    return True
 
 
 def log_axis(axes: Axes) -> None:
@@ -317,25 +401,42 @@ def log_axis(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def footer(figure: Figure, text: str, head: str = "") -> float:
-    """Small grey lines below the panels, and bold ones above them for which the figure grows. It is designed with small
-    ones in three tenths of its height, and grows for more.
+def footer(figure: Figure, sentences: Sequence[str], head: str = "", rest: str = "") -> float:
+    """Small grey lines below the panels, and bold ones above them for which the figure grows.
 
-    Returns where the bold ones end, as a share of the height.
+    Of the sentences below as many are printed as FOOTNOTE lines hold; the last one then says in which file the `rest`
+    stands. Returns where the bold ones end, as a share of the height.
     """
     above = textwrap.wrap(head, width=int(figure.get_figwidth() * 17), break_on_hyphens=False)
+    lines = _fitting(sentences, int(figure.get_figwidth() * 21.5), rest)
     room = 0.12 * len(above) + 0.06 * bool(above)  # inches
-    lines = textwrap.wrap(text, width=int(figure.get_figwidth() * 21.5), break_on_hyphens=False)
-    small = 0.104 * len(lines) + 0.06
-    height = figure.get_figheight() + max(0, small - 0.3 * figure.get_figheight()) + room
+    height = figure.get_figheight() + room
     figure.set_figheight(height)
-    share = small / height
+    share = (0.104 * len(lines) + 0.06) / height
     engine = figure.get_layout_engine()
     assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
     engine.set(rect=(0, share, 1, 1 - share - room / height))
     figure.text(0.01, 1 - 0.04 / height, "\n".join(above), fontsize=7, fontweight="bold", va="top", linespacing=1.1)
     figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=6, color=GREY, va="bottom", linespacing=1.15)
     return 1 - room / height
+
+
+def _fitting(sentences: Sequence[str], width: int, rest: str) -> list[str]:
+    """The lines of as many of the sentences as fit, with where the others stand."""
+    for kept in range(len(sentences), 0, -1):
+        shown = [*sentences[:kept], *[f"More: {rest}."] * (kept < len(sentences))]
+        lines = textwrap.wrap(" ".join(shown), width=width, break_on_hyphens=False)
+        if len(lines) <= FOOTNOTE:
+            return lines
+    return lines[:FOOTNOTE] if sentences else []
+
+
+def _subscripts(figure: Figure) -> None:
+    """Greek letters behind a line below Greek ones as subscripts: there is no such letter to write."""
+    for text in figure.findobj(Text):
+        plain = text.get_text()
+        if "$" not in plain and (marked := re.sub("([α-ωΑ-Ω])_([α-ωΑ-Ω])", r"$\1_\2$", plain)) != plain:
+            text.set_text(marked)
 
 
 def lay_out(figure: Figure, top: float) -> None:
@@ -346,6 +447,7 @@ def lay_out(figure: Figure, top: float) -> None:
     The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
     what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
     """
+    _subscripts(figure)
     for _ in range(2):
         figure.draw_without_rendering()
     figure.set_layout_engine(None)

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from fairfl.runtime import inputs
 from fairfl.runtime.errors import FairflError
@@ -13,6 +13,21 @@ from fairfl.runtime.validation import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+REMARK = "# "  # how the lines begin that stand above a table
+
+
+def remarks_of(handle: TextIO) -> list[str]:
+    """The remarks above a CSV file's header, which is read next. The file must be seekable."""
+    remarks: list[str] = []
+    while True:
+        start = handle.tell()
+        line = handle.readline()
+        if not line.startswith(REMARK):
+            handle.seek(start)
+            return remarks
+        remarks.append(line.removeprefix(REMARK).strip())
 
 
 def rows(
@@ -24,16 +39,17 @@ def rows(
     for a missing column: None names the nearest one, for files that are not made by a job.
     """
     with io.TextIOWrapper(io.BytesIO(inputs.read_bytes(path)), encoding="utf-8", newline="") as handle:
-        reader = csv.reader(handle, strict=True)
         numbers = {name: kind for name, kind in columns.items() if kind is not str}
         try:
+            remarks = remarks_of(handle)
+            reader = csv.reader(handle, strict=True)
             names = next(reader, [])
             missing = [name for name in columns if name not in names]
             if missing:
                 hint = nearest(missing[0], names) if remedy is None else remedy
                 raise FairflError(f"{path}: no column {missing[0]!r}{hint}")
             for cells in filter(None, reader):  # not of empty lines
-                where = f"{path}, line {reader.line_num}"
+                where = f"{path}, line {len(remarks) + reader.line_num}"
                 if len(cells) != len(names):
                     raise FairflError(f"{where}: expected {len(names)} cells")
                 row = dict(zip(names, cells, strict=True))

@@ -22,6 +22,7 @@ class Call:
 
     def __init__(self, asked: Asked, judge: Callable[[], Rerun], keep: int) -> None:
         self.asked, self.judge, self.most = asked, judge, keep
+        self.left: dict[str, Job] = {}  # what must still run at the end
         self._planned: set[str] = set()
         self._kept: list[tuple[Job, kept.Kept]] = []
         self._back: list[tuple[Job, kept.Kept]] = []
@@ -59,6 +60,7 @@ class Call:
             kept.trim(results, self.most, needed)
         rerun = self.judge()
         must = {name: job for name, job in self.asked(rerun).items() if rerun.verdict(name).reason}
+        self.left = must
         rerun.intact.save()
         first = {name for name, job in must.items() if not must.keys() & set(job.inputs)}
         stale = [name for name in must if name not in self._planned]

@@ -70,6 +70,15 @@ def test_the_template_passes(planned) -> None:
     planned()
 
 
+def test_a_plot_of_one_number_a_row_takes_no_family(planned) -> None:
+    columns = ["accuracy_mean", "accuracy_client_k"]
+    figure = {"plot": "metric_scatter", "columns": columns, "options": dict(zip("xy", columns, strict=True))}
+    with pytest.raises(
+        SpecError, match="'accuracy_client_k' is a number for each client; .* such as accuracy_client_0"
+    ):
+        planned(figure, metrics=columns)
+
+
 @pytest.mark.parametrize(("plot", "part"), NEEDED)
 def test_a_figure_with_nothing_to_draw_is_refused(planned, plot, part) -> None:
     columns = ["accuracy_mean", "accuracy_worst10"]

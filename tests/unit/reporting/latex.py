@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 COMPILER = shutil.which("pdflatex")
-ENVIRONMENTS = {"table", "sidewaystable", "tabular"}
-# Of LaTeX itself, booktabs, graphicx and rotating; any other command is a misprint.
+ENVIRONMENTS = {"table", "tabular"}
+# Of LaTeX itself, booktabs and graphicx; any other command is a misprint.
 COMMANDS = set(
     """
     begin end caption label input centering small footnotesize par smallskip medskip parbox linewidth resizebox ifdim
@@ -82,7 +82,7 @@ def _rows(tabular: str) -> Iterator[str]:
 def compiled(folder: Path, files: Iterable[Path]) -> str:
     """What LaTeX complains of in a document with nothing but these tables, '' if of nothing."""
     inputs = "\n".join(f"\\typeout{{in {path.name}}}\\input{{{path}}}\\clearpage" for path in files)
-    preamble = "\\documentclass{article}\n\\usepackage{booktabs, graphicx, rotating}\n"
+    preamble = "\\documentclass{article}\n\\usepackage{booktabs, graphicx}\n"
     return complaints(folder, f"{preamble}\\begin{{document}}\n{inputs}\n\\end{{document}}\n")
 
 

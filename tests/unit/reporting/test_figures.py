@@ -4,14 +4,17 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont
 
 from fairfl.experiments.workload import load_workload
 from fairfl.reporting import figures, style
 from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
+from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 
@@ -40,9 +43,9 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
     footers = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures.style, "footer", lambda figure, text, head="": footers.append((text, head)) or 1.0)
+        patch.setattr(style, "footer", lambda _, text, head, rest: footers.append((" ".join(text), head)) or 1.0)
         pdf, _, csv = figures.build(demo.parsed(spec))
-    assert pdf.startswith(b"%PDF-") and csv == "artifact,setting,data\n"
+    assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
     assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
     with pytest.raises(NothingRun, match="Not run at this scale"):
         Inputs(demo.parsed(spec)).measured()
@@ -66,6 +69,49 @@ def test_units_follow_the_paper(spec):
         _ = Inputs(demo.parsed(spec)).ours
 
 
+def test_small_print_has_three_lines_and_says_where_the_rest_is():
+    """A record of several codes and seeds once had more of it than there was figure."""
+    figure, code = figures.style.canvas(figures.style.PAGE, 2.7), "Recorded with the code of another day."
+    figure.subplots(1, 2)
+    figures.style.lay_out(figure, figures.style.footer(figure, ["Line: mean.", *[code] * 40], "", "figure2.csv"))
+    lines = figure.texts[1].get_text().splitlines()
+    assert len(lines) == 3 and lines[0].startswith("Line: mean. Recorded") and lines[-1].endswith("More: figure2.csv.")
+    assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
+
+
+def test_the_whole_footnote_stands_above_the_numbers(spec, tmp_path):
+    *_, text = figures.build(demo.parsed(spec))
+    (tmp_path / "figure4.csv").write_text(text)
+    with (tmp_path / "figure4.csv").open() as file:
+        assert tables.remarks_of(file) == figures.footnote(prepared(spec), {})
+        assert file.readline().startswith("artifact,setting,")
+    assert [where for where, _ in tables.rows(tmp_path / "figure4.csv", {"artifact": str})][0].endswith("line 6")
+
+
+def prepared(spec) -> Inputs:
+    inputs = Inputs(demo.parsed(spec))
+    inputs.measured()
+    return inputs
+
+
+def test_letters_that_the_usual_font_lacks_come_from_another_or_are_said(spec, monkeypatch):
+    usual, stix = (style._letters(findfont(name)) for name in (style.FONT, "STIXGeneral"))  # both are matplotlib's
+    letter = next(letter for letter in sorted(stix - usual) if letter.isprintable())
+    fonts, without = style.fonts_with({letter, "\U0010abcd"})
+    assert fonts and without == {"\U0010abcd"}
+    spec["algorithms"]["fedavg"] = f"FedAvg {letter}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "No font" not in figures.build(demo.parsed(spec))[2]
+        monkeypatch.setattr(style, "fonts_with", lambda letters: ([], letters))
+        assert f"# No font of this machine has: {letter}." in figures.build(demo.parsed(spec))[2]
+
+
+def test_dollars_that_are_no_mathematics_are_drawn(spec):
+    spec["algorithms"]["fedavg"] = "FedAvg for $5 or $a_$, $\\nothing$"
+    figures.build(demo.parsed(spec))  # matplotlib would take them for formulas, and raise
+
+
 @pytest.mark.slow
 def test_command_line_writes_three_files_without_torch_or_a_screen(spec, tmp_path):
     code = (
@@ -76,7 +122,7 @@ def test_command_line_writes_three_files_without_torch_or_a_screen(spec, tmp_pat
     arguments = [f"--{kind}={path}" for kind, path in files.items()]
     subprocess.run([sys.executable, "-c", code, "--spec", json.dumps(spec), *arguments], check=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(p.name for p in files.values())
-    assert len(pd.read_csv(files["csv"])) == 8
+    assert len(pd.read_csv(files["csv"], comment="#")) == 8
 
 
 @pytest.mark.slow
@@ -94,7 +140,7 @@ def test_a_figure_is_laid_out_before_it_is_drawn_once_for_each_file(monkeypatch)
     figure, drawn, draw = style.canvas(2, 2), [], Figure.draw
     figure.subplots()
     monkeypatch.setattr(Figure, "draw", lambda self, renderer: drawn.append(self) or draw(self, renderer))
-    style.lay_out(figure, style.footer(figure, "From here.", ""))
+    style.lay_out(figure, style.footer(figure, ["From here."]))
     for kind in ("pdf", "png"):
         figure.savefig(io.BytesIO(), format=kind)
     assert len(drawn) == 2 + 2

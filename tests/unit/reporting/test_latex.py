@@ -1,6 +1,5 @@
 """Every table of the papers, with and without numbers, can be put into a LaTeX document as it is."""
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,9 +8,7 @@ import yaml
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.reporting.artifact import artifact_spec
-from fairfl.reporting.grid import Grid, Head
-from fairfl.reporting.tables.beside import legible
-from fairfl.reporting.tables.markup import LEGIBLE, latex_page, latex_table, letters
+from fairfl.reporting.tables.markup import latex_page, latex_table
 from fairfl.reporting.tables.table import table
 from tests.unit.reporting.latex import COMPILER, compiled, complaints, faults
 from tests.unit.reporting.test_table import TEX
@@ -61,37 +58,11 @@ def test_what_would_not_compile_is_seen(old, new, says):
     assert any(says in fault for fault in faults(TEX.replace(old, new, 1)))
 
 
-def wide(letters: int) -> str:
-    body = [["FedAvg", r"\textbf{" + "1" * (letters - 10) + "}"]]
-    tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], body, set(), "lr")
-    artifact = workload().known["eagle_table1"][2]
-    return latex_page("eagle", "table1.beside", artifact, "", "", [tabular], "")
-
-
-def test_a_table_wider_than_a_page_is_turned() -> None:
-    text = wide(150)
-    assert list(faults(text)) == []
-    assert r"\usepackage{booktabs, graphicx, rotating}" in text and r"\input{table1.beside.tex}" in text
-    assert r"\begin{sidewaystable}" in text and r"\end{sidewaystable}" in text and r"\begin{table}" not in text
-    upright = wide(100)
-    assert list(faults(upright)) == [] and "rotating" not in upright and r"\begin{table}[htbp]" in upright
-
-
-def test_a_table_that_would_be_too_small_to_read_is_cut() -> None:
-    heads = [(Head("metric", f"m{number}", ()),) for number in range(9)]
-    grid = Grid(["row"], heads, [(Head("row", "FedAvg", ()),)], [[str(number) * 40 for number in range(9)]], set())
-
-    def write(part: Grid) -> str:
-        names = [head.key for (head,) in part.columns]
-        return latex_table(
-            ["Algorithm"], [[(name, 1) for name in names]], [["FedAvg", *part.places[0]]], set(), "l" * 9
-        )
-
-    texts = legible(grid, write)
-    assert [sum(f"m{number}" in text for text in texts) for number in range(9)] == [1] * 9
-    assert len(texts) == 3 and max(map(letters, texts)) <= LEGIBLE < letters(write(grid))
-    (whole,) = legible(replace(grid, columns=heads[:1], places=[["x" * 200]]), write)
-    assert letters(whole) > LEGIBLE  # a single column cannot be cut
+def test_a_table_wider_than_the_text_shrinks_to_it() -> None:
+    tabular = latex_table(["Algorithm"], [[("accuracy", 1)]], [["FedAvg", "1" * 150]], set(), "lr")
+    text = latex_page("eagle", "table1.beside", workload().known["eagle_table1"][2], "", "", [tabular], "")
+    assert list(faults(text)) == [] and r"\usepackage{booktabs, graphicx}" in text
+    assert r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}" in text
 
 
 def test_what_no_page_holds_is_several_floats() -> None:
@@ -103,12 +74,6 @@ def test_what_no_page_holds_is_several_floats() -> None:
     assert r"\label{tab:eagle-table1-beside}" in text and r"\label{tab:eagle-table1-beside-2}" in text
     short = latex_page("eagle", "t", workload().known["eagle_table1"][2], "", "", [tabulars[0]], "A note.")
     assert short.count(r"\begin{table}") == 1 and "part" not in short
-
-
-def test_letters_are_those_that_show() -> None:
-    lines = [r"FedAvg & \textbf{0.62} ($\pm$ 0.12) \\", r"q\_k & 1 \\", r" & \multicolumn{1}{c}{a long head of two} \\"]
-    assert letters("\n".join([r"\begin{tabular}{lr}", *lines])) == len("FedAvg0.62 (x 0.12)") + 2 * 2
-    assert letters("\n".join([r"\begin{tabular}{lp{3cm}}", *lines])) == 0  # those lines are broken
 
 
 @pytest.mark.slow

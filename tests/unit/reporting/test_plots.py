@@ -135,7 +135,7 @@ def spec_of(results, plot, options=None, rows=ROWS):
 
 def drawn(spec):
     pdf, png, text = figures.build(demo.parsed(spec))
-    return pdf, png, pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["", "nan"])
+    return pdf, png, pd.read_csv(io.StringIO(text), comment="#", keep_default_na=False, na_values=["", "nan"])
 
 
 @pytest.mark.parametrize("plot", PLOTS)
@@ -147,7 +147,7 @@ def test_files_are_valid_name_the_stand_in_and_are_equal_on_a_second_draw(result
     assert png.startswith(b"\x89PNG\r\n\x1a\n") and b"IEND" in png[-12:]
     assert b"CreationDate" not in pdf and b"/Type3" not in pdf
     assert (pdf, png, text) == figures.build(demo.parsed(spec))
-    frame = pd.read_csv(io.StringIO(text))
+    frame = pd.read_csv(io.StringIO(text), comment="#")
     assert set(frame["data"]) == {"blobs (stand-in for emnist)"}
     assert set(frame["artifact"]) == {"eagle_figure9"}
 

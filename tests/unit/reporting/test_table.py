@@ -109,6 +109,21 @@ def test_csv_markdown_and_latex_to_the_letter(spec):
     assert build(spec) == (CSV, MD, TEX)
 
 
+def test_a_column_for_all_clients_is_a_column_for_each(spec, tmp_path):
+    """Settings may have other clients; the family's description names each."""
+    metric = {"name": "loss", "meaning": "", "unit": "nats", "direction": "down", "digits": 1}
+    spec["metrics"] = {**METRICS, "loss_client_k": metric}
+    spec["artifact"]["columns"] = ["accuracy_mean", "loss_client_k"]
+    spec["artifact"]["columns_of"] = {"afl": ["loss_client_k"]}
+    lines = Path(spec["files"]["tidy"]["emnist_a0.1"]).read_text().splitlines()
+    more = [line.replace("gap_max", f"loss_client_{k}") for k in (10, 2) for line in lines if ",gap_max," in line]
+    Path(spec["files"]["tidy"]["emnist_a0.1"]).write_text("\n".join([*lines, *more]) + "\n")
+    csv, md, tex = build(spec)
+    assert "| Algorithm | accuracy ↑ | loss, client 2 ↓ | loss, client 10 ↓ |" in md
+    assert "| AFL |  | 0.3 (± 0.0) | 0.3 (± 0.0) |" in md and "No value" not in md
+    assert "loss, client 10 $\\downarrow$" in tex and ",loss_client_10,nats,0.3," in csv
+
+
 def test_one_seed_has_no_spread(spec, tmp_path):
     one = {key: values for key, values in NUMBERS.items() if key[2] == 0}
     spec["files"]["tidy"]["emnist_a0.1"] = tidy(tmp_path / "one.csv", one)

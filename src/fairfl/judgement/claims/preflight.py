@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from fairfl.experiments.declaration import parameters
 from fairfl.experiments.paper import Paper
+from fairfl.experiments.plugins import names
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
@@ -12,6 +13,7 @@ from fairfl.judgement.claims.grammar import ClaimError, Group, Monotone, Speakin
 from fairfl.judgement.claims.judging import parsed
 from fairfl.judgement.required import missing, unknown_metrics
 from fairfl.metrics.origin import owner
+from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError, nearest
 
 
@@ -27,6 +29,9 @@ def check(workload: Workload) -> None:
     for paper, key, artifact in workload.artifacts.values():
         if artifact.plot is not None:
             where = f"artifacts.{key}.options"
+            if artifact.plot not in (plots := names("reporting/plots")):
+                hint = f"is not one of the plots{nearest(artifact.plot, plots)}"
+                raise SpecError(f"papers/{paper}.yaml: artifacts.{key}.plot: {shown(artifact.plot)} {hint}")
             parameters("reporting/plots", artifact.plot, artifact.options, f"papers/{paper}.yaml", where)
         faults += [f"{paper}.yaml: artifacts.{key}: {fault}" for fault in missing(workload, paper, key, artifact)]
     if faults:

@@ -2,13 +2,14 @@
 
 import base64
 import gzip
+import io
 import json
 import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fairfl.runtime import inputs
+from fairfl.runtime import inputs, tables
 
 
 class Files:
@@ -28,6 +29,10 @@ class Files:
         """What a file says, '' if it is not there."""
         target = self.results / path
         return inputs.read_bytes(target).decode("utf-8", errors="replace") if target.is_file() else ""
+
+    def remarks(self, path: str) -> list[str]:
+        """The remarks above a table, none if it is not there."""
+        return tables.remarks_of(io.StringIO(self.text(path)))
 
 
 def embedded(data: Any) -> str:

@@ -1,6 +1,5 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -169,11 +168,9 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     if metric is None:
         return {"name": name, "small": "", "meaning": ""}
     better = {"up": "higher is better", "down": "lower is better", None: ""}[metric.direction]
-    # A member of a family carries its number: the family's title would stand over every column.
-    family = re.search(r"_(\d+)$", name) and "_k" in metric.name
     units = " or ".join(filter(None, map(in_words, (metric.unit, *metric.other_units))))
     small = ", ".join(filter(None, (units, better)))
-    return {"name": name if family else metric.name, "small": small, "meaning": metric.meaning}
+    return {"name": metric.name, "small": small, "meaning": metric.meaning}
 
 
 def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list[dict[str, str]]:

@@ -6,9 +6,10 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -164,6 +165,8 @@ def artifact_view(
         "links": links,
         "copies": [ending for ending in ("tex", "md", "csv") if links.get(ending) and not artifact.plot],
         "missing": missing,
+        "failed": "",
+        "footnote": files.remarks(f"{paper}/{key}.csv") if artifact.plot else [],
         "settings": settings,
         "arithmetic": said(of_run for run, of_run in made["arithmetic_of"].items() if run in runs),
         "sources": condensed(source for run, (source, _) in made["data_of"].items() if run in runs),
@@ -324,7 +327,7 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
         "id": key,
         "spec": paper,
         "artifacts": views,
-        "built": sum(not view["missing"] for view in views),
+        "built": sum(not (view["missing"] or view["failed"]) for view in views),
         "cards": summaries.of(printed).cards(),
         "settings": [setting_view(workload, name) for name in settings],
         "contradictions": contradictions_view(every.lines, paper.metrics),
@@ -332,8 +335,12 @@ def paper_view(key: str, workload: Workload, views: list[dict[str, Any]], summar
     }
 
 
-def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
+def render(
+    workload: Workload, root: Path, results: Path, out: Path, failed: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The page as HTML text; `out` decides how its links are written. The record lies below `root`.
+
+    `failed`: tables and figures that could not be made, and why; older files of theirs are not shown.
 
     Comparison, claims, orders and tables beside the paper's are in the page's folder: those of a selection are not
     those of all `results`.
@@ -345,6 +352,8 @@ def render(workload: Workload, root: Path, results: Path, out: Path) -> str:
     views = {
         name: artifact_view(name, workload, summaries.of({name}), files, details, made) for name in workload.artifacts
     }
+    for name, why in failed.items():
+        views[name] |= {"failed": why, "links": {}, "copies": [], "missing": []}
     papers = [
         paper_view(key, workload, [view for view in views.values() if view["paper"] == key], summaries)
         for key in workload.config.papers

@@ -59,6 +59,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_xlabel(f"with {baseline.label} (percent)")
     for axes in panels[:, 0]:
         axes.set_ylabel("with the method (percent)")
+    inputs.say(f"Dotted: the mean with {baseline.label}; of clients below and above it, how many rise or fall.")
     return figure, drawn
 
 
@@ -83,7 +84,7 @@ def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:
     rise, fall = (
         np.mean([AGAINST[name][1](*one) for one in seeds]) for name in ("improved_suffering_pct", "degraded_well_pct")
     )
-    words = f"below: {rise:.0f}% rise\nabove: {fall:.0f}% fall"
+    words = f"of those below, {rise:.0f}% rise\nof those above, {fall:.0f}% fall"
     below = pairs["accuracy"].mean() < pairs["baseline"].mean()  # the other corner is free
     place, look = ((0.04, 0.97), ("left", "top")) if below else ((0.98, 0.03), ("right", "bottom"))
     axes.text(*place, words, transform=axes.transAxes, fontsize=7, ha=look[0], va=look[1])

@@ -35,6 +35,7 @@ COLUMNS = (
     "kind", "setting", "algorithm", "hyperparameters", "metric", "round", "mean", "low", "high", "seeds",
 )  # fmt: skip
 
+BANDS_OF = 6  # lines: bands of more cover one another
 Column = TypeVar("Column", bound=Hashable)
 _PAPER: dict[str, Any] = {
     "marker": "o", "markersize": 2.6, "markerfacecolor": "none", "markeredgewidth": 0.6, "linewidth": 0.5, "alpha": 0.8,
@@ -70,13 +71,16 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure, cells = _panels(inputs, config, len(look_of) > 6)
     drawn = pd.concat([_panel(axes, inputs, config, *cell, look_of) for cell, axes in cells.items()], ignore_index=True)
     inputs.say_hidden(chain.from_iterable(_hidden(inputs, config, drawn, cells)))
-    handles = [style.key(label=row.label, **look) for row, look in look_of.items()]
+    first = [row.algorithm for row in look_of]
+    together = sorted(look_of, key=lambda row: first.index(row.algorithm))  # rows of one algorithm
+    handles = [style.key(label=row.label, **look_of[row]) for row in together]
     if "paper" in set(drawn["kind"]):
         handles.append(style.key(style.GREY, "the paper's", **_PAPER))
     wide = figure.get_figwidth() > style.COLUMN
     style.legend_above(figure, handles, (4 if len(handles) > 6 else len(handles)) if wide else 2)
     if rounds["seed"].nunique() > 1:
-        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{BANDS[config.band]}.")
+        band = BANDS[config.band] if len(look_of) <= BANDS_OF else ""
+        inputs.say(f"Line: mean over {seeds_text(drawn['seeds'])}{band}.")
     return figure, drawn.reindex(columns=list(COLUMNS))
 
 
@@ -146,7 +150,7 @@ def _panel(
         names = {**row.names(setting), "metric": metric}
         frame = mean_and_band(row.of(values.assign(setting=setting)).groupby("round")["value"], config.band)
         frame = frame.reset_index()
-        _curve(axes, frame, style.sparse(number, len(rows), look))
+        _curve(axes, frame, style.sparse(number, len(rows), look), band=len(rows) <= BANDS_OF)
         frames.append(frame.assign(kind="ours", **names))
         paper = pd.DataFrame(inputs.reported_curve(setting, row, metric), columns=["round", "mean"])
         if len(paper):
@@ -217,7 +221,7 @@ def looks(inputs: Inputs, rows: list[Row], color_by: str | None) -> dict[Row, di
     return look_of
 
 
-def _curve(axes: Axes, frame: pd.DataFrame, look: dict[str, Any]) -> None:
+def _curve(axes: Axes, frame: pd.DataFrame, look: dict[str, Any], band: bool) -> None:
     axes.plot(frame["round"], frame["mean"], linewidth=1.2, **look)
-    if frame["seeds"].max() > 1:
+    if band and frame["seeds"].max() > 1:
         axes.fill_between(frame["round"], frame["low"], frame["high"], color=look["color"], alpha=0.12, linewidth=0)

@@ -1,10 +1,11 @@
 """Two metrics against each other, one panel per setting and one mark per row: what fairness costs.
 
 A mark is the mean over seeds, its bars ± one population standard deviation. Colour is the algorithm; so is the shape,
-unless rows have their own. Marks that hide one another are named. Hollow marks are the paper's numbers, drawn if
-nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the artifact, in the
-units that the paper prints. With `front`, marks have no bars, and a step line bounds what some mark is at least as good
-as in both metrics. On it are all than which no other of ours is better in one metric and no worse in the other.
+unless rows have their own. Marks that would hide one another stand around their place. Hollow marks are the paper's
+numbers, drawn if nothing but the seeds differs from its setting and they are at hand. Both metrics are columns of the
+artifact, in the units that the paper prints. With `front`, marks have no bars, and a step line bounds what some mark is
+at least as good as in both metrics. On it are all than which no other of ours is better in one metric and no worse in
+the other.
 """
 
 import math
@@ -54,7 +55,6 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     figure = style.canvas(style.PAGE if wide else style.COLUMN, 0.9 + 1.9 * -(-len(names) // across))
     panels = style.panels(figure, len(names), across)
     records: list[dict[str, Any]] = []
-    hidden: list[str] = []
     for axes, (setting, title) in zip(panels.flat, names.items(), strict=False):
         axes.set_title(title)
         axes.margins(0.12)
@@ -65,9 +65,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         ]
         if not marks:
             style.not_run(axes)
-        if style.far_apart([mark["y"] for mark in marks]):
+        if style.far_apart([mark["y"] for mark in marks], inputs.spec.metrics[config.y].unit):
             style.log_axis(axes)
-            inputs.remark(f"Logarithmic axis, for numbers far above the others: {y} in", [title])
+            inputs.remark(f"Logarithmic axis: {y} in", [title])
         if setting in config.missing:
             inputs.remark("Not in the paper's panel", [f"{config.missing[setting]} ({title})"])
         style.within_bounds(axes, *(inputs.spec.metrics[metric].unit for metric in (config.x, config.y)))
@@ -75,10 +75,9 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         if config.front and own:
             _front(axes, inputs, config, own)
         ours = {mark["label"]: (mark["x"], mark["y"]) for mark in own}
-        where = f" in {config.labels.get(setting, setting)}" if len(names) > 1 else ""
-        hidden += [together + where for together in style.over_one_another(axes, ours)]
+        if style.spread(axes, ours, {mark["label"]: mark["artists"] for mark in own}):
+            inputs.say("Marks of one place stand in a circle around it.")
         records += marks
-    inputs.say_hidden(hidden)
     for axes in panels.flat[max(0, len(names) - across) : len(names)]:
         axes.set_xlabel(x)
     for axes in panels[:, 0]:
@@ -143,8 +142,9 @@ def _mark(
         mark["seeds"] = y.seeds
         bars: Look = {"xerr": mark["x_std"], "yerr": mark["y_std"], "elinewidth": 0.7, "capsize": 1.5}
         bars = bars if y.seeds > 1 and not config.front else {}
-        axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
-        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label})
+        drawn = axes.errorbar(mark["x"], mark["y"], **bars, **look, linestyle="none", zorder=3, clip_on=False)
+        artists = drawn.get_children()
+        records.append({**row.names(setting), **mark, "kind": "ours", "label": row.label, "artists": artists})
     paper_x, paper_y = (inputs.reported_point(setting, row, metric) for metric in (config.x, config.y))
     if look and paper_x is not None and paper_y is not None:
         axes.plot(paper_x, paper_y, **look, **style.HOLLOW, linestyle="none", zorder=2)

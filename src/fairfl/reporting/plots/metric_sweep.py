@@ -79,6 +79,8 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     style.legend_above(figure, handles)
     if frame["seeds"].max() > 1:
         inputs.say(f"Bars: ± one standard deviation over {seeds_text(frame['seeds'])}.")
+    else:
+        inputs.say("One seed: another one may move a mark by more than its neighbours are apart.")
     return figure, frame
 
 

@@ -7,8 +7,10 @@ diverged is not drawn. With Holm's correction, marks are filled whose p over all
 """
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +22,6 @@ from fairfl.judgement.paired import LEVEL, paired
 from fairfl.judgement.ranks import holm
 from fairfl.judgement.units import in_words
 from fairfl.reporting import style
-from fairfl.reporting.grid import ARROWS
 from fairfl.reporting.inputs import Inputs, Row
 from fairfl.reporting.notes import seeds_text
 
@@ -30,6 +31,9 @@ COLUMNS = (
     "setting", "of", "of_hyperparameters", "algorithm", "hyperparameters", "metric", "unit",
     "difference", "low", "high", "p", "seeds",
 )  # fmt: skip
+
+
+_MARK = "_mark"  # legends leave out what begins so
 
 
 class Config(Strict):
@@ -50,7 +54,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     others = [row for row in rows if row not in own]
     metrics, names = inputs.spec.artifact.columns, inputs.panel_titles(config.labels)
     figure = style.canvas(style.PAGE, 0.8 + len(names) * (0.5 + 0.16 * len(others) * max(1, 0.6 * len(own))))
-    grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row")
+    grid = figure.subplots(len(names), len(metrics), squeeze=False, sharey="row", sharex="col")
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     frames = [
         _panel(axes, inputs, setting, metric, [(row, looks[row]) for row in own], others, config.holm)
@@ -62,10 +66,14 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         along[0].set_ylim(len(others) - 0.5, -0.5)
         if len(names) > 1:
             along[0].set_title(title)
+    better = own[0].label if len(own) == 1 else "the first"
+    if any([_within(column) for column in grid.T]):
+        inputs.say("Intervals that leave a panel are cut.")
     for axes, metric in zip(grid[-1], metrics, strict=True):
         described = inputs.spec.metrics[metric]
         unit = in_words(_unit(described.unit))
-        axes.set_xlabel(f"{described.name}{ARROWS[described.direction]}" + (f"\n({unit})" if unit else ""))
+        side = {"up": f"\nright: {better} better", "down": f"\nleft: {better} better", None: ""}[described.direction]
+        axes.set_xlabel(described.name + (f" ({unit})" if unit else "") + side)
     keys = {row.label: looks[row] | {"linestyle": "none"} for row in own}
     style.legend_above(figure, [style.key(label=label, **look) for label, look in keys.items()])
     drawn = pd.concat(frames, ignore_index=True)
@@ -78,6 +86,17 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     if config.holm:
         inputs.say("Filled: p below 0.05 by Holm's correction over all differences of a panel.")
     return figure, drawn
+
+
+def _within(column: Sequence[Axes]) -> bool:
+    """Limits by the marks of panels that share them, not by intervals many times as wide; True if some are cut."""
+    marks = [np.abs(line.get_xdata()).max() for axes in column for line in axes.lines if line.get_label() == _MARK]
+    reach = 2.5 * max(map(float, marks), default=0.0)
+    low, high = column[0].get_xlim()
+    if not reach or (-reach <= low and high <= reach):
+        return False
+    column[0].set_xlim(max(low, -reach), min(high, reach))
+    return True
 
 
 def _unit(unit: str) -> str:
@@ -115,10 +134,10 @@ def _panel(
     for number, (one, height, look) in enumerate(marks):
         bar = [[one.difference - one.low], [one.high - one.difference]] if math.isfinite(one.low) else None
         if math.isfinite(one.difference):
-            mark = {"color": look["color"], "fmt": look["marker"], "markersize": 4, "elinewidth": 1.0, "capsize": 1.5}
+            mark = {"color": look["color"], "fmt": look["marker"], "markersize": 3.2, "elinewidth": 1.0, "capsize": 1.5}
             if corrected and not frame["p_holm"][number] < 0.05:
                 mark["markerfacecolor"] = "white"
-            axes.errorbar([one.difference], [height], xerr=bar, **mark)
+            axes.errorbar([one.difference], [height], xerr=bar, **mark).lines[0].set_label(_MARK)
     if not records:
         style.not_run(axes)
     style.zero_line(axes, vertical=True)

@@ -74,6 +74,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     handles = [style.key(label=row.label, **look) for row, look in looks.items() if look is not grey]
     others = [style.key(label="others", **grey)] * (len(handles) < len(looks))
     style.legend_above(figure, handles + others, 5 if across > 1 else 2)
+    inputs.say("Line: the score on validation data that the best of n trials is expected to have.")
     return figure, drawn
 
 
@@ -108,6 +109,9 @@ def _panel(axes: Axes, inputs: Inputs, config: Config, setting: str, looks: dict
         axes.plot(line.index, line, **look, clip_on=False)
         records += [(setting, row.algorithm, trials, value) for trials, value in line.items()]
     drawn = pd.DataFrame(records, columns=list(COLUMNS))
-    if style.far_apart(drawn["expected"].tolist()):
+    shown = inputs.spec.metrics[next(iter(tried.values())).metric].unit
+    if style.far_apart(drawn["expected"].tolist(), shown):
         style.log_axis(axes)
+    elif style.focus(axes, drawn.groupby("algorithm")["expected"].last().tolist(), drawn["expected"].tolist()):
+        inputs.say("Lines that leave a panel begin far from all others.")
     return drawn

@@ -5,30 +5,18 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import Record, digits_of, records
+from fairfl.judgement.cells import Record, digits_of, metric_of, records
 from fairfl.judgement.comparison import VERDICTS, ComparisonLine
 from fairfl.judgement.measurements import seeds_said
 from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
-from fairfl.reporting.grid import Grid, Place
+from fairfl.reporting.grid import Place
 from fairfl.reporting.marks import legend, telling
 from fairfl.reporting.notes import stand_ins, units
-from fairfl.reporting.tables.markup import (
-    LATEX,
-    LEGIBLE,
-    MARKDOWN,
-    TALL,
-    WIDE,
-    Markup,
-    height,
-    latex_page,
-    letters,
-    markdown_page,
-)
+from fairfl.reporting.tables.markup import LATEX, MARKDOWN, Markup, latex_page, markdown_page
 from fairfl.reporting.tables.writing import Names, tabular
 
 _LEGEND = "Each cell: ours / the paper's, mean ± standard deviation over seeds."
-_STACKED = "In each cell ours, below it the paper's, mean ± standard deviation over seeds."
 _NONE = "–"
 
 
@@ -52,7 +40,7 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
     lacking: list[Place] = []
 
-    def written(markup: Markup, stacked: bool = False) -> Callable[[Place, Place | None], str]:
+    def written(markup: Markup) -> Callable[[Place, Place | None], str]:
         def number(place: Place) -> tuple[str, str, str]:
             """Ours and the paper's number, and the verdict's sign."""
             line = numbers.placed[place]
@@ -71,8 +59,6 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
             if behind:
                 more = number(behind)
                 ours, theirs, sign = f"{ours} ({more[0]})", f"{theirs} ({more[1]})", f"{sign}{more[2]}"
-            if stacked:
-                return f"{markup.number(f'{ours} {sign}'.rstrip())}\n{markup.number(theirs)}"
             return markup.number(f"{ours} / {theirs} {sign}".rstrip())
 
         return cell
@@ -80,22 +66,13 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     names = Names(numbers.names, source.metrics, numbers.known)
     grids = numbers.grids()
     md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
-    stacked = max(map(letters, tex)) > WIDE and sum(map(height, tex)) < TALL
-
-    def small(grid: Grid) -> str:
-        return tabular(grid, names, LATEX, written(LATEX, stacked))
-
-    if stacked:  # half as wide, twice as high: larger letters on paper
-        tex = list(map(small, grids))
-    if max(map(letters, tex)) > LEGIBLE:
-        tex = [text for grid in grids for text in legible(grid, small)]
     verdicts = {line["verdict"] for line in lines}
     sentences = [
         *signs(verdicts),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
-        units((source.metrics[line["metric"]].name, line["unit"]) for line in lines),
+        units((metric.name, line["unit"]) for line in lines if (metric := metric_of(source.metrics, line["metric"]))),
         f"Scale: {workload.scale.scale}.",
     ]
     note = " ".join(filter(None, sentences))
@@ -104,17 +81,8 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     said = telling(workload.scale, f"{paper}_{key}"), stand_in
     return (
         markdown_page(beside, *said, md, f"{_LEGEND} {note}"),
-        latex_page(paper, f"{key}.beside", beside, *said, tex, f"{_STACKED if stacked else _LEGEND} {note}"),
+        latex_page(paper, f"{key}.beside", beside, *said, tex, f"{_LEGEND} {note}"),
     )
-
-
-def legible(grid: Grid, write: Callable[[Grid], str]) -> list[str]:
-    """A grid as LaTeX, in as few parts side by side as can be read on paper."""
-    for parts in range(1, len(grid.columns) + 1):
-        texts = [write(part) for part in grid.cut(parts)]
-        if max(map(letters, texts)) <= LEGIBLE:
-            break
-    return texts
 
 
 def signs(verdicts: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby
 
 from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.variant import GREEK, latex_symbol
@@ -47,10 +47,7 @@ def titled(artifact: SelectedArtifact) -> str:
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
-# Of the class article a line has 75 letters of \small, a page 120 from top to bottom and about 45 lines.
-WIDE, SIDEWAYS, TALL = 100, 120, 18  # lines of a table two lines high, with gaps, take two and a half
-LEGIBLE = 150  # letters that a page from top to bottom has at 7 points
-PAGE, TURNED = 42, 26  # lines of tables that a page has beside caption and note: upright, turned
+PAGE = 42  # lines of tables that a page of the class article has beside caption and note
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
     "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$", "|": "$|$",
@@ -118,7 +115,7 @@ def _latex_character(character: str) -> str | None:
         return ""
     if character.isascii():
         return character
-    base, *marks = unicodedata.normalize("NFD", character)
+    base, *marks = list(unicodedata.normalize("NFD", character))
     accented = base.isascii() and base.isalpha() and all(mark in _ACCENTS for mark in marks)
     if character in _LETTERS or (accented and ord(character) < 0x180):
         return character  # LaTeX reads UTF-8
@@ -142,24 +139,19 @@ def latex_key(key: str) -> str:
 
 
 def latex_table(corner: list[str], header: Header, body: list[list[str]], rules: set[int], align: str) -> str:
-    """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above.
-
-    A cell of two lines of text makes its line of the table two lines high.
-    """
+    """A tabular with booktabs rules; `rules` are the numbers of lines that get a \\midrule above."""
     text = [f"\\begin{{tabular}}{{{align}}}", "\\toprule"]
     for line in header[:-1]:
         above = [f"\\multicolumn{{{width}}}{{c}}{{{name}}}" if width > 1 else name for name, width in line]
         text.append(" & ".join([*[""] * len(corner), *above]) + r" \\")
         text += [f"\\cmidrule(lr){{{first}-{last}}}" for first, last in _spanned(line, len(corner) + 1)]
     text += [" & ".join([*corner, *(name for name, _ in header[-1])]) + r" \\", "\\midrule"]
-    deep = any("\n" in cell for cells in body for cell in cells)
     for number, cells in enumerate(body):
-        if number > 0 and (deep or number in rules):
-            text.append("\\midrule" if number in rules else "\\addlinespace")
+        if number > 0 and number in rules:
+            text.append("\\midrule")
         # After a line break LaTeX would take a leading [ or * for an argument.
         guard = "{}" if cells[0][:1] in ("[", "*") else ""
-        parts = zip_longest(*(cell.split("\n") for cell in cells), fillvalue="")
-        text.append(guard + "\n".join(" & ".join(line) + r" \\" for line in parts))
+        text.append(f"{guard}{' & '.join(cells)} \\\\")
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"])
 
 
@@ -169,21 +161,6 @@ def _spanned(line: list[tuple[str, int]], first: int) -> Iterator[tuple[int, int
         if width > 1:
             yield first, first + width - 1
         first += width
-
-
-def letters(tabular: str) -> int:
-    """About how many letters wide a table is: its longest cells and the gaps; 0 if a column breaks its lines."""
-    if re.match(r"\\begin\{tabular\}\{[lrc]*p", tabular):
-        return 0
-    longest: dict[int, int] = {}
-    for line in re.findall(r"^(.*) \\\\$", tabular, re.M):
-        column = 0
-        for cell in re.split(r"(?<!\\)&", line):
-            above = re.match(r"\s*\\multicolumn\{(\d+)\}", cell)
-            shown = re.sub(r"\\[A-Za-z]+", "x", re.sub(r"\\textbf|[{}$^_]|\\(?=[%&#_])", "", cell)).strip()
-            longest[column] = max(longest.get(column, 0), 0 if above else len(shown))
-            column += int(above[1]) if above else 1
-    return sum(longest.values()) + 2 * len(longest)
 
 
 def height(tabular: str) -> int:
@@ -205,16 +182,14 @@ def latex_page(
     label = f"tab:{paper}-{key}".replace("_", "-").replace(".", "-")
     title = " ".join(latex(part) for part in (artifact.caption.rstrip("."), telling) if part)
     facts = f"{paper}, {artifact.title}" + f"; stand-in: {stand_in}" * bool(stand_in)
-    sideways = max(map(letters, tabulars)) > SIDEWAYS
-    packages = "\\usepackage{booktabs, graphicx" + ", rotating" * sideways + "}"
+    packages = "\\usepackage{booktabs, graphicx}"
     whole = f"\\documentclass{{article}}{packages}\\begin{{document}}\\input{{{key}.tex}}\\end{{document}}"
     text = [f"% To be \\input; needs in the preamble: {packages}", f"% A whole document: {whole}"]
-    high = sum(map(height, tabulars)) > (TURNED if sideways else PAGE)
-    floats = [[tabular] for tabular in tabulars] if high else [tabulars]
+    floats = [[tabular] for tabular in tabulars] if sum(map(height, tabulars)) > PAGE else [tabulars]
     for number, inside in enumerate(floats, start=1):
         part = f"{facts}; part {number} of {len(floats)}" if floats[1:] else facts
         text += [
-            "\\begin{sidewaystable}" if sideways else "\\begin{table}[htbp]",
+            "\\begin{table}[htbp]",
             "\\centering\\small",
             f"\\caption{{{f'{title} ({latex(part)})' if title else latex(part)}}}",
             f"\\label{{{label}{f'-{number}' if number > 1 else ''}}}",
@@ -222,7 +197,7 @@ def latex_page(
         ]
         if note_text and number == len(floats):
             text.append(f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {latex(note_text)}}}")
-        text.append("\\end{sidewaystable}" if sideways else "\\end{table}")
+        text.append("\\end{table}")
     if foreign := set("".join(re.findall(r"\\ifdefined\\Umathchar (.*?)\\else", "\n".join(text)))):
         shown = "".join(sorted(foreign))
         text.insert(2, f"% Needs XeLaTeX or LuaLaTeX and a font that has {shown}; pdfLaTeX prints ? for them.")

@@ -14,7 +14,7 @@ from functools import partial
 import pandas as pd
 
 from fairfl.experiments.variant import symbol
-from fairfl.judgement.cells import number_text
+from fairfl.judgement.cells import client_of, metric_of, number_text
 from fairfl.judgement.sources import Known
 from fairfl.metrics.origin import owner
 from fairfl.reporting.artifact import ArtifactSpec
@@ -63,11 +63,33 @@ def csv(inputs: Inputs, lines: list[TableLine], known: dict[Row, Known]) -> str:
     return pd.DataFrame(records, columns=list(CSV_COLUMNS)).to_csv(index=False, lineterminator="\n")
 
 
+def _with_members(inputs: Inputs) -> ArtifactSpec:
+    """The spec with a column for each client in place of a column for all, such as loss_client_k."""
+    spec, artifact = inputs.spec, inputs.spec.artifact
+    if not any(column.endswith("_client_k") for column in artifact.columns):
+        return spec
+
+    def members(columns: Sequence[str], settings: Sequence[str]) -> list[str]:
+        """The columns, families by the numbers of the clients that any of the settings has."""
+        found = [sorted({m for s in settings for m in inputs.members(column, s)}, key=client_of) for column in columns]
+        return list(dict.fromkeys(metric for each in found for metric in each))
+
+    here = {
+        setting: members(artifact.columns_in.get(setting, artifact.columns), [setting]) for setting in inputs.settings
+    }
+    columns = members(artifact.columns, inputs.settings)
+    of = {algorithm: members(names, inputs.settings) for algorithm, names in artifact.columns_of.items()}
+    update = {"columns": columns, "columns_in": here, "columns_of": of}
+    metrics = {metric: described for metric in columns if (described := metric_of(spec.metrics, metric))}
+    return spec.model_copy(update={"artifact": artifact.model_copy(update=update), "metrics": metrics})
+
+
 # -- the three files --------------------------------------------------------------------------------
 def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     """(CSV, Markdown, LaTeX) of a table of results."""
     inputs = Inputs(spec)
     inputs.require(spec.artifact.needs)
+    inputs.spec = spec = _with_members(inputs)
     artifact, metrics = spec.artifact, spec.metrics
     config = check(artifact.options, Config, f"papers/{spec.paper}.yaml", f"artifacts.{spec.id}.options")
     names = {setting: name.replace(BAR, " ") for setting, name in labels(inputs.settings, config.labels).items()}
@@ -116,8 +138,8 @@ def results_table(spec: ArtifactSpec) -> tuple[str, str, str]:
     explained = [*legend(used), *(f"[{number}] {text.rstrip('.')}." for text, number in notes.items())]
     unprinted = grouped((name, spec.settings[setting].unprinted) for setting, name in names.items())
     measured = units((metrics[metric].name, e.ours.unit) for (_, _, metric), e in entries.items() if e.ours.seeds)
-    scale = note(spec, names, replaced=False)  # the title line names stand-ins
-    note_text = " ".join(filter(None, [*explained, measured, scale, *unprinted, *inputs.remarks]))
+    made_from = note(spec, names, replaced=False)  # the title line names stand-ins
+    note_text = " ".join(filter(None, [*explained, measured, *made_from, *unprinted, *inputs.remarks]))
     return csv(inputs, lines, known), *_pages(spec, md, tex, note_text)
 
 

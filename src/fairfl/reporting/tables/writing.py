@@ -7,6 +7,7 @@ from pydantic import Field
 
 from fairfl.experiments.base import Strict
 from fairfl.experiments.paper import Metric
+from fairfl.judgement.cells import metric_of
 from fairfl.reporting.grid import Grid, Head, Place, spans, title
 from fairfl.reporting.inputs import Row
 from fairfl.reporting.marks import marks
@@ -68,7 +69,8 @@ class Names:
     def _plain(self, head: Head) -> str:
         if head.axis == "setting":
             return self.settings.get(head.key, head.key)
-        return title(self.metrics[head.key]) if head.key in self.metrics else head.key
+        metric = metric_of(self.metrics, head.key)
+        return title(metric) if metric else head.key
 
     def _marked(self, text: str, head: Head, markup: Markup, bears: str) -> str:
         words = {word for row in head.rows for word in self.known.get(row, ())} if head.axis == bears else ()
