@@ -66,7 +66,9 @@ def main(arguments: list[str]) -> int:
             with contextlib.suppress(OutOfTime):
                 getattr(correct if hasattr(correct, name) else speed, name)(check)
         except DeviceLost:
-            print(f"the GPU answers this process no more; what follows {name} was not checked: name it to check it alone")
+            print(
+                f"the GPU answers this process no more; what follows {name} was not checked: name it to check it alone"
+            )
             break
         document.setdefault("seconds", {})[name] = round(time.monotonic() - begun, 1)
     document["findings"] = check.findings

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 from benchmarks.gpu_check import __main__ as command  # noqa: E402
 from benchmarks.gpu_check import cases, correct, speed  # noqa: E402
-from benchmarks.gpu_check.findings import Check, OutOfTime, Unfit, table  # noqa: E402
+from benchmarks.gpu_check.findings import Check, DeviceLost, OutOfTime, Unfit, table  # noqa: E402
 
 from fairfl.experiments import plugins  # noqa: E402
 
@@ -90,6 +90,15 @@ def test_an_error_fails_one_finding_and_not_the_rest(check):
     assert [found["passed"] for found in check.findings] == [False, True, None]
     assert check.findings[0]["problem"] == "RuntimeError: CUDA error" and check.findings[0]["seconds"] == 1.0
     assert check.lines[0].startswith("FAIL kinds: a: seconds 1  <- RuntimeError: CUDA error")
+
+
+def test_a_card_that_no_longer_answers_ends_the_check(check, monkeypatch):
+    """After a failed kernel each call fails, so that later findings would blame what is sound."""
+    check.device = torch.device("cuda")
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: (_ for _ in ()).throw(RuntimeError("misaligned address")))
+    with pytest.raises(DeviceLost), check.finding("kinds", "resnet"):
+        raise RuntimeError("misaligned address")
+    assert [found["passed"] for found in check.findings] == [False]
 
 
 def test_what_comes_after_the_time_is_not_checked(check):

@@ -1,6 +1,7 @@
 """CUDA graphs: on a CPU called; on a GPU, which a fake plays here, captured once and replayed on tensors that stay."""
 
 import contextlib
+import gc
 from functools import partial
 from types import SimpleNamespace
 
@@ -147,6 +148,13 @@ def test_on_a_gpu_it_is_captured_once_and_sees_new_values(gpu):
     run(torch.full((2,), 3.0), None)
     assert state.tolist() == [4.0, 4.0]
     assert (gpu.captured, gpu.replayed, len(calls)) == (1, 2, WARM_UP + 1 + 2)
+
+
+def test_no_garbage_is_collected_during_a_capture(gpu):
+    """A graph that is destroyed meanwhile ends it: "operation not permitted when stream is capturing"."""
+    collecting = []
+    gpu.program(lambda: collecting.append(gc.isenabled()), [], torch.device("cuda"))()
+    assert collecting == [True] * WARM_UP + [False] + [True] * (len(collecting) - WARM_UP - 1) and gc.isenabled()
 
 
 def test_a_body_that_cannot_be_captured_is_called(gpu):

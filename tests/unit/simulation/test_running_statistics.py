@@ -39,6 +39,13 @@ def test_a_model_is_its_parameters_and_then_its_running_statistics():
     assert model[1].running_mean.tolist() == [7, 7] and model[1].running_var.tolist() == [7, 7]
 
 
+def test_running_statistics_are_where_cudnn_reads_four_numbers_at_once():
+    run = simulation()
+    assert run.parameters % 4, "else they would be there anyhow"
+    places = flat_parameters.running_statistics(run.backend.model)
+    assert places and all(getattr(module, name).data_ptr() % 16 == 0 for module, name in places)
+
+
 @pytest.mark.slow  # torch.optim takes seconds to import
 def test_one_client_alone_is_torchs_own_training():
     run = simulation(counts=(8,), clients_per_round=1, batch_size=None, local_epochs=3)

@@ -4,9 +4,10 @@ All graphs of a process share one stream and one memory pool: they never run at 
 outlives it. Where a capture fails, this process takes every step from then on kernel by kernel, to the same numbers.
 """
 
+import gc
 import operator
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -138,12 +139,24 @@ class CudaGraph:
     def _captured(self, graph: Any, inputs: Sequence[Tensor | None], stream: Any, pool: Any) -> int:
         """Capture the body; bytes by which the pool has grown. Raises _CaptureFailed."""
         try:
-            with torch.cuda.graph(graph, pool=pool, stream=stream):
+            with _no_garbage_collected(), torch.cuda.graph(graph, pool=pool, stream=stream):
                 reserved = torch.cuda.memory_reserved(self.device)
                 self.body(*inputs)
                 return max(0, torch.cuda.memory_reserved(self.device) - reserved)
         except RuntimeError as error:  # of CUDA, cuBLAS, cuDNN or torch, a lack of memory too
             raise _CaptureFailed(error) from error
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    """Keep graphs that nobody holds any more until after a capture: CUDA lets none be destroyed during one."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class _CaptureFailed(Exception):
