@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 
     from benchmarks.bench import FOLDER, cores, machine, slug
     from benchmarks.gpu_check import correct, speed
-    from benchmarks.gpu_check.findings import Check, OutOfTime, table
+    from benchmarks.gpu_check.findings import Check, DeviceLost, OutOfTime, table
     from fairfl.runtime import atomic, gpu_slots
     from fairfl.runtime.errors import FairflError
     from fairfl.simulation.device import choose
@@ -62,8 +62,12 @@ def main(arguments: list[str]) -> int:
         check.expect(bool(seen) or not check.gpu, "torch has a GPU, and fairfl sees none")
     for name in options.checks or CHECKS:
         begun = time.monotonic()
-        with contextlib.suppress(OutOfTime):
-            getattr(correct if hasattr(correct, name) else speed, name)(check)
+        try:
+            with contextlib.suppress(OutOfTime):
+                getattr(correct if hasattr(correct, name) else speed, name)(check)
+        except DeviceLost:
+            print(f"the GPU answers this process no more; what follows {name} was not checked: name it to check it alone")
+            break
         document.setdefault("seconds", {})[name] = round(time.monotonic() - begun, 1)
     document["findings"] = check.findings
     path = options.out or FOLDER / "gpu_check/results" / f"{slug(document['machine']['name'])}.json"

@@ -21,6 +21,10 @@ class OutOfTime(Unfit):
     """The time that was asked for is over."""
 
 
+class DeviceLost(Exception):
+    """A kernel has failed: from then on every call of this process to the device fails, too."""
+
+
 @dataclass
 class Check:
     """`large`: models as papers have them, else small ones; `quick`: few of all cases. `deadline` of time.monotonic."""
@@ -64,6 +68,16 @@ class Check:
         took = time.perf_counter() - started
         mark, why = "ok  " if passed else "FAIL", f"  <- {problem}" * bool(problem)
         self.say(f"{mark} {check}: {name}: {numbers}{why}  ({took:.1f} s)")
+        if self.gpu and not self._answers():
+            raise DeviceLost
+
+    @staticmethod
+    def _answers() -> bool:
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            return False
+        return True
 
     def skip(self, check: str, name: str, reason: str) -> None:
         self.findings.append({"check": check, "name": name, "passed": None, "problem": reason})

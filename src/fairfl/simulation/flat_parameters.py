@@ -57,3 +57,17 @@ def bind(model: nn.Module, flat: Tensor) -> list[Tensor]:
         setattr(module, name, flat[start:stop])
         start = stop
     return list(model.parameters())
+
+
+def align_statistics(model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+    """Give each bound running statistic memory of its own, at a multiple of 16 bytes: (own memory, views of `flat`).
+
+    cuDNN's batch normalisation reads four numbers at once and fails with "misaligned address" elsewhere, as behind
+    parameters whose number is no multiple of four. Whoever sets `flat` copies the views, and copies back in the end.
+    """
+    places = running_statistics(model)
+    views = [getattr(module, name) for module, name in places]
+    own = [view.clone() for view in views]
+    for (module, name), statistic in zip(places, own, strict=True):
+        setattr(module, name, statistic)
+    return own, views

@@ -16,7 +16,7 @@ from fairfl.simulation.backends.cuda_graph import CudaGraph, Recent, same_functi
 from fairfl.simulation.backends.interface import LocalTraining, Trained, Work, dropout_seed, steepness
 from fairfl.simulation.clients import Part
 from fairfl.simulation.evaluation import samples_at_once
-from fairfl.simulation.flat_parameters import bind, count, flatten
+from fairfl.simulation.flat_parameters import align_statistics, bind, count, flatten
 from fairfl.simulation.losses import ClosedForm, Loss
 from fairfl.simulation.seeds import generator, seed_of
 
@@ -75,6 +75,7 @@ class Sequential:
         self.inputs = channels_last(part.inputs)
         self.flat = flatten(model)
         self.parameters = bind(model, self.flat)
+        self.statistics, self.statistics_in_flat = align_statistics(model)
         self.y = self.flat[: count(model)]  # without running statistics
         self.anchor = self._buffer()
         self.normalised = self.y.numel() < self.flat.numel()
@@ -143,7 +144,7 @@ class Sequential:
 
     @torch.no_grad()
     def forward(self, x: Tensor, inputs: Tensor) -> Tensor:
-        self.flat.copy_(x)
+        self._load(x)
         if self.model.training:
             self.model.eval()
         return self.outputs(channels_last(inputs))
@@ -173,9 +174,17 @@ class Sequential:
                     self.noise = self.noise.manual_seed(seed_of(*path)) if self.on_gpu else self.draws
                     self.round = round
                 measured.append(self._train(work, place, local, next(windows), pads, losses))
+                if self.statistics:
+                    torch._foreach_copy_(self.statistics_in_flat, self.statistics)
                 torch.sub(work.start[place], self.flat, out=delta[place])
                 heap.release()
         return Trained(delta, torch.stack(measured) if losses else None)
+
+    def _load(self, x: Tensor) -> None:
+        """Set the model to x, [P + B]."""
+        self.flat.copy_(x)
+        if self.statistics:
+            torch._foreach_copy_(self.statistics, self.statistics_in_flat)
 
     def _hold(self, work: Work, local: LocalTraining) -> None:
         """Set what captured steps hold: functions, objects, and how many parameters stay as they are."""
@@ -207,7 +216,7 @@ class Sequential:
         """Leaves the trained model in `flat`; mean loss of the first batch before its step, if it is asked for."""
         client, rate = work.clients[place], float(work.rate[place])
         samples = self.sizes[client]
-        self.flat.copy_(work.start[place])
+        self._load(work.start[place])
         proximal = averages = False
         if work.momentum and local.steps(samples) > 1:  # a single step does not know of momentum
             self.z.flat.copy_(self.y)
@@ -278,7 +287,7 @@ class Sequential:
 
         def made() -> CudaGraph:
             buffers = [*([self.z] if kind.averages else []), *(self.moments if kind.adamw else [])]
-            state = [self.flat, *(buffer.flat for buffer in buffers)]
+            state = [self.flat, *self.statistics, *(buffer.flat for buffer in buffers)]
             generators = [self.noise] if self.privacy and self.on_gpu else []
             graph = not self.objective  # which decides on the CPU how it changes each sample
             return CudaGraph(partial(_step, self, kind), state, self.flat.device, graph, generators)
