@@ -1,6 +1,5 @@
 """Tables from hand-made numbers: the exact text of all three files."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -173,16 +172,6 @@ def orders(tmp_path):
     )  # fmt: skip
 
 
-def test_lines_may_be_settings_and_columns_variants(orders):
-    csv, md, tex = build(orders)
-    assert "| Dataset | loss | random |\n| :--- | ---: | ---: |\n" in md
-    assert "| CIFAR-10 | **0.150** (± 0.050) | 0.350 (± 0.050) |\n" in md
-    assert "| Fashion-MNIST | 0.150 (± 0.050) | not run |\n" in md
-    assert r"Cells: $\max_k r_k(\theta)$ ↓." in md and "Not run" not in md
-    assert "Dataset & loss & random \\\\\n\\midrule\nCIFAR-10 & \\textbf{0.150} ($\\pm$ 0.050) & 0.350" in tex
-    assert csv.count("\neagle_table1,cifar,fedfv,order=loss,gap_max,") == 1
-
-
 def test_lines_may_be_variants_and_columns_settings(orders):
     orders["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [1]}
     csv, md, tex = build(orders)
@@ -195,99 +184,6 @@ def test_lines_may_be_variants_and_columns_settings(orders):
 
 CHOSEN = {"learning_rate": {"name": "rate", "meaning": "", "unit": "", "direction": None, "digits": 2}}
 CHOSEN |= {f"hp_{name}": {**CHOSEN["learning_rate"], "name": name} for name in ("q", "beta")}
-
-
-def choice(path, algorithm, rate, value=0.5, **hyperparameters):
-    record = {"setting": "cifar", "algorithm": algorithm, "learning_rate": rate, "batch_size": 64, "value": value}
-    path.write_text(json.dumps(record | {"hyperparameters": hyperparameters}))
-    return str(path)
-
-
-@pytest.fixture
-def chosen(tmp_path):
-    """Best hyper-parameters of three algorithms; one was not tuned on CIFAR-100, one diverged there."""
-    (tmp_path / "table5.csv").write_text(
-        f"{demo.REPORTED}table5,cifar,qffl,q=0.1,hp_q,0.1,,,,\ntable5,cifar,vred,,hp_beta,1e-4,,,,\n"
-    )
-    files = {
-        "tuned": {
-            "cifar/qffl": choice(tmp_path / "q.json", "qffl", 0.005, q=0.1),
-            "cifar/vred": choice(tmp_path / "v.json", "vred", 0.01, beta=0.00026, order="loss"),
-            "cifar/semi_vred": choice(tmp_path / "s.json", "semi_vred", 0.01, beta=1),
-            "cifar100/qffl": choice(tmp_path / "d.json", "qffl", 0.01, value=None, q=1),
-        },
-        "reported": {"table5": str(tmp_path / "table5.csv")},
-    }
-    return demo.spec(
-        "eagle_table1", files, {"rounds": 7, "seeds": 3}, CHOSEN, kind="table", settings=["cifar", "cifar100"],
-        columns=["hp_q", "hp_beta"], rows=[{"algorithm": name} for name in ("qffl", "vred", "semi_vred")],
-        columns_of={"qffl": ["hp_q"], "vred": ["hp_beta"], "semi_vred": ["hp_beta"]},
-        layout={"down": ["row"], "across": ["setting"]},
-    )  # fmt: skip
-
-
-def test_choices_stand_beside_the_papers(chosen):
-    csv, md, tex = build(chosen)
-    assert "| q-FFL | 0.1 (paper: 0.1) | diverged |\n" in md
-    assert "| VRed | 0.00026 (paper: 0.0001) | not tuned |\n| Semi-VRed | 1 | not tuned |\n" in md
-    assert "Fewer seeds" not in md
-    assert "Diverged (at every point of the grid): q-FFL (cifar100)." in md
-    assert "eagle_table1,cifar,vred,,hp_beta,,0.00026,,1,cifar,tuned/cifar/vred,paper,\n" in csv
-    assert "VRed & 0.00026 (paper: 0.0001) & not tuned" in tex
-
-
-@pytest.fixture
-def counted(tmp_path):
-    """Two data sets with words between the counts."""
-    metric = {"meaning": "", "unit": "count", "direction": None, "digits": 0}
-    metrics = {name: {**metric, "name": name} for name in ("num_clients", "samples_test")}
-    words = [{"title": "Model", "after": "num_clients", "texts": {"a": "ResNet_18", "b": "LSTM"}}]
-    head = "client,part,samples,data,remarks\n"
-    (tmp_path / "a.csv").write_text(head + "".join(f"{k},{p},7,d,\n" for k in (0, 1) for p in ("train", "test")))
-    (tmp_path / "b.csv").write_text(f"{head}0,train,5,d,\n0,test,25041,d,\n")
-    (tmp_path / "r.csv").write_text(f"{demo.REPORTED}table2,a,,,samples_test,10555,,,count,\n")
-    files = {
-        "statistics": {name: str(tmp_path / f"{name}.csv") for name in ("a", "b")},
-        "reported": {"table2": str(tmp_path / "r.csv")},
-    }
-    return demo.spec(
-        "eagle_table1", files, {"rounds": 7, "seeds": 3}, metrics, kind="table", settings=["a", "b"],
-        columns=list(metrics), options={"labels": {"a": "CIFAR-10"}, "words": words},
-    )  # fmt: skip
-
-
-def test_counts_belong_to_settings_and_words_stand_between_them(counted):
-    csv, md, tex = build(counted)
-    assert md.splitlines()[2:6] == [
-        "| Dataset | num_clients | Model | samples_test |",
-        "| :--- | ---: | :--- | ---: |",
-        "| CIFAR-10 | 2 | ResNet_18 | 14 (paper: 10555) |",
-        "| b | 1 | LSTM | 25041 |",
-    ]
-    assert "\\begin{tabular}{lrlr}" in tex and "CIFAR-10 & 2 & ResNet\\_18 & 14 (paper: 10555) \\\\\nb & 1" in tex
-    assert "eagle_table1,a,,,samples_test,count,14,,1,a,partitions/a,,\n" in csv
-
-
-STATIC = demo.spec(
-    "eagle_table3", kind="static_table", rules=[2], header=["Symbol", "Meaning"],
-    content=[
-        ["$w_k$", "weight of client k, 100% & more"],
-        ["$|S|$", "size_of a|b {set}"],
-        ["λ", "trade-off ≥ 0, a price of $5"],
-    ],
-)  # fmt: skip
-
-
-def test_static_table(spec):
-    csv, md, tex = build(STATIC)
-    assert csv.splitlines()[:2] == ["Symbol,Meaning", '$w_k$,"weight of client k, 100% & more"']
-    assert md == (
-        "**Table 3.**\n\n| Symbol | Meaning |\n| :--- | :--- |\n"
-        "| $w_k$ | weight of client k, 100% & more |\n| $\\vert S\\vert $ | size_of a\\|b {set} |\n"
-        "| λ | trade-off ≥ 0, a price of \\$5 |\n"
-    )
-    assert "$w_k$ & weight of client k, 100\\% \\& more \\\\\n$|S|$ & size\\_of a$|$b \\{set\\} \\\\" in tex
-    assert "\\midrule\n$\\lambda$ & trade-off $\\ge$ 0, a price of \\$5 \\\\\n" in tex
 
 
 @pytest.mark.parametrize(
@@ -374,30 +270,6 @@ def test_lines_may_be_metrics_and_columns_variants(grouped):
     assert not [line for line in csv.splitlines() if ",toy," in line and "accuracy_mean" in line]
 
 
-def test_variants_may_be_grouped_by_metric(grouped):
-    grouped["artifact"] |= {"layout": {"down": ["metric", "row"], "across": ["setting"]}, "rules": [3]}
-    csv, md, tex = build(grouped)
-    assert md.splitlines()[2:13] == [
-        "| Metric | Algorithm | Synthetic | MNIST |",
-        "| :--- | :--- | ---: | ---: |",
-        "| Avg Acc ↑ | FOCUS |  | **0.75** |",
-        "| Avg Acc ↑ | FedAvg |  | 0.50 |",
-        "| Avg Acc ↑ | AFL |  | – |",
-        "| Avg Loss ↓ | FOCUS | **0.25** | 0.50 |",
-        "| Avg Loss ↓ | FedAvg | 0.50 | **0.25** |",
-        "| Avg Loss ↓ | AFL |  | diverged |",
-        "| Parity ↓ | FOCUS | **0.50** |  |",
-        "| Parity ↓ | FedAvg | **0.50** |  |",
-        "",
-    ]
-    assert (
-        tex.count("\\midrule") == 1 + 2 + 2
-    )  # below the head, above two of three metrics, above AFL where it has cells
-    assert "\\midrule\nAvg Loss $\\downarrow$ & FOCUS" in tex and "\\midrule\nAvg Acc $\\uparrow$ & AFL" in tex
-    grouped["artifact"]["layout"] = {"down": ["setting", "metric"], "across": ["row"]}
-    assert build(grouped)[0] == csv  # numbers do not depend on the layout
-
-
 # -- what does not stand in the paper -----------------------------------------------------------
 
 
@@ -419,11 +291,3 @@ def reach(tmp_path):
 
 
 # -- what was timed, what settings say ----------------------------------------------------------
-
-
-def record(path, variants=(), metrics=None, processor="AMD EPYC", device="cpu", threads=1):
-    """What fairfl.jobs.timing writes."""
-    variants = [{"algorithm": a, "hyperparameters": h, "models": 1, "seconds": seconds} for a, h, seconds in variants]
-    machine = {"processor": processor, "device": device, "threads": threads, "fingerprint": "abc"}
-    path.write_text(json.dumps({"variants": variants, "metrics": metrics or {}, **machine}))
-    return str(path)
