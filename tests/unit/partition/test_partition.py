@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfl.experiments.parts import Split
-from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, dirichlet_sizes, label_shards, plain
+from fairfl.partition import ambiguous_fraction, by_class, dirichlet_by_class, label_shards, plain, unequal_sizes
 from fairfl.partition.deal import Spec, partition, parts_of, statistics, true_clusters
 from fairfl.partition.interface import Assignment, PartitionError, Table
 from tests.unit.partition.partition_tables import SPLIT, job, rng, table
@@ -27,7 +27,7 @@ RULES = {
     "fairfl": (dirichlet_by_class, {"alpha": 0.5} | FAIRFL),
     "by_class": (by_class, {}),
     "plain": (plain, {}),
-    "sizes": (dirichlet_sizes, {"alpha": 0.5, "min_samples": 1}),
+    "sizes": (unequal_sizes, {"alpha": 0.5, "min_samples": 1}),
 }
 # by_class draws nothing, the public rule has a seed of its own.
 DRAWN = ["shards", "three_shards", "dirichlet", "plain", "sizes"]
@@ -166,13 +166,13 @@ def test_plain_takes_the_clients_of_the_data():
 
 def test_sizes_differ_and_nobody_has_less_than_the_minimum():
     labels = np.repeat([0, 1], 1000)
-    config = dirichlet_sizes.Config(alpha=0.5, min_samples=40)
-    rows = dirichlet_sizes.assign(table(labels), 10, config, rng(3)).rows
+    config = unequal_sizes.Config(alpha=0.5, min_samples=40)
+    rows = unequal_sizes.assign(table(labels), 10, config, rng(3)).rows
     sizes = np.array([len(part) for part in rows])
     assert sizes.min() >= 40 and sizes.max() > 3 * sizes.mean() / 2
     assert abs(labels[rows[sizes.argmax()]].mean() - 0.5) < 0.15  # classes are not skewed
     with pytest.raises(PartitionError, match="2000 samples cannot give each of 51 clients at least 40"):
-        dirichlet_sizes.assign(table(labels), 51, config, rng(3))
+        unequal_sizes.assign(table(labels), 51, config, rng(3))
 
 
 def test_plain_deals_evenly():
