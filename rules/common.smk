@@ -7,6 +7,7 @@ import shlex
 import shutil
 
 from fairfl.experiments.config import selection
+from fairfl.experiments.strict import csv_files
 from fairfl.experiments.workload import load_workload, usual_config
 from fairfl.jobs import collect, fetch, page, reproduction, trials
 from fairfl.planning import own_data
@@ -47,6 +48,8 @@ if display:
     display.run.speak = functools.partial(spoken, workload)
     display.run.asked = lambda: hooks.requested(workflow)
     display.run.locate = lambda target: located(workload, RESULTS, target)
+    for _fault in workload.faulty.values():
+        display.say(f"left out: {_fault}")
     display.idle = lambda: places(display.run, Path(SUMMARIES))
     atexit.register(display.stop)
 
@@ -64,7 +67,7 @@ CLIENT = f'"${sealed.VARIABLE}"/src/fairfl/runtime/warm_start/client.py'
 
 # A part of all there is, selected on the command line, has a page, comparison, claims, orders and tables beside the
 # paper's of its own: those of the whole stay. Runs, tables and figures are where they always are.
-SELECTION = selection(workload.config, usual_config(ROOT))
+SELECTION = selection(workload.config, usual_config(ROOT, workload.faulty))
 SUMMARIES = f"{RESULTS}/selections/{SELECTION}" if SELECTION else RESULTS
 
 

@@ -39,13 +39,12 @@ except ModuleNotFoundError as error:
 except SyntaxError as error:
     raise WorkflowError(f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}") from None
 
-from fairfl.experiments.strict import load
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import snakemake as hooks  # in rule files the name `snakemake` is taken
 
 display = hooks.display(workflow)
 
 try:
-    load(Path("config.yaml"))
+    hooks.check_config(workflow)
 except FairflError as error:
     raise WorkflowError(str(error)) from None

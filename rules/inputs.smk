@@ -33,8 +33,7 @@ def calibration_points(wc):
 
 def reported_by_paper(wc):
     """The numbers of the setting's paper, by table."""
-    folder = Path("papers/reported", workload.paper_of[wc.setting])
-    return {path.stem: str(path) for path in sorted(folder.glob("*.csv"))}
+    return csv_files(Path("papers/reported", workload.paper_of[wc.setting]))
 
 
 # fetch, prepare
@@ -189,7 +188,7 @@ def printed_numbers(wc):
     """The paper's own numbers, as far as they are written down, by table."""
     if "reported" not in workload.needs(artifact_of(wc)):
         return None
-    return {path.stem: str(path) for path in sorted(Path("papers/reported", wc.paper).glob("*.csv"))}
+    return csv_files(Path("papers/reported", wc.paper))
 
 
 def artifact_outputs(*names):
@@ -249,7 +248,7 @@ def drawings(wc):
 # comparison, claims, page
 def reported(wc):
     """The papers' own numbers, as far as they are written down."""
-    return sorted(map(str, Path("papers/reported").glob("*/*.csv")))
+    return [path for folder in sorted(Path("papers/reported").iterdir()) for path in csv_files(folder).values()]
 
 
 # page

@@ -180,7 +180,7 @@ def test_texts_of_papers(tmp_path, text, words):
 
 SCALE = [
     ("scale", "../quick", "'../quick' cannot be the name of a file"),
-    ("scale", "data", "'data' is a folder that all scales share"),
+    ("scale", "data", "'data': the name is taken, by a folder of results"),
     ("scale", "fast", "'fast' must equal the file's name 'quick'"),
     ("patches", {}, "patches: {}"),
     ("patches", None, "patches: None"),

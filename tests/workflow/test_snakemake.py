@@ -49,12 +49,12 @@ def test_workflow_has(name):
 
 
 def test_many_jobs_that_run_here_are_worth_a_server():
-    def workflow(local_exec=True, touch=False, deployed=(), jobs=100):
+    def workflow(local_exec=True, deployed=(), jobs=100):
         settings = DeploymentSettings(deployment_method=set(deployed))
-        return SimpleNamespace(local_exec=local_exec, touch=touch, deployment_settings=settings, dag=range(jobs))
+        return SimpleNamespace(local_exec=local_exec, deployment_settings=settings, dag=range(jobs))
 
     assert snakemake.runs_here(workflow(), at_least=4)
-    for differs in ({"local_exec": False}, {"touch": True}, {"deployed": [DeploymentMethod.CONDA]}, {"jobs": 1}):
+    for differs in ({"local_exec": False}, {"deployed": [DeploymentMethod.CONDA]}, {"jobs": 1}):
         assert not snakemake.runs_here(workflow(**differs), at_least=4)
 
 

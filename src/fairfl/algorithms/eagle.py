@@ -46,6 +46,11 @@ def gap_weights(r: Tensor, config: Config) -> Tensor:
     return w / length * (K**0.5 if config.norm == "l2_k" else 1)
 
 
+def known_gaps(r: Tensor) -> Tensor:
+    """Gaps [m] or [K]; a client without one, which has no validation sample or no round yet, has the others' mean."""
+    return torch.where(r.isnan(), r.nanmean(), r).nan_to_num(0.0)
+
+
 class Eagle(Algorithm[Config]):
     measurements = ("val_received", "val_best")
 
@@ -56,10 +61,8 @@ class Eagle(Algorithm[Config]):
     def _weights(self, state: State, received: Received) -> Tensor:
         """w of this round's clients, [m]."""
         if self.config.lag == 0:
-            return gap_weights(received.val_received - received.val_best, self.config)
-        r = state["r"]
-        known = torch.where(r.isnan(), r.nanmean(), r).nan_to_num(0.0)
-        return gap_weights(known, self.config)[received.clients]
+            return gap_weights(known_gaps(received.val_received - received.val_best), self.config)
+        return gap_weights(known_gaps(state["r"]), self.config)[received.clients]
 
     def configure_clients(self, state: State, received: Received) -> Plan:
         return Plan(lr_scale=self._weights(state, received)) if self.config.where == "client_lr" else Plan()

@@ -16,6 +16,8 @@ Snakemake's (-n: what would run).
 
 import argparse
 import ast
+import itertools
+import json
 import os
 import re
 import subprocess
@@ -27,7 +29,7 @@ from typing import Any
 import yaml
 
 from fairfl.commands.new import checked
-from fairfl.commands.snakemake import config_of, with_cores
+from fairfl.commands.snakemake import config_of, line_of, split_at, with_cores
 from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact
@@ -71,39 +73,84 @@ def main(root: Path, argv: list[str]) -> None:
     parser.add_argument("--name", help="of the experiment: small letters and digits")
     parser.add_argument("--download", action="store_true", help="data that are not on this machine may be downloaded")
     given, words = config_of(argv)
-    args, others = parser.parse_known_args(words)
+    options, behind, targets = split_at(words, "--")
+    args, others = parser.parse_known_args(options)
+    here = Path.cwd()
+    os.chdir(root)
+    laid: list[Path] = []
+    try:
+        _run(args, laid, here, given, argv, [*others, *behind, *targets])
+    except FairflError:
+        _take_back(laid)
+        raise
+
+
+def _take_back(links: list[Path]) -> None:
+    """Links that this command has laid and nobody uses."""
+    for link in links:
+        link.unlink(missing_ok=True)
+    names.cache_clear()
+
+
+def _run(
+    args: argparse.Namespace, laid: list[Path], here: Path, given: list[str], argv: list[str], others: list[str]
+) -> None:
+    """Write the experiment and build it. Links to algorithms' files go to `laid`."""
     from snakemake.cli import parse_config  # takes a second to load: not for --help
 
     own_name = args.name and checked("paper", args.name)
-    here = Path.cwd()
-    os.chdir(root)
-    variants = [_variant(text, here, PACKAGE / "algorithms") for text in args.algorithms]
+    variants = [_variant(text, here, PACKAGE / "algorithms", laid) for text in args.algorithms]
     config = load(Path("config.yaml")) | parse_config(given) | ({"scale": args.scale} if args.scale else {})
     workload, artifact = _published(config, args.target)
     paper = workload.config.papers[0]
     _at_hand(workload, artifact, args)
-    name = own_name or re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}")
+    compared = f"# {' '.join(variant.selector for variant in variants)} with {args.target}\n"
+    name = own_name or _free(re.sub("[^a-z0-9]", "", f"{variants[0].algorithm}{args.target}"), compared)
     text = experiment(name, workload, artifact, variants)
     path = Path("papers", f"{name}.yaml")
-    if path.exists() and not path.read_text().startswith(_HEAD):
-        raise FairflError(f"{path} is there already, and was not written by fairfl compare: give another --name")
+    if path.exists() and not _is_of(path, compared):
+        raise FairflError(f"{path} is there already, and not of this comparison: give another --name, or remove it")
     chosen = [*given, f"papers={name}", f"scale={workload.scale.scale}"]
     if args.seeds is not None:
         chosen.append("seeds=" + ",".join(map(str, seeds(workload, artifact, args.seeds))))
     dry, before = bool({"-n", "--dry-run", "--dryrun"} & set(others)), path.read_text() if path.exists() else None
-    _write(path, f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{text}", before, config)
+    head = f"{_HEAD} {' '.join(argv)}`, and anew each time: change it in a copy.\n{compared}"
+    _write(path, head + text, before, config)
     alone = ", for this dry run alone" if dry else ""
     print(f"{path}: {', '.join(map(str, variants))} beside {paper}'s {artifact.title}{alone}")
     try:
-        done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *with_cores(others), "--config", *chosen])
+        print("\n".join(_takes(config | parse_config(chosen))), flush=True)
+        words = line_of(with_cores(others), ["--config", *chosen])
+        done = subprocess.run([sys.executable, "-P", "-m", "snakemake", *words])
     finally:
         if dry:
             _restore(path, before)
+            _take_back(laid)
     if done.returncode:
         raise SystemExit(done.returncode)
     differences = Path("results", workload.scale.scale, name, "differences.csv")
     if differences.is_file() and not dry:
         print("\n".join(said(differences, {metric: m.digits for metric, m in workload.papers[paper].metrics.items()})))
+
+
+def _free(name: str, compared: str) -> str:
+    """The name, or the next one (x2, x3, ...) that no other comparison has."""
+    tried = (name if number == 1 else f"{name}x{number}" for number in itertools.count(1))
+    return next(one for one in tried if not (path := Path("papers", f"{one}.yaml")).exists() or _is_of(path, compared))
+
+
+def _is_of(path: Path, compared: str) -> bool:
+    """True for a file that this command has written for the same algorithms and table."""
+    head = path.read_text(errors="replace").splitlines(keepends=True)[:2]
+    return len(head) == 2 and head[0].startswith(_HEAD) and head[1] == compared
+
+
+def _takes(config: dict[str, Any]) -> list[str]:
+    """How long it takes, as `snakemake plan` says it; nothing if nothing is missing."""
+    words = ["-P", "-m", "fairfl.planning.plan", "--config", json.dumps(config), "--root", "."]
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent)}
+    said = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True).stdout
+    return re.findall("^takes: .*", said, flags=re.M)
 
 
 def _write(path: Path, text: str, before: str | None, config: dict[str, Any]) -> None:
@@ -121,26 +168,26 @@ def _restore(path: Path, before: str | None) -> None:
 
 
 # -- what is compared -----------------------------------------------------------------------------
-def _variant(text: str, here: Path, folder: Path) -> Variant:
+def _variant(text: str, here: Path, folder: Path, laid: list[Path]) -> Variant:
     """'mine', 'mine/strength=2.0' or 'path/to/mine.py/strength=2.0'. Lays a link to a file that is elsewhere."""
     if match := re.fullmatch(r"(.*\.py)(?:/(.*))?", text):
-        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder), match[2])))
+        text = "/".join(filter(None, (_linked(here / Path(match[1]).expanduser(), folder, laid), match[2])))
     variant = Variant.from_selector(text) if "/" in text else Variant(text, {})
     declaration("algorithms", variant.algorithm)
     parameters("algorithms", variant.algorithm, dict(variant.values), "fairfl compare", text)
     return variant
 
 
-def _linked(file: Path, folder: Path) -> str:
-    """The algorithm's name; its file is one of `folder` or behind a link there."""
+def _linked(file: Path, folder: Path, laid: list[Path]) -> str:
+    """The algorithm's name; its file is one of `folder` or behind a link there. A new link goes to `laid`."""
     place = folder / file.name
     if not file.is_file():
         raise FairflError(f"{file}: no such file")
-    if not re.fullmatch("[a-z][a-z0-9_]*", file.stem):
-        raise FairflError(f"{file}: an algorithm's file is called by small letters, digits and _")
+    checked("algorithm", file.stem)
     if not place.exists():
         place.unlink(missing_ok=True)  # a link whose file has gone
         place.symlink_to(file.resolve())
+        laid.append(place)
         names.cache_clear()
         print(f"{place}: a link to {file.resolve()}")
     elif place.resolve() != file.resolve():
@@ -233,7 +280,7 @@ def experiment(name: str, workload: Workload, artifact: Artifact, variants: list
     for row in rows:
         first.setdefault(row["algorithm"], row)
     ours = " and ".join(dict.fromkeys(titles[variant.algorithm] for variant in variants))
-    where = f"{source.paper}'s {artifact.title}"
+    where = f"{source.called}'s {artifact.title}"
     shared: dict[str, Any] = {key: given[key] for key in ("settings", "baseline") if key in given}
     subsets = {key: given[key] for key in ("columns_of", "columns_in") if given.get(key)}
     labels = {key: text for key, text in artifact.options.get("labels", {}).items() if key in artifact.settings}

@@ -1,7 +1,6 @@
 """fairfl new algorithm|paper|dataset NAME: a working skeleton with its test, which passes as it is."""
 
 import argparse
-import keyword
 import math
 import re
 from collections.abc import Callable
@@ -9,8 +8,8 @@ from pathlib import Path
 from string import Template
 
 from fairfl.experiments.config import TEMPLATE, Config
-from fairfl.experiments.paper import FOLDERS
 from fairfl.experiments.strict import load
+from fairfl.experiments.taken import taken
 from fairfl.runtime import atomic
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
@@ -41,12 +40,13 @@ def main(root: Path, argv: list[str]) -> None:
 
 def checked(kind: str, name: str) -> str:
     """The name. Raises FairflError if none of the kind can have it."""
+    named = f"a{'n' * (kind == 'algorithm')} {kind}"
     pattern = "[a-z][a-z0-9]*" if kind == "paper" else "[a-z][a-z0-9_]*"
     if not re.fullmatch(pattern, name) or len(name) > _LONGEST:
         allowed = "small letters and digits" if kind == "paper" else "small letters, digits and _"
-        raise FairflError(f"{shown(name)} cannot name a {kind}: expected {allowed}, a letter first, {_LONGEST} at most")
-    if keyword.iskeyword(name) or keyword.issoftkeyword(name) or name in (*FOLDERS, TEMPLATE):
-        raise FairflError(f"{shown(name)} cannot name a {kind}: the word has a meaning of its own")
+        raise FairflError(f"{shown(name)} cannot name {named}: expected {allowed}, a letter first, {_LONGEST} at most")
+    if what := taken(kind, name):
+        raise FairflError(f"{shown(name)} cannot name {named}: the name is taken, by {what}")
     return name
 
 

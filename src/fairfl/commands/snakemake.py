@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr
 from typing import Any
 
-from fairfl.experiments.config import Config
+from fairfl.experiments.config import Config, check_given
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.validation import nearest
 
@@ -16,9 +16,21 @@ _CORES = re.compile(r"--cores(=.*)?|--jobs(=.*)?|-[cj]\d*|--(workflow-)?profile(
 _JOINED = re.compile(r"(-[ntkfFlSDvpa]+)([cjC].*)")  # flags of one letter, then an option with a value: -nC, -Fc1
 
 
+def line_of(*parts: Sequence[str]) -> list[str]:
+    """One command line of several parts: targets that stand behind a `--` in any of them come last, behind one `--`."""
+    options: list[str] = []
+    targets: list[str] = []
+    behind = False
+    for word in (word for part in parts for word in (*part, "")):
+        behind = (behind and bool(word) and not word.startswith("-")) or word == "--"
+        if word not in ("", "--"):
+            (targets if behind else options).append(word)
+    return [*options, *(["--", *targets] if targets else [])]
+
+
 def with_cores(words: Sequence[str]) -> list[str]:
     """Options of Snakemake, with all cores unless they say otherwise."""
-    return [*words, *([] if any(map(_CORES.fullmatch, _apart(words))) else ["--cores", "all"])]
+    return line_of(words, [] if any(map(_CORES.fullmatch, _apart(words))) else ["--cores", "all"])
 
 
 def _apart(words: Sequence[str]) -> list[str]:
@@ -34,10 +46,17 @@ def config_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--config", "-C", nargs="*", action="extend", default=[])
-    found, others = parser.parse_known_args(_apart(words))
+    options, behind, targets = split_at(line_of(words), "--")
+    found, others = parser.parse_known_args(_apart(options))
     for word in found.config:
         _check(word)
-    return found.config, others
+    return found.config, [*others, *behind, *targets]
+
+
+def split_at(words: list[str], word: str) -> tuple[list[str], list[str], list[str]]:
+    """What stands before a word, the word, and what stands behind it."""
+    place = words.index(word) if word in words else len(words)
+    return words[:place], words[place : place + 1], words[place + 1 :]
 
 
 def _check(word: str) -> None:
@@ -48,6 +67,7 @@ def _check(word: str) -> None:
     name, dot, part = key.partition(".")
     if name not in Config.model_fields:
         raise FairflError(f"--config {word}: config.yaml has no key {name!r}{nearest(name, Config.model_fields)}")
+    check_given([word])
     if dot:
         raise FairflError(f"--config {word}: write --config '{name}={{{part}: {value}}}'")
 
@@ -59,7 +79,7 @@ def run(words: Sequence[str]) -> None:
     """
     from snakemake import cli
 
-    original = cli.parse_args
+    original, words = cli.parse_args, line_of(words)
     config, _ = config_of(words)
 
     def parse_args(argv: Any) -> Any:

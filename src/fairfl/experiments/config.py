@@ -2,7 +2,7 @@
 
 import re
 import urllib.parse
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from fairfl.experiments.base import DISTINCT, Strict
+from fairfl.experiments.strict import ambiguous, check_words
 from fairfl.experiments.variant import split_selectors
 from fairfl.runtime import plain
 from fairfl.runtime.fingerprint import fingerprint
@@ -46,6 +47,9 @@ def _number(value: Any) -> Any:
     """Text may stand for a number, but true and false do not."""
     if any(isinstance(part, bool) for part in (value if isinstance(value, list) else [value])):
         raise ValueError(f"{plain.shown(value)}: expected numbers, not true or false")
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, str) and (what := ambiguous(part.strip())):
+            raise ValueError(what)
     return value
 
 
@@ -53,7 +57,7 @@ def _whole(value: Any) -> Any:
     """pydantic reads 0-4 as -4."""
     if isinstance(value, str) and not re.fullmatch(r"[+-]?\d+", value.strip()):
         raise ValueError(f"{plain.shown(value)}: expected a whole number; several are written 0,1,2")
-    return value
+    return _number(value)
 
 
 class _FromTheCommandLine(Strict):
@@ -129,7 +133,9 @@ class Config(_FromTheCommandLine):
     def _renamed(cls, values: Any) -> Any:
         if isinstance(values, dict) and "other_torch" in values:
             raise ValueError("other_torch: unknown key; did you mean 'other_arithmetic'?")
-        return values
+        # `--config seeds=null` arrives as text.
+        null = lambda value: isinstance(value, str) and value in ("null", "~")  # noqa: E731
+        return {k: None if null(v) else v for k, v in values.items()} if isinstance(values, dict) else values
 
     @field_validator("papers", "seeds", "artifacts", "settings", "algorithms", "mirrors", mode="before")
     @classmethod
@@ -169,8 +175,19 @@ class Config(_FromTheCommandLine):
         return value
 
 
-def with_papers(config: Config, available: Iterable[str]) -> Config:
+# Keys whose values are names.
+_TEXTS = ("scale", "papers", "artifacts", "settings", "algorithms", "data_folder", "mirrors")
+
+
+def check_given(words: Iterable[str]) -> None:
+    """Raises SpecError for a KEY=VALUE of a command line whose number others read otherwise."""
+    check_words(words, _TEXTS)
+
+
+def with_papers(config: Config, available: Iterable[str], without: Collection[str] = ()) -> Config:
     """The configuration with the papers that its patterns mean, in its order; `*` means all but the template.
+
+    Those of `without` are left out.
 
     Raises SpecError for a name or pattern that no paper has.
     """
@@ -179,7 +196,7 @@ def with_papers(config: Config, available: Iterable[str]) -> Config:
         found = [name for name in known if name == wanted or name != TEMPLATE and fnmatchcase(name, wanted)]
         if not found:
             raise SpecError(f"config.yaml: papers: no paper {plain.shown(wanted)}{nearest(wanted, known)}")
-        chosen |= dict.fromkeys(found)
+        chosen |= dict.fromkeys(name for name in found if name not in without)
     return config.model_copy(update={"papers": list(chosen)})
 
 

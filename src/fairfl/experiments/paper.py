@@ -14,14 +14,14 @@ from fairfl.experiments.searches import known_hyperparameters
 from fairfl.experiments.setting import SOURCED, Setting, check_kinds
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
-from fairfl.runtime import plain
+from fairfl.runtime import kept, plain
 from fairfl.runtime.validation import nearest
 
 Name = Annotated[str, AfterValidator(plain.name)]
 
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
-FOLDERS += ("surrogates", "tidy", "timed", "trials", "tuned")
+FOLDERS += ("surrogates", "tidy", "timed", "trials", "tuned", kept.FOLDER)
 
 
 class Metric(Strict):

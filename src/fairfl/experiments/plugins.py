@@ -1,6 +1,8 @@
 """The plug-ins of a kind: the files of a folder of this package that have a `class Config`."""
 
 import importlib
+import os
+import re
 import traceback
 from collections.abc import Callable
 from functools import cache
@@ -21,8 +23,23 @@ _PLURAL = {"data": "data sets", "partition": "partitioners", "reporting/plots": 
 @cache
 def names(kind: str) -> tuple[str, ...]:
     """The plug-ins of a kind ("algorithms", "data", "models", "modifiers", "partition", "reporting/plots"), sorted."""
-    files = (path for path in (PACKAGE / kind).glob("*.py") if not path.stem.startswith("_"))
-    return tuple(sorted(path.stem for path in files if b"\nclass Config(" in path.read_bytes()))
+    return tuple(sorted(path.stem for path in (PACKAGE / kind).glob("*.py") if not unfit(kind, path.stem)))
+
+
+def unfit(kind: str, name: str) -> str:
+    """Why a file of this name is no plug-in of the kind, "" if it is one. Editors and copies leave much in a folder."""
+    path = PACKAGE / kind / f"{name}.py"
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        return "is called otherwise than by small letters, digits and _"
+    if not path.is_file():
+        return "is a link to nothing" if path.is_symlink() else "is no file"
+    if (PACKAGE / kind / name / "__init__.py").exists():
+        return f"folder {name}/ has its name"
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return "" if b"\nclass Config(" in text else "no `class Config(Strict)` of its parameters"
 
 
 def known(kind: str) -> Callable[[str], str]:
@@ -30,10 +47,18 @@ def known(kind: str) -> Callable[[str], str]:
 
     def check(name: str) -> str:
         if name not in names(kind):
-            raise ValueError(f"{shown(name)} is not one of the {_PLURAL.get(kind, kind)}{nearest(name, names(kind))}")
+            raise ValueError(f"{shown(name)} is not one of the {_PLURAL.get(kind, kind)}{_hint(kind, name)}")
         return name
 
     return check
+
+
+def _hint(kind: str, name: str) -> str:
+    """The nearest name, and what is wrong with its file if there is one."""
+    file = PACKAGE / kind / f"{name}.py"
+    if os.path.basename(name) == name and os.path.lexists(file):
+        return f"{nearest(name, names(kind))} ({file.relative_to(PACKAGE.parents[1])}: {unfit(kind, name)})"
+    return nearest(name, names(kind))
 
 
 def module(kind: str, name: str) -> ModuleType:

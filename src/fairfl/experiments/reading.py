@@ -5,10 +5,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.scale import Scale
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.strict import load, merged
+from fairfl.experiments.taken import rule
+from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown, spoken
 from fairfl.runtime.validation import Model, SpecError, check, nearest
 
@@ -136,7 +139,15 @@ def load_paper(path: Path) -> Paper:
     raw = load(path)
     if not isinstance(raw, dict):
         raise SpecError(f"{path}: expected `key: value` lines, found {shown(raw)}")
-    return _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
+    paper = _named(check(_with_templates(raw, str(path)), Paper, str(path)), "paper", path)
+    for key in [name for name in (paper.paper, *(f"{paper.paper}_{key}" for key in paper.artifacts)) if rule(name)]:
+        raise SpecError(f"{path}: {shown(key)} is {rule(key)}: choose another name")
+    for name in paper.algorithms:
+        try:
+            declaration("algorithms", name)
+        except FairflError as error:
+            raise SpecError(f"{path}: algorithms.{spoken((name,))}: {error}") from None
+    return paper
 
 
 def load_scale(path: Path) -> Scale:

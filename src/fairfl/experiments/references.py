@@ -46,6 +46,8 @@ def check_references(workload: "Workload") -> None:
 def left_out(workload: "Workload", name: str) -> str:
     """Which key leaves out a paper or an artifact that there is; "" for names of nothing."""
     paper, _, key = name.partition("_")
+    if paper in workload.faulty:
+        return f": {workload.faulty[paper]}"
     if paper in workload.unselected:
         return f": `papers` leaves out {paper}"
     if paper not in workload.config.papers or key not in workload.papers[paper].artifacts:

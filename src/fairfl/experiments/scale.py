@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, field_validator
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.runtime import plain
 
-# Folders of results/ that are no scale.
-SHARED = ("data",)
+# Folders of results/ that are no scale: prepared data, the record.
+SHARED = ("data", "recorded")
 
 
 class Patch(Strict):
@@ -65,5 +65,5 @@ class Scale(Strict):
     @classmethod
     def _folder(cls, value: str) -> str:
         if value in SHARED:
-            raise ValueError(f"{value!r} is a folder that all scales share")
+            raise ValueError(f"{value!r}: the name is taken, by a folder of results/ that is no scale")
         return value

@@ -6,6 +6,7 @@ from pathlib import Path
 from fairfl.experiments.paper import Algorithm, Metric, Paper
 from fairfl.experiments.reading import load_paper
 from fairfl.runtime.plain import shown
+from fairfl.runtime.validation import SpecError
 
 
 def with_lenders(papers: dict[str, Paper], available: Mapping[str, Path]) -> dict[str, Paper]:
@@ -13,7 +14,19 @@ def with_lenders(papers: dict[str, Paper], available: Mapping[str, Path]) -> dic
     own = {setting for paper in papers.values() for setting in paper.settings}
     used = {name for paper in papers.values() for artifact in paper.artifacts.values() for name in artifact.settings}
     lenders = {setting.partition("_")[0] for setting in used - own} & available.keys() - papers.keys()
-    return papers | {name: load_paper(available[name]) for name in sorted(lenders)}
+    found = dict(papers)
+    for name in sorted(lenders):
+        try:
+            found[name] = load_paper(available[name])
+        except SpecError as error:
+            borrowers = (key for key, paper in papers.items() if name in _lenders(paper))
+            raise SpecError(f"papers/{next(borrowers)}.yaml: takes a setting from another file: {error}") from None
+    return found
+
+
+def _lenders(paper: Paper) -> set[str]:
+    """Papers whose settings an artifact shows."""
+    return {name.partition("_")[0] for artifact in paper.artifacts.values() for name in artifact.settings}
 
 
 class Sharing:

@@ -14,8 +14,10 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any, get_args
 
+from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.runtime import plain
 from fairfl.runtime.errors import FairflError
@@ -42,7 +44,8 @@ class Variant:
     """An algorithm with the hyper-parameters that tell it apart from other variants of it.
 
     `values` are sorted by key and written as they were given; keys of modifiers have dots (`dp.sigma`) or name a
-    modifier that takes its defaults (`lsr: true`). Variants compare by number: q = 1 and q = 1.0 are equal, true is 1.
+    modifier that takes its defaults (`lsr: true`). Variants compare by number: q = 1 and q = 1.0 are equal, true is 1;
+    but in a field that takes text alone '1' and '1.0' are two.
     A variant without algorithm, "", stands for hyper-parameters alone.
     """
 
@@ -55,7 +58,8 @@ class Variant:
     def __post_init__(self, hyperparameters: Mapping[str, Value]) -> None:
         values = tuple(sorted(hyperparameters.items()))
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "levels", tuple((key, _level(value)) for key, value in values))
+        texts = texts_of(self.algorithm, *hyperparameters)
+        object.__setattr__(self, "levels", tuple((key, _level(value, key in texts)) for key, value in values))
 
     def number(self, key: str) -> float | str | None:
         """A hyper-parameter as a number, or as a word if it is none; None if the variant does not name it."""
@@ -64,7 +68,7 @@ class Variant:
 
     def includes(self, other: "Variant") -> bool:
         """True if it has all hyper-parameters of the other, with the same values; the algorithms may differ."""
-        return set(other.levels) <= set(self.levels)
+        return set(other.of(self.algorithm).levels) <= set(self.levels)
 
     def of(self, algorithm: str) -> "Variant":
         """The same hyper-parameters of another algorithm."""
@@ -84,7 +88,7 @@ class Variant:
     @classmethod
     def from_folder(cls, algorithm: str, folder: str) -> "Variant":
         """Raises FairflError if the folder is not named like a variant's."""
-        return cls(algorithm, _parsed(folder.removesuffix(_TUNED), "~"), folder.endswith(_TUNED))
+        return cls(algorithm, _parsed(algorithm, folder.removesuffix(_TUNED), "~"), folder.endswith(_TUNED))
 
     # -- tables ---------------------------------------------------------------------------------
     @property
@@ -95,7 +99,7 @@ class Variant:
     @classmethod
     def from_csv(cls, algorithm: str, text: str) -> "Variant":
         """Also reads ';' between pairs and blanks around them. Raises FairflError on a bad pair or a repeated key."""
-        return cls(algorithm, _parsed(text, ",;") if text.strip() else {})
+        return cls(algorithm, _parsed(algorithm, text, ",;") if text.strip() else {})
 
     # -- config.yaml and command line -----------------------------------------------------------
     @property
@@ -109,7 +113,7 @@ class Variant:
         algorithm, slash, hyperparameters = text.partition("/")
         if not (algorithm and slash):
             raise FairflError(f"{shown(text)} is not <algorithm>/<key>=<value>")
-        return cls(algorithm, _parsed(hyperparameters, ","))
+        return cls(algorithm, _parsed(algorithm, hyperparameters, ","))
 
     # -- for readers ----------------------------------------------------------------------------
     def __str__(self) -> str:
@@ -196,7 +200,32 @@ def check_folder(hyperparameters: Mapping[str, Value]) -> None:
         raise ValueError(f"too long for the name of a folder: {length} of {_LONGEST_FOLDER} characters")
 
 
-def _parsed(text: str, separators: str) -> dict[str, Value]:
+@cache
+def texts_of(algorithm: str, *keys: str) -> frozenset[str]:
+    """Those of the hyper-parameters that take text alone; keys of modifiers have dots."""
+    return frozenset(key for key in keys if _is_text(algorithm, key))
+
+
+def _is_text(algorithm: str, key: str) -> bool:
+    modifier, dot, parameter = key.partition(".")
+    kind, name, field = ("modifiers", modifier, parameter) if dot else ("algorithms", algorithm, key)
+    try:
+        fields = declaration(kind, name).Config.model_fields
+    except FairflError:  # no such plug-in, or a faulty one: said where its values are checked
+        return False
+    found = next((one.annotation for name, one in fields.items() if field in (name, one.alias)), None)
+    return found is not None and all(part is str or isinstance(part, str) for part in _parts(found))
+
+
+def _parts(annotation: Any) -> list[Any]:
+    """What a field may hold: types, and values of a Literal."""
+    if annotation is type(None):
+        return []
+    parts = get_args(annotation)
+    return [one for part in parts for one in _parts(part)] if parts else [annotation]
+
+
+def _parsed(algorithm: str, text: str, separators: str) -> dict[str, Value]:
     """Hyper-parameters from pairs; none from 'default'. Raises FairflError on a bad pair or a repeated key."""
     found: dict[str, Value] = {}
     for pair in [] if text == _DEFAULT else re.split(f"[{separators}]", text):
@@ -205,7 +234,7 @@ def _parsed(text: str, separators: str) -> dict[str, Value]:
             raise FairflError(f"hyperparameters {shown(text)}: {shown(pair.strip())} is not key=value")
         if key in found:
             raise FairflError(f"hyperparameters {shown(text)}: {shown(key)} is given twice")
-        found[key] = _value(value)
+        found[key] = value if texts_of(algorithm, key) else _value(value)
     return found
 
 
@@ -218,8 +247,10 @@ def _value(text: str) -> Value:
     return float(text) if _NUMBER.fullmatch(text) and math.isfinite(float(text)) else text
 
 
-def _level(value: Value) -> Level:
-    """What a value is compared by: a number, also if a text reads as one, else the word."""
+def _level(value: Value, is_text: bool) -> Level:
+    """What a value is compared by: the word of a field of text, else a number, also if a text reads as one."""
+    if is_text:
+        return True, str(value)
     number = _value(value) if isinstance(value, str) else value
     return (True, number) if isinstance(number, str) else (False, number)
 

@@ -1,6 +1,8 @@
 """Expansion of config + papers + scale into the run table, from plain data. Nothing here imports torch."""
 
 import fnmatch
+import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -39,6 +41,7 @@ class Workload:
     # Keys of prepared data by setting and seed, and the first (setting, seed) found to use each.
     _keys: dict[tuple[str, int], str] = field(default_factory=dict, init=False)
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
+    faulty: dict[str, str] = field(default_factory=dict)  # papers that only a pattern means -> why they are left out
     unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
     # Names of jobs that there may be, of those that take long or need data; None: all.
     available: frozenset[str] | None = None
@@ -346,19 +349,33 @@ class Workload:
             self.__dict__.pop("runs", None)
 
 
-def usual_config(root: Path) -> Config:
-    """What config.yaml alone asks for. Raises SpecError if it cannot be read."""
+def usual_config(root: Path, without: Collection[str] = ()) -> Config:
+    """What config.yaml alone asks for, but for some papers. Raises SpecError if it cannot be read."""
     config = check(load(root / "config.yaml"), Config, "config.yaml")
-    return with_papers(config, yaml_files(root / "papers"))
+    return with_papers(config, yaml_files(root / "papers"), without)
 
 
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
-    Raises SpecError (one line per problem) before any job is planned.
+    Raises SpecError (one line per problem) before any job is planned. A faulty paper that only a pattern means, as
+    `*` does, is left out.
     """
+    asked = check(overrides, Config, "config.yaml")
+    faulty: dict[str, str] = {}
+    while True:
+        try:
+            return _load(root, asked, faulty)
+        except SpecError as error:
+            found = re.match(rf"({re.escape(str(root))}/)?papers/(.+?)\.ya?ml\b", str(error))
+            if not found or found[2] in (*asked.papers, *faulty) or found[2] not in yaml_files(root / "papers"):
+                raise
+            faulty[found[2]] = str(error).removeprefix(f"{root}/")
+
+
+def _load(root: Path, asked: Config, faulty: dict[str, str]) -> Workload:
     available = yaml_files(root / "papers")
-    config = with_papers(check(overrides, Config, "config.yaml"), available)
+    config = with_papers(asked, available, faulty)
     scales = yaml_files(root / "scales")
     if config.scale not in scales:
         raise SpecError(f"config.yaml: scale: no scale {shown(config.scale)}{nearest(config.scale, scales)}")
@@ -380,6 +397,6 @@ def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
             settings[key] = resolved
             paper_of[key] = name
     unselected = frozenset(available).difference(config.papers)
-    workload = Workload(config, papers, scale, settings, paper_of, unselected=unselected)
+    workload = Workload(config, papers, scale, settings, paper_of, faulty=faulty, unselected=unselected)
     check_references(workload)
     return workload

@@ -46,6 +46,8 @@ def main(argv: list[str] | None = None) -> None:
     from fairfl.judgement.cells import records  # after bad options are refused: imports numpy and scipy
     from fairfl.judgement.claims.judging import ClaimLine
     from fairfl.judgement.comparison import ComparisonLine
+    from fairfl.recorded import sums
+    from fairfl.recorded.record import FOLDER
     from fairfl.reporting.derived import OWN
 
     papers = published(workload.papers)
@@ -59,6 +61,8 @@ def main(argv: list[str] | None = None) -> None:
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():
         atomic.write_text(args.root / path, text)
+    own_files = [args.root / path for path in files]
+    sums.note(args.root / FOLDER, own_files, [numbers.COMPARISON.name, numbers.CLAIMS.name, f"{OWN.name}/"])
     made = texts(args.root, workload.papers)
     for path, text in made.items():
         atomic.write_text(args.root / path, text)

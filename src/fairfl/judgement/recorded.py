@@ -11,6 +11,7 @@ from pathlib import Path
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Record, csv_text, records
 from fairfl.judgement.measurements import JUDGED, comparable
+from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, SCALE
 
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
@@ -92,8 +93,15 @@ def recorded_claims(root: Path) -> list[Record]:
 
 
 def beside_record(workload: Workload, root: Path) -> Path | None:
-    """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded."""
-    return COMPARISON if workload.scale.scale != SCALE and (root / COMPARISON).is_file() else None
+    """What the page of this scale shows beside its own numbers; None if these are it, or if nothing is recorded.
+
+    Raises FairflError if it is not as it was recorded.
+    """
+    if workload.scale.scale == SCALE:
+        return None
+    for path in (COMPARISON, CLAIMS):
+        sums.check(root / FOLDER, path.name)
+    return COMPARISON if (root / COMPARISON).is_file() else None
 
 
 def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], Record]:

@@ -17,6 +17,10 @@ class Config(Strict):
         [7, 3], min_length=1, description="clients of each domain, one after the other"
     )
 
+    def true_clusters(self) -> int:
+        """How many true clusters the clients have."""
+        return len(self.clients)
+
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if the data do not have these domains, or the clients are not as many as these."""

@@ -31,6 +31,10 @@ class Config(Strict):
             raise ValueError(f"{value} are {len(value)} clusters, angles {angles} are {len(angles)}")
         return value
 
+    def true_clusters(self) -> int:
+        """How many true clusters the clients have."""
+        return len(self.clients)
+
 
 def assign(table: Table, clients: int, config: Config, rng: np.random.Generator) -> Assignment:
     """Raises PartitionError if the clusters do not add up to the clients."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from fairfl.recorded import curves
+from fairfl.recorded import curves, sums
 from fairfl.runtime import atomic, tables
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import canonical, fingerprint
@@ -90,6 +90,7 @@ class Record:
         self._new: dict[str, pa.Table] = {}
         if self.path.exists():
             self._read()
+        sums.check(folder, f"{setting}/{self.path.name}")
 
     @property
     def path(self) -> Path:
@@ -188,6 +189,14 @@ class Record:
             "jobs": {name: [entry.model_dump(mode="json") for entry in self.jobs[name]] for name in sorted(self.jobs)},
         }
         atomic.write_text(self.path, _lines(file))
+        apart = {
+            self._place(entry, path)
+            for _, entry in self.entries()
+            for path in entry.outputs
+            if not path.endswith(METRICS) and path not in entry.inline
+        }
+        curves_path = [self.table_path] if self.table_path.exists() else []
+        sums.note(self.folder.parent, [self.path, *curves_path, *apart], [f"{self.setting}/"])
 
 
 def content(data: bytes) -> str:
@@ -201,8 +210,9 @@ def setting_of(job: str) -> str:
 
 
 def settings(folder: Path = FOLDER) -> list[str]:
-    """Settings that have a record."""
-    return sorted(path.parent.name for path in folder.glob("*/jobs.json"))
+    """Settings that have a record, or should have one by the list of its files."""
+    listed = (Path(path) for path in sums.listed(folder))
+    return sorted({path.parent.name for path in [*folder.glob("*/jobs.json"), *listed] if path.name == "jobs.json"})
 
 
 def _write(path: Path, table: "pa.Table") -> None:

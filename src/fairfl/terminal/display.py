@@ -36,9 +36,7 @@ _NEWS = (
 )
 _INTERRUPTED = ("Terminating processes", "Will exit after", "Cancelling snakemake")
 # A command that failed: its job is named by what it is, with its log.
-_COMMAND = re.compile(
-    r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*\bCommand '.*' (returned non-zero|died with)", re.S
-)
+_COMMAND = re.compile(r"(Rule|Workflow|CalledProcess)\w*(Exception|Error)\b.*Command '.*' (returned|died with) ", re.S)
 _PLACE = re.compile(r'^\s*File ".*", line \d+(, in .*)?$|^(?!SyntaxError)\w*(Error|Exception) in file .*:$', re.M)
 
 
@@ -154,9 +152,13 @@ class Display(logging.Handler):
             if callable(before):
                 before(number, frame)
 
+        def silent(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+            usual(kind, error, trace) if kind is not KeyboardInterrupt else self.say("interrupted: nothing has run yet")
+
         if before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, heard)
             atexit.register(leave)
+            usual, sys.excepthook = sys.excepthook, silent
 
     def stop(self) -> None:
         """Leave the terminal as it was; harmless if that has been done."""

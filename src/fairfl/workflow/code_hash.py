@@ -10,11 +10,15 @@ other is seen while it runs (fairfl.runtime.watch).
 import ast
 import hashlib
 import os
+import re
 from functools import cache
+from importlib.util import decode_source
 from pathlib import Path
 from typing import Any
 
 import grimp
+from grimp.adaptors.modulefinder import ModuleFinder
+from grimp.application.config import settings
 
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.hooks import place_of
@@ -40,14 +44,50 @@ def _is_job(module: str) -> bool:
     return module.startswith(f"{PACKAGE}.jobs.")
 
 
+class _Finder(ModuleFinder):
+    """Leaves out links to nothing, and files that are no Python: a half-written one stops only who uses it."""
+
+    def __init__(self) -> None:
+        self.faults: dict[str, str] = {}  # module -> file, line and what is wrong
+
+    def _is_python_file(self, filename: str, dirpath: str) -> bool:
+        path = Path(dirpath, filename)
+        return super()._is_python_file(filename, dirpath) and path.is_file() and _module(path) not in self.faults
+
+    def leave_out(self, path: Path) -> None:
+        """Leave out a file that grimp cannot read."""
+        line, what = "", "is no Python text"
+        try:
+            compile(path.read_bytes(), path, "exec", ast.PyCF_ONLY_AST)
+        except SyntaxError as error:
+            line, what = f", line {error.lineno}" if error.lineno else "", f"SyntaxError: {error.msg}"
+        except (OSError, ValueError) as error:
+            what = str(error)
+        self.faults[_module(path)] = f"{os.path.relpath(path)}{line}: {what}"
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+_finder = _Finder()
+
+
 @cache
 def _graph() -> Any:
+    settings.configure(MODULE_FINDER=_finder)
     # No on-disk cache: grimp's is keyed by mtime, and a checkout sets mtimes freely.
     try:
         graph = grimp.build_graph(PACKAGE, cache_dir=None, exclude_type_checking_imports=True)
     except grimp.exceptions.SourceSyntaxError as error:
-        where = f"{os.path.relpath(error.filename)}, line {error.lineno}"
-        raise FairflError(f"{where}: SyntaxError: {(error.text or '').strip()}") from None
+        _finder.leave_out(Path(error.filename))
+        return _graph()
+    except UnicodeError as error:
+        found = re.search(r"decode file (.*) as UTF-8", str(error))
+        if not found:
+            raise
+        _finder.leave_out(Path(found[1]))
+        return _graph()
     for job in filter(_is_job, graph.modules):  # without what they import for planning
         planned = [(node.lineno, node.end_lineno or 0) for node in planning(ast.parse(_path(job).read_bytes()))]
         for imported in graph.find_modules_directly_imported_by(job) if planned else ():
@@ -61,7 +101,10 @@ def _graph() -> Any:
 def closure(*entries: str) -> dict[str, str]:
     """Hash of every module that can change what running the entry modules results in: {module: hash}, sorted."""
     modules = set(entries)
+    _graph()
     for entry in entries:
+        if fault := _finder.faults.get(entry):
+            raise FairflError(fault)
         modules |= _graph().find_upstream_modules(entry)
     for module in list(modules):
         parts = module.split(".")
@@ -70,14 +113,25 @@ def closure(*entries: str) -> dict[str, str]:
         # What a package's __init__ imports runs too.
         for parent in parents:
             modules |= _graph().find_upstream_modules(parent)
+    for module, fault in _finder.faults.items():
+        if any(module.rpartition(".")[2] in _imported(user) for user in modules):
+            raise FairflError(fault)
     hashed = sorted(module for module in modules if module in READERS or not f"{module}.".startswith(PLUMBING))
     whole = any(map(_reads_programs, hashed))
     return {module: module_hash(module, whole) for module in hashed}
 
 
+def _imported(module: str) -> set[str]:
+    """Names that a module imports, each part of a dotted one."""
+    nodes = [node for node in ast.walk(ast.parse(_source(module))) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [alias.name for node in nodes for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {part for name in names for part in name.split(".")}
+
+
 @cache
 def _text(module: str, whole: bool) -> str:
-    return normal_form(_source(module).decode("utf-8"), whole, job=_is_job(module))
+    return normal_form(decode_source(_source(module)), whole, job=_is_job(module))
 
 
 @cache

@@ -70,9 +70,8 @@ def by_kind(rerun: Rerun) -> dict[str, Counter[str]]:
 
 def table(reasons: dict[str, Counter[str]]) -> list[str]:
     """A line for each kind of job: how many would run, and why."""
-    numbers = {
-        rule: counted(rule, reasons[rule].total()) for rule in dict.fromkeys([*KINDS, *reasons]) if rule in reasons
-    }
+    rules = [rule for rule in dict.fromkeys([*KINDS, *reasons]) if rule in reasons]
+    numbers = {rule: counted(rule, reasons[rule].total()) for rule in rules}
     width = max(map(len, numbers.values()), default=0) + 2
     return [f"{number:>{width}}  {_shares(reasons[rule])}" for rule, number in numbers.items()]
 

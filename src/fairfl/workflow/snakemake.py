@@ -19,7 +19,10 @@ from snakemake.exceptions import WorkflowError
 from snakemake.io import ancient, strip_wildcard_constraints, unpack
 from snakemake.iocontainers import InputFiles, OutputFiles
 
+from fairfl.experiments.config import check_given
 from fairfl.experiments.references import left_out
+from fairfl.experiments.strict import load
+from fairfl.runtime import gpu_slots
 from fairfl.runtime.errors import FairflError
 from fairfl.workflow import queue
 from fairfl.workflow.environment import check_places
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from fairfl.terminal.display import Display
     from fairfl.workflow.rerun import Rerun
 
+COMPUTING = ("train", "local_optimum", "surrogate", "timing")  # rules whose jobs compute on the device
 RESTORE = "restore"  # the rule that stands in for others; no job of the graph
 _CONSTRAINED = re.compile(r"\{\s*(\w+)\s*,\s*((?:[^{}]|\{[^{}]*\})+)\}")
 
@@ -111,16 +115,30 @@ def given_config(workflow: "Workflow") -> dict[str, Any]:
     return dict(workflow.config_settings.config)
 
 
+def check_config(workflow: "Workflow") -> None:
+    """config.yaml, files of `--configfile` and values of `--config`, read strictly: Snakemake takes the last of two
+    equal keys. Raises FairflError.
+    """
+    for path in ("config.yaml", *map(os.path.relpath, workflow.config_settings.configfiles)):
+        load(Path(path))
+    if is_main_process(workflow):
+        check_given(word for word in workflow.config_settings.config_args or () if "=" in word)
+
+
 def blamed(workflow: "Workflow", message: str) -> str:
     """A message about a faulty configuration that names where a value was given: the command line, or config.yaml."""
-    given = given_config(workflow)
-    where = lambda found: f"--config {found[1]}" if found[1] in given else found[0]  # noqa: E731
+    given = dict.fromkeys(workflow.config_settings.config, "--config ")
+    for path in map(os.path.relpath, workflow.config_settings.configfiles):
+        given = dict.fromkeys(load(Path(path)) or (), f"{path}: ") | given
+    where = lambda found: f"{given[found[1]]}{found[1]}" if found[1] in given else found[0]  # noqa: E731
     return re.sub(r"^config\.yaml: (\w+)", where, message, flags=re.M)
 
 
 def check_targets(workflow: "Workflow", graph: Graph) -> None:
     """Raises FairflError with the nearest valid name if nothing makes a target, or if a plan would run anything."""
     targets = workflow.dag_settings.targets
+    if workflow.touch:
+        raise FairflError("--touch: times of files do not count here, records do: `snakemake -n` says what must run")
     if "plan" in targets and (len(targets) > 1 or workflow.dryrun):
         part = next((name for name in targets if name in graph.workload.known), "eagle_table1")
         raise FairflError(
@@ -140,13 +158,23 @@ def check_targets(workflow: "Workflow", graph: Graph) -> None:
             )
 
 
+def check_device(workflow: "Workflow", graph: Graph, running: Iterable[Job]) -> None:
+    """Raises FairflError if jobs are to compute on a GPU of this machine, which has none."""
+    computing = [job.rule for job in running if job.rule in COMPUTING]
+    if computing and workflow.local_exec and graph.workload.config.device == "cuda" and not gpu_slots.visible():
+        raise FairflError(
+            "config.yaml: device: 'cuda': there is no GPU here that CUDA may use, and "
+            f"{len(computing)} jobs would compute on one. Expected cpu or auto, or a cluster's profile"
+        )
+
+
 def runs_here(workflow: "Workflow", at_least: int) -> bool:
     """True if so many jobs are about to run on this machine with this process's interpreter.
 
     Jobs on a cluster's node, in a conda environment or in a container have another one.
     """
     deployed = workflow.deployment_settings.deployment_method
-    return workflow.local_exec and not workflow.touch and not deployed and len(workflow.dag) >= at_least
+    return workflow.local_exec and not deployed and len(workflow.dag) >= at_least
 
 
 def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
@@ -174,10 +202,12 @@ def decide(workflow: "Workflow", graph: Graph, rerun: "Rerun") -> None:
             try:
                 check_targets(workflow, graph)
                 jobs = asked(workflow, rerun)
-                check_places(job for job in jobs.values() if rerun.verdict(job.name).reason)
+                running = [job for job in jobs.values() if rerun.verdict(job.name).reason]
+                check_places(running)
+                check_device(workflow, graph, running)
                 rerun.intact.save()
             except FairflError as error:
-                raise WorkflowError(str(error)) from None
+                raise WorkflowError(blamed(workflow, str(error))) from None
             rerun.restored = [rerun.restorations[name] for name in jobs if name in rerun.restorations]
             if rerun.restored:
                 restore = workflow.get_rule(RESTORE)

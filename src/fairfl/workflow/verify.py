@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, Record, settings
 from fairfl.runtime import cli, kept, records
 from fairfl.runtime.errors import FairflError
@@ -58,13 +59,17 @@ class Verifier:
                 yield "damaged", f"{os.path.dirname(path)}: {why} ({place})"
 
     def recorded(self, folder: Path) -> Iterator[Finding]:
+        """What the record's files say against their own hashes, then every file against the list of them."""
+        told = set()
         for setting in settings(folder):
             try:
                 record = Record(setting, folder)
                 record.check()
                 self.count += 1 + record.table_path.exists() + len(list(record.folder.glob("files/*/*")))
             except FairflError as error:
+                told.add(setting)
                 yield "damaged", str(error)
+        yield from ((kind, what) for kind, path, what in sums.faults(folder) if Path(path).parts[0] not in told)
 
 
 def orphaned(graph: Graph, folder: Path) -> Iterator[Finding]:

@@ -1,9 +1,11 @@
 """EAGLE: hand-computed examples, limiting cases, agreement with the objective's gradient."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from fairfl.algorithms.eagle import Config, gap_weights
+from fairfl.algorithms.eagle import Config, Eagle, gap_weights, known_gaps
 from tests.unit.algorithms.toy import F, G, X, close, received, reports, start
 
 BEST = torch.tensor([0.4, 0.7, 1.1], dtype=torch.float64)
@@ -106,3 +108,13 @@ def test_weights_are_the_gradient_of_the_objective(scale):
     numeric = torch.stack([(objective(step_size * e) - objective(-step_size * e)) / (2 * step_size) for e in eye])
     w = gap_weights(GAPS, Config(**{"lambda": lam}, scale=scale, norm="none"))
     close(w @ G / K, numeric, 1e-7)
+
+
+@pytest.mark.parametrize("where", ["client_lr", "server"])
+def test_a_client_without_validation_samples_has_the_mean_gap_of_the_others(where):
+    gaps = torch.tensor([1.0, torch.nan, 3.0], dtype=torch.float64)
+    assert known_gaps(gaps).tolist() == [1.0, 2.0, 3.0]
+    assert known_gaps(gaps * torch.nan).tolist() == [0.0, 0.0, 0.0]
+    config = Config(**{"lambda": 0.1}, lag=0, where=where)
+    received = SimpleNamespace(val_received=gaps, val_best=torch.zeros(3, dtype=torch.float64), clients=None)
+    assert torch.equal(Eagle(config)._weights({}, received), gap_weights(known_gaps(gaps), config))

@@ -24,7 +24,8 @@ def clone(root, tmp_path, monkeypatch):
     shutil.copytree(root / "scales", tmp_path / "scales")
     shutil.copy(root / "config.yaml", tmp_path)
     told = []
-    run = lambda words: told.append(words[3:]) or SimpleNamespace(returncode=0)  # noqa: E731
+    run = lambda words: told.append(words[words.index("snakemake") + 1 :]) or SimpleNamespace(returncode=0)  # noqa: E731
+    monkeypatch.setattr(compare, "_takes", lambda config: ["takes: about 3 min"])
     monkeypatch.setattr(compare, "subprocess", SimpleNamespace(run=run))
     before = os.getcwd()
     yield SimpleNamespace(
@@ -77,8 +78,41 @@ def test_a_dry_run_leaves_papers_as_they_were(clone):
     assert clone.papers() == before
     compare.main(clone.root, words)
     written = (clone.root / "papers/mine.yaml").read_text()
-    compare.main(clone.root, ["lp_proj", *words[1:], "--dry-run"])
+    compare.main(clone.root, [*words, "--dry-run", "--seeds", "1"])
     assert (clone.root / "papers/mine.yaml").read_text() == written
+
+
+def test_two_comparisons_never_share_a_name(clone):
+    words = ["--with", "fedfv_table3", "--cores", "1"]
+    for variants in ([OWN, "term/alpha=3.0"], [OWN], [OWN, "term/alpha=3.0"], ["term/alpha=3.0"], [OWN]):
+        compare.main(clone.root, [*variants, *words])
+    chosen = [told[-2].removeprefix("papers=termfedfvtable3") for told in clone.told]
+    assert chosen == ["", "x2", "", "x3", "x2"]
+    with pytest.raises(FairflError, match="termfedfvtable3.yaml is there already, and not of this comparison"):
+        compare.main(clone.root, [OWN, *words, "--name", "termfedfvtable3"])
+
+
+def test_targets_behind_two_hyphens_stay_behind_all_options(clone, capsys):
+    compare.main(clone.root, [OWN, "--with", "fedfv_table3", "--seeds", "1", "-n", "--", "mine_table", "mine_curves"])
+    assert clone.told == [
+        ["-n", "--cores", "all", "--config", "papers=termfedfvtable3", "scale=quick", "seeds=0", "--"]
+        + ["mine_table", "mine_curves"]
+    ]
+    assert "takes: about 3 min" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "text"), [("zeta_a", None), ("zeta_b", "x = 1\n")])
+def test_a_link_stays_only_if_something_was_built_with_it(clone, tmp_path, name, text):
+    """A dry run takes it back, and so does a file that is no algorithm."""
+    file, link = tmp_path / f"{name}.py", PACKAGE / f"algorithms/{name}.py"
+    source = (PACKAGE / "algorithms/term.py").read_text()
+    file.write_text(source if text is None else text)
+    try:
+        compare.main(clone.root, [str(file), "--with", "fedfv_table3", "-n"])
+        assert text is None
+    except FairflError as error:
+        assert text is not None and f"src/fairfl/algorithms/{name}.py: no `class Config" in str(error)
+    assert not link.is_symlink() and name not in names("algorithms")
 
 
 def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clone):
@@ -99,7 +133,7 @@ def test_a_grid_is_several_rows_and_a_variant_of_a_baseline_is_told_from_it(clon
         ([OWN, "--with", "fedfv_table1"], "prints no results of runs in columns; these do: .*fedfv_table3"),
         (["qffl/q=5.0", "--with", "fedfv_table3"], "is a row of fedfv's Table 3 already"),
         ([OWN, "--with", "fedfv_table3", "--seeds", "0"], "at least 1"),
-        ([OWN, "--with", "fedfv_table3", "--name", "fedfv"], "was not written by fairfl compare"),
+        ([OWN, "--with", "fedfv_table3", "--name", "fedfv"], "not of this comparison"),
         (
             [OWN, "--with", "fedfv_table3", "--name", "My X"],
             "^'My X' cannot name a paper: expected small letters and digits",
@@ -119,15 +153,17 @@ def test_an_algorithm_of_a_file_elsewhere(tmp_path):
     folder = tmp_path / "algorithms"
     folder.mkdir()
     (folder / "taken.py").write_text("")
-    for name in ("mine", "taken", "Not-A-Name"):
+    laid = []
+    for name in ("mine", "taken", "Not-A-Name", "shared"):
         (tmp_path / f"{name}.py").write_text("class Config(Strict): ...")
-    assert compare._linked(tmp_path / "mine.py", folder) == "mine"
+    assert compare._linked(tmp_path / "mine.py", folder, laid) == "mine" and laid == [folder / "mine.py"]
     assert (folder / "mine.py").resolve() == tmp_path / "mine.py"
-    assert compare._linked(tmp_path / "mine.py", folder) == "mine"  # again
+    assert compare._linked(tmp_path / "mine.py", folder, laid) == "mine" and len(laid) == 1  # again
     with pytest.raises(FairflError, match="is there already, and another file"):
-        compare._linked(tmp_path / "taken.py", folder)
-    with pytest.raises(FairflError, match="is called by small letters"):
-        compare._linked(tmp_path / "Not-A-Name.py", folder)
+        compare._linked(tmp_path / "taken.py", folder, laid)
+    for name in ("Not-A-Name", "shared"):
+        with pytest.raises(FairflError, match="cannot name an algorithm"):
+            compare._linked(tmp_path / f"{name}.py", folder, laid)
     assert "mine" not in names("algorithms") and (PACKAGE / "algorithms").is_dir()
 
 

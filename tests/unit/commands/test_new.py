@@ -73,12 +73,19 @@ def test_nothing_is_overwritten(clone, kind):
         ("dataset", ""),
         ("paper", "my_paper"),
         ("paper", "runs"),
+        ("paper", "kept"),
+        ("paper", "train"),
+        ("paper", "all"),
+        ("paper", "verify"),
         ("paper", "template"),
+        ("algorithm", "shared"),
+        ("algorithm", "interface"),
+        ("dataset", "formats"),
     ],
 )
 def test_bad_names_are_refused(clone, kind, name):
     before = files(clone)
-    with pytest.raises(FairflError, match=f"cannot name a {kind}"):
+    with pytest.raises(FairflError, match=f"cannot name an? {kind}"):
         new.main(clone, [kind, name])
     assert files(clone) == before
 

@@ -34,6 +34,11 @@ def test_all_configs_of_a_command_line_count(heard):
     assert heard("--config=papers=template", "-c1", "--config", "scale=quick", "--", "all")[0] == config
     assert heard("-n", "eagle") == ({}, ["eagle"])
     assert heard("-C", "papers=template", "-nkC", "scale=quick") == (config, [])
+    # As make and the commands put words behind those of the user.
+    assert heard("-n", "--", "eagle", "fedfv", "--config", "papers=template", "-C", "scale=quick", "--", "focus") == (
+        config,
+        ["eagle", "fedfv", "focus"],
+    )
 
 
 def test_of_a_key_that_is_given_twice_the_later_value_counts(heard):
@@ -57,6 +62,9 @@ def test_words_that_are_no_configuration_stay_as_they_are():
         ("verdict.level=0.1", "write --config 'verdict={level: 0.1}'"),
         ("paper=eagle", "config.yaml has no key 'paper'; did you mean 'papers'"),
         ("=3", "config.yaml has no key ''"),
+        ("seeds=010", "--config seeds: 010: YAML reads 8 (base 8), others 10"),
+        ("seeds=[0,1_2]", "--config seeds: 1_2: YAML or Python reads 12"),
+        ("verdict={level: 0_1}", "--config verdict: 0_1"),
     ],
 )
 def test_what_snakemake_would_answer_with_a_traceback(word, message):
@@ -67,6 +75,18 @@ def test_what_snakemake_would_answer_with_a_traceback(word, message):
 @pytest.mark.parametrize("word", ["-c1", "-j", "-nc1", "--cores=2", "--profile=profiles/slurm"])
 def test_cores_that_are_said_stay(word):
     assert with_cores([word, "eagle"]) == [word, "eagle"]
+
+
+def test_targets_behind_two_hyphens_stay_the_last_words():
+    assert with_cores(["plan", "--config", "papers=mine", "--"]) == [
+        "plan",
+        "--config",
+        "papers=mine",
+        "--cores",
+        "all",
+    ]
+    assert with_cores(["--config", "a=b", "--", "x"]) == ["--config", "a=b", "--cores", "all", "--", "x"]
+    assert with_cores(["-c2", "--", "x"]) == ["-c2", "--", "x"]
 
 
 @pytest.mark.parametrize("word", ["-n", "--config", "eagle"])

@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairfl.experiments import variant as variants
+from fairfl.experiments.base import Strict
 from fairfl.experiments.paper import Row
 from fairfl.experiments.variant import Variant, check_folder, split_modifiers
 from fairfl.runtime.errors import FairflError
@@ -25,6 +29,39 @@ VARIANTS = st.builds(
     st.dictionaries(KEYS | DOTTED, VALUES, max_size=5),
     st.booleans(),
 )
+
+
+class _Fields(Strict):
+    a: str = "x"
+    way: Literal["1", "1.0"] | None = None
+    q: float = 1.0
+    either: str | float = 1.0
+
+
+@pytest.fixture()
+def fields(monkeypatch):
+    """Algorithm `mine` has text fields and others."""
+    known = {"mine": SimpleNamespace(Config=_Fields)}
+    original = variants.declaration
+    monkeypatch.setattr(variants, "declaration", lambda kind, name: known.get(name) or original(kind, name))
+    variants.texts_of.cache_clear()
+    yield
+    variants.texts_of.cache_clear()
+
+
+PAIRS = [("1", "1.0"), ("true", "True"), ("01", "1"), ("1e5", "100000"), ("+1", "1"), ("0", "-0"), (".5", "0.5")]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_texts_that_read_as_equal_numbers_are_two_variants_and_come_back(fields, one, other):
+    for key in ("a", "way"):
+        pair = [Variant("mine", {key: text}) for text in (one, other)]
+        assert pair[0] != pair[1] and not pair[0].includes(pair[1]) and len({v.folder for v in pair}) == 2
+        for v in pair:
+            assert Variant.from_folder("mine", v.folder) == Variant.from_csv("mine", v.csv) == v
+            assert Variant.from_selector(v.selector) == v and v.includes(Variant("", dict(v.values)))
+    assert Variant("mine", {"q": 1}) == Variant("mine", {"q": 1.0}) == Variant.from_csv("mine", "q=1e0")
+    assert Variant("mine", {"either": "1"}) == Variant("mine", {"either": 1.0})
 
 
 # -- read back as written ---------------------------------------------------------------------------

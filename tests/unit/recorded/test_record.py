@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fairfl.recorded import curves
+from fairfl.recorded import curves, sums
 from fairfl.recorded.record import Entry, Origin, Record, content, settings
 from fairfl.runtime.errors import FairflError
 from fairfl.runtime.fingerprint import fingerprint
@@ -149,3 +149,52 @@ def test_nothing_is_half_written(tmp_path, monkeypatch):
     again = Record("s", tmp_path)
     assert list(again.jobs) == ["train/s/a"]
     again.check()
+
+
+# -- the list of all files --------------------------------------------------------------------------
+def found(folder) -> list[tuple[str, str]]:
+    return [(kind, path) for kind, path, _ in sums.faults(folder)]
+
+
+def test_every_file_of_the_record_stands_in_one_list(tmp_path):
+    """What no hash inside of the files covers: who computed it, tables, a setting that is gone, a file too much."""
+    stored(tmp_path, a=table(2, 1))
+    (tmp_path / "claims.csv").write_text("holds\n")
+    sums.note(tmp_path, [tmp_path / "claims.csv"], ["claims.csv"])
+    assert found(tmp_path) == []
+    for path, change in (
+        ("s/jobs.json", lambda text: text.replace(b'"commit":"abc"', b'"commit":"abd"')),
+        ("claims.csv", lambda text: b"fails\n"),
+        ("s/curves.parquet", lambda text: text + b"x"),
+    ):
+        before = (tmp_path / path).read_bytes()
+        (tmp_path / path).write_bytes(change(before))
+        assert found(tmp_path) == [("damaged", path)]
+        with pytest.raises(FairflError, match="git checkout -- "):
+            sums.check(tmp_path, path)
+        if path.endswith("jobs.json"):
+            with pytest.raises(FairflError, match="jobs.json: is not as it was recorded"):
+                Record("s", tmp_path)
+        (tmp_path / path).write_bytes(before)
+    (tmp_path / "s/old.json").touch()
+    assert found(tmp_path) == [("foreign", "s/old.json")]
+    (tmp_path / "s/old.json").unlink()
+    (tmp_path / "s/jobs.json").unlink()
+    assert settings(tmp_path) == ["s"] and found(tmp_path) == [("damaged", "s/jobs.json")]
+    with pytest.raises(FairflError, match="is missing"):
+        Record("s", tmp_path)
+
+
+def test_what_is_recorded_next_replaces_the_setting_s_lines_alone(tmp_path):
+    stored(tmp_path, a=table(2, 1))
+    (tmp_path / "own/x").mkdir(parents=True)
+    (tmp_path / "own/x/table1.csv").touch()
+    sums.note(tmp_path, [tmp_path / "own/x/table1.csv"], ["own/"])
+    record = Record("s", tmp_path)
+    record.add("train/s/b", entry(table(3, 2), {MODEL: b"12"}), CODE, {MODEL: b"12"}, table(3, 2))
+    record.save()
+    assert found(tmp_path) == [] and {path.partition("/")[0] for path in sums.listed(tmp_path)} == {"s", "own"}
+
+
+def test_the_committed_record_is_as_its_list_says(root):
+    assert found(root / "results/recorded") == []

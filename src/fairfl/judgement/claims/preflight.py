@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from fairfl.experiments.declaration import parameters
+from fairfl.experiments.declaration import declaration, parameters
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.plugins import names
+from fairfl.experiments.plugins import PACKAGE, names
+from fairfl.experiments.setting import Setting
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import metric_of
@@ -26,6 +27,9 @@ def check(workload: Workload) -> None:
     """
     contradictions(workload.papers, {})  # reads the relations between the papers' numbers
     faults = [f"{name}.yaml: {fault}" for name, paper in workload.papers.items() for fault in unknown_metrics(paper)]
+    for setting in workload.variants:
+        if fault := _clusters(workload.settings[setting]):
+            faults.append(f"{workload.paper_of[setting]}.yaml: settings.{setting}.surrogate.clusters: {fault}")
     for paper, key, artifact in workload.artifacts.values():
         if artifact.plot is not None:
             where = f"artifacts.{key}.options"
@@ -44,6 +48,21 @@ def check(workload: Workload) -> None:
             speaking = (node for node, _ in nodes(statement) if isinstance(node, Speaking))
             for fault in _unknown(speaking, workload.papers[paper], variants[paper]):
                 raise ClaimError(f"papers/{paper}.yaml: {name}: claim {claim.id}: {fault}")
+
+
+def _clusters(setting: Setting) -> str:
+    """Why the clients cannot have as many true clusters as there are to be surrogates; "" if they can."""
+    if setting.surrogate is None or setting.surrogate.clusters == 1:
+        return ""
+    asked, partition, options = setting.surrogate.clusters, setting.partition, setting.data.options
+    config = declaration("partition", partition.name).Config.model_validate(partition.options)
+    if hasattr(config, "true_clusters"):
+        count = config.true_clusters()
+        return f"{asked}: partition {partition.name} has {count} true clusters: expected {count}" * (count != asked)
+    source = PACKAGE / "data" / f"{setting.data.name}.py"
+    known = options["cluster"] is not None if "cluster" in options else b"clusters" in source.read_bytes()
+    none = f"{asked}: neither partition {partition.name} nor the owners in {setting.data.name} have true clusters"
+    return "" if known else f"{none}: expected 1, one surrogate for all"
 
 
 def _variants(paper: Paper) -> set[Variant]:

@@ -1,0 +1,36 @@
+"""Names that are taken: of rules, of folders, of modules."""
+
+import keyword
+import re
+from functools import cache
+
+from fairfl.experiments.config import TEMPLATE
+from fairfl.experiments.paper import FOLDERS
+from fairfl.experiments.plugins import PACKAGE
+
+_FOLDER = {"algorithm": "algorithms", "dataset": "data"}
+
+
+@cache
+def _rules() -> frozenset[str]:
+    """Names of the rules of the Snakefile: papers and their artifacts are targets beside them."""
+    root = PACKAGE.parents[1]
+    files = [path for path in (root / "Snakefile", *sorted(root.glob("rules/*.smk"))) if path.is_file()]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    return frozenset(re.findall(r"^ *(?:rule|checkpoint) +(\w+) *:", text, flags=re.M))
+
+
+def rule(name: str) -> str:
+    """'a rule of the workflow' if a target of this name would be one, else ''."""
+    return "a rule of the workflow" if name in _rules() else ""
+
+
+def taken(kind: str, name: str) -> str:
+    """What has the name that an algorithm, a dataset or a paper is to have; "" if nothing has."""
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        return "a word of Python"
+    if kind == "paper":
+        return "a folder of results/" if name in FOLDERS else rule(name) or "the template" * (name == TEMPLATE)
+    if (PACKAGE / _FOLDER[kind] / name).is_dir():
+        return f"a folder of src/fairfl/{_FOLDER[kind]}/"
+    return "a module of its own" if name == "interface" else ""
