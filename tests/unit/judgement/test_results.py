@@ -204,3 +204,12 @@ def test_configuration_of_a_setting() -> None:
     }  # fmt: skip
     more = configured(setting | {"batch_size": 512, "surrogate": {"clusters": 2}})
     assert (more["config_batch_size"], more["config_clusters"]) == (512, 2)
+
+
+@pytest.mark.parametrize(
+    ("unit", "wanted", "expected"),
+    [("fraction", "percent", 100), ("fraction^2", "percent2", 1e4), ("percent2", "fraction^2", 1e-4),
+     ("percent", "percent_points", 1), ("nats", "nats", 1), ("nats", "", 1)],
+)  # fmt: skip
+def test_factors_between_units(unit, wanted, expected) -> None:
+    assert factor(unit, wanted) == expected
