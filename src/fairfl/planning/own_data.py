@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairfl.data import checks, registry
 from fairfl.data.interface import Prepared
+from fairfl.experiments.parts import Surrogate
 from fairfl.experiments.workload import Workload
 from fairfl.jobs import partition
 from fairfl.partition import deal
@@ -29,10 +30,21 @@ def dealt(workload: Workload) -> dict[str, list[str]]:
         try:
             if (own := prepared(workload, name)) is not None:
                 spec = deal.Spec.model_validate(partition.spec(workload, name) | {"seed": setting.seeds[0]})
-                found[name] = [own.metadata["source"], *deal.partition(spec, own.tensors)[1].changed]
+                columns, assignment = deal.partition(spec, own.tensors)
+                text = deal.true_clusters(assignment, own.metadata, columns, own.tensors.get("client")).get("clusters")
+                _check_clusters(len(set(json.loads(text or "[0]"))), setting.surrogate)
+                found[name] = [own.metadata["source"], *assignment.changed]
         except FairflError as error:
             raise FairflError(f"papers/{workload.paper_of[name]}.yaml: settings.{name}: {error}") from None
     return found
+
+
+def _check_clusters(actual: int, surrogate: Surrogate | None) -> None:
+    if surrogate is not None and surrogate.clusters not in (1, actual):
+        raise FairflError(
+            f"surrogate.clusters is {surrogate.clusters}, the partition's number of true clusters is {actual}; a table "
+            "says them in the column that `cluster` names"
+        )
 
 
 def prepared(workload: Workload, setting: str) -> Prepared | None:

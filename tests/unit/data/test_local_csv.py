@@ -190,6 +190,13 @@ def test_true_clusters_are_those_of_the_owners(table):
         table(text, cluster="group", features=["x"])
 
 
+def test_one_column_in_two_roles(table):
+    prepared = table(POINTS, client="label", features=["x"])
+    assert prepared.tensors["client"].tolist() == prepared.tensors["labels"].tolist() == [0, 1, 0]
+    assert prepared.metadata["source"].endswith("2 owners (no, yes), who are the classes")
+    assert table(POINTS, client="x", features=["x", "y"]).tensors["inputs"].shape == (3, 2)
+
+
 def test_names_of_thousands_of_columns_are_counted(table):
     names = [f"gene_{number}" for number in range(3000)]
     rows = [",".join([*map(str, range(n, n + 3000)), "ab"[n % 2]]) for n in range(4)]

@@ -47,6 +47,13 @@ def test_a_table_that_can_be_dealt_passes_and_its_size_is_known(planned) -> None
     assert (facts.samples, facts.shape, facts.classes) == (80, [2], 2)
 
 
+def test_surrogates_need_the_true_clusters(planned) -> None:
+    data = {"name": "local_csv", "label": "outcome", "client": "ward", "features": ["x"], "cluster": "outcome"}
+    own_data.dealt(planned(surrogate={"clusters": 2}, data=data))  # odd wards are of class b
+    with pytest.raises(FairflError, match="surrogate.clusters is 2, the partition's number of true clusters is 1"):
+        own_data.dealt(planned(surrogate={"clusters": 2}, data=data | {"cluster": None}))
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

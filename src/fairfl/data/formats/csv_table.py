@@ -82,7 +82,7 @@ def read(
     keys = [name for name in (label, client, cluster) if name is not None]
     cells = _cells(path)
     used = _features(path, list(cells), keys, features, categories)
-    cells = cells[[*keys, *(name for name in used if name not in keys)]]
+    cells = cells[list(dict.fromkeys([*keys, *used]))]
     table, said = _complete(_Table(path, cells, _absent(cells, na_values, keep_default_na)), keys, missing)
     inputs = _inputs(table, used, categories, standardize)
     labels, classes = _labels(table, label) if task == "classes" else (_targets(table, label), [])
