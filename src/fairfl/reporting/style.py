@@ -67,7 +67,7 @@ _ALGORITHMS: dict[str, tuple[str, str, int]] = {
     "vred": ("#66A61E", "D", 1),
     "semi_vred": ("#1B5E20", "p", 1),
     "afl": ("#A489F5", "s", 1),
-    "qffl": ("#273768", "^", 2),
+    "qffl": ("#1FD9B7", "^", 2),
     "term": ("#3EA3A3", "v", 3),
     "propfair": ("#840B0B", "<", 4),
     "fedmgda_plus": ("#56B4E9", "X", 5),
@@ -239,8 +239,9 @@ def shade(color: str, number: int) -> str:
     share = _SHADES[number % len(_SHADES)]
     if share == 0:
         return color
-    if np.dot(to_rgb(color), (0.299, 0.587, 0.114)) < 0.3:  # a darker one would be black
-        share = 0.16 * number % 0.8
+    light = np.dot(to_rgb(color), (0.299, 0.587, 0.114))
+    if light < 0.3 or light > 0.6:  # a darker one would be black, a lighter one white
+        share = 0.16 * number % 0.8 * (1 if light < 0.3 else -1)
     red, green, blue = ((1 - abs(share)) * part + max(share, 0.0) for part in to_rgb(color))
     return to_hex((red, green, blue))
 

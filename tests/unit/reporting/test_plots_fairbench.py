@@ -148,7 +148,7 @@ def test_clients_stand_beside_themselves_with_the_baseline(clients):
     assert (line["baseline"], line["accuracy"]) == pytest.approx((40, 50))
     words = [axes.texts[0].get_text() for axes in drawing.axes]
     # q-FFL: of the suffering 1 of 2 and 2 of 2 rise; of the others 2 of 2 and 1 of 2 fall.
-    assert words == [f"of those below, {share}% rise\nof those above, {share}% fall" for share in (75, 0)]
+    assert words == [f"{share}% rise, {share}% fall" for share in (75, 0)]
     assert remarks[:2] == ["Not run: TERM.", "Diverged, not drawn: AFL (4 of 8 points)."]
     assert drawing.axes[0].get_xlabel() == "with FedAvg (percent)"
     low, high = drawing.axes[0].get_xlim()

@@ -1,7 +1,7 @@
 """Whom a method helps: each client's accuracy with the artifact's `baseline` (horizontal) and with a method (vertical).
 
 One panel per row of the artifact. A mark is a client of one seed, above the diagonal if it has gained. The dotted line
-is the baseline's mean; in a corner stand, of the clients below it, the share that rises, and of those above it the
+is the baseline's mean; above a panel stand, of the clients below it, the share that rises, and of those above it the
 share that falls (means over seeds of `improved_suffering_pct` and `degraded_well_pct`). Where either run diverged,
 nothing is drawn.
 """
@@ -51,7 +51,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     panels = style.panels(figure, len(cells), across, sharex=True, sharey=True)
     looks = style.looks(inputs.rows, inputs.spec.algorithms)
     for axes, ((setting, row), pairs) in zip(panels.flat, cells.items(), strict=False):
-        axes.set_title(f"{row.label}, {names[setting]}" if len(names) > 1 else row.label)
+        axes.set_title(f"{row.label}, {names[setting]}" if len(names) > 1 else row.label, pad=14)
         _panel(axes, pairs, looks[row]["color"])
     drawn = pd.concat(cells.values(), ignore_index=True)[list(COLUMNS)]
     panels[0, 0].set(xlim=(low := max(0, drawn[["baseline", "accuracy"]].min(axis=None) - 5), 100), ylim=(low, 100))
@@ -59,7 +59,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         axes.set_xlabel(f"with {baseline.label} (percent)")
     for axes in panels[:, 0]:
         axes.set_ylabel("with the method (percent)")
-    inputs.say(f"Dotted: the mean with {baseline.label}; of clients below and above it, how many rise or fall.")
+    inputs.say(f"Dotted: the mean with {baseline.label}; how many clients below it rise, and above it fall.")
     return figure, drawn
 
 
@@ -84,8 +84,6 @@ def _panel(axes: Axes, pairs: pd.DataFrame, color: str) -> None:
     rise, fall = (
         np.mean([AGAINST[name][1](*one) for one in seeds]) for name in ("improved_suffering_pct", "degraded_well_pct")
     )
-    words = f"of those below, {rise:.0f}% rise\nof those above, {fall:.0f}% fall"
-    below = pairs["accuracy"].mean() < pairs["baseline"].mean()  # the other corner is free
-    place, look = ((0.04, 0.97), ("left", "top")) if below else ((0.98, 0.03), ("right", "bottom"))
-    axes.text(*place, words, transform=axes.transAxes, fontsize=7, ha=look[0], va=look[1])
+    words = f"{rise:.0f}% rise, {fall:.0f}% fall"
+    axes.text(0, 1.02, words, transform=axes.transAxes, fontsize=6.5, color="#555555", va="bottom")
     axes.set_aspect("equal")

@@ -124,7 +124,8 @@ def _looks(inputs: Inputs, config: Config) -> dict[str | Row, Look]:
     looks: dict[str | Row, Look] = {}
     for row in inputs.measured():
         look = own[row if config.by == "row" else first[row.algorithm]]
-        looks[_kind(row, config)] = {"color": look["color"], "marker": look["marker"], "markersize": 5}
+        size = 4.2 if len(inputs.rows) > 10 else 5
+        looks[_kind(row, config)] = {"color": look["color"], "marker": look["marker"], "markersize": size}
     return looks
 
 

@@ -25,7 +25,6 @@ from scipy.optimize import minimize_scalar
 from fairfl.algorithms import fedeba
 from fairfl.algorithms.interface import Reports
 from fairfl.experiments.base import Strict
-from fairfl.judgement.units import fixed
 from fairfl.reporting import style
 from fairfl.reporting.inputs import TRAIN, Inputs, Row, Samples, mean_and_std
 from fairfl.runtime.errors import FairflError
@@ -109,7 +108,7 @@ def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
         for row, at in points.items():
             left.plot([at, at], toy.losses(at), zorder=3, **looks[row], **width)
     _tau_panel(right, sweep, {row: toy.gap(at) for row, at in runs.items()}, looks, color)
-    style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 3)
+    style.legend_above(figure, _keys(toy, sweep, runs, looks, bool(paper)), 4)
     frame = pd.concat([_drawn(toy, x, runs, paper), sweep], ignore_index=True)
     return figure, frame.assign(setting=setting).reindex(columns=list(COLUMNS))
 
@@ -200,6 +199,8 @@ def _tau_panel(axes: Axes, sweep: pd.DataFrame, gaps: dict[Row, float], looks: d
             axes.plot(tau, gap, zorder=3, **looks[row])
         else:
             axes.axhline(gap, color=looks[row]["color"], linestyle=style.dash(1 + number % 3), linewidth=1)
+            across = axes.get_yaxis_transform()
+            axes.text(1, gap, row.title, color=looks[row]["color"], transform=across, ha="right", va="bottom")
     axes.set(xscale="log", xlabel="temperature τ", ylabel="gap $|F_1 - F_2|$")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_ylim(bottom=0)
@@ -215,6 +216,5 @@ def _keys(toy: Toy, sweep: pd.DataFrame, runs: dict[Row, float], looks: dict[Row
     if paper:
         keys.append(style.key(style.GREY, "the paper's", marker="o", **_PAPER))
     for row, x in runs.items():
-        at = fixed(x, 2).replace("-", "−")
-        keys.append(style.key(label=f"{row.label}: x = {at}, gap {toy.gap(x):.2f}", **looks[row], **_RUN))
+        keys.append(style.key(label=f"{row.label}: gap {toy.gap(x):.2f}", **looks[row], **_RUN))
     return keys

@@ -2,12 +2,11 @@
 
 Nothing is computed; the text is the artifact's own. Two blanks are a level of indentation, `**for**` is bold,
 mathematics stands between dollar signs (the part of TeX that matplotlib knows; \\$ is a dollar), and what follows
-` // ` is a comment, printed at the right edge. A line that is too long is broken between words, never in a formula.
-The CSV holds the lines as they were written; those in front of the algorithm have no number.
+` // ` is a comment, printed at the right edge. A line that is too long is broken between words, never in a formula or
+in bold ones. The CSV holds the lines as they were written; those in front of the algorithm have no number.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 import matplotlib
@@ -28,10 +27,9 @@ COLUMNS = ("number", "indent", "text", "comment")
 
 _DARK = "#222222"
 _MARGIN, _INDENT, _LEADING, _FOOTER = 4.0, 12.0, 3.6, 13.0  # points; style.footer writes one line
-_FORMULA: re.Pattern[str] = re.compile(r"(?<!\\)\$")
-_TOKEN: re.Pattern[str] = re.compile(
-    r"(?P<blank>\s+)|(?P<bold>\*\*)|(?P<word>(?:\$(?:\\.|[^$\\])*\$|\\.|(?!\*\*)[^\s$])+)"
-)
+_WORD: re.Pattern[str] = re.compile(r"(?:\$(?:\\.|[^$\\])*\$|\\.|[^\s$])+")
+# A line of print: (x, alignment, text, colour), x in points from the left edge of the figure.
+Print = list[tuple[float, str, str, str]]
 
 
 class Config(Strict):
@@ -53,36 +51,17 @@ class Config(Strict):
         return value
 
 
-@dataclass(frozen=True)
-class Word:
-    """What is never broken, with its size in points; `glued` to the word before it if no blank is between them."""
-
-    text: str
-    formula: bool
-    bold: bool
-    color: str
-    glued: bool
-    width: float
-    ascent: float
-    descent: float
-
-
-# A line of print: words and where they begin, in points from the left edge of the figure.
-Print = list[tuple[float, Word]]
-
-
 def draw(inputs: Inputs, config: Config) -> tuple[Figure, pd.DataFrame]:
     frame = listing(config)
     width = 72 * (style.PAGE if config.width == "page" else style.COLUMN)
-    numbers = _MARGIN + _word(f"{frame['number'].max()}:").width  # the right edge of the numbers
+    numbers = _MARGIN + _size(f"{frame['number'].max()}:")[0]  # the right edge of the numbers
     title = _typeset(inputs, f"**{inputs.spec.artifact.title}** {config.title}", "", _MARGIN, width - _MARGIN)
     body: list[Print] = []
     for number, indent, text, comment in frame.itertuples(index=False):
-        left = (_MARGIN if pd.isna(number) else numbers + _size()) + indent * _INDENT
+        left = (_MARGIN if pd.isna(number) else numbers + _points()) + indent * _INDENT
         prints = _typeset(inputs, text, comment, left, width - _MARGIN)
         if not pd.isna(number):
-            label = _word(f"{number}:", color=style.GREY)
-            prints[0].append((numbers - label.width, label))
+            prints[0].append((numbers, "right", f"{number}:", style.GREY))
         body += prints
     between = _MARGIN + _height(title)
     bottom = between + _height(body)
@@ -105,104 +84,69 @@ def listing(config: Config) -> pd.DataFrame:
     return pd.DataFrame(records, columns=list(COLUMNS)).astype({"number": "Int64"})
 
 
-# -- words and lines of print -----------------------------------------------------------------
-def words(text: str, color: str = _DARK) -> list[Word]:
-    """The words of a text, the marks of bold ones taken off. Raises ValueError if matplotlib cannot read a formula."""
-    result: list[Word] = []
-    bold = glued = False
-    for token in _TOKEN.finditer(text):
-        if token["word"]:
-            result.append(_word(token["word"], bold, color, glued))
-        bold ^= bool(token["bold"])
-        glued = bool(result) and not token["blank"] and (glued or not token["bold"])
-    return result
+# -- lines of print ---------------------------------------------------------------------------
+def broken(text: str, width: float) -> list[str]:
+    """A text in lines of at most so many points, in the words of matplotlib; those after the first are set in.
 
-
-def broken(sequence: list[Word], left: float, right: float) -> list[Print]:
-    """Words set between two edges, lines after the first further in. Raises ValueError if something is too wide."""
-    prints: list[Print] = [[]]
-    x = left
-    for unit in _unbroken(sequence):
-        width = sum(word.width for word in unit)
-        if prints[-1] and x + width > right:
-            prints.append([])
-            x = left + _INDENT
-        if x + width > right:
-            text = "".join(word.text for word in unit)
-            raise ValueError(f"{text!r} is {x + width - right:.0f} points too wide; divide it")
-        for word in unit:
-            prints[-1].append((x, word))
-            x += word.width
-        x += _blank()
-    return prints
-
-
-def _unbroken(sequence: list[Word]) -> list[list[Word]]:
-    """Words without a blank between them belong together."""
-    units: list[list[Word]] = []
-    for word in sequence:
-        if word.glued:
-            units[-1].append(word)
-        else:
-            units.append([word])
-    return units
+    Raises ValueError if matplotlib cannot read a formula, or something that is never broken is too wide.
+    """
+    bold = re.sub(r"\*\*(.+?)\*\*", lambda found: f"$\\mathbf{{{found[1].replace(' ', '~')}}}$", text)
+    lines: list[str] = []
+    for word in _WORD.findall(bold):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and _size(longer)[0] <= width - _INDENT * (len(lines) > 1):
+            lines[-1] = longer
+            continue
+        if (over := _size(word)[0] - width + _INDENT * bool(lines)) > 0:
+            raise ValueError(f"{word!r} is {over:.0f} points too wide; divide it")
+        lines.append(word)
+    return lines
 
 
 def _typeset(inputs: Inputs, text: str, comment: str, left: float, right: float) -> list[Print]:
     """A line, its comment at the right edge beside its end if there is room. Raises FairflError naming the line."""
     try:
-        prints = broken(words(text), left, right)
-        notes = broken(words(f"▷ {comment}", style.GREY), left, right) if comment else []
+        lines = broken(text, right - left)
+        notes = broken(f"▷ {comment}", right - left) if comment else []
     except ValueError as error:
         raise FairflError(f"{inputs.name}: options: {text!r}: {str(error).splitlines()[-1]}") from None
+    prints: list[Print] = [[(left + _INDENT * bool(n), "left", line, _DARK)] for n, line in enumerate(lines)]
     for note in notes:
-        shift = right - _end(note)
-        moved = [(x + shift, word) for x, word in note]
-        if not prints[-1] or moved[0][0] > _end(prints[-1]) + _size():
-            prints[-1] += moved
-        else:
-            prints.append(moved)
+        x, _, last, _ = prints[-1][0]
+        if len(prints[-1]) > 1 or x + _size(last)[0] + _points() > right - _size(note)[0]:
+            prints.append([])
+        prints[-1].append((right, "right", note, style.GREY))
     return prints
 
 
-def _end(line: Print) -> float:
-    x, word = line[-1]
-    return x + word.width
-
-
-def _word(text: str, bold: bool = False, color: str = _DARK, glued: bool = False) -> Word:
-    formula = bool(_FORMULA.search(text))
-    shown = text if formula else text.replace("\\$", "$")
+def _size(text: str) -> tuple[float, float, float]:
+    """Width, ascent and descent of a text, in points."""
     # Ten times as large, because matplotlib rounds the sizes of formulas up to whole points.
-    sizes = text_to_path.get_text_width_height_descent(shown, _font(bold, 10), formula)
-    width, height, descent = (float(size) / 10 for size in sizes)
-    return Word(shown, formula, bold, color, glued, width, height - descent, descent)
+    font = FontProperties(size=10 * _points())
+    math = bool(re.search(r"(?<!\\)\$", text))
+    shown = text if math else text.replace("\\$", "$")
+    width, height, descent = (
+        float(size) / 10 for size in text_to_path.get_text_width_height_descent(shown, font, math)
+    )
+    return width, height - descent, descent
 
 
-def _font(bold: bool, times: float = 1) -> FontProperties:
-    return FontProperties(weight="bold" if bold else "normal", size=times * _size())
-
-
-def _size() -> float:
+def _points() -> float:
     return matplotlib.rcParams["font.size"]
 
 
-def _blank() -> float:
-    return _word("n n").width - _word("nn").width
-
-
 # -- drawing ----------------------------------------------------------------------------------
-def _ascent(line: Print) -> float:
-    return max([0.76 * _size(), *(word.ascent for _, word in line)]) + _LEADING / 2
-
-
-def _descent(line: Print) -> float:
-    return max([0.24 * _size(), *(word.descent for _, word in line)]) + _LEADING / 2
+def _extent(line: Print) -> tuple[float, float]:
+    """Points of a line above and below its base, with the space between lines."""
+    sizes = [_size(text) for _, _, text, _ in line]
+    above = max([0.76 * _points(), *(ascent for _, ascent, _ in sizes)])
+    below = max([0.24 * _points(), *(descent for _, _, descent in sizes)])
+    return above + _LEADING / 2, below + _LEADING / 2
 
 
 def _height(prints: list[Print]) -> float:
     """Points that lines of print take, with the space above and below them."""
-    return _LEADING + sum(_ascent(line) + _descent(line) for line in prints)
+    return _LEADING + sum(sum(_extent(line)) for line in prints)
 
 
 def _write(figure: Figure, prints: list[Print], top: float) -> None:
@@ -210,13 +154,10 @@ def _write(figure: Figure, prints: list[Print], top: float) -> None:
     width, height = 72 * figure.get_size_inches()
     y = top + _LEADING / 2
     for line in prints:
-        y += _ascent(line)
-        for x, word in line:
-            figure.text(
-                x / width, 1 - y / height, word.text, parse_math=word.formula, fontproperties=_font(word.bold),
-                color=word.color, va="baseline",
-            )  # fmt: skip
-        y += _descent(line)
+        above, below = _extent(line)
+        for x, side, text, color in line:
+            figure.text(x / width, 1 - (y + above) / height, text, size=_points(), color=color, ha=side, va="baseline")
+        y += above + below
 
 
 def _rule(figure: Figure, y: float, thickness: float) -> None:
