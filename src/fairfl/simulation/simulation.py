@@ -135,14 +135,14 @@ class Simulation:
             model=spec.model.model_dump(),
             seed=seed_of(spec.seed, "server"),
         )
-        self.state = answers.state(hooks.init_state, hooks.init_state(federation))
+        self.round = 0
+        self.state = answers.state(hooks.init_state, self.call(hooks.init_state, federation))
         self.modifiers.init(federation)
         traffic = answers.traffic(hooks.traffic, hooks.traffic(federation))
         self.communication = Communication(traffic, self.parameters)
         self.exchanges_per_round = answers.count(hooks.exchanges_per_round, hooks.exchanges_per_round(federation))
         self.history = History(clients)
         self.result = Result(self.x, self.history.rows)
-        self.round = 0
         self.stalled = False  # in the newest round nobody sent finite numbers
 
     # -- the run ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Simulation:
         """The server sends models, clients measure, train, measure and report, the server aggregates."""
         received = self.measure_received(clients, number)
         hook = self.algorithm.configure_clients
-        plan = answers.plan(hook, hook(self.state, received), len(clients), self.x, self.parameters)
+        plan = answers.plan(hook, self.call(hook, self.state, received), len(clients), self.x, self.parameters)
         with blaming(code_of(hook), called=False):  # slopes and forces
             trained = self.train(clients, plan, number)
         reports = self.measure_trained(clients, received, trained, plan)
@@ -191,6 +191,10 @@ class Simulation:
             reports = drop_diverged(reports)
         self.result.dropped += len(clients) - len(reports.clients)
         self.aggregate(reports)
+
+    def call(self, hook: answers.Hook, *arguments: Any) -> Any:
+        """The hook's answer; before and in the first round its arguments must be as they were."""
+        return hook(*arguments) if self.round else answers.unchanged(hook, *arguments)
 
     # -- select, measure, train, measure, aggregate ---------------------------------------------
     def select_clients(self) -> list[int]:
@@ -210,7 +214,7 @@ class Simulation:
             round=self.round,
         )
         hook = self.algorithm.select
-        return answers.selected(hook, hook(self.state, selection), K)
+        return answers.selected(hook, self.call(hook, self.state, selection), K)
 
     def losses_of(self, candidates: Tensor) -> Tensor:
         """F_k(x) of clients that the server asks before it selects, [d] or [M, d] float64, nats, on the CPU."""
@@ -278,7 +282,9 @@ class Simulation:
             return
         reports = self.modifiers.reports(reports)
         hook = self.algorithm.aggregate
-        aggregate, self.state = answers.aggregate(hook, hook(self.state, reports), self.x, self.parameters, reports)
+        aggregate, self.state = answers.aggregate(
+            hook, self.call(hook, self.state, reports), self.x, self.parameters, reports
+        )
         self.x = server_step(self.x, self.parameters, aggregate, reports, self.modifiers)
 
     # -- evaluate -------------------------------------------------------------------------------
@@ -297,7 +303,7 @@ class Simulation:
     def evaluation_models(self) -> EvaluationModels:
         """The models that clients are evaluated with now."""
         hook = self.algorithm.evaluation_models
-        return answers.evaluation_models(hook, hook(self.state, self.x), self.x, self.clients.count)
+        return answers.evaluation_models(hook, self.call(hook, self.state, self.x), self.x, self.clients.count)
 
     def evaluate(self, part: str, models: EvaluationModels | None = None) -> Evaluation:
         """Every client on its samples of a part, with the models for it."""
