@@ -130,7 +130,7 @@ def sleeping_trainer(workflow: Workflow) -> int:
 
     def stop() -> bool:
         for pid, command in processes_in(workflow.folder).items():
-            if command[1:3] != ["-m", "fairfl.jobs.train"]:
+            if command[1:4] != ["-P", "-m", "fairfl.jobs.train"]:
                 continue
             if not Path(workflow.folder, option(command, "--out"), "checkpoint.pt").exists():
                 continue

@@ -131,7 +131,7 @@ class Submitted:
                 here = (process / "cwd").readlink() == self.project.folder
                 if (
                     here
-                    and command[1:3] == ["-m", "fairfl.jobs.train"]
+                    and command[1:4] == ["-P", "-m", "fairfl.jobs.train"]
                     and any(f"/{algorithm}" in part for part in command[4:])
                 ):
                     found.append(int(process.name))
