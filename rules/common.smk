@@ -119,7 +119,9 @@ def page_of_the_rest():
     failed = {name for name, job in call.left.items() if job.rule in ("table", "figure")}
     if failed and call.left.keys() - failed == {"page"} and not (display and display.run.interrupted):
         Path(call.left["page"].record).unlink(missing_ok=True)  # so that the next call makes it again
-        logs = {name.partition("/")[2].replace("/", "_"): Path(RESULTS, "logs", f"{name}.log") for name in failed}
+        logs = {
+            name.partition("/")[2].replace("/", "_"): Path(RESULTS, "logs", f"{name}.log") for name in failed
+        }
         page.write_without(workload, ROOT, Path(RESULTS), Path(SUMMARIES, "index.html"), logs)
 
 
