@@ -15,6 +15,7 @@ from typing import Any
 
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
+from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import grammar
 from fairfl.judgement.units import in_words, shown_as
@@ -152,9 +153,13 @@ def plot(name: str) -> Iterator[str]:
     needs += ["`rows`"] * bool({"tidy", "rounds", "model"} & set(declared.NEEDS))
     needs += ["`columns`"] * getattr(declared, "DRAWS_COLUMNS", False)
     yield f"Needs {', '.join(needs) or 'nothing but its options'}.\n"
-    schema = declared.Config.model_json_schema()
+    yield from keys(declared.Config.model_json_schema())
+
+
+def keys(schema: dict[str, Any]) -> Iterator[str]:
+    """A table of the keys of a JSON schema's object; nothing if it has none."""
     required = schema.get("required", [])
-    keys = [
+    lines = [
         (
             f"`{key}`",
             "none" if key in required else f"`{json.dumps(one.get('default'), ensure_ascii=False)}`",
@@ -163,14 +168,37 @@ def plot(name: str) -> Iterator[str]:
         )
         for key, one in schema.get("properties", {}).items()
     ]
-    if keys:
-        yield table(("option", "default", "values", "is"), iter(keys)) + "\n"
+    if lines:
+        yield table(("option", "default", "values", "is"), iter(lines)) + "\n"
+
+
+def setting() -> Iterator[str]:
+    """Tables of a setting's keys, and of those of its parts."""
+    schema = Setting.model_json_schema()
+    yield from keys(schema)
+    for name, part in sorted(schema["$defs"].items()):
+        if part.get("properties"):
+            yield f"### {name}\n"
+            yield from keys(part)
+
+
+def options(kind: str) -> Iterator[str]:
+    """A section for each plug-in of a kind: what it is, and its options."""
+    for name in names(kind):
+        module = ast.parse((ROOT / f"src/fairfl/{kind}/{name}.py").read_bytes())
+        first = (ast.get_docstring(module) or "").partition("\n\n")[0].replace("\n", " ")
+        yield f"### {name}\n\n{first}\n"
+        yield from keys(declaration(kind, name).Config.model_json_schema())
 
 
 def _kind(one: dict[str, Any]) -> str:
     """'test, train' or 'number' of a JSON schema's property."""
     if "enum" in one:
         return ", ".join(f"`{value}`" for value in one["enum"])
+    if "$ref" in one:
+        return f"keys of {one['$ref'].rpartition('/')[2]}"
+    if "const" in one:
+        return f"`{one['const']}`"
     if "anyOf" in one:
         return " or ".join(_kind(each) for each in one["anyOf"])
     kinds = {"array": "list", "object": "map", "string": "text", "boolean": "true or false"}
@@ -194,6 +222,8 @@ def page() -> str:
         "grammar": inspect.cleandoc(grammar.GRAMMAR),
         "plots": "\n".join(text for name in names("reporting/plots") for text in plot(name)).strip(),
     }
+    parts["setting"] = "\n".join(setting()).strip()
+    parts |= {kind: "\n".join(options(kind)).strip() for kind in ("data", "partition", "models")}
     text = (ROOT / "tests/reference.md").read_text()
     for name, part in parts.items():
         text = text.replace(f"{{{{ {name} }}}}", part)

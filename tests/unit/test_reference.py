@@ -8,6 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairfl.experiments.declaration import declaration
+from fairfl.experiments.plugins import names
+from fairfl.experiments.setting import Setting
 from fairfl.metrics import accuracy, registry
 from fairfl.metrics.registry import AGAINST, LOCAL, METRICS, UNITS, Vectors
 from tests import reference
@@ -59,3 +62,13 @@ def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):
     assert found["accuracy_gini"] == pytest.approx(0.2)
     for module, word in (("accuracy", "ArrayLike"), ("accuracy", "np"), ("registry", "METRICS")):
         assert word in getsource({"accuracy": accuracy, "registry": registry}[module])  # what the blocks lean on
+
+
+def test_every_key_of_a_setting_and_option_of_a_plug_in_stands_on_the_page(root):
+    text = (root / "docs/reference.md").read_text()
+    for kind in ("data", "partition", "models"):
+        for name in names(kind):
+            section = text.partition(f"\n### {name}\n")[2].partition("\n### ")[0]
+            options = declaration(kind, name).Config.model_json_schema()["properties"]
+            assert all(f"| `{key}` |" in section for key in options)
+    assert all(f"| `{key}` |" in text for key in Setting.model_fields)
