@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,6 +123,7 @@ def run_context(
         yield key
         watch.check()
         inputs.check()
+        described["drawn_with"] = {name: version(name) for name in ("numpy", "scikit-learn")}  # a note, in no spec
         records.write(args.record, spec, read, outputs, **described)
 
 

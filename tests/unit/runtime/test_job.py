@@ -50,6 +50,7 @@ def test_a_record_says_what_was_made_from_what():
     }
     sums = [records.content(Path("b.csv")), records.checksum("b.csv")]
     assert record["outputs"] == {"b.csv": [6, *sums]} and "arithmetic" not in record
+    assert record["drawn_with"].keys() == {"numpy", "scikit-learn"} and "drawn_with" not in str(record["spec"])
     run("c", torch=True)
     assert records.read("results/records/c.json")["arithmetic"] == arithmetic.of("auto", 1)
     assert sorted(os.listdir("results/records")) == ["a.json", "b.json", "c.json"]  # no lock is left
