@@ -23,9 +23,9 @@ ROWS = [
 ]
 PLOTS = ["client_curves", "client_scatter", "gap_boxes", "optima_range", "separators", "weight_paths"]
 METRIC_PLOTS = [
-    "client_pairs", "critical_difference", "excess_risk", "factor_ranks", "fair_angle", "label_shares", "leaderboard", "metric_curves",
-    "metric_scatter", "metric_sweep", "one_step", "paired_differences", "projected_gradients", "pseudo_code",
-    "rank_correlation", "tuning_need",
+    "client_pairs", "critical_difference", "excess_risk", "factor_ranks", "fair_angle", "label_shares", "leaderboard",
+    "metric_curves", "metric_scatter", "metric_sweep", "one_step", "paired_differences", "projected_gradients",
+    "pseudo_code", "rank_correlation", "tuning_need",
 ]  # fmt: skip
 ARM = ("setting", "algorithm", "hyperparameters", "seed")
 SEEDS, CLIENTS, ROUNDS = (0, 42), 3, 41
