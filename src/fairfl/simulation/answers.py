@@ -140,6 +140,9 @@ def aggregate(hook: Hook, answer: Any, x: Tensor, parameters: int, reports: Repo
         shaped(hook, "weights", step.weights, {words: tuple(reports.delta.shape[:-1])})
     shaped(hook, "extra", step.extra, {"[P]": (parameters,), **({"[M, P]": (len(x), parameters)} if several else {})})
     shaped(hook, "model", step.model, {"[M, P + B]" if several else "[P + B]": tuple(x.shape)})
+    for name, value in (("extra", step.extra), ("model", step.model)):
+        if value is not None and value.dtype != x.dtype:
+            raise wrong(hook, f"{name} is {value.dtype}, expected {x.dtype} as the server's model: use .to(x.dtype)")
     # What came in was finite (`drop_diverged`), unless models were only measured.
     if step.weights is not None and not bool(torch.isfinite(step.weights).all()) and bool(reports.delta.any()):
         raise wrong(hook, f"weights are not finite: {step.weights.tolist()}")

@@ -47,6 +47,14 @@ ANSWERS = [
         hook("aggregate", lambda state, reports: (Aggregate(model=torch.ones(2)), state)),
         "model has shape [2], expected",
     ),
+    (
+        hook("aggregate", lambda state, reports: (Aggregate(extra=reports.delta[0].double()), state)),
+        "extra is torch.float64, expected torch.float32 as the server's model",
+    ),
+    (
+        hook("aggregate", lambda state, reports: (Aggregate(model=reports.delta[0].half()), state)),
+        "model is torch.float16, expected torch.float32",
+    ),
     (hook("aggregate", lambda state, reports: 1 / 0), "ZeroDivisionError: division by zero"),
     (hook("aggregate", lambda state, reports: reports.loss_received.sum()), "AttributeError: 'NoneType' object has no"),
     (hook("configure_clients", lambda state, received: None), "the answer is None, expected a Plan"),
