@@ -132,8 +132,7 @@ def ended():
     page_of_the_rest()
     if display:
         given = hooks.given_config(workflow)
-        other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
-        display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, other))
+        display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, workload.papers))
     say_edits()
 
 

@@ -4,24 +4,31 @@
     |ours - reported| <= the tolerance of its unit                                       close
     otherwise                                                                            differs
 
+A number is inconclusive, whatever the difference, where the first limit is above half of the printed number or, in a
+column of three or more variants, above the range of what the paper prints there: such a limit would let nearly any
+number agree. It is the limit alone that decides, so that a miss is not counted where a hit could not be. A number
+printed as 0 has no half: only its column can speak.
+
 n and n' are the seeds behind our mean and the paper's, s is the standard deviation of one seed: that of our own runs
 of the variant if it has `ENOUGH` seeds, else pooled over all variants of the setting with several seeds, so that a
 single seed has a verdict too. Not pooled where it need not be: FAA in FOCUS's table 1 scatters by 0.001 for one
 variant and by 0.3 for another, and a pooled s would let anything agree with the first. t is the quantile of Student's
 distribution for `verdict.level` with the degrees of freedom of s: of numbers that are equal but for their seeds, that
-share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the standard deviation that
-the paper prints beside the number is pooled with it, if that is said to be one; of other spreads the kind is unknown.
-Of n seeds, d is a sum of squares of (n - 1) d^2 if the paper divides by n - 1 ("std"), of n d^2 if it divides by n
-("population std").
+share does not agree. Where our seeds leave s with fewer than `ENOUGH` degrees of freedom, the spread that the paper
+prints beside the number counts too: a standard deviation is pooled with s; one of unknown kind is taken for a standard
+deviation over the paper's seeds, and the larger of both counts. Of n seeds, d is a sum of squares of (n - 1) d^2 if the
+paper divides by n - 1, of n d^2 if it divides by n ("population std").
 
 Where a number of ours rests on fewer than `ENOUGH` seeds, or on seeds that share one draw of each round's clients (the
 setting's `client_seed`) and so tell nothing of the paper's draw, t s is not below that of the run's own last
 evaluations (`verdict.late_evaluations`, those of its last quarter): a number that moves so much from one evaluation to
 the next will not move less from one seed to the next. That is a bound from below, as neighbouring evaluations are
-alike. It makes limits wider: comparison.csv keeps as `strict` the verdict without it and with the number of seeds that
-the paper states.
+alike. Where it is all that is known of s, a number agrees or is inconclusive, for a difference beyond a bound from
+below proves nothing; so it is where nothing is known of what the paper repeated with several seeds. The bound makes
+limits wider: comparison.csv keeps as `strict` the verdict without it, by which such a number agrees if it is printed
+alike, and with the number of seeds that the paper states.
 
-Numbers that do not depend on a seed agree if they are printed alike; so do, for want of s, those without any of these.
+Where no seed makes a difference, numbers agree if they are printed alike, and none is inconclusive.
 """
 
 import math
@@ -35,6 +42,7 @@ from fairfl.judgement.units import factor
 from fairfl.metrics.origin import origin
 
 ENOUGH = 3
+COLUMN = 3  # variants whose printed numbers have a range
 # Units in which differences are points of accuracy -> how many of them are one point.
 _POINTS = {"percent": 1.0, "percent_points": 1.0, "fraction": 0.01}
 
@@ -48,6 +56,7 @@ class Noise:
     variants: int  # it is pooled over so many
     printed: bool = False  # with the standard deviation that the paper prints
     evaluations: int = 0  # it is of so many last evaluations of one run
+    from_below: bool = False  # and nothing else is known: seeds may scatter more
 
     def error(self, *seeds: int) -> float:
         """Standard error of the difference of means over so many seeds each, or of one mean."""
@@ -58,11 +67,17 @@ class Noise:
         return _quantile(level, self.freedom) * self.std if self.freedom else 0.0
 
     @property
+    def fixed(self) -> bool:
+        """True if no seed changes the number."""
+        return not self.freedom and not math.isnan(self.std)
+
+    @property
     def source(self) -> str:
         """Where s is from, for the comparison."""
         if self.evaluations:
-            return f"its own last {self.evaluations} evaluations, {self.freedom} degrees of freedom"
-        parts = ["the printed standard deviation"] if self.printed else []
+            bound = ", a bound from below" if self.from_below else ""
+            return f"its own last {self.evaluations} evaluations{bound}, {self.freedom} degrees of freedom"
+        parts = ["the printed spread"] if self.printed else []
         if self.freedom and self.variants:
             alone = self.variants == 1 and not self.printed
             parts.insert(
@@ -75,6 +90,7 @@ class Noise:
 
 FIXED = Noise(0.0, 0, 0)
 UNKNOWN = Noise(math.nan, 0, 0)
+_STANDARD_DEVIATIONS = ("std", "population std")
 
 
 def pooled_noise(cells: Mapping[Key, Cell]) -> dict[tuple[str, str], Noise]:
@@ -96,21 +112,27 @@ def noise_of(key: Key, cell: Cell | None, pooled: Mapping[tuple[str, str], Noise
     return pooled.get((setting, metric), UNKNOWN)
 
 
-def with_printed(noise: Noise, paper: Cell | None, seeds: int) -> Noise:
-    """`noise`, pooled with the standard deviation over `seeds` that the paper prints if it hardly knows more."""
-    fixed = not noise.freedom and not math.isnan(noise.std)
+def with_printed(noise: Noise, paper: Cell | None, seeds: int, level: float) -> Noise:
+    """`noise`, or if it hardly knows more, with the spread over `seeds` that the paper prints.
+
+    Standard deviations are pooled; of another kind of spread the larger bound counts.
+    """
     known = UNKNOWN if paper is None else printed_noise([paper], seeds)
-    if fixed or noise.freedom >= ENOUGH or not known.freedom:
+    if noise.fixed or noise.freedom >= ENOUGH or not known.freedom:
         return noise
+    if paper is not None and paper.spread_kind not in _STANDARD_DEVIATIONS:
+        return noise if noise.surprise(level) >= known.surprise(level) else known
     squares = known.std**2 * known.freedom + (noise.std**2 * noise.freedom if noise.freedom else 0.0)
     freedom = noise.freedom + known.freedom
     return Noise(math.sqrt(squares / freedom), freedom, noise.variants, printed=True)
 
 
 def printed_noise(cells: Iterable[Cell], seeds: int) -> Noise:
-    """What one seed makes of numbers of the paper, pooled over the standard deviations that it prints beside them."""
-    divisors = {"std": seeds - 1, "population std": seeds}
-    squares = [cell.std**2 * divisors[cell.spread_kind] for cell in cells if cell.std and cell.spread_kind in divisors]
+    """What one seed makes of numbers of the paper, pooled over the spreads that it prints beside them.
+
+    A spread of unknown kind counts as a standard deviation over the seeds.
+    """
+    squares = [cell.std**2 * (seeds - (cell.spread_kind != "population std")) for cell in cells if cell.std]
     if seeds < 2 or not squares:
         return UNKNOWN
     freedom = len(squares) * (seeds - 1)
@@ -138,9 +160,9 @@ def with_evaluations(noise: Noise, key: Key, cells: Cells, level: float) -> Nois
         return noise
     evaluations = round(evaluated.mean or 0)
     std = math.hypot(late.mean, late.std or 0.0) * factor(late.unit, cell.unit)  # root mean square over the seeds
-    own = Noise(std, cell.seeds * (evaluations - 1), 1, evaluations=evaluations)
-    fixed = not noise.freedom and not math.isnan(noise.std)
-    return noise if fixed or not std or noise.surprise(level) >= own.surprise(level) else own
+    alone = math.isnan(noise.std)
+    own = Noise(std, cell.seeds * (evaluations - 1), 1, evaluations=evaluations, from_below=alone)
+    return noise if noise.fixed or not std or noise.surprise(level) >= own.surprise(level) else own
 
 
 def _pooled(cells: Iterable[Cell]) -> Noise:
@@ -156,6 +178,19 @@ def _pooled(cells: Iterable[Cell]) -> Noise:
 def limit(noise: Noise, ours: int, theirs: int, rounding: float, level: float) -> float:
     """The largest difference that is no surprise, in the unit of the numbers, for means over so many seeds."""
     return noise.surprise(level) * math.sqrt(1 / ours + 1 / theirs) + rounding
+
+
+def too_wide(limit: float, reported: float | None, column: Iterable[float | None]) -> bool:
+    """True if nearly any number would agree: `limit` is above half of the printed number, or above the column's range.
+
+    `column`: what the paper prints for the variants of the number's column; fewer than three have no range.
+    """
+    if reported is None or not math.isfinite(reported):
+        return False
+    printed = [value for value in column if value is not None and math.isfinite(value)]
+    scales = [abs(reported) / 2] if reported else []
+    scales += [max(printed) - min(printed)] if len(printed) >= COLUMN else []
+    return any(limit > scale * (1 + 1e-9) for scale in scales)
 
 
 @cache

@@ -4,6 +4,8 @@ Two numbers are only judged if nothing but the seeds differs between the paper's
 that diverged agrees with a paper that says so, and with nothing else; a target that was never reached (infinitely many
 rounds) likewise. Seconds are never judged: they tell of the machine.
 
+A number that could not tell whatever it is, as its limit is too wide or a mere lower bound, is `inconclusive`.
+
 Numbers that something was chosen by are `fitted` and prove nothing: FedAvg's own targets under `calibrated` facts, and
 the rows that a setting names in `fitted`. The other rows are judged as ever.
 
@@ -14,6 +16,7 @@ and in `contradiction` what speaks against that in the paper itself.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -21,12 +24,14 @@ from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.agreement import (
+    UNKNOWN,
     Noise,
     as_stated,
     limit,
     noise_of,
     pooled_noise,
     tolerance,
+    too_wide,
     with_evaluations,
     with_printed,
 )
@@ -55,6 +60,7 @@ Verdict = Literal[
     "agrees",
     "close",
     "differs",
+    "inconclusive",
     "fitted",
     "not comparable: scale",
     "not comparable: stand-in",
@@ -71,6 +77,7 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
     "agrees": ("good", "✓", "agrees"),
     "close": ("near", "≈", "close"),
     "differs": ("bad", "✗", "differs"),
+    "inconclusive": ("open", "?", "inconclusive"),
     "fitted": ("apart", "=", "fitted"),
     "not comparable: scale": ("apart", "≠", "other scale"),
     "not comparable: stand-in": ("apart", "≠", "stand-in data"),
@@ -145,9 +152,18 @@ def difference(paper: Cell | None, here: Cell | None) -> float | None:
 
 
 def verdict(
-    paper: Cell | None, here: Cell | None, blocked: Verdict | None, apart: float | None, limits: tuple[float, float]
+    paper: Cell | None,
+    here: Cell | None,
+    blocked: Verdict | None,
+    apart: float | None,
+    limits: tuple[float, float],
+    wide: bool = False,
+    from_below: bool = False,
 ) -> Verdict:
-    """The verdict on one number: `apart` is the difference, `limits` are those of `agrees` and `close`."""
+    """The verdict on one number: `apart` is the difference, `limits` are those of `agrees` and `close`.
+
+    `wide`: nearly any number would be within the first limit; `from_below`: it is no more than a lower bound.
+    """
     if paper is None or (paper.mean is None and not paper.diverged):
         return "not reported"
     if here is None:
@@ -161,6 +177,8 @@ def verdict(
     if apart is None:  # one of them is infinite
         return "agrees" if paper.mean == here.mean else "differs"
     agrees, close = (abs(apart) <= limit * (1 + 1e-9) for limit in limits)  # the last bits must not decide
+    if wide or (from_below and not agrees):
+        return "inconclusive"
     return "agrees" if agrees else "close" if close else "differs"
 
 
@@ -206,20 +224,24 @@ class _Table:
         if len(set(units)) > 1:
             raise FairflError(f"{self.name}: {metric} in {setting}: measured in {units[0]!r}, reported in {units[1]!r}")
         distance = difference(paper, here)
-        seeds = len(original(self.workload, setting).seeds)
+        seeds, stated = len(original(self.workload, setting).seeds), original(self.workload, setting).stated_seeds
         key, level = key_of(setting, variant, metric), self.workload.config.verdict.level
-        own, stated = noise_of(key, here, self.pooled), original(self.workload, setting).stated_seeds
-        noise = with_evaluations(with_printed(own, paper, seeds), key, self.here, level)
-        limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
+        own = noise_of(key, here, self.pooled)
+        noise = with_evaluations(with_printed(own, paper, seeds, level), key, self.here, level)
+        strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds, level)
         pairs, within = repeats(key, paper, self.here, self.pooled, seeds, level)
         hindrance, fit = obstacle(self.workload, setting, metric), self.fit(setting, variant, metric)
 
-        def judged(limits: tuple[float, float]) -> Verdict:
-            found = verdict(paper, here, hindrance, distance, limits)
-            return "fitted" if fit.startswith(FITTED) and found in ("agrees", "close", "differs") else found
+        def judged(noise: Noise, seeds: int, from_below: bool) -> tuple[Verdict, float]:
+            """The verdict, and the limit of `agrees`."""
+            limits = self.limits(paper_or_none, here_or_none, units[0], metric, noise, seeds)
+            wide = noise.surprise(level) > 0 and too_wide(limits[0], paper_or_none.mean, self.column(setting, metric))
+            found = verdict(paper, here, hindrance, distance, limits, wide, from_below)
+            tried = ("agrees", "close", "differs", "inconclusive")
+            return ("fitted" if fit.startswith(FITTED) and found in tried else found), limits[0]
 
-        strictly = with_printed(own, as_stated(paper) if stated and paper else paper, stated or seeds)
-        strict = self.limits(paper_or_none, here_or_none, units[0], metric, strictly, stated or seeds)
+        unrepeated = noise is UNKNOWN and seeds > 1  # the paper's number has a noise, and nothing is known of it
+        word, largest = judged(noise, seeds, noise.from_below or unrepeated)
         return ComparisonLine(
             artifact=self.name,
             setting=setting,
@@ -236,10 +258,10 @@ class _Table:
             reported_seeds=seeds if paper and paper.mean is not None else 0,
             difference=number_text(distance),
             seed_std=number_text(noise.std),
-            limit=number_text(limits[0]),
+            limit=number_text(largest),
             limit_source=noise.source,
-            verdict=judged(limits),
-            strict=judged(strict),
+            verdict=word,
+            strict=judged(strictly, stated or seeds, False)[0],
             pairs=pairs,
             pairs_within=within,
             provenance=", ".join(provenance.words),
@@ -251,6 +273,19 @@ class _Table:
             runs=";".join(here_or_none.runs),
             fingerprints=";".join(here_or_none.fingerprints),
         )
+
+    def column(self, setting: str, metric: str) -> list[float | None]:
+        """What the paper prints for the variants of a metric's column."""
+        return self.columns.get((setting, metric), [])
+
+    @cached_property
+    def columns(self) -> dict[tuple[str, str], list[float | None]]:
+        """(setting, metric) -> what the paper prints there, variant by variant."""
+        found: dict[tuple[str, str], list[float | None]] = {}
+        for (setting, variant, metric), cell in self.reported.cells.items():
+            if variant.algorithm:
+                found.setdefault((setting, metric), []).append(cell.mean)
+        return found
 
     def fit(self, setting: str, variant: Variant, metric: str) -> str:
         """What was chosen by this number, or that calibrated facts were not; empty where nothing was chosen."""

@@ -1,22 +1,31 @@
 """What counts: which numbers can be compared, which are judged, and how many agree.
 
 README, docs/reproduction.md, the page, the plan and the last words of a run all count here. A *measurement* is a number
-of the same runs and metric with one printed value: however many tables and figures print it, it counts once; its places
-are *cells*. Left out are other readings of a paper (`ours`), experiments that a scale, a stand-in or other hardware has
+of the same runs and metric with one printed value: however many tables and figures print it, it counts once, with the
+verdict that it has where it is printed first; its places are *cells*. `inconclusive` ones are counted apart: they are
+in no share. Left out are other readings of a paper (`ours`), experiments that a scale, a stand-in or other hardware has
 changed, numbers that something was fitted to, and those that the paper contradicts itself on.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from fairfl.experiments.config import Verdict
 from fairfl.experiments.variant import Variant
+from fairfl.judgement.agreement import tolerance
 from fairfl.judgement.cells import Record, key_of
 from fairfl.judgement.changes import changed_keys
 from fairfl.judgement.comparison import FITTED
 from fairfl.metrics.origin import origin
 
+if TYPE_CHECKING:
+    from fairfl.experiments.paper import Paper
+
 JUDGED = ("agrees", "close", "differs", "diverged")
+INCONCLUSIVE = "inconclusive"
+RAN = (*JUDGED, INCONCLUSIVE)  # compared with the paper's, whether or not that tells anything
 DIFFER = ("differs", "diverged")
 
 Measurement = tuple[str, Variant, str, str]  # setting, variant, metric, the printed value
@@ -28,9 +37,8 @@ class Count:
 
     verdicts: Counter[str]
     strict: int  # judged ones that agree or are close by the verdict `strict`, which has no wider limits
-    loose: int  # that agree, though with a limit of more than half of the printed number
-    cells: int  # places in tables and figures of those that are judged
-    one_seed: int  # judged ones that rest on a single seed where the paper has several
+    cells: int  # places in tables and figures of those that ran
+    one_seed: int  # of these and the inconclusive ones, those that rest on a single seed where the paper has several
     fewer_seeds: int  # and on fewer than the paper's, those of one seed included
     pairs: int = 0  # of a first seed and another (fairfl.judgement.repeats)
     pairs_within: int = 0  # of these, within the noise that the first alone is judged with
@@ -43,6 +51,15 @@ class Count:
     @property
     def judged(self) -> int:
         return sum(self.verdicts[verdict] for verdict in JUDGED)
+
+    @property
+    def inconclusive(self) -> int:
+        return self.verdicts[INCONCLUSIVE]
+
+    @property
+    def ran(self) -> int:
+        """Those that were compared, judged or inconclusive."""
+        return self.judged + self.inconclusive
 
     @property
     def agree(self) -> int:
@@ -67,17 +84,21 @@ def measurement(line: Record) -> Measurement:
 def comparable(line: Record) -> bool:
     """True if the number is judged, or would be once it has run."""
     if line["verdict"] != "not run":
-        return line["verdict"] in JUDGED
+        return line["verdict"] in RAN
     changes = filter(None, line.get("changed_by_scale", "").split("; "))  # the record has no such column
     replaced = "stand-in for" in line.get("data", "") or changed_keys(changes)
     fitted = any(note.startswith(FITTED) for note in line.get("note", "").split("; "))
     return not (replaced or fitted) and origin(line["metric"]) != "timed"
 
 
-def loose(line: Record) -> bool:
-    """True if a number agrees that nearly any would: its limit is more than half of the paper's number."""
-    limit, reported = (float(line.get(key) or 0) for key in ("limit", "reported"))
-    return line["verdict"] == "agrees" and 0 < abs(reported) < 2 * limit
+def by_limit_alone(line: Record) -> Record:
+    """An inconclusive number as it would be judged if every limit could tell; any other as it is."""
+    if line["verdict"] != INCONCLUSIVE:
+        return line
+    apart, reported = abs(float(line["difference"])), float(line["reported"])
+    limits = float(line["limit"]), tolerance(reported, line["unit"], Verdict())
+    found = [word for word, limit in zip(("agrees", "close"), limits, strict=True) if apart <= limit * (1 + 1e-9)]
+    return {**line, "verdict": [*found, "differs"][0]}
 
 
 def measurements(lines: Iterable[Record], other: Collection[str] = ()) -> dict[Measurement, list[Record]]:
@@ -92,17 +113,17 @@ def measurements(lines: Iterable[Record], other: Collection[str] = ()) -> dict[M
 def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
     """Of rows of comparison.csv, of this run or of the record."""
     found = measurements(lines, other)
-    judged = [places for places in found.values() if places[0]["verdict"] in JUDGED]
-    fewer = [int(places[0]["seeds"]) for places in judged if fewer_seeds(places[0])]
+    ran = [places for places in found.values() if places[0]["verdict"] in RAN]
+    judged = [places for places in ran if places[0]["verdict"] != INCONCLUSIVE]
+    fewer = [int(places[0]["seeds"]) for places in ran if fewer_seeds(places[0])]
     return Count(
         verdicts=Counter(places[0]["verdict"] for places in found.values()),
         strict=sum(places[0].get("strict", places[0]["verdict"]) in ("agrees", "close") for places in judged),
-        loose=sum(map(loose, (places[0] for places in judged))),
-        cells=sum(map(len, judged)),
+        cells=sum(map(len, ran)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),
-        pairs=sum(int(places[0].get("pairs") or 0) for places in judged),
-        pairs_within=sum(int(places[0].get("pairs_within") or 0) for places in judged),
+        pairs=sum(int(places[0].get("pairs") or 0) for places in ran),
+        pairs_within=sum(int(places[0].get("pairs_within") or 0) for places in ran),
     )
 
 
@@ -135,6 +156,31 @@ class ClaimCount:
     @property
     def judged(self) -> int:
         return sum(self.statuses[status] for status in ("holds", "within noise", "fails"))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What is said of a whole run, or of the whole record."""
+
+    numbers: Count  # that papers print
+    claims: ClaimCount  # that papers make
+    own_claims: ClaimCount  # of experiments of one's own, which no paper reports
+
+
+def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]:
+    """Artifacts that count in no sum of the papers: other readings of them, and experiments of one's own."""
+    every = [(paper, f"{name}_{key}", one) for name, paper in papers.items() for key, one in paper.artifacts.items()]
+    own = {name for paper, name, _ in every if paper.sources == "own"}
+    return {name for _, name, artifact in every if artifact.ours} - own, own
+
+
+def totals(lines: Iterable[Record], claims: Iterable[Record], papers: Mapping[str, "Paper"]) -> Totals:
+    """How the rows of comparison.csv and claims.csv came out, of this run or of the record."""
+    claims = list(claims)
+    readings, own = readings_and_own(papers)
+    other = readings | own
+    ours = count_claims(claim for claim in claims if claim["artifact"] in own)
+    return Totals(count(lines, other), count_claims(claims, other), ours)
 
 
 def count_claims(claims: Iterable[Record], other: Collection[str] = ()) -> ClaimCount:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.cells import Record, csv_text, records
-from fairfl.judgement.measurements import JUDGED, comparable
+from fairfl.judgement.measurements import RAN, comparable
 from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, SCALE
 
@@ -119,6 +119,6 @@ def numbers_beside(workload: Workload, root: Path) -> list[Record]:
     return [line for line in recorded_numbers(root) if (line["artifact"], line["setting"]) in known]
 
 
-def judged_by_place(lines: Iterable[Record]) -> dict[Place, Record]:
-    """Those that were judged, by what they are about."""
-    return {place(line): line for line in lines if line["verdict"] in JUDGED}
+def ran_by_place(lines: Iterable[Record]) -> dict[Place, Record]:
+    """Those that were compared with the paper's, by what they are about."""
+    return {place(line): line for line in lines if line["verdict"] in RAN}

@@ -11,7 +11,7 @@ clients are no repetitions: they lie nearer together than runs of another draw w
 import math
 from collections.abc import Mapping
 
-from fairfl.judgement.agreement import Noise, limit, with_evaluations, with_printed
+from fairfl.judgement.agreement import UNKNOWN, Noise, limit, with_evaluations, with_printed
 from fairfl.judgement.cells import Cell, Cells, Key
 
 
@@ -36,7 +36,7 @@ def repeats(
         for name, one in found.items()
         if one is not None and first in one.by_seed
     }
-    noise = with_printed(without(pooled.get((setting, metric)), cell), paper, seeds)
+    noise = with_printed(without(pooled.get((setting, metric)), cell), paper, seeds, level)
     noise = with_evaluations(noise, key, Cells(alone), level)
     if not noise.freedom:
         return 0, 0
@@ -47,7 +47,7 @@ def repeats(
 def without(noise: Noise | None, cell: Cell) -> Noise:
     """Pooled noise without what the seeds of one of its cells gave it; of no degree of freedom if nothing is left."""
     if noise is None or noise.freedom <= cell.seeds - 1:
-        return Noise(math.nan, 0, 0)
+        return UNKNOWN
     freedom = noise.freedom - (cell.seeds - 1)
     squares = noise.std**2 * noise.freedom - cell.seeds * (cell.std or 0.0) ** 2
     return Noise(math.sqrt(max(squares, 0.0) / freedom), freedom, noise.variants - 1)

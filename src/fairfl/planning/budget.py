@@ -18,11 +18,14 @@ from typing import Literal
 
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.cells import records
+from fairfl.judgement.cells import Record, records
 from fairfl.judgement.comparison import ComparisonLine
+from fairfl.judgement.measurements import INCONCLUSIVE, totals
+from fairfl.judgement.recorded import recorded_numbers
 from fairfl.planning import data, targets
 from fairfl.planning.costs import LONG, Costs
 from fairfl.planning.targets import Numbers
+from fairfl.recorded.record import SCALE
 from fairfl.runtime import cli
 from fairfl.runtime.machine import memory_mib
 from fairfl.runtime.validation import from_text
@@ -200,14 +203,23 @@ class Planner:
         return found
 
     @cached_property
-    def hanging(self) -> dict[tuple[str, Variant], int]:
-        """Numbers by setting and variant that differ or are only close, but might agree if there were more seeds.
+    def compared(self) -> list[Record]:
+        """The rows of comparison.csv as the last run of the workflow has left them, else as the record has them."""
+        path, config = self.results / "comparison.csv", self.workload.config
+        if path.is_file():
+            return records(path, "comparison", ComparisonLine)
+        return recorded_numbers(self.root) if config.scale == SCALE and config.recorded != "ignore" else []
 
-        As comparison.csv has them, which the last run of the workflow has left; {} if there is none.
-        """
-        path = self.results / "comparison.csv"
+    @cached_property
+    def inconclusive(self) -> int:
+        """How many of these numbers tell nothing, for want of seeds."""
+        return totals(self.compared, (), self.workload.papers).numbers.inconclusive
+
+    @cached_property
+    def hanging(self) -> dict[tuple[str, Variant], int]:
+        """Numbers by setting and variant that might have another verdict if there were more seeds."""
         found: dict[tuple[str, Variant], int] = {}
-        for line in records(path, "comparison", ComparisonLine) if path.is_file() else ():
+        for line in self.compared:
             if hangs_on_noise(line):
                 place = line["setting"], Variant.from_csv(line["algorithm"], line["hyperparameters"])
                 found[place] = found.get(place, 0) + 1
@@ -242,10 +254,13 @@ class Planner:
 def hangs_on_noise(line: Mapping[str, str]) -> bool:
     """True if a line of comparison.csv might have another verdict with one seed more.
 
-    It does not agree, but nothing is known of its noise, or it misses the limit by no more than one seed scatters.
+    It is inconclusive: with more seeds its limit is narrower, and no mere lower bound. Or it does not agree, but
+    nothing is known of its noise, or it misses the limit by no more than one seed scatters.
     """
-    if line["verdict"] not in ("close", "differs") or not line["difference"]:
+    if line["verdict"] not in ("close", "differs", INCONCLUSIVE) or not line["difference"]:
         return False
+    if line["verdict"] == INCONCLUSIVE:
+        return True
     if not line["seed_std"]:
         return True
     return abs(float(line["difference"])) <= float(line["limit"] or 0) + float(line["seed_std"])

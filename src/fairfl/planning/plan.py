@@ -131,7 +131,7 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
     def total(column: str) -> float:
         return math.fsum(float(getattr(row, column)) for row in rows)
 
-    told = planner.numbers
+    told, claims = planner.numbers, targets.decidable_claims(planner.workload)
     done = total("numbers_done") + sum(many for (_, job), many in told.of_jobs.items() if not job or planner.done(job))
     never = told.unselected.total()
     text = [
@@ -139,9 +139,11 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
         f"{total('missing'):,.0f} missing",
         *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"), jobs)),
         f"tells: of {told.compared:,} numbers that can be compared {done:,.0f} are judged by what is done, "
-        f"{told.compared - never - done:,.0f} wait for missing runs"
+        + (f"{planner.inconclusive:,} of them inconclusive without more seeds, " if planner.inconclusive else "")
+        + f"{told.compared - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")
-        + f"; claims that can be decided: {targets.decidable_claims(planner.workload)['']}",
+        + f"; claims that can be decided: {claims['']}"
+        + (f", and {claims['own']} of experiments of one's own" if claims["own"] else ""),
     ]
     telling = sorted(
         (row for row in rows if row.missing and row.numbers > row.numbers_done),

@@ -12,7 +12,7 @@ from fairfl.judgement.cells import Cell, Cells, digits_of
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.judging import comparable, parsed, setting_of, settings_of
 from fairfl.judgement.comparison import comparison_lines
-from fairfl.judgement.measurements import measurements
+from fairfl.judgement.measurements import measurements, readings_and_own
 from fairfl.metrics.origin import origin
 
 Place = tuple[str, Variant]  # setting, variant
@@ -36,8 +36,8 @@ def numbers(workload: Workload, root: Path) -> Numbers:
     """Of the selected artifacts, as if nothing had run yet."""
     found = Numbers(Counter(), Counter(), Counter())
     lines = comparison_lines(workload, root, files={})
-    other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
-    for setting, variant, metric, _ in measurements(map(asdict, lines), other):
+    readings, own = readings_and_own(workload.papers)
+    for setting, variant, metric, _ in measurements(map(asdict, lines), readings | own):
         if origin(metric) != "tidy":
             seed = workload.settings[setting].seeds[0]
             jobs = {"statistics": f"partition/{setting}/seed{seed}", "tuned": f"tune/{setting}/{variant.algorithm}"}
@@ -73,7 +73,7 @@ class _Ran(Cells):
 
 def decidable_claims(workload: Workload, ran: Collection[Place] | None = None) -> Counter[str]:
     """Claims that could be judged if one seed of these variants had run (None: of all), by each setting they speak of;
-    under "" each once."""
+    under "" those of papers and under "own" those of experiments of one's own, each once."""
     if ran is None:
         ran = {(setting, variant) for setting, variants in workload.variants.items() for variant in variants}
     cells = _Ran(ran=frozenset((setting, variant.untuned) for setting, variant in ran))
@@ -87,5 +87,5 @@ def decidable_claims(workload: Workload, ran: Collection[Place] | None = None) -
             digits = digits_of(workload.papers[paper].metrics)
             judged = evaluate(statement, cells, setting=setting, rows=artifact.rows, digits=digits)
             if judged.status != "undecidable" and comparable(workload, settings):
-                found.update(["", *settings])
+                found.update(["own" if workload.papers[paper].sources == "own" else "", *settings])
     return found

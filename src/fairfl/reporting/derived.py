@@ -23,7 +23,16 @@ import jinja2
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Record, digits_of, metric_of
-from fairfl.judgement.measurements import DIFFER, JUDGED, Count, count, count_claims
+from fairfl.judgement.measurements import (
+    DIFFER,
+    INCONCLUSIVE,
+    RAN,
+    Count,
+    by_limit_alone,
+    count,
+    count_claims,
+    measurements,
+)
 from fairfl.judgement.units import printed
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
@@ -100,25 +109,46 @@ class Said:
         return share(self.counted(*names))
 
     def say(self, *names: str) -> str:
-        """'Of 65 numbers 62 agree, 1 is close, 2 differ.'; those that were not run are said, too."""
+        """'Of 65 numbers 62 agree, 1 is close, 2 differ.'; those inconclusive and those not run are said, too."""
         found = self.counted(*names)
+        rest = found.compared - found.ran
+        more = f"; {rest:,} {'was' if rest == 1 else 'were'} not run" if rest else ""
+        if found.inconclusive:
+            more = f"; {found.inconclusive:,} more {'is' if found.inconclusive == 1 else 'are'} inconclusive{more}"
         if not found.judged:
-            return f"None of {found.compared:,} numbers has been judged at the paper's own scale."
+            only = more if found.inconclusive else ""
+            return f"None of {found.compared:,} numbers has been judged at the paper's own scale{only}."
         parts = [f"{found.agree:,} agree{'s' * (found.agree == 1)}"]
         parts += [f"{found.close:,} {'is' if found.close == 1 else 'are'} close"] * bool(found.close)
         parts += [f"{found.differ:,} differ{'s' * (found.differ == 1)}"] * bool(found.differ)
         strictly = (
             f" ({found.strict:,} agree or are close strictly)" if found.strict != found.judged - found.differ else ""
         )
-        rest = found.compared - found.judged
-        more = f"; {rest:,} {'was' if rest == 1 else 'were'} not run" if rest else ""
         return f"Of {found.judged:,} numbers {', '.join(parts)}{strictly}{more}."
+
+    def rules(self) -> str:
+        """A table of the papers' numbers: by their limits alone, and with those apart that cannot tell."""
+        rows = []
+        for name, paper in self._all.papers.items():
+            lines = self._lines(name)
+            alone, found = count(map(by_limit_alone, lines)), count(lines)
+            if found.ran:
+                before, after = ([of.agree, of.close, of.differ, share(of)] for of in (alone, found))
+                rows.append([paper.called, *map(str, [*before, *after[:3], found.inconclusive, after[3]])])
+        words = ["agree", "close", "differ", "agree or close"]
+        here = [*words[:3], "inconclusive", words[3]]
+        return markdown_table(["paper", *(f"{word}, by limits alone" for word in words), *here], rows).strip()
+
+    def beyond(self) -> int:
+        """How many inconclusive numbers lie beyond their limit."""
+        places = measurements(self._lines()).values()
+        return sum(one["verdict"] == INCONCLUSIVE and by_limit_alone(one)["verdict"] != "agrees" for one, *_ in places)
 
     def seeds(self, *names: str) -> str:
         """'73 of 140 rest on one seed where the paper has several.', '' if none does."""
         found = self.counted(*names)
         verb = "rests" if found.one_seed == 1 else "rest"
-        return f"{found.one_seed:,} of {found.judged:,} {verb} on one seed." if found.one_seed else ""
+        return f"{found.one_seed:,} of {found.ran:,} {verb} on one seed." if found.one_seed else ""
 
     def differing(self, name: str) -> str:
         """'Mean of FedMGDA+ ε = 0.1 (80.70; the paper has 79.33)' of each number of an artifact that differs."""
@@ -218,5 +248,5 @@ class Said:
 
     def _shown(self, paper: str, line: Record, side: str) -> str:
         if not line[side]:
-            return "diverged" if side == "ours" and line["verdict"] in JUDGED else "–"
+            return "diverged" if side == "ours" and line["verdict"] in RAN else "–"
         return printed(float(line[side]), line["unit"], digits_of(self._all.papers[paper].metrics)(line["metric"]))

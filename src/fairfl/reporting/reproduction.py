@@ -21,12 +21,15 @@ from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, with_itself
 from fairfl.reporting.page.text import plain
 
-_COLUMNS = ("to compare", "judged", "agree", "close", "differ", "not run", "agree or close", "one seed")
+_COLUMNS = (
+    "to compare", "judged", "agree", "close", "differ", "inconclusive", "not run", "agree or close", "one seed",
+)  # fmt: skip
 
 
 def _cells(found: Count) -> list[str]:
     """Those of `_COLUMNS`."""
-    every = found.compared, found.judged, found.agree, found.close, found.differ, found.compared - found.judged
+    judged = found.judged, found.agree, found.close, found.differ
+    every = found.compared, *judged, found.inconclusive, found.compared - found.ran
     return [*(f"{number:,}" for number in every), share(found), f"{found.one_seed:,}"]
 
 
@@ -112,7 +115,6 @@ class Reproduction:
             "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
             "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
             "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
-            self.loose(),
             self.repeated(),
             self.unexplained_section(numbers),
             *(self.section(name) for name in self.papers),
@@ -129,19 +131,6 @@ class Reproduction:
         numbers, claims = self.counted(*self.papers)
         lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
         return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
-
-    def loose(self) -> str:
-        """How many numbers agree that hardly could differ."""
-        found = {self.papers[name].called: count(self.counted(name)[0]) for name in self.papers}
-        by_paper = ", ".join(f"{called} {of.loose} of {of.agree}" for called, of in found.items() if of.loose)
-        agree, many = (sum(getattr(of, key) for of in found.values()) for key in ("agree", "loose"))
-        if not many:
-            return ""
-        return (
-            f"*Loosely*: of the {agree:,} that agree, {many:,} have a limit of more than half of the printed "
-            f"number and\nwould agree with nearly any ({by_paper}). Most are variances of one seed, which move as "
-            "much\nfrom one evaluation to the next.\n"
-        )
 
     def repeated(self) -> str:
         """Whether our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""

@@ -13,10 +13,11 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from fairfl.experiments.paper import Paper
 from fairfl.terminal import summary
 from fairfl.terminal.names import called, counted
 from fairfl.terminal.progress import Run, span
@@ -214,13 +215,13 @@ def screen(run: Run, stream: TextIO) -> Any:
 
 
 def last_words(
-    display: Display, results: Path, snakemake: str, config: Mapping[str, object], other: Collection[str]
+    display: Display, results: Path, snakemake: str, config: Mapping[str, object], papers: Mapping[str, Paper]
 ) -> Iterator[str]:
-    """After a run that ended of itself; nothing after what speaks for itself. `other`: artifacts that count nowhere."""
+    """After a run that ended of itself; nothing after what speaks for itself. `papers`: those of the run."""
     if not display.run.totals:
         return iter(())
     if display.run.interrupted:
         return summary.interrupted(display.run, snakemake, config)
     if display.run.failed:
         return summary.failures(display.run, snakemake, config)
-    return summary.built(display.run, results, other)
+    return summary.built(display.run, results, papers)

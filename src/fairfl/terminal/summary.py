@@ -4,24 +4,27 @@ import csv
 import os
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
-from fairfl.judgement.measurements import count, count_claims
+from fairfl.experiments.paper import Paper
+from fairfl.judgement.measurements import readings_and_own, totals
 from fairfl.terminal.names import counted
 from fairfl.terminal.progress import Job, Run, span
 
+NONE: Mapping[str, Paper] = MappingProxyType({})
 LINES = 15  # of the log of a job that failed
 NAMED = 3  # of those that failed like another one
 
 
-def built(run: Run, results: Path, other: Collection[str] = ()) -> Iterator[str]:
+def built(run: Run, results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     """After a run without failures; the last line is where that lies. `other` artifacts count nowhere."""
     made = " and ".join(counted(rule, run.done[rule]) for rule in ("table", "figure") if run.done[rule])
     jobs = "1 job" if run.done.total() == 1 else f"{run.done.total():,} jobs"
     yield f"done: {jobs} in {span(run.clock() - run.begun)}" + (f"; {made} built" if made else "")
     if "page" in run.done or "all" in run.asked():
-        yield from judged(results, other)
+        yield from judged(results, papers)
     yield from places(run, results)
 
 
@@ -38,31 +41,36 @@ def places(run: Run, results: Path) -> Iterator[str]:
                 break
 
 
-def judged(results: Path, other: Collection[str] = ()) -> Iterator[str]:
-    """What comparison.csv and claims.csv say, in a line each, but for numbers of `other` readings of a paper."""
+def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
+    """What comparison.csv and claims.csv say, in a line each; other readings of a paper count in none."""
     try:
-        lines, claims = (_rows(results / name, other) for name in ("comparison.csv", "claims.csv"))
+        lines, claims = (_rows(results / name) for name in ("comparison.csv", "claims.csv"))
     except OSError:
         return
-    found, statuses = count(lines), count_claims(claims).statuses
+    made = totals(lines, claims, papers)
+    found, (readings, own) = made.numbers, readings_and_own(papers)
+    lines = [line for line in lines if line["artifact"] not in readings | own]
     apart = sum(line["verdict"].startswith("not comparable") for line in lines)
-    text = f"no number could be judged, of {found.compared:,} that can be compared"
-    if found.judged:
+    text = f"no number could be checked, of {found.compared:,} that can be compared"
+    if found.ran:
         text = (
-            f"judged: {found.judged:,} of {found.compared:,} numbers that can be compared, in {found.cells:,} cells: "
+            f"checked: {found.ran:,} of {found.compared:,} numbers that can be compared, in {found.cells:,} cells: "
             f"{found.agree:,} agree, {found.close:,} close, {found.differ:,} differ"
         )
+        text += f"; {found.inconclusive:,} inconclusive" if found.inconclusive else ""
         text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
     if any(line["verdict"] != "not reported" for line in lines):  # as all numbers of one's own experiments are
         yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
-    claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
-    if claimed:
-        yield f"claims: {claimed}"
+    for whose, of in (("claims", made.claims), ("claims of experiments of one's own", made.own_claims)):
+        statuses = of.statuses
+        claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
+        if claimed:
+            yield f"{whose}: {claimed}"
 
 
-def _rows(path: Path, other: Collection[str]) -> list[dict[str, str]]:
+def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["artifact"] not in other]
+        return list(csv.DictReader(file))
 
 
 _CLAIMS = {

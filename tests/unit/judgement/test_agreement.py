@@ -57,18 +57,26 @@ def test_a_variant_of_several_seeds_has_a_noise_of_its_own():
 def test_where_our_seeds_say_little_the_printed_spread_is_pooled_with_them():
     """2^2 of four degrees; with 3^2 of one: s^2 = (16 + 9) / 5."""
     paper = Cell(80.0, 2.0, spread_kind="std")
-    alone = with_printed(UNKNOWN, paper, 5)
-    assert (alone.std, alone.freedom, alone.source) == (2.0, 4, "the printed standard deviation, 4 degrees of freedom")
-    both = with_printed(Noise(3.0, 1, 1), paper, 5)
+    alone = with_printed(UNKNOWN, paper, 5, 0.05)
+    assert (alone.std, alone.freedom, alone.source) == (2.0, 4, "the printed spread, 4 degrees of freedom")
+    both = with_printed(Noise(3.0, 1, 1), paper, 5, 0.05)
     assert (both.std, both.freedom) == (pytest.approx(math.sqrt(5)), 5)
-    assert both.source == "pooled over 1 variant and the printed standard deviation, 5 degrees of freedom"
-    assert with_printed(Noise(3.0, 2, 2), paper, 5).source.startswith("pooled over 2 variants and the printed")
+    assert both.source == "pooled over 1 variant and the printed spread, 5 degrees of freedom"
+    assert with_printed(Noise(3.0, 2, 2), paper, 5, 0.05).source.startswith("pooled over 2 variants and the printed")
 
 
 def test_a_population_spread_is_the_wider_one():
     """Over three seeds 2^2 divided by three is a sum of squares of 12, of two degrees: s^2 = 6, not 4."""
-    noise = with_printed(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3)
+    noise = with_printed(UNKNOWN, Cell(80.0, 2.0, spread_kind="population std"), 3, 0.05)
     assert (noise.std, noise.freedom) == (pytest.approx(math.sqrt(6)), 2)
+
+
+def test_of_a_spread_of_unknown_kind_the_larger_bound_counts():
+    """t of one degree is 12.7, of four 2.8."""
+    paper = Cell(80.0, 2.0, spread_kind="unknown")
+    assert with_printed(UNKNOWN, paper, 5, 0.05) == Noise(2.0, 4, 0, printed=True)
+    small, large = Noise(0.1, 1, 1), Noise(1.0, 1, 1)
+    assert with_printed(small, paper, 5, 0.05).printed and with_printed(large, paper, 5, 0.05) is large
 
 
 def evaluated(*values, late, evaluations=10):
@@ -93,7 +101,9 @@ def test_few_seeds_are_not_judged_more_sharply_than_their_own_evaluations_move()
 
 def test_evaluations_bound_what_is_not_known_otherwise_and_nothing_else():
     own = evaluated(80, late=[0.03])
-    assert with_evaluations(UNKNOWN, key(FEDAVG), own, 0.05).std == pytest.approx(3.0)
+    alone = with_evaluations(UNKNOWN, key(FEDAVG), own, 0.05)
+    assert alone.std == pytest.approx(3.0) and alone.from_below
+    assert alone.source == "its own last 10 evaluations, a bound from below, 9 degrees of freedom"
     assert with_evaluations(UNKNOWN, key(FEDAVG), evaluated(80, late=[0.0]), 0.05) is UNKNOWN
     assert with_evaluations(UNKNOWN, key(AFL), own, 0.05) is UNKNOWN
     assert with_evaluations(FIXED, key(FEDAVG), own, 0.05) is FIXED
@@ -111,16 +121,15 @@ def test_seeds_of_one_draw_of_clients_are_bounded_by_their_evaluations_however_m
 
 @pytest.mark.parametrize("noise", [FIXED, Noise(3.0, 3, 2)])
 def test_noise_that_our_seeds_know_stays(noise):
-    assert with_printed(noise, Cell(80.0, 2.0, spread_kind="std"), 5) is noise
+    assert with_printed(noise, Cell(80.0, 2.0, spread_kind="std"), 5, 0.05) is noise
 
 
 @pytest.mark.parametrize(
     ("paper", "seeds"),
-    [(None, 5), (Cell(80.0), 5), (Cell(80.0, 2.0), 5), (Cell(80.0, 2.0, spread_kind="unknown"), 5)]
-    + [(Cell(80.0, 2.0, spread_kind="std"), 1)],
+    [(None, 5), (Cell(80.0), 5), (Cell(80.0, 2.0, spread_kind="std"), 1), (Cell(80.0, 2.0), 1)],
 )
-def test_spreads_of_another_kind_tell_nothing(paper, seeds):
-    assert with_printed(UNKNOWN, paper, seeds) is UNKNOWN
+def test_without_a_spread_over_seeds_the_paper_tells_nothing(paper, seeds):
+    assert with_printed(UNKNOWN, paper, seeds, 0.05) is UNKNOWN
 
 
 @pytest.mark.parametrize("diverged", [math.nan, math.inf])
@@ -196,7 +205,7 @@ def test_false_alarms_of_single_seeds_beside_a_printed_spread(level):
     rng, alarms, repetitions = np.random.default_rng(2), 0, 2000
     for _ in range(repetitions):
         theirs, ours = rng.normal(50, 3, 5), rng.normal(50, 3)
-        noise = with_printed(UNKNOWN, Cell(theirs.mean(), theirs.std(ddof=1), spread_kind="std"), 5)
+        noise = with_printed(UNKNOWN, Cell(theirs.mean(), theirs.std(ddof=1), spread_kind="std"), 5, 0.05)
         alarms += abs(ours - theirs.mean()) > limit(noise, 1, 5, 0.0, level)
     assert alarms / repetitions == pytest.approx(level, abs=4 * math.sqrt(level * (1 - level) / repetitions))
 

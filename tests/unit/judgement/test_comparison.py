@@ -56,7 +56,7 @@ def build(
     settings: dict | None = None,
     **config,
 ):
-    """A workload with one run per row and seed: loss 1.0 and 1.2, accuracy 50 percent."""
+    """A workload with one run per row and seed: loss 5.0 and 5.2, accuracy 50 percent."""
     more = {key: PAPER[key] | (given or {}) for key, given in (("metrics", metrics), ("settings", settings))}
     paper = {**PAPER, **more, "artifacts": artifacts or PAPER["artifacts"]}
     demo.project(root, paper, *PATCHES)
@@ -65,7 +65,7 @@ def build(
     for setting in PAPER["settings"]:
         text = TIDY
         for algorithm, variant in (("fedavg", ""), ("qffl", "q=1.0")):
-            for seed, loss in ((0, 1.0), (1, 1.2)):
+            for seed, loss in ((0, 5.0), (1, 5.2)):
                 run = f"{setting}/{algorithm}/{variant or 'default'}/seed{seed},f{seed}"
                 text += f"{setting},{algorithm},{variant},{seed},loss,{loss},nats,d,10,{run}\n"
                 text += f"{setting},{algorithm},{variant},{seed},acc,0.5,fraction,d,10,{run}\n"
@@ -100,14 +100,14 @@ def test_one_row_per_setting_row_and_column_in_catalogue_order(tmp_path) -> None
 
 
 def test_numbers_units_and_provenance(tmp_path) -> None:
-    rows = compare(tmp_path, "table1,same,fedavg,,loss,1.3,0.2,std,nats,read off\n")
+    rows = compare(tmp_path, "table1,same,fedavg,,loss,5.3,0.2,std,nats,read off\n")
     line = one(rows, "same")
-    assert (line.ours, line.ours_std, line.ours_by_seed, line.seeds) == ("1.1", "0.1", "0:1;1:1.2", 2)
-    assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("1.3", "0.2", "read off", "")
+    assert (line.ours, line.ours_std, line.ours_by_seed, line.seeds) == ("5.1", "0.1", "0:5;1:5.2", 2)
+    assert (line.reported, line.reported_spread, line.reported_note, line.note) == ("5.3", "0.2", "read off", "")
     assert line.difference == "-0.2"
-    pooled = "pooled over 2 variants and the printed standard deviation, 3 degrees of freedom"
+    pooled = "pooled over 2 variants and the printed spread, 3 degrees of freedom"
     assert (line.reported_seeds, line.limit_source) == (2, pooled)
-    # Both variants have 1.0 and 1.2, so 0.02 each; t of 3 degrees at 5 % is 3.182446.
+    # Both variants have 5.0 and 5.2, so 0.02 each; t of 3 degrees at 5 % is 3.182446.
     std = ((0.02 + 0.02 + 0.2**2) / 3) ** 0.5
     assert float(line.seed_std) == pytest.approx(std)
     assert float(line.limit) == pytest.approx(3.182446 * std + 0.005, abs=1e-6)
@@ -128,7 +128,7 @@ def test_numbers_units_and_provenance(tmp_path) -> None:
     ],
 )
 def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> None:
-    rows = compare(tmp_path, f"table1,{setting},fedavg,,loss,1.1,,,nats,\n")
+    rows = compare(tmp_path, f"table1,{setting},fedavg,,loss,5.1,,,nats,\n")
     line = one(rows, setting)
     assert line.verdict == wanted
     assert ("digits (stand-in for synthetic_gaussian)" in line.data) == (setting in ("other_data", "both"))
@@ -137,7 +137,7 @@ def test_only_the_papers_own_setting_is_judged(tmp_path, setting, wanted) -> Non
 
 def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
     """t s of seeds: sqrt(0.02), two degrees: 4.302653 x 0.141421; of evaluations, 18 degrees: 2.100922 x 0.5."""
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.9,,,nats,\n")
+    workload = build(tmp_path, "table1,same,fedavg,,loss,5.9,,,nats,\n")
     tidy = tmp_path / "results/tidy/same.csv"
     for seed in (0, 1):
         for metric, value, unit in (("loss_late_std", 0.5, "nats"), ("n_late", 10, "count")):
@@ -150,13 +150,13 @@ def test_the_strict_verdict_has_no_noise_of_evaluations(tmp_path) -> None:
 
 def test_the_strict_verdict_has_as_many_seeds_as_the_paper_states(tmp_path) -> None:
     """4.302653 x 0.141421 = 0.608 with two seeds, sqrt(1/2 + 1/8) of it = 0.481 with eight; they are 0.55 apart."""
-    reported = "table1,same,fedavg,,loss,1.65,,,nats,\n"
+    reported = "table1,same,fedavg,,loss,5.65,,,nats,\n"
     line = one(compare(tmp_path, reported, settings={"same": SETTING | {"stated_seeds": 8}}), "same")
-    assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "differs", 2)
+    assert (line.verdict, line.strict, line.reported_seeds) == ("agrees", "close", 2)
 
 
 def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers_it_was_found_by(tmp_path) -> None:
-    workload = build(tmp_path, "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
+    workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
     fact = {"key": "rounds", "values": [50, 100], "why": "not stated"}
     unstated = Unstated(facts={"length": fact}, targets={"loss": 0.1}, fitted="100 rounds")
     workload.settings["same"] = workload.settings["same"].model_copy(update={"unstated": unstated})
@@ -168,7 +168,7 @@ def test_a_setting_that_has_taken_what_a_search_found_does_not_judge_the_numbers
 
 
 def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(tmp_path) -> None:
-    workload = build(tmp_path, "".join(f"table1,same,{name},loss,1.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
+    workload = build(tmp_path, "".join(f"table1,same,{name},loss,5.1,,,nats,\n" for name in ("fedavg,", "qffl,q=1.0")))
     workload.settings["same"] = workload.settings["same"].model_copy(update={"fitted": {"qffl/q=1.0": "its step"}})
     lines = lines_of(workload, tmp_path)
     chosen_by, other = one(lines, "same", "qffl"), one(lines, "same")
@@ -177,20 +177,24 @@ def test_the_row_that_something_was_chosen_by_is_not_judged_and_the_others_are(t
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"), [("1.71", "agrees"), ("0.49", "agrees"), ("1.72", "differs"), ("0.48", "differs")]
+    ("value", "wanted"), [("5.71", "agrees"), ("4.49", "agrees"), ("5.72", "differs"), ("4.48", "differs")]
 )
 def test_agreement_is_two_sided_and_includes_its_limit(tmp_path, value, wanted) -> None:
     rows = compare(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n")
-    assert one(rows, "same").verdict == wanted  # ours 1.1, limit 0.6135
+    assert one(rows, "same").verdict == wanted  # ours 5.1, limit 0.6135
 
 
 @pytest.mark.parametrize(
     ("config", "wanted"),
-    [({}, "agrees"), ({"level": 0.2}, "differs"), ({"level": 0.2, "close_relative": 0.22}, "close")],
+    [
+        ({}, "agrees"),
+        ({"level": 0.2, "close_relative": 0.05}, "differs"),
+        ({"level": 0.2, "close_relative": 0.06}, "close"),
+    ],
 )
 def test_limits_come_from_config(tmp_path, config, wanted) -> None:
-    """Ours is 0.3 below; at 20 % the limit is 0.2717, and 22 % of 1.4 are 0.308."""
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.4,,,nats,\n", verdict=config)
+    """Ours is 0.3 below; at 20 % the limit is 0.2717, and 6 % of 5.4 are 0.324."""
+    workload = build(tmp_path, "table1,same,fedavg,,loss,5.4,,,nats,\n", verdict=config)
     assert one(lines_of(workload, tmp_path), "same").verdict == wanted
 
 
@@ -202,6 +206,66 @@ def test_numbers_without_a_unit_agree_to_their_significant_digits() -> None:
 
 def word(paper: Cell | None, here: Cell | None, blocked: str | None = None) -> str:
     return verdict(paper, here, blocked, None, (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("reported", "wanted"),
+    [
+        ({"fedavg,": 1.2}, "inconclusive"),  # half of it is 0.6, the limit 0.6135
+        ({"fedavg,": -1.2}, "inconclusive"),
+        ({"fedavg,": 0.05}, "inconclusive"),  # however far: a hit would not have counted either
+        ({"fedavg,": 1.3}, "differs"),
+        ({"fedavg,": 0}, "differs"),  # no half, no column
+        ({"fedavg,": 0, "qffl,q=1.0": 0.1, "qffl,q=2.0": 0.2}, "inconclusive"),
+        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": 5.6}, "inconclusive"),  # range 0.5
+        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": 5.8}, "agrees"),
+        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3}, "agrees"),  # two variants have no range
+        ({"fedavg,": 5.1, "qffl,q=1.0": 5.3, "qffl,q=2.0": ""}, "agrees"),  # nor does an empty cell
+    ],
+)
+def test_a_limit_that_nearly_any_number_would_be_within_tells_nothing(tmp_path, reported, wanted) -> None:
+    text = "".join(f"table1,same,{name},loss,{value},,,nats,\n" for name, value in reported.items())
+    line = one(compare(tmp_path, text), "same")
+    assert (line.verdict, line.strict) == (wanted, wanted)
+    assert float(line.limit) == pytest.approx(0.6135, abs=1e-4)
+
+
+def test_what_no_seed_changes_is_never_inconclusive(tmp_path) -> None:
+    """A column of equal accuracies has no range; of ours no seed differs, so that they are held to their digits."""
+    text = "".join(f"table1,same,{name},acc,50.0,,,percent,\n" for name in ("fedavg,", "qffl,q=1.0", "qffl,q=2.0"))
+    assert one(compare(tmp_path, text), "same", metric="acc").verdict == "agrees"
+
+
+def single_seed(root: Path, reported: str, late: float | None) -> ComparisonLine:
+    """One seed of FedAvg, loss 5.0, and nothing of the others, beside two seeds of the paper."""
+    workload = build(root, reported)
+    tidy = root / "results/tidy/same.csv"
+    run = "d,10,same/fedavg/default/seed0,f0\n"
+    text = TIDY + f"same,fedavg,,0,loss,5.0,nats,{run}"
+    if late is not None:
+        text += f"same,fedavg,,0,loss_late_std,{late},nats,{run}same,fedavg,,0,n_late,10,count,{run}"
+    tidy.write_text(text)
+    return one(lines_of(workload, root), "same")
+
+
+@pytest.mark.parametrize("late", [0.01, None])
+@pytest.mark.parametrize(("value", "wanted"), [("5.0", "agrees"), ("5.2", "inconclusive"), ("9", "inconclusive")])
+def test_a_lower_bound_of_the_noise_never_makes_a_number_differ(tmp_path, late, value, wanted) -> None:
+    """Two seeds of the paper, one of ours: its late evaluations say how little it may scatter at least."""
+    line = single_seed(tmp_path, f"table1,same,fedavg,,loss,{value},,,nats,\n", late)
+    assert line.verdict == wanted
+    assert line.strict == {"5.0": "agrees", "5.2": "close", "9": "differs"}[value]
+    assert ("a bound from below" in line.limit_source) == (late is not None)
+
+
+@pytest.mark.parametrize(("kind", "freedom"), [("unknown", 1), ("std", 1), ("population std", 1), ("interval", 1)])
+@pytest.mark.parametrize(("value", "wanted"), [("5.2", "agrees"), ("9", "differs")])
+def test_a_printed_spread_of_any_kind_bounds_the_noise_too(tmp_path, kind, freedom, value, wanted) -> None:
+    """0.1 over two seeds: t of one degree is 12.7062; a number may then differ, for more than a bound is known."""
+    line = single_seed(tmp_path, f"table1,same,fedavg,,loss,{value},0.1,{kind},nats,\n", 0.01)
+    std = 0.1 * (2**0.5 if kind == "population std" else 1)
+    assert (line.verdict, float(line.seed_std)) == (wanted, pytest.approx(std))
+    assert float(line.limit) == pytest.approx(12.7062 * std * 1.5**0.5 + 0.005, abs=1e-3)
 
 
 def test_order_of_verdicts() -> None:
@@ -227,11 +291,11 @@ def test_divergence_on_both_sides_is_said(tmp_path) -> None:
     reported = "table1,same,fedavg,,loss,,,,nats,diverged\ntable1,same,qffl,q=1,loss,,,,nats,diverged after round 3\n"
     workload = build(tmp_path, reported)
     path = tmp_path / "results/tidy/same.csv"
-    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    path.write_text(path.read_text().replace("fedavg,,1,loss,5.2", "fedavg,,1,loss,"))
     rows = lines_of(workload, tmp_path)
     both, only = one(rows, "same"), one(rows, "same", "qffl")
     assert (both.verdict, both.reported_note, both.note) == ("agrees", "diverged", "1 of 2 seeds diverged")
-    assert (only.verdict, only.reported_note, only.ours) == ("differs", "diverged after round 3", "1.1")
+    assert (only.verdict, only.reported_note, only.ours) == ("differs", "diverged after round 3", "5.1")
 
 
 # -- rows of one setting, choices, counts -----------------------------------------------------
@@ -356,7 +420,7 @@ def test_restricted_config_leaves_not_run(tmp_path) -> None:
 def test_diverged_run_is_named(tmp_path) -> None:
     workload = build(tmp_path, "table1,same,fedavg,,loss,1.3,,,nats,\n")
     path = tmp_path / "results/tidy/same.csv"
-    path.write_text(path.read_text().replace("fedavg,,1,loss,1.2", "fedavg,,1,loss,"))
+    path.write_text(path.read_text().replace("fedavg,,1,loss,5.2", "fedavg,,1,loss,"))
     line = one(lines_of(workload, tmp_path), "same")
     assert (line.verdict, line.ours, line.note) == ("diverged", "", "1 of 2 seeds diverged")
 
@@ -397,9 +461,9 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
     row = {"algorithm": "qffl", "hyperparameters": {"q": 1.0}, "provenance": "recalled", "note": "from version 1"}
     table = {**PAPER["artifacts"]["table1"], "rows": [{"algorithm": "fedavg"}, row]}
     other = {**table, "settings": ["same"], "rows": []}
-    printed = "table1,same,qffl,q=1,loss,1.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
+    printed = "table1,same,qffl,q=1,loss,5.3,0.1,std,nats,equal to table 7\ntable1,same,qffl,q=3,loss,2,,,nats,\n"
     workload = build(tmp_path, printed, {"table1": table, "figure1": {**other, "kind": "figure", "plot": "curves"}})
-    (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,1.5,,,nats,\n")
+    (tmp_path / "papers/reported/demo/figure1.csv").write_text(REPORTED + "figure1,same,qffl,q=1,loss,5.5,,,nats,\n")
     rows = lines_of(workload, tmp_path)
     by_variant = {
         row.hyperparameters: row
@@ -409,9 +473,9 @@ def test_how_numbers_are_known_and_what_speaks_against_them(tmp_path) -> None:
     fedavg, qffl, leftover = by_variant[""], by_variant["q=1.0"], by_variant["q=3"]
     assert (fedavg.provenance, fedavg.note, fedavg.contradiction) == ("paper", "", "")
     assert (qffl.provenance, qffl.note, qffl.reported_note) == ("recalled", "from version 1", "equal to table 7")
-    assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 1.50", "1.3", "agrees")
+    assert (qffl.contradiction, qffl.reported, qffl.verdict) == ("figure1: 5.50", "5.3", "agrees")
     assert (leftover.provenance, leftover.note) == ("", "no run of qffl(q=3) measured this")
-    assert rows[-1].artifact == "demo_figure1" and rows[-1].contradiction == "table1: 1.30 ± 0.10"
+    assert rows[-1].artifact == "demo_figure1" and rows[-1].contradiction == "table1: 5.30 ± 0.10"
 
 
 def test_config_must_be_json(tmp_path) -> None:
@@ -523,7 +587,7 @@ def test_columns_that_a_setting_does_not_have_have_no_line(tmp_path) -> None:
 
 def test_numbers_in_different_units_are_not_compared(tmp_path) -> None:
     loss = {"loss": {**PAPER["metrics"]["loss"], "other_units": ["mse"]}}
-    workload = build(tmp_path, "table1,same,fedavg,,loss,1.1,,,mse,\n", metrics=loss)
+    workload = build(tmp_path, "table1,same,fedavg,,loss,5.1,,,mse,\n", metrics=loss)
     with pytest.raises(FairflError, match="demo_table1: loss in same: measured in 'nats', reported in 'mse'"):
         lines_of(workload, tmp_path)
     path = tmp_path / "results/tidy/same.csv"

@@ -3,7 +3,7 @@
 import pytest
 
 from fairfl.judgement.comparison import BY_TARGET, UNSEEN
-from fairfl.judgement.measurements import comparable, count, count_claims, measurements, seeds_said
+from fairfl.judgement.measurements import by_limit_alone, comparable, count, count_claims, measurements, seeds_said
 from fairfl.reporting.headlines import share
 
 LINE = {
@@ -76,13 +76,15 @@ def test_what_agrees_by_wider_limits_alone_is_told():
     assert share(found) == "100 % (50 % strictly)" and share(count(lines({}))) == "100 %"
 
 
-@pytest.mark.parametrize(
-    ("reported", "limit", "verdict", "wanted"),
-    [("80", "41", "agrees", 1), ("-80", "41", "agrees", 1), ("80", "40", "agrees", 0), ("80", "41", "differs", 0),
-     ("0", "0.005", "agrees", 0), ("", "", "agrees", 0)],
-)  # fmt: skip
-def test_agreement_that_nearly_any_number_would_reach_is_told(reported, limit, verdict, wanted):
-    assert count(lines({"reported": reported, "limit": limit, "verdict": verdict})).loose == wanted
+def test_inconclusive_numbers_are_counted_apart_and_in_no_share():
+    rows = [{"verdict": word, "reported": str(n)} for n, word in enumerate(("agrees", "differs", "inconclusive"))]
+    found = count(lines(*rows, {"verdict": "not run", "metric": "loss_mean"}))
+    assert (found.judged, found.inconclusive, found.ran, found.compared) == (2, 1, 3, 4)
+    assert share(found) == "50 %" and found.cells == 3
+    alone = lines({"verdict": "inconclusive", "unit": "percent2", "limit": "50", "difference": "60"})
+    assert (count(alone).judged, share(count(alone))) == (0, "–")
+    by_limit = [by_limit_alone(line | {"reported": value})["verdict"] for line in alone for value in ("80", "700")]
+    assert by_limit == ["differs", "close"]
 
 
 def test_claims_of_other_readings_do_not_count():

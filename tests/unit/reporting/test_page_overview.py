@@ -28,10 +28,11 @@ PAPER = {
 
 
 def test_numbers_are_counted_of_those_that_were_judged() -> None:
-    verdicts = ("agrees", "agrees", "close", "differs", "diverged", "not run", "not reported")
+    verdicts = ("agrees", "agrees", "close", "differs", "diverged", "inconclusive", "not run", "not reported")
     counted = numbers_counted(count(LINE | {"verdict": word, "reported": str(n)} for n, word in enumerate(verdicts)))
-    assert (counted["judged"], counted["of"].compared, counted["seeds"]) == (5, 6, "")
-    assert [(number, word) for *_, number, word in counted["counts"]] == [(2, "agree"), (1, "close"), (2, "differ")]
+    assert (counted["judged"], counted["of"].compared, counted["seeds"]) == (5, 7, "")
+    words = [(number, word) for *_, number, word in counted["counts"]]
+    assert words == [(2, "agree"), (1, "close"), (2, "differ"), (1, "inconclusive")]
     one = count([LINE | {"seeds": "1", "reported_seeds": "5"}])
     assert numbers_counted(one)["seeds"] == "1 of them from one seed"
 

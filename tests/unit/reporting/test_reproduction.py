@@ -122,13 +122,13 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     # Of five that can be compared one was not run; what is not reported or seconds counts nowhere, nor do readings and
     # the two numbers of TERM, which the paper contradicts itself on.
     assert (
-        "| demo | 5 | 4 | 1 | 1 | 2 | 1 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |" in page
+        "| demo | 5 | 4 | 1 | 1 | 2 | 0 | 1 | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, 1 fails |"
+        in page
     )
-    assert not any("Loosely" in text for text in page)
-    table = "| [demo_table1](#demo_table1) | 4 | 3 | 1 | 1 | 1 | 1 | 67 % | 0 | "
+    table = "| [demo_table1](#demo_table1) | 4 | 3 | 1 | 1 | 1 | 0 | 1 | 67 % | 0 | "
     assert any(line.startswith(table) for line in page)
-    assert "| [demo_table2](#demo_table2) | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | 0 | – | – |" in page
-    assert "| [demo_late](#demo_late) † | 1 | 1 | 0 | 0 | 1 | 0 | 0 % | 0 | – | – |" in page
+    assert "| [demo_table2](#demo_table2) | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 0 % | 0 | – | – |" in page
+    assert "| [demo_late](#demo_late) † | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 0 % | 0 | – | – |" in page
     # Four judged numbers, of two pairs each; 95 % is what `verdict.level` promises.
     repeated = "of 8 pairs of a number's first seed and another, judged as if the first were alone, 50 % are within its"
     assert repeated in " ".join(page) and "(demo 50 % of 8). 95 % would be" in " ".join(page)
@@ -141,7 +141,9 @@ def test_fitted_numbers_are_shown_and_count_nowhere(project):
     (project / "results/paper/comparison.csv").write_text(csv_text(numbers, ComparisonLine))
     after = [text for text in lines_of_run(project) if "demo_table1](#" in text]
     assert before[-1].startswith("| [demo_table1](#demo_table1) | 4 | 3 |")
-    assert after[-1].startswith("| [demo_table1](#demo_table1) | 2 | 1 | 0 | 0 | 1 | 1 |") and "+1.00" not in after[-1]
+    assert (
+        after[-1].startswith("| [demo_table1](#demo_table1) | 2 | 1 | 0 | 0 | 1 | 0 | 1 |") and "+1.00" not in after[-1]
+    )
     # FedAvg's 1.01 is within its limit of 0.05, q-FFL's 2.1 is not.
     page = lines_of(project)
     assert any("numbers differ, and 1 ‡ beyond the limit." in text for text in page)
@@ -152,6 +154,24 @@ def test_fitted_numbers_are_shown_and_count_nowhere(project):
 def lines_of_run(root: Path) -> list[str]:
     run(root)
     return lines_of(root)
+
+
+def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_limits_alone_say(project):
+    readme = project / "README.md"
+    readme.write_text(
+        readme.read_text().replace("{{ headlines() }}", "{{ headlines() }}\n{{ rules() }}\n{{ beyond() }}")
+    )
+    rows = [line(*number) for number in NUMBERS]
+    wide = [
+        dataclasses.replace(row, verdict="inconclusive") if row.verdict in ("agrees", "close") else row for row in rows
+    ]
+    (project / "results/paper/comparison.csv").write_text(csv_text(wide, ComparisonLine))
+    page = "\n".join(lines_of_run(project))
+    assert "| demo | 5 | 2 | 0 | 0 | 2 | 2 | 1 | 0 % | 0 |" in page
+    text = readme.read_text()
+    assert "Of 1 numbers 0 agree, 1 differs; 2 more are inconclusive; 1 was not run." in text
+    # 1.01 is within its limit of 0.05, 2.1 beyond, though within a tenth of 2.
+    assert "| demo | 1 | 1 | 2 | 50 % | 0 | 0 | 2 | 2 | 0 % |\n1\n" in text
 
 
 def test_every_differing_number_stands_with_what_was_tried(project):
@@ -192,7 +212,9 @@ def test_derived_sentences_say_what_the_record_says_and_the_rest_stays(project):
         "| q-FFL q = 1.0 | 2.10 (2.00) | – (55.0) |",
     ]
     line = "| demo | TERM against FedAvg, synthetic gaussian: max_k L_k in nats | 1.01 → 9.00 (2 of 2 seeds) | "
-    line += "1.00 → 3.00, accuracy +10.0 | 4 of 5 (80 %) | 50 % | 0 | prints nothing twice | 2 hold, 1 within noise, "
+    line += (
+        "1.00 → 3.00, accuracy +10.0 | 4 of 5 (80 %) | 50 % | 0 | 0 | prints nothing twice | 2 hold, 1 within noise, "
+    )
     line += "1 fails | synthetic gaussian 1 |"
     assert line in made and "| FedAvg | 1.01 (1.00) | 20.0 (50.0) |" in made
     run(project)

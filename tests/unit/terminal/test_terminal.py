@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -171,23 +172,31 @@ def compared(*verdicts: str):
 def test_a_run_ends_with_what_was_judged_and_the_page(run, tmp_path):
     run.start(1, info("table"))
     run.finish(1)
-    rows = compared("agrees", "agrees", "agrees", "close", "diverged", "not reported", "not run")
+    rows = compared("agrees", "agrees", "agrees", "close", "diverged", "inconclusive", "not reported", "not run")
     write(tmp_path / "comparison.csv", ComparisonLine, [*rows, rows[0] | {"artifact": "again", "seeds": "1"}])
     claims = [{"here": here} for here in ("holds", "holds", "not judged here")]
-    write(tmp_path / "claims.csv", ClaimLine, [*claims, {"here": "fails", "artifact": "other"}])
+    claims += [{"here": "fails", "artifact": "demo_late"}, {"here": "fails", "artifact": "mine_table1"}]
+    write(tmp_path / "claims.csv", ClaimLine, claims)
+    reading, table = SimpleNamespace(ours=True), SimpleNamespace(ours=False)
+    papers = {
+        "demo": SimpleNamespace(sources="quoted", artifacts={"late": reading}),
+        "mine": SimpleNamespace(sources="own", artifacts={"table1": table}),
+    }
     (tmp_path / "index.html").write_text("")
     run.clock.now = 61.0
     run.asked = lambda: ["all"]
-    assert list(summary.built(run, tmp_path, other={"other"})) == [
+    assert list(summary.built(run, tmp_path, papers)) == [
         "done: 1 job in 1 min 1 s; 1 table built",
-        "judged: 5 of 6 numbers that can be compared, in 6 cells: 3 agree, 1 close, 1 differ; 5 rest on one seed",
+        "checked: 6 of 7 numbers that can be compared, in 7 cells: 3 agree, 1 close, 1 differ; 1 inconclusive; "
+        "6 rest on one seed",
         "claims: 2 hold, 1 not judged at this scale",
+        "claims of experiments of one's own: 1 fail",
         f"page: {(tmp_path / 'index.html').as_uri()}",
     ]
     run.asked = list
     assert len(list(summary.built(run, tmp_path))) == 1
     write(tmp_path / "comparison.csv", ComparisonLine, [{"verdict": "not reported"}] * 3)
-    assert not any("judged:" in line or "could be" in line for line in summary.judged(tmp_path))
+    assert not any("checked:" in line or "could be" in line for line in summary.judged(tmp_path))
 
 
 def test_the_last_line_says_where_what_was_asked_for_lies(run, workload, tmp_path):

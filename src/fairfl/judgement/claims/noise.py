@@ -41,7 +41,8 @@ class DrawnCells(Cells):
         cell = super().find(setting, variant, metric)
         key = key_of(setting, variant, metric)
         theirs = self.seeds.get(setting, 0)
-        noise = with_printed(noise_of(key, cell, self.pooled), self.reported.find(setting, variant, metric), theirs)
+        paper = self.reported.find(setting, variant, metric)
+        noise = with_printed(noise_of(key, cell, self.pooled), paper, theirs, self.level)
         if cell is not None and cell.mean is not None and math.isnan(noise.std) and cell.seeds < theirs:
             self.unknown.add(key)  # also if its last evaluations move: they bound the noise from below only
         noise = with_evaluations(noise, key, Cells(self.cells, one_draw=self.one_draw), self.level)

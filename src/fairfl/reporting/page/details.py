@@ -18,6 +18,7 @@ _VERDICTS = {
     "agrees": "Agrees with the paper",
     "close": "Close to the paper's",
     "differs": "Differs from the paper's",
+    "inconclusive": "Inconclusive, in no count of what agrees",
     "fitted": "Fitted, not judged",
     "not comparable: scale": "Not judged: the scale changed the experiment",
     "not comparable: stand-in": "Not judged: other data stand in for the paper's",

@@ -20,6 +20,7 @@ _OF_ALL = {
     "agrees": "all agree",
     "close": "all are close",
     "differs": "all differ",
+    "inconclusive": "all are inconclusive",
     "diverged": "all of ours diverged",
     "fitted": "fitted, not judged",
     "not run": "none was run",

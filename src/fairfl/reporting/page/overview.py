@@ -31,6 +31,7 @@ def numbers_counted(found: Count) -> dict[str, Any]:
         ("good", "✓", found.agree, "agree"),
         ("near", "≈", found.close, "close"),
         ("bad", "✗", found.differ, "differ"),
+        ("open", "?", found.inconclusive, "inconclusive"),
     ]
     seeds = f"{found.one_seed:,} of them from one seed" if found.one_seed else ""
     if (wider := found.agree + found.close - found.strict) > 0:

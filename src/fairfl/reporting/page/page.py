@@ -22,9 +22,9 @@ from fairfl.judgement.cells import Record, metric_of, records
 from fairfl.judgement.changes import changed_by_scale, original, summary
 from fairfl.judgement.claims.judging import ClaimLine
 from fairfl.judgement.comparison import VERDICTS, ComparisonLine
-from fairfl.judgement.measurements import Count, count
+from fairfl.judgement.measurements import Count, count, readings_and_own
 from fairfl.judgement.order import OrderLine
-from fairfl.judgement.recorded import Place, claims_by_name, judged_by_place, numbers_beside, place
+from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, place, ran_by_place
 from fairfl.judgement.results import reported_of
 from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
@@ -35,7 +35,15 @@ from fairfl.reporting.page.details import Details
 from fairfl.reporting.page.files import Files, embedded
 from fairfl.reporting.page.made import made_from, runs_of
 from fairfl.reporting.page.numbers import contradictions_view, table_views
-from fairfl.reporting.page.overview import STATUS, card, farthest, numbers_counted, ranked, recorded_orders
+from fairfl.reporting.page.overview import (
+    STATUS,
+    card,
+    claims_counted,
+    farthest,
+    numbers_counted,
+    ranked,
+    recorded_orders,
+)
 from fairfl.reporting.page.text import readable
 
 
@@ -75,10 +83,13 @@ def substitutions(workload: Workload) -> list[tuple[str, str]]:
 def gaps(found: Count) -> str:
     """How many numbers were not run, or with fewer seeds than the paper's, in words; empty if all were run."""
     sentences = []
-    if unrun := found.compared - found.judged:
+    if unrun := found.compared - found.ran:
         sentences.append(f"{unrun:,} of {found.compared:,} numbers that can be compared were not run.")
+    if found.inconclusive:
+        few = f"{found.inconclusive:,} of {found.ran:,} that ran are inconclusive: their limits would let"
+        sentences.append(f"{few} nearly any number agree, or are mere lower bounds.")
     if found.fewer_seeds:
-        few = f"{found.judged:,} judged numbers rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
+        few = f"{found.ran:,} numbers that ran rest on fewer seeds than the paper's, {found.one_seed:,} on one seed."
         sentences.append(f"{found.fewer_seeds:,} of {few}")
     return " ".join(sentences)
 
@@ -92,7 +103,7 @@ class Summaries:
     claims: list[Record]
     orders: list[Record]
     full: list[Record]  # the numbers of the record
-    recorded: dict[Place, Record]  # those of them that were judged
+    recorded: dict[Place, Record]  # those of them that ran
     recorded_claims: dict[tuple[str, str], Record]
 
     @classmethod
@@ -104,7 +115,7 @@ class Summaries:
             records(folder / "claims.csv", "claims", ClaimLine),
             records(folder / "order.csv", "order", OrderLine),
             full,
-            judged_by_place(full),
+            ran_by_place(full),
             claims_by_name(workload, root),
         )
 
@@ -176,7 +187,7 @@ def artifact_view(
         "here": numbers_counted(count(lines)),
         "full": numbers_counted(count(summaries.full)),
         "best": best,
-        "differing": best["counts"][-1][2],
+        "differing": best["of"].differ,
         "tables": table_views(lines, source, artifact, details, rounds, summaries.recorded),
         "words": words_view(workload, paper, artifact) if artifact.kind == "static_table" else None,
         "own": source.sources == "own",
@@ -359,7 +370,8 @@ def render(
         for key in workload.config.papers
     ]
     paper_of = {name: view["paper"] for name, view in views.items()}
-    printed = summaries.of({name for name, view in views.items() if not view["spec"].ours})
+    readings, own = readings_and_own(workload.papers)
+    printed, of_own = summaries.of(views.keys() - readings - own), summaries.of(own)
     papers_told = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
     shown, decided = (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
     told = lines_of(papers_told, shown, decided, reported_of(root, papers_told), workload.config.verdict)
@@ -376,7 +388,9 @@ def render(
     return environment.get_template("page.html.j2").render(
         scale=workload.scale,
         papers=papers,
+        papers_printed=sum(paper["spec"].sources == "quoted" for paper in papers),
         own=all(paper["spec"].sources == "own" for paper in papers),
+        own_claims=claims_counted(of_own.claims),
         made=made | {"arithmetic": said(made["arithmetic_of"].values())},
         cards=printed.cards(),
         substitutions=substitutions(workload),
