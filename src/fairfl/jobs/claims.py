@@ -1,14 +1,15 @@
 """python -m fairfl.jobs.claims: the claims of the papers, judged on our numbers and on theirs."""
 
 from fairfl.jobs import summary
-from fairfl.judgement.cells import csv_text
+from fairfl.judgement.rows import csv_text
 from fairfl.runtime import cli
 
 spec = summary.spec
 
 
 def main(argv: list[str] | None = None) -> None:
-    from fairfl.judgement.claims.judging import ClaimLine, claim_lines  # here: the planner must not import numpy
+    from fairfl.judgement.claims.judging import claim_lines
+    from fairfl.judgement.rows import ClaimLine
 
     summary.write(
         "claims",

@@ -1,8 +1,8 @@
 """python -m fairfl.jobs.comparison: every number of every table and figure beside the paper's."""
 
 from fairfl.jobs import summary
-from fairfl.judgement.cells import csv_text
-from fairfl.judgement.comparison import ComparisonLine, comparison_lines
+from fairfl.judgement.comparison import comparison_lines
+from fairfl.judgement.rows import ComparisonLine, csv_text
 from fairfl.runtime import cli
 
 spec = summary.spec

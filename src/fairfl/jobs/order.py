@@ -1,8 +1,7 @@
 """python -m fairfl.jobs.order: whether the order of the variants is the paper's, by artifact and column."""
 
 from fairfl.jobs import summary
-from fairfl.judgement.cells import csv_text, records
-from fairfl.judgement.comparison import ComparisonLine
+from fairfl.judgement.rows import ComparisonLine, csv_text, records
 from fairfl.runtime import cli
 
 spec = summary.spec

@@ -5,6 +5,7 @@ Not a job of the graph: what it writes is committed. It takes only what the reco
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from fairfl.experiments.config import Config, with_papers
 from fairfl.experiments.explanations import load_explanations
@@ -43,9 +44,7 @@ def main(argv: list[str] | None = None) -> None:
     check(workload, args.root)
 
     from fairfl.judgement import recorded as numbers
-    from fairfl.judgement.cells import records  # after bad options are refused: imports numpy and scipy
-    from fairfl.judgement.claims.judging import ClaimLine
-    from fairfl.judgement.comparison import ComparisonLine
+    from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
     from fairfl.recorded import sums
     from fairfl.recorded.record import FOLDER
     from fairfl.reporting.derived import OWN
@@ -53,7 +52,8 @@ def main(argv: list[str] | None = None) -> None:
     papers = published(workload.papers)
     every = records(args.results / "comparison.csv", "comparison", ComparisonLine)
     judged = records(args.results / "claims.csv", "claims", ClaimLine)
-    lines, claims = ([line for line in of if paper_of(line) in papers] for of in (every, judged))
+    lines = [line for line in every if paper_of(line) in papers]
+    claims = [line for line in judged if paper_of(line) in papers]
     files = {numbers.COMPARISON: numbers.comparison_text(lines), numbers.CLAIMS: numbers.claims_text(claims)}
     for name in own(workload):
         files[OWN / name / "claims.csv"] = numbers.claims_text(line for line in judged if paper_of(line) == name)
@@ -69,9 +69,9 @@ def main(argv: list[str] | None = None) -> None:
     print(f"wrote {', '.join(map(str, [*files, *made]))}")
 
 
-def paper_of(line: dict[str, str]) -> str:
+def paper_of(line: Any) -> str:
     """Whose artifact a number or a claim is of."""
-    return line["artifact"].partition("_")[0]
+    return line.artifact.partition("_")[0]
 
 
 def published(papers: dict[str, Paper]) -> dict[str, Paper]:

@@ -3,28 +3,22 @@
 A table's cell, its verdict, a figure's point and the operand of a claim are the same `Cell`.
 """
 
-import csv
-import io
 import math
 import re
 import statistics
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from fairfl.experiments.paper import Metric
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.units import counts
 from fairfl.metrics.origin import owner
-from fairfl.runtime import tables
-from fairfl.runtime.errors import FairflError
 
 Key = tuple[str, Variant, str]  # setting, variant, metric
 Metrics = Mapping[str, Metric]  # the metrics that a paper describes, by id
-Record = dict[str, str]  # a row of a CSV file of dataclass rows
 Curve = tuple[tuple[int, float], ...]  # (round, value)
 
 # Kinds of artifacts whose numbers are held against the paper's; the others print text or drawings.
@@ -217,19 +211,3 @@ def by_seed(text: str) -> dict[int, float]:
     """The numbers that `by_seed_text` has written."""
     pairs = (pair.split(":") for pair in text.split(";") if pair)
     return {int(seed): float(value or "nan") for seed, value in pairs}
-
-
-def csv_text(rows: list, kind: type) -> str:
-    """Dataclass rows as CSV with '\\n' line ends; the header is there even without rows."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=[column.name for column in fields(kind)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return out.getvalue()
-
-
-def records(path: Path, job: str, kind: type) -> list[Record]:
-    """Rows of a CSV file that `csv_text` made and a job wrote. Raises FairflError if it is not there."""
-    if not path.is_file():
-        raise FairflError(f"{path}: no such file; write it with `python -m fairfl.jobs.{job}`")
-    return [row for _, row in tables.rows(path, {column.name: str for column in fields(kind)})]

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.variant import Variant
@@ -45,32 +44,16 @@ from fairfl.judgement.cells import (
     expanded,
     key_of,
     metric_of,
-    number_text,
 )
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.contradictions import Contradictions, contradictions
 from fairfl.judgement.repeats import repeats
 from fairfl.judgement.results import results_of
+from fairfl.judgement.rows import ComparisonLine, Verdict
 from fairfl.judgement.sources import Known, known
 from fairfl.judgement.units import half_unit
 from fairfl.metrics.origin import origin
 from fairfl.runtime.errors import FairflError
-
-Verdict = Literal[
-    "agrees",
-    "close",
-    "differs",
-    "inconclusive",
-    "fitted",
-    "not comparable: scale",
-    "not comparable: stand-in",
-    "not comparable: stand-in and scale",
-    "not comparable: hardware",
-    "not reported",
-    "not run",
-    "diverged",
-]
-
 
 # Verdict -> (style, mark, short label). The words stand beside the colour, never the colour alone.
 VERDICTS: dict[str, tuple[str, str, str]] = {
@@ -92,41 +75,6 @@ VERDICTS: dict[str, tuple[str, str, str]] = {
 FITTED = "fitted: "
 BY_TARGET = FITTED + "the setting's unstated facts were chosen by this number"
 UNSEEN = "not fitted: the setting's unstated facts were chosen by FedAvg's targets alone"
-
-
-@dataclass(frozen=True)
-class ComparisonLine:
-    """One row of comparison.csv; the fields are its columns. Numbers are in `unit`, '' where there is none."""
-
-    artifact: str
-    setting: str
-    algorithm: str
-    hyperparameters: str
-    metric: str
-    unit: str
-    reported: str
-    reported_spread: str
-    ours: str
-    ours_std: str
-    ours_by_seed: str  # "0:86.1;12:85.7"
-    seeds: int
-    reported_seeds: int
-    difference: str
-    seed_std: str
-    limit: str
-    limit_source: str
-    verdict: Verdict
-    strict: Verdict
-    pairs: int  # of our first seed and another; of these, within the noise that the first alone is judged with
-    pairs_within: int
-    provenance: str
-    note: str
-    reported_note: str
-    contradiction: str
-    data: str
-    changed_by_scale: str
-    runs: str
-    fingerprints: str
 
 
 def obstacle(workload: Workload, setting: str, metric: str) -> Verdict | None:
@@ -249,16 +197,16 @@ class _Table:
             hyperparameters=variant.csv,
             metric=metric,
             unit=units[0],
-            reported=number_text(paper_or_none.mean),
-            reported_spread=number_text(paper_or_none.std),
-            ours=number_text(here_or_none.mean),
-            ours_std=number_text(here_or_none.std),
+            reported=paper_or_none.mean,
+            reported_spread=paper_or_none.std,
+            ours=here_or_none.mean,
+            ours_std=here_or_none.std,
             ours_by_seed=by_seed_text(here_or_none.by_seed),
             seeds=here_or_none.seeds,
             reported_seeds=seeds if paper and paper.mean is not None else 0,
-            difference=number_text(distance),
-            seed_std=number_text(noise.std),
-            limit=number_text(largest),
+            difference=distance,
+            seed_std=None if math.isnan(noise.std) else noise.std,
+            limit=largest,
             limit_source=noise.source,
             verdict=word,
             strict=judged(strictly, stated or seeds, False)[0],

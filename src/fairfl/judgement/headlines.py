@@ -9,7 +9,8 @@ from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Headline, Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.agreement import as_stated, limit, printed_noise, tolerance
-from fairfl.judgement.cells import Cell, Cells, Key, Record, by_seed, digits_of, key_of
+from fairfl.judgement.cells import Cell, Cells, Key, by_seed, digits_of, key_of
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import half_unit
 
 
@@ -34,19 +35,21 @@ class _Number:
         return replace(self, value=fmean(self.by_seed[seed] for seed in seeds), seeds=len(seeds)) if seeds else self
 
 
-def changes(headline: Headline, lines: Iterable[Record]) -> dict[str, Change]:
+def changes(headline: Headline, lines: Iterable[ComparisonLine]) -> dict[str, Change]:
     """'ours' and 'reported' from rows of comparison.csv; of a number in several places the first that is there.
 
     Ours are means over the seeds that baseline and method both have, where they share any.
     """
     found: dict[tuple[str, Variant, str], _Number] = {}
     for line in lines:
-        if line["setting"] == headline.setting:
-            variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-            for side, seeds, each in (("ours", "seeds", line["ours_by_seed"]), ("reported", "reported_seeds", "")):
-                if line[side]:
-                    number = _Number(float(line[side]), int(line[seeds]), by_seed(each))
-                    found.setdefault((side, variant, line["metric"]), number)
+        if line.setting == headline.setting:
+            sides = {
+                "ours": _Number(line.ours, line.seeds, by_seed(line.ours_by_seed)),
+                "reported": _Number(line.reported, line.reported_seeds),
+            }
+            for side, number in sides.items():
+                if number.value is not None:
+                    found.setdefault((side, line.variant, line.metric), number)
     made = {}
     for side in ("ours", "reported"):
         numbers: list[_Number] = []

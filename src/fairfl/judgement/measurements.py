@@ -9,15 +9,16 @@ changed, numbers that something was fitted to, and those that the paper contradi
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.agreement import tolerance
-from fairfl.judgement.cells import Record, key_of
+from fairfl.judgement.cells import Cell, key_of
 from fairfl.judgement.changes import changed_keys
-from fairfl.judgement.comparison import FITTED
+from fairfl.judgement.comparison import FITTED, verdict
+from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.metrics.origin import origin
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ INCONCLUSIVE = "inconclusive"
 RAN = (*JUDGED, INCONCLUSIVE)  # compared with the paper's, whether or not that tells anything
 DIFFER = ("differs", "diverged")
 
-Measurement = tuple[str, Variant, str, str]  # setting, variant, metric, the printed value
+Measurement = tuple[str, Variant, str, float | None]  # setting, variant, metric, the printed value
 
 
 @dataclass(frozen=True)
@@ -75,76 +76,72 @@ class Count:
         return sum(self.verdicts[verdict] for verdict in DIFFER)
 
 
-def measurement(line: Record) -> Measurement:
+def measurement(line: ComparisonLine) -> Measurement:
     """What a row of comparison.csv is about, wherever it stands."""
-    variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-    return *key_of(line["setting"], variant, line["metric"]), line["reported"]
+    return *key_of(line.setting, line.variant, line.metric), line.reported
 
 
-def comparable(line: Record) -> bool:
+def comparable(line: ComparisonLine) -> bool:
     """True if the number is judged, or would be once it has run."""
-    if line["verdict"] != "not run":
-        return line["verdict"] in RAN
-    changes = filter(None, line.get("changed_by_scale", "").split("; "))  # the record has no such column
-    replaced = "stand-in for" in line.get("data", "") or changed_keys(changes)
-    fitted = any(note.startswith(FITTED) for note in line.get("note", "").split("; "))
-    return not (replaced or fitted) and origin(line["metric"]) != "timed"
+    if line.verdict != "not run":
+        return line.verdict in RAN
+    changes = filter(None, line.changed_by_scale.split("; "))  # the record has no such column
+    replaced = "stand-in for" in line.data or changed_keys(changes)
+    fitted = any(note.startswith(FITTED) for note in line.note.split("; "))
+    return not (replaced or fitted) and origin(line.metric) != "timed"
 
 
-def by_limit_alone(line: Record) -> Record:
+def by_limit_alone(line: ComparisonLine) -> ComparisonLine:
     """An inconclusive number as it would be judged if every limit could tell; any other as it is."""
-    if line["verdict"] != INCONCLUSIVE:
+    if line.verdict != INCONCLUSIVE:
         return line
-    apart, reported = abs(float(line["difference"])), float(line["reported"])
-    limits = float(line["limit"]), tolerance(reported, line["unit"], Verdict())
-    found = [word for word, limit in zip(("agrees", "close"), limits, strict=True) if apart <= limit * (1 + 1e-9)]
-    return {**line, "verdict": [*found, "differs"][0]}
+    assert line.reported is not None and line.limit is not None
+    numbers = Cell(line.reported), Cell(line.ours)
+    limits = line.limit, tolerance(line.reported, line.unit, Verdict())
+    return replace(line, verdict=verdict(*numbers, None, line.difference, limits))
 
 
-def measurements(lines: Iterable[Record], other: Collection[str] = ()) -> dict[Measurement, list[Record]]:
+def measurements(
+    lines: Iterable[ComparisonLine], other: Collection[str] = ()
+) -> dict[Measurement, list[ComparisonLine]]:
     """The cells of each measurement that counts; those of `other` artifacts do not."""
-    cells: dict[Measurement, list[Record]] = {}
+    cells: dict[Measurement, list[ComparisonLine]] = {}
     for line in lines:
-        if line["artifact"] not in other and comparable(line):
+        if line.artifact not in other and comparable(line):
             cells.setdefault(measurement(line), []).append(line)
-    return {found: places for found, places in cells.items() if not any(place["contradiction"] for place in places)}
+    return {found: places for found, places in cells.items() if not any(place.contradiction for place in places)}
 
 
-def count(lines: Iterable[Record], other: Collection[str] = ()) -> Count:
+def count(lines: Iterable[ComparisonLine], other: Collection[str] = ()) -> Count:
     """Of rows of comparison.csv, of this run or of the record."""
     found = measurements(lines, other)
-    ran = [places for places in found.values() if places[0]["verdict"] in RAN]
-    judged = [places for places in ran if places[0]["verdict"] != INCONCLUSIVE]
-    fewer = [int(places[0]["seeds"]) for places in ran if fewer_seeds(places[0])]
+    ran = [places for places in found.values() if places[0].verdict in RAN]
+    judged = [places for places in ran if places[0].verdict != INCONCLUSIVE]
+    fewer = [places[0].seeds for places in ran if places[0].fewer_seeds]
     return Count(
-        verdicts=Counter(places[0]["verdict"] for places in found.values()),
-        strict=sum(places[0].get("strict", places[0]["verdict"]) in ("agrees", "close") for places in judged),
+        verdicts=Counter(places[0].verdict for places in found.values()),
+        strict=sum(places[0].strict in ("agrees", "close") for places in judged),
         cells=sum(map(len, ran)),
         one_seed=fewer.count(1),
         fewer_seeds=len(fewer),
-        pairs=sum(int(places[0].get("pairs") or 0) for places in ran),
-        pairs_within=sum(int(places[0].get("pairs_within") or 0) for places in ran),
+        pairs=sum(places[0].pairs for places in ran),
+        pairs_within=sum(places[0].pairs_within for places in ran),
     )
 
 
-def seeds_said(lines: Iterable[Record]) -> str:
+def seeds_said(lines: Iterable[ComparisonLine]) -> str:
     """What is true of the seeds behind our numbers where the paper prints some, '' if they are as many as the paper's.
 
     'ours of 1 of the paper's 5 seeds', or '60 of 65 numbers of ours rest on fewer seeds than the paper's, 58 on one'.
     """
-    ran = [line for line in lines if origin(line["metric"]) == "tidy" and int(line["seeds"]) and line["reported"]]
-    few = [line for line in ran if fewer_seeds(line)]
-    kinds = {(line["seeds"], line["reported_seeds"]) for line in ran}
+    ran = [line for line in lines if origin(line.metric) == "tidy" and line.seeds and line.reported is not None]
+    few = [line for line in ran if line.fewer_seeds]
+    kinds = {(line.seeds, line.reported_seeds) for line in ran}
     if few and len(kinds) == 1:
         return "ours of {} of the paper's {} seeds".format(*kinds.pop())
-    ones = sum(line["seeds"] == "1" for line in few)
+    ones = sum(line.seeds == 1 for line in few)
     text = f"{len(few)} of {len(ran)} numbers of ours rest on fewer seeds than the paper's"
     return text + (f", {ones} on one" if ones else "") if few else ""
-
-
-def fewer_seeds(line: Record) -> bool:
-    """True if a number of ours rests on fewer seeds than the paper's."""
-    return origin(line["metric"]) == "tidy" and 0 < int(line["seeds"]) < int(line["reported_seeds"])
 
 
 @dataclass(frozen=True)
@@ -174,15 +171,15 @@ def readings_and_own(papers: Mapping[str, "Paper"]) -> tuple[set[str], set[str]]
     return {name for _, name, artifact in every if artifact.ours} - own, own
 
 
-def totals(lines: Iterable[Record], claims: Iterable[Record], papers: Mapping[str, "Paper"]) -> Totals:
+def totals(lines: Iterable[ComparisonLine], claims: Iterable[ClaimLine], papers: Mapping[str, "Paper"]) -> Totals:
     """How the rows of comparison.csv and claims.csv came out, of this run or of the record."""
     claims = list(claims)
     readings, own = readings_and_own(papers)
     other = readings | own
-    ours = count_claims(claim for claim in claims if claim["artifact"] in own)
+    ours = count_claims(claim for claim in claims if claim.artifact in own)
     return Totals(count(lines, other), count_claims(claims, other), ours)
 
 
-def count_claims(claims: Iterable[Record], other: Collection[str] = ()) -> ClaimCount:
+def count_claims(claims: Iterable[ClaimLine], other: Collection[str] = ()) -> ClaimCount:
     """Of rows of claims.csv, but for those of `other` artifacts."""
-    return ClaimCount(Counter(claim["here"] for claim in claims if claim["artifact"] not in other))
+    return ClaimCount(Counter(claim.here for claim in claims if claim.artifact not in other))

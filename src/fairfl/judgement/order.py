@@ -8,13 +8,14 @@ noise twice, in the means and on top of them, which takes them nearer to 0 than 
 `p` is the probability of such a tau, or one farther from 0, if the orders had nothing to do with each other.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from fairfl.judgement.cells import number_text
+from fairfl.judgement.rows import ComparisonLine
 
 DRAWS = 400
 LEAST = 3  # variants, for an order
@@ -28,33 +29,33 @@ class OrderLine:
     setting: str
     metric: str
     variants: int
-    tau: str
-    low: str
-    high: str
-    p: str
+    tau: float | None
+    low: float | None
+    high: float | None
+    p: float | None
     judged: bool  # False: scale or stand-in changed the experiment, and tau is a hint
 
 
-def order_lines(lines: Iterable[Mapping[str, str]]) -> list[OrderLine]:
+def order_lines(lines: Iterable[ComparisonLine]) -> list[OrderLine]:
     """From the rows of comparison.csv: one for each column in a setting where enough variants have both numbers."""
-    columns: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
+    columns: dict[tuple[str, str, str], list[ComparisonLine]] = {}
     for line in lines:
-        numbers = line["ours"], line["reported"]
-        if line["algorithm"] and all(numbers) and "inf" not in numbers:
-            columns.setdefault((line["artifact"], line["setting"], line["metric"]), []).append(line)
+        numbers = line.ours, line.reported
+        if line.algorithm and all(number is not None and math.isfinite(number) for number in numbers):
+            columns.setdefault((line.artifact, line.setting, line.metric), []).append(line)
     return [_order(*place, group) for place, group in columns.items() if len(group) >= LEAST]
 
 
-def _order(artifact: str, setting: str, metric: str, lines: list[Mapping[str, str]]) -> OrderLine:
-    ours, reported = (np.array([float(line[name]) for line in lines]) for name in ("ours", "reported"))
+def _order(artifact: str, setting: str, metric: str, lines: list[ComparisonLine]) -> OrderLine:
+    ours, reported = (np.array([getattr(line, name) for line in lines]) for name in ("ours", "reported"))
     tau, p = stats.kendalltau(ours, reported)
     low = high = tau
-    std = np.array([float(line["seed_std"] or 0) for line in lines])
+    std = np.array([line.seed_std or 0.0 for line in lines])
     if std.any():
         generator = np.random.default_rng(0)
         drawn = []
         for means, name in ((ours, "seeds"), (reported, "reported_seeds")):
-            errors = std / np.sqrt([max(int(line[name]), 1) for line in lines])
+            errors = std / np.sqrt([max(getattr(line, name), 1) for line in lines])
             drawn.append(means + errors * generator.standard_normal((DRAWS, len(lines))))
         low, high = np.quantile(taus(*drawn), [0.025, 0.975])
         low, high = min(low, tau), max(high, tau)
@@ -63,12 +64,16 @@ def _order(artifact: str, setting: str, metric: str, lines: list[Mapping[str, st
         setting=setting,
         metric=metric,
         variants=len(lines),
-        tau=number_text(tau),
-        low=number_text(low),
-        high=number_text(high),
-        p=number_text(p),
-        judged=not any(line["verdict"].startswith("not comparable") for line in lines),
+        tau=_finite(tau),
+        low=_finite(low),
+        high=_finite(high),
+        p=_finite(p),
+        judged=not any(line.verdict.startswith("not comparable") for line in lines),
     )
+
+
+def _finite(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def taus(left: np.ndarray, right: np.ndarray) -> np.ndarray:

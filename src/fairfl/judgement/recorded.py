@@ -5,91 +5,57 @@ scale shows them beside its own numbers.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TypeVar
 
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import Record, csv_text, records
 from fairfl.judgement.measurements import RAN, comparable
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text, records
 from fairfl.recorded import sums
 from fairfl.recorded.record import FOLDER, SCALE
 
+Line = TypeVar("Line", ComparisonLine, ClaimLine)
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
 
 
-@dataclass(frozen=True)
-class RecordedNumber:
-    """A row of comparison.csv that can be compared: what stays equal when code changes, but no number does."""
-
-    artifact: str
-    setting: str
-    algorithm: str
-    hyperparameters: str
-    metric: str
-    unit: str
-    reported: str
-    reported_spread: str
-    reported_seeds: str
-    ours: str
-    ours_std: str
-    ours_by_seed: str
-    seeds: str
-    difference: str
-    seed_std: str
-    limit: str
-    verdict: str
-    strict: str
-    pairs: str
-    pairs_within: str
-    contradiction: str
-
-
-@dataclass(frozen=True)
-class RecordedClaim:
-    """A row of claims.csv."""
-
-    artifact: str
-    claim: str
-    here: str
-    share: str
-    reported: str
-
+# Columns of comparison.csv and claims.csv that stay equal when code changes, but no number does.
+NUMBERS = (
+    "artifact", "setting", "algorithm", "hyperparameters", "metric", "unit", "reported", "reported_spread",
+    "reported_seeds", "ours", "ours_std", "ours_by_seed", "seeds", "difference", "seed_std", "limit", "verdict",
+    "strict", "pairs", "pairs_within", "contradiction",
+)  # fmt: skip
+JUDGED_CLAIMS = ("artifact", "claim", "here", "share", "reported")
 
 Place = tuple[str, str, str, str, str]
 
 
-def place(line: Record) -> Place:
-    """Which number a row is about, at any scale."""
-    return line["artifact"], line["setting"], line["algorithm"], line["hyperparameters"], line["metric"]
-
-
-def comparison_text(lines: Iterable[Record]) -> str:
+def comparison_text(lines: Iterable[ComparisonLine]) -> str:
     """results/recorded/comparison.csv from the rows of comparison.csv at the papers' own scale.
 
     Fitted numbers are there to be seen, and count nowhere.
     """
-    return _csv((line for line in lines if comparable(line) or line["verdict"] == "fitted"), RecordedNumber)
+    kept = (line for line in lines if comparable(line) or line.verdict == "fitted")
+    return csv_text(_by_paper(kept), ComparisonLine, NUMBERS)
 
 
-def claims_text(lines: Iterable[Record]) -> str:
+def claims_text(lines: Iterable[ClaimLine]) -> str:
     """results/recorded/claims.csv from the rows of claims.csv at the papers' own scale."""
-    return _csv(lines, RecordedClaim)
+    return csv_text(_by_paper(lines), ClaimLine, JUDGED_CLAIMS)
 
 
-def _csv(lines: Iterable[Record], kind: type) -> str:
-    """Some columns of rows, paper by paper: config.yaml may name these in any order."""
-    sorted_lines = sorted(lines, key=lambda line: line["artifact"].partition("_")[0])
-    return csv_text([kind(**{c.name: line[c.name] for c in fields(kind)}) for line in sorted_lines], kind)
+def _by_paper(lines: Iterable[Line]) -> list[Line]:
+    """Paper by paper: config.yaml may name these in any order."""
+    return sorted(lines, key=lambda line: line.artifact.partition("_")[0])
 
 
-def recorded_numbers(root: Path) -> list[Record]:
+def recorded_numbers(root: Path) -> list[ComparisonLine]:
     """Raises FairflError if the file is not there, or damaged."""
-    return records(root / COMPARISON, "reproduction", RecordedNumber)
+    return records(root / COMPARISON, "reproduction", ComparisonLine, NUMBERS)
 
 
-def recorded_claims(root: Path) -> list[Record]:
+def recorded_claims(root: Path) -> list[ClaimLine]:
     """Raises FairflError if the file is not there, or damaged."""
-    return records(root / CLAIMS, "reproduction", RecordedClaim)
+    return records(root / CLAIMS, "reproduction", ClaimLine, JUDGED_CLAIMS)
 
 
 def beside_record(workload: Workload, root: Path) -> Path | None:
@@ -104,21 +70,21 @@ def beside_record(workload: Workload, root: Path) -> Path | None:
     return COMPARISON if (root / COMPARISON).is_file() else None
 
 
-def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], Record]:
+def claims_by_name(workload: Workload, root: Path) -> dict[tuple[str, str], ClaimLine]:
     """The claims that the record has, by artifact and id; {} where `beside_record` has no numbers either."""
     if beside_record(workload, root) is None or not (root / CLAIMS).is_file():
         return {}
-    return {(line["artifact"], line["claim"]): line for line in recorded_claims(root)}
+    return {(line.artifact, line.claim): line for line in recorded_claims(root)}
 
 
-def numbers_beside(workload: Workload, root: Path) -> list[Record]:
+def numbers_beside(workload: Workload, root: Path) -> list[ComparisonLine]:
     """What the record has of the selected artifacts and settings; [] where `beside_record` has nothing."""
     if beside_record(workload, root) is None:
         return []
     known = {(name, setting) for name, (_, _, artifact) in workload.artifacts.items() for setting in artifact.settings}
-    return [line for line in recorded_numbers(root) if (line["artifact"], line["setting"]) in known]
+    return [line for line in recorded_numbers(root) if (line.artifact, line.setting) in known]
 
 
-def ran_by_place(lines: Iterable[Record]) -> dict[Place, Record]:
+def ran_by_place(lines: Iterable[ComparisonLine]) -> dict[Place, ComparisonLine]:
     """Those that were compared with the paper's, by what they are about."""
-    return {place(line): line for line in lines if line["verdict"] in RAN}
+    return {line.place: line for line in lines if line.verdict in RAN}

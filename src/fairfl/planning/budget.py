@@ -18,10 +18,9 @@ from typing import Literal
 
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.cells import Record, records
-from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.measurements import INCONCLUSIVE, totals
 from fairfl.judgement.recorded import recorded_numbers
+from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.planning import data, targets
 from fairfl.planning.costs import LONG, Costs
 from fairfl.planning.targets import Numbers
@@ -203,7 +202,7 @@ class Planner:
         return found
 
     @cached_property
-    def compared(self) -> list[Record]:
+    def compared(self) -> list[ComparisonLine]:
         """The rows of comparison.csv as the last run of the workflow has left them, else as the record has them."""
         path, config = self.results / "comparison.csv", self.workload.config
         if path.is_file():
@@ -221,7 +220,7 @@ class Planner:
         found: dict[tuple[str, Variant], int] = {}
         for line in self.compared:
             if hangs_on_noise(line):
-                place = line["setting"], Variant.from_csv(line["algorithm"], line["hyperparameters"])
+                place = line.setting, line.variant
                 found[place] = found.get(place, 0) + 1
         return found
 
@@ -251,19 +250,19 @@ class Planner:
         return all(job.rule != "fetch" or data.source(self.workload, job.name[6:]) == "here" for job in jobs)
 
 
-def hangs_on_noise(line: Mapping[str, str]) -> bool:
+def hangs_on_noise(line: ComparisonLine) -> bool:
     """True if a line of comparison.csv might have another verdict with one seed more.
 
     It is inconclusive: with more seeds its limit is narrower, and no mere lower bound. Or it does not agree, but
     nothing is known of its noise, or it misses the limit by no more than one seed scatters.
     """
-    if line["verdict"] not in ("close", "differs", INCONCLUSIVE) or not line["difference"]:
+    if line.verdict not in ("close", "differs", INCONCLUSIVE) or line.difference is None:
         return False
-    if line["verdict"] == INCONCLUSIVE:
+    if line.verdict == INCONCLUSIVE:
         return True
-    if not line["seed_std"]:
+    if line.seed_std is None:
         return True
-    return abs(float(line["difference"])) <= float(line["limit"] or 0) + float(line["seed_std"])
+    return abs(line.difference) <= (line.limit or 0.0) + line.seed_std
 
 
 def in_words(planner: Planner, picks: list[Pick], budget: float) -> str:

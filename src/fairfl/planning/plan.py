@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fairfl.experiments.config import Config
 from fairfl.experiments.workload import load_workload, usual_config
-from fairfl.judgement.cells import csv_text
+from fairfl.judgement.rows import csv_text
 from fairfl.planning import own_data, targets
 from fairfl.planning.budget import Pick, Planner, in_words
 from fairfl.planning.costs import Cost

@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairfl.experiments.variant import Variant
@@ -37,7 +37,7 @@ def numbers(workload: Workload, root: Path) -> Numbers:
     found = Numbers(Counter(), Counter(), Counter())
     lines = comparison_lines(workload, root, files={})
     readings, own = readings_and_own(workload.papers)
-    for setting, variant, metric, _ in measurements(map(asdict, lines), readings | own):
+    for setting, variant, metric, _ in measurements(lines, readings | own):
         if origin(metric) != "tidy":
             seed = workload.settings[setting].seeds[0]
             jobs = {"statistics": f"partition/{setting}/seed{seed}", "tuned": f"tune/{setting}/{variant.algorithm}"}

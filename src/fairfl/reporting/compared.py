@@ -7,9 +7,8 @@ from typing import Any
 from fairfl.experiments.explanations import family
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.paper import Artifact, Paper
-from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import DIVERGED, Record
-from fairfl.judgement.measurements import fewer_seeds
+from fairfl.judgement.cells import DIVERGED
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.grid import Grid, Place, grids_of
 from fairfl.reporting.inputs import Row, rows_of
@@ -18,20 +17,20 @@ from fairfl.reporting.inputs import Row, rows_of
 class Compared:
     """Those of an artifact, by their places."""
 
-    def __init__(self, lines: Iterable[Record], artifact: Artifact, paper: Paper) -> None:
+    def __init__(self, lines: Iterable[ComparisonLine], artifact: Artifact, paper: Paper) -> None:
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
         self.artifact = artifact
         self.own = rows_of(artifact, titles)
         self.names: dict[str, str] = artifact.options.get("labels", {})
-        self.placed: dict[Place, Record] = {}
+        self.placed: dict[Place, ComparisonLine] = {}
         self.known: dict[Row, set[str]] = {}  # how the hyper-parameters of a row are known
         for line in lines:
-            variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-            own = (row for row in self.own if row.variant == variant and row.setting in (None, line["setting"]))
+            variant = line.variant
+            own = (row for row in self.own if row.variant == variant and row.setting in (None, line.setting))
             # Numbers that the paper prints for other variants have rows of their own.
-            row = next(own, None) or Row(variant, titles.get(line["algorithm"], line["algorithm"]))
-            self.placed[line["setting"], row, line["metric"]] = line
-            self.known.setdefault(row, set()).update(line["provenance"].split(", "))
+            row = next(own, None) or Row(variant, titles.get(line.algorithm, line.algorithm))
+            self.placed[line.setting, row, line.metric] = line
+            self.known.setdefault(row, set()).update(line.provenance.split(", "))
 
     def grids(self) -> list[Grid]:
         """The artifact's, then one for the numbers of a table that it has no place for."""
@@ -50,31 +49,28 @@ class Compared:
         return grids + (grids_of(plain, rows, more) if more else [])
 
 
-def cell_view(line: Record, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
+def cell_view(line: ComparisonLine, digits: int, anchor: str, endless_here: str, endless_there: str) -> dict[str, Any]:
     """One number of ours and the paper's; `endless_here` and `endless_there` stand for infinity in them."""
-    apart, unit = line["difference"], line["unit"]
-    ran = line["seeds"] != "0"
-    theirs_diverged = line["reported_note"].startswith(DIVERGED) and line["verdict"] != "not reported"
+    unit, ran, several = line.unit, line.seeds > 0, line.seeds > 1
+    theirs_diverged = line.reported_note.startswith(DIVERGED) and line.verdict != "not reported"
     return {
-        "ours": _shown(line["ours"], unit, digits, endless_here) or DIVERGED * ran,
-        "ours_std": _shown(line["ours_std"], unit, digits, write=printed_spread)
-        if line["seeds"] not in ("0", "1")
-        else "",
-        "few": f"{line['seeds']} of {line['reported_seeds']} seeds" if fewer_seeds(line) else "",
-        "reported": _shown(line["reported"], unit, digits, endless_there) or DIVERGED * theirs_diverged,
-        "reported_std": _shown(line["reported_spread"], unit, digits, write=printed_spread),
-        "verdict": line["verdict"],
-        "distance": f"{float(apart):+.3g}, limit {float(line['limit']):.3g}" if apart else "",
-        "note": "; ".join(filter(None, (line["reported_note"], line["note"]))),
+        "ours": _shown(line.ours, unit, digits, endless_here) or DIVERGED * ran,
+        "ours_std": _shown(line.ours_std, unit, digits, write=printed_spread) if several else "",
+        "few": f"{line.seeds} of {line.reported_seeds} seeds" if line.fewer_seeds else "",
+        "reported": _shown(line.reported, unit, digits, endless_there) or DIVERGED * theirs_diverged,
+        "reported_std": _shown(line.reported_spread, unit, digits, write=printed_spread),
+        "verdict": line.verdict,
+        "distance": "" if line.difference is None else f"{line.difference:+.3g}, limit {line.limit or 0:.3g}",
+        "note": "; ".join(filter(None, (line.reported_note, line.note))),
         "reported_marks": [],
-        "contradiction": line["contradiction"],
+        "contradiction": line.contradiction,
         "anchor": anchor,
     }
 
 
 def _shown(
-    value: str, unit: str, digits: int, endless: str = "", write: Callable[[float, str, int], str] = printed
+    value: float | None, unit: str, digits: int, endless: str = "", write: Callable[[float, str, int], str] = printed
 ) -> str:
-    if not value:
+    if value is None:
         return ""
-    return write(number, unit, digits) if math.isfinite(number := float(value)) else endless
+    return write(value, unit, digits) if math.isfinite(value) else endless

@@ -22,7 +22,7 @@ import jinja2
 
 from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.cells import digits_of, metric_of
 from fairfl.judgement.measurements import (
     DIFFER,
     INCONCLUSIVE,
@@ -33,6 +33,7 @@ from fairfl.judgement.measurements import (
     count_claims,
     measurements,
 )
+from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed
 from fairfl.recorded.record import FOLDER, settings
 from fairfl.recorded.record import Record as Recorded
@@ -142,7 +143,7 @@ class Said:
     def beyond(self) -> int:
         """How many inconclusive numbers lie beyond their limit."""
         places = measurements(self._lines()).values()
-        return sum(one["verdict"] == INCONCLUSIVE and by_limit_alone(one)["verdict"] != "agrees" for one, *_ in places)
+        return sum(one.verdict == INCONCLUSIVE and by_limit_alone(one).verdict != "agrees" for one, *_ in places)
 
     def seeds(self, *names: str) -> str:
         """'73 of 140 rest on one seed where the paper has several.', '' if none does."""
@@ -153,36 +154,32 @@ class Said:
     def differing(self, name: str) -> str:
         """'Mean of FedMGDA+ ε = 0.1 (80.70; the paper has 79.33)' of each number of an artifact that differs."""
         paper, _ = self._all.artifacts[name]
-        lines = [line for line in self._lines(name) if line["verdict"] in DIFFER and not line["contradiction"]]
+        lines = [line for line in self._lines(name) if line.verdict in DIFFER and not line.contradiction]
         return "; ".join(
-            f"{self._metric(paper, line['metric'])} of {self._variant(paper, line)} "
+            f"{self._metric(paper, line.metric)} of {self._variant(paper, line)} "
             f"({self._shown(paper, line, 'ours')}; the paper has {self._shown(paper, line, 'reported')})"
             for line in lines
         )
 
     def claims(self, *names: str) -> str:
         """'6 hold, 1 within noise' of papers or artifacts."""
-        return claims_text(count_claims(self._lines(*names, claims=True)))
+        return claims_text(count_claims(self._claims(*names)))
 
     def decided(self, *names: str) -> str:
         """A list of the claims that were decided, with what came out."""
         said = []
-        for line in self._lines(*names, claims=True):
-            if line["here"] in ("holds", "within noise", "fails"):
-                _, artifact = self._all.artifacts[line["artifact"]]
-                text = next((claim.text for claim in artifact.claims if claim.id == line["claim"]), line["claim"])
-                said.append(f"- {artifact.title}: {plain(text)}: **{line['here']}**")
+        for line in self._claims(*names):
+            if line.here in ("holds", "within noise", "fails"):
+                _, artifact = self._all.artifacts[line.artifact]
+                text = next((claim.text for claim in artifact.claims if claim.id == line.claim), line.claim)
+                said.append(f"- {artifact.title}: {plain(text)}: **{line.here}**")
         return "\n".join(said)
 
     def table(self, name: str, metrics: list[str], rows: list[str] | None = None, setting: str | None = None) -> str:
         """An artifact's numbers, ours and the paper's in brackets; rows as selectors ('fedfv/alpha=0.1'), None: all."""
         paper, artifact = self._all.artifacts[name]
         place = setting or artifact.settings[0]
-        lines = {
-            (Variant.from_csv(line["algorithm"], line["hyperparameters"]), line["metric"]): line
-            for line in self._all.numbers.get(name, ())
-            if line["setting"] == place
-        }
+        lines = {(line.variant, line.metric): line for line in self._all.numbers.get(name, ()) if line.setting == place}
         wanted = (
             [Variant.from_selector(row) for row in rows] if rows else list(dict.fromkeys(each for each, _ in lines))
         )
@@ -206,8 +203,8 @@ class Said:
         """One number of an artifact as the paper prints such; 'not run' if there is none of ours."""
         variant, (paper, _) = Variant.from_selector(row), self._all.artifacts[name]
         for line in self._all.numbers.get(name, ()):
-            if (Variant.from_csv(line["algorithm"], line["hyperparameters"]), line["metric"]) == (variant, metric):
-                return self._shown(paper, line, side) if line[side] else "not run"
+            if (line.variant, line.metric) == (variant, metric):
+                return self._shown(paper, line, side) if getattr(line, side) is not None else "not run"
         raise LookupError(f"{name} has no {metric} of {row}")
 
     def recorded(self, setting: str) -> dict[str, float]:
@@ -226,27 +223,30 @@ class Said:
         """How many tables and figures the papers have, or how many other readings of them (`ours`)."""
         return sum(artifact.ours == ours for name, artifact in self._all.artifacts.values() if name == (paper or name))
 
-    def _lines(self, *names: str, claims: bool = False) -> list[Record]:
-        every = self._all.claims if claims else self._all.numbers
-        found = []
-        for name in names or self._all.papers:
-            if name in self._all.papers:
-                found += self._all.counted(name)[int(claims)]
-            elif name in self._all.artifacts:
-                found += every.get(name, [])
-            else:
-                raise LookupError(f"no paper or artifact {name!r}")
-        return found
+    def _lines(self, *names: str) -> list[ComparisonLine]:
+        return [line for name in names or self._all.papers for line in self._of(name, 0, self._all.numbers)]
+
+    def _claims(self, *names: str) -> list[ClaimLine]:
+        return [line for name in names or self._all.papers for line in self._of(name, 1, self._all.claims)]
+
+    def _of(self, name: str, which: int, every: Mapping[str, list[Any]]) -> list[Any]:
+        """The numbers (0) or claims (1) of a paper, its own artifacts', or of an artifact."""
+        if name in self._all.papers:
+            return self._all.counted(name)[which]
+        if name not in self._all.artifacts:
+            raise LookupError(f"no paper or artifact {name!r}")
+        return every.get(name, [])
 
     def _metric(self, paper: str, name: str) -> str:
         described = metric_of(self._all.papers[paper].metrics, name)
         return plain(described.name) if described else name
 
-    def _variant(self, paper: str, line: Record) -> str:
-        title = self._all.papers[paper].algorithms[line["algorithm"]].title
-        return plain(Variant.from_csv("", line["hyperparameters"]).label(title))
+    def _variant(self, paper: str, line: ComparisonLine) -> str:
+        title = self._all.papers[paper].algorithms[line.algorithm].title
+        return plain(Variant.from_csv("", line.hyperparameters).label(title))
 
-    def _shown(self, paper: str, line: Record, side: str) -> str:
-        if not line[side]:
-            return "diverged" if side == "ours" and line["verdict"] in RAN else "–"
-        return printed(float(line[side]), line["unit"], digits_of(self._all.papers[paper].metrics)(line["metric"]))
+    def _shown(self, paper: str, line: ComparisonLine, side: str) -> str:
+        value = getattr(line, side)
+        if value is None:
+            return "diverged" if side == "ours" and line.verdict in RAN else "–"
+        return printed(value, line.unit, digits_of(self._all.papers[paper].metrics)(line.metric))

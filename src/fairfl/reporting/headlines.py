@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 
 from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Paper
-from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
+from fairfl.judgement.cells import Cells, digits_of, metric_of
 from fairfl.judgement.headlines import Change, Itself, changes, itself
 from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims, measurements
+from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import in_words, printed
 from fairfl.reporting.notes import data_name
 from fairfl.reporting.page.text import plain
@@ -37,8 +38,8 @@ def claims_text(found: ClaimCount) -> str:
 
 def lines_of(
     papers: Mapping[str, Paper],
-    numbers: Iterable[Record],
-    claims: Iterable[Record],
+    numbers: Iterable[ComparisonLine],
+    claims: Iterable[ClaimLine],
     reported: Mapping[str, Cells],
     config: Verdict,
 ) -> list[tuple[str, ...]]:
@@ -47,7 +48,7 @@ def lines_of(
     rows: list[tuple[str, ...]] = []
     for name, paper in papers.items():
         own = {f"{name}_{key}" for key, artifact in paper.artifacts.items() if not artifact.ours}
-        mine = [line for line in numbers if line["artifact"] in own]
+        mine = [line for line in numbers if line.artifact in own]
         found = count(mine)
         ours = theirs = said = "–"
         if paper.headline:
@@ -60,7 +61,7 @@ def lines_of(
             name, paper.called, said, ours, theirs, judged_of(found), share(found),
             f"{found.inconclusive:,}", f"{found.one_seed:,}",
             with_itself(itself(name, paper, reported, config)),
-            claims_text(count_claims(claim for claim in claims if claim["artifact"] in own)), missing(mine, paper),
+            claims_text(count_claims(claim for claim in claims if claim.artifact in own)), missing(mine, paper),
         ))  # fmt: skip
     return rows
 
@@ -71,9 +72,9 @@ def judged_of(found: Count) -> str:
     return f"{found.judged:,} of {found.compared:,}{part}"
 
 
-def missing(lines: Iterable[Record], paper: Paper) -> str:
+def missing(lines: Iterable[ComparisonLine], paper: Paper) -> str:
     """'EMNIST 276, DirtyMNIST 48': the numbers that were not run, by the data that they need."""
-    unrun = [key[0] for key, (line, *_) in measurements(lines).items() if line["verdict"] == "not run"]
+    unrun = [key[0] for key, (line, *_) in measurements(lines).items() if line.verdict == "not run"]
     by_data = Counter(data_name(paper.settings[name].data.label) for name in unrun if name in paper.settings)
     return ", ".join(f"{name} {many:,}" for name, many in by_data.most_common()) or "none"
 

@@ -13,10 +13,12 @@ from fairfl.experiments.config import Verdict
 from fairfl.experiments.explanations import Explanation, Explanations
 from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import Cells, Record, digits_of, metric_of
+from fairfl.judgement.cells import Cells, digits_of, metric_of
 from fairfl.judgement.headlines import itself
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
 from fairfl.judgement.order import order_lines
+from fairfl.judgement.recorded import Line
+from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed, printed_spread
 from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, with_itself
 from fairfl.reporting.page.text import plain
@@ -39,8 +41,8 @@ class Reproduction:
     def __init__(
         self,
         papers: dict[str, Paper],
-        numbers: list[Record],
-        claims: list[Record],
+        numbers: list[ComparisonLine],
+        claims: list[ClaimLine],
         tried: dict[str, Explanations],
         reported: Mapping[str, Cells],
     ) -> None:
@@ -53,9 +55,9 @@ class Reproduction:
         self.numbers = _by_artifact(numbers, self.artifacts)
         self.claims = _by_artifact(claims, self.artifacts)
         self.orders: dict[str, list[float]] = {}
-        for line in order_lines([number for number in numbers if number["verdict"] != "fitted"]):
-            if line.tau:
-                self.orders.setdefault(line.artifact, []).append(float(line.tau))
+        for line in order_lines([number for number in numbers if number.verdict != "fitted"]):
+            if line.tau is not None:
+                self.orders.setdefault(line.artifact, []).append(line.tau)
 
     # -- which numbers -----------------------------------------------------------------------
     def of(self, paper: str) -> list[str]:
@@ -66,30 +68,29 @@ class Reproduction:
             if owner == paper and (name in self.numbers or _claims(self.claims.get(name, ())) != ["–"])
         ]
 
-    def counted(self, *papers: str) -> tuple[list[Record], list[Record]]:
+    def counted(self, *papers: str) -> tuple[list[ComparisonLine], list[ClaimLine]]:
         """Numbers and claims of the papers' own artifacts."""
         own = [name for paper in papers for name in self.of(paper) if not self.artifacts[name][1].ours]
-        numbers, claims = ([line for name in own for line in of.get(name, ())] for of in (self.numbers, self.claims))
-        return numbers, claims
+        numbers = [line for name in own for line in self.numbers.get(name, ())]
+        return numbers, [line for name in own for line in self.claims.get(name, ())]
 
-    def differing(self, name: str) -> list[Record]:
-        return [line for line in self.numbers.get(name, ()) if line["verdict"] in DIFFER]
+    def differing(self, name: str) -> list[ComparisonLine]:
+        return [line for line in self.numbers.get(name, ()) if line.verdict in DIFFER]
 
-    def missing_their_limit(self, name: str) -> list[Record]:
+    def missing_their_limit(self, name: str) -> list[ComparisonLine]:
         """Numbers that something was chosen by, which count in no sum, and that do not agree for all that."""
-        fitted = (line for line in self.numbers.get(name, ()) if line["verdict"] == "fitted")
-        return [line for line in fitted if line["difference"] and abs(float(line["difference"])) > float(line["limit"])]
+        fitted = (line for line in self.numbers.get(name, ()) if line.verdict == "fitted")
+        return [line for line in fitted if line.difference is not None and abs(line.difference) > (line.limit or 0)]
 
-    def tried_on(self, line: Record) -> list[Explanation]:
+    def tried_on(self, line: ComparisonLine) -> list[Explanation]:
         """What was tried to explain a number."""
-        paper = self.artifacts[line["artifact"]][0]
-        variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-        return list(self.tried[paper].on(line["artifact"], line["setting"], variant, line["metric"]))
+        paper = self.artifacts[line.artifact][0]
+        return list(self.tried[paper].on(line.artifact, line.setting, line.variant, line.metric))
 
     def unexplained(self) -> dict[str, int]:
         """Artifact -> differing numbers that nothing was tried on."""
         lacking = {
-            name: sum(not (line["contradiction"] or self.tried_on(line)) for line in self.differing(name))
+            name: sum(not (line.contradiction or self.tried_on(line)) for line in self.differing(name))
             for name in self.numbers
         }
         return {name: many for name, many in lacking.items() if many}
@@ -152,8 +153,8 @@ class Reproduction:
         lines = lines_of(self.papers, *self.counted(*self.papers), self.reported, Verdict())
         return markdown_table(list(COLUMNS), (list(cells) for _, *cells in lines))
 
-    def unexplained_section(self, numbers: list[Record]) -> str:
-        differ = [line for line, *_ in measurements(numbers).values() if line["verdict"] in DIFFER]
+    def unexplained_section(self, numbers: list[ComparisonLine]) -> str:
+        differ = [line for line, *_ in measurements(numbers).values() if line.verdict in DIFFER]
         reached = Counter(_reached(self.tried_on(line)) for line in differ)
         text = "## What differs\n\n"
         if not differ:
@@ -202,35 +203,37 @@ class Reproduction:
         order = f"{statistics.fmean(taus) + 0.0:+.2f} ({len(taus)})" if taus else "–"
         return [order, *_claims(self.claims.get(name, []))]
 
-    def _difference(self, line: Record, index: dict[int, int]) -> list[str]:
-        paper = self.papers[self.artifacts[line["artifact"]][0]]
-        digits, unit = digits_of(paper.metrics)(line["metric"]), line["unit"]
-        described, title = metric_of(paper.metrics, line["metric"]), line["algorithm"]
+    def _difference(self, line: ComparisonLine, index: dict[int, int]) -> list[str]:
+        paper = self.papers[self.artifacts[line.artifact][0]]
+        digits, unit = digits_of(paper.metrics)(line.metric), line.unit
+        described, title = metric_of(paper.metrics, line.metric), line.algorithm
         if title in paper.algorithms:
             title = paper.algorithms[title].title
         numbers = []
-        for side, spread in (("ours", "ours_std"), ("reported", "reported_spread")):
-            text = _number(line[side], unit, digits) or ("diverged" if side == "ours" else "–")
-            several = line[side] and (side == "reported" or line["seeds"] != "1")
-            within = printed_spread(float(line[spread]), unit, digits) if line[spread] and several else ""
+        sides = ((line.ours, line.ours_std, line.seeds != 1), (line.reported, line.reported_spread, True))
+        for (value, spread, several), lost in zip(sides, ("diverged", "–"), strict=True):
+            text = _number(value, unit, digits) or lost
+            within = (
+                printed_spread(spread, unit, digits) if value is not None and spread is not None and several else ""
+            )
             numbers.append(" ± ".join(filter(None, (text, within))))
-        numbers[1] += " ⚡" * bool(line["contradiction"]) + " ‡" * (line["verdict"] == "fitted")
-        name = described.name if described and described is paper.metrics.get(line["metric"]) else line["metric"]
+        numbers[1] += " ⚡" * bool(line.contradiction) + " ‡" * (line.verdict == "fitted")
+        name = described.name if described and described is paper.metrics.get(line.metric) else line.metric
         return [
-            line["setting"],
-            plain(Variant.from_csv("", line["hyperparameters"]).label(title)),
+            line.setting,
+            plain(Variant.from_csv("", line.hyperparameters).label(title)),
             plain(name),
             *numbers,
-            _short(line["difference"]),
-            _short(line["limit"]) if line["difference"] else "–",
-            line["seeds"],
+            _short(line.difference),
+            _short(line.limit) if line.difference is not None else "–",
+            str(line.seeds),
             ", ".join(str(index[id(one)]) for one in self.tried_on(line)) or "nothing yet",
         ]
 
 
-def _by_artifact(lines: Iterable[Record], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Record]]:
+def _by_artifact(lines: Iterable[Line], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Line]]:
     """Rows of artifacts that there are."""
-    groups = {name: list(group) for name, group in groupby(lines, key=lambda line: line["artifact"])}
+    groups = {name: list(group) for name, group in groupby(lines, key=lambda line: line.artifact)}
     return {name: groups[name] for name in known if name in groups}
 
 
@@ -239,7 +242,7 @@ def _reached(tried: list[Explanation]) -> str:
     return "explained" if any(one.outcome == "explained" for one in tried) else "open" if tried else ""
 
 
-def _claims(claims: Iterable[Record]) -> list[str]:
+def _claims(claims: Iterable[ClaimLine]) -> list[str]:
     return [claims_text(count_claims(claims))]
 
 
@@ -261,14 +264,14 @@ def _many(count: int, fitted: int) -> str:
     return text + (f", and {fitted:,} ‡ beyond the limit" if fitted else "")
 
 
-def _number(text: str, unit: str, digits: int) -> str:
-    if not text:
+def _number(value: float | None, unit: str, digits: int) -> str:
+    if value is None:
         return ""
-    return printed(number, unit, digits) if math.isfinite(number := float(text)) else "∞"
+    return printed(value, unit, digits) if math.isfinite(value) else "∞"
 
 
-def _short(text: str) -> str:
-    return f"{float(text):.3g}" if text else "–"
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:

@@ -1,6 +1,5 @@
 """The last words of a run: what was built, what was judged and how that came out, what failed and what to type."""
 
-import csv
 import os
 import shlex
 import sys
@@ -10,6 +9,7 @@ from types import MappingProxyType
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import readings_and_own, totals
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.terminal.names import counted
 from fairfl.terminal.progress import Job, Run, span
 
@@ -43,14 +43,14 @@ def places(run: Run, results: Path) -> Iterator[str]:
 
 def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
     """What comparison.csv and claims.csv say, in a line each; other readings of a paper count in none."""
-    try:
-        lines, claims = (_rows(results / name) for name in ("comparison.csv", "claims.csv"))
-    except OSError:
+    if not all((results / name).is_file() for name in ("comparison.csv", "claims.csv")):
         return
+    lines = records(results / "comparison.csv", "comparison", ComparisonLine)
+    claims = records(results / "claims.csv", "claims", ClaimLine)
     made = totals(lines, claims, papers)
     found, (readings, own) = made.numbers, readings_and_own(papers)
-    lines = [line for line in lines if line["artifact"] not in readings | own]
-    apart = sum(line["verdict"].startswith("not comparable") for line in lines)
+    lines = [line for line in lines if line.artifact not in readings | own]
+    apart = sum(line.verdict.startswith("not comparable") for line in lines)
     text = f"no number could be checked, of {found.compared:,} that can be compared"
     if found.ran:
         text = (
@@ -59,18 +59,13 @@ def judged(results: Path, papers: Mapping[str, Paper] = NONE) -> Iterator[str]:
         )
         text += f"; {found.inconclusive:,} inconclusive" if found.inconclusive else ""
         text += f"; {found.one_seed:,} rest on one seed" if found.one_seed else ""
-    if any(line["verdict"] != "not reported" for line in lines):  # as all numbers of one's own experiments are
+    if any(line.verdict != "not reported" for line in lines):  # as all numbers of one's own experiments are
         yield text + (f"; {apart:,} others: scale, stand-in data or hardware differ from the paper's" if apart else "")
     for whose, of in (("claims", made.claims), ("claims of experiments of one's own", made.own_claims)):
         statuses = of.statuses
         claimed = ", ".join(f"{statuses[status]} {word}" for status, word in _CLAIMS.items() if statuses[status])
         if claimed:
             yield f"{whose}: {claimed}"
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 _CLAIMS = {

@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+from dataclasses import asdict, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,8 +13,9 @@ from fairfl.experiments.searches import Unstated
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import summary
 from fairfl.jobs.comparison import main
-from fairfl.judgement.cells import Cell
-from fairfl.judgement.comparison import ComparisonLine, comparison_lines, verdict
+from fairfl.judgement.cells import Cell, number_text
+from fairfl.judgement.comparison import comparison_lines, verdict
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import half_unit
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
@@ -73,15 +76,20 @@ def build(
     return load_workload(root, {"scale": "tiny", "papers": ["demo"], **config})
 
 
-def lines_of(workload, root: Path) -> list[ComparisonLine]:
-    return comparison_lines(workload, root, demo.files_below(root / "results", workload))
+def lines_of(workload, root: Path) -> list[SimpleNamespace]:
+    """The rows with their numbers as the file has them."""
+    lines = comparison_lines(workload, root, demo.files_below(root / "results", workload))
+    numbers = [column.name for column in fields(ComparisonLine) if column.type == float | None]
+    return [
+        SimpleNamespace(**asdict(line) | {key: number_text(getattr(line, key)) for key in numbers}) for line in lines
+    ]
 
 
-def compare(root: Path, *given, **options) -> list[ComparisonLine]:
+def compare(root: Path, *given, **options) -> list[SimpleNamespace]:
     return lines_of(build(root, *given, **options), root)
 
 
-def one(rows: list[ComparisonLine], setting: str, algorithm: str = "fedavg", metric: str = "loss") -> ComparisonLine:
+def one(rows: list[SimpleNamespace], setting: str, algorithm: str = "fedavg", metric: str = "loss") -> SimpleNamespace:
     (found,) = [r for r in rows if (r.setting, r.algorithm, r.metric) == (setting, algorithm, metric)]
     return found
 
@@ -236,7 +244,7 @@ def test_what_no_seed_changes_is_never_inconclusive(tmp_path) -> None:
     assert one(compare(tmp_path, text), "same", metric="acc").verdict == "agrees"
 
 
-def single_seed(root: Path, reported: str, late: float | None) -> ComparisonLine:
+def single_seed(root: Path, reported: str, late: float | None) -> SimpleNamespace:
     """One seed of FedAvg, loss 5.0, and nothing of the others, beside two seeds of the paper."""
     workload = build(root, reported)
     tidy = root / "results/tidy/same.csv"
@@ -361,10 +369,12 @@ def test_what_an_earlier_run_has_left_is_not_compared(tmp_path) -> None:
     files = demo.files_below(tmp_path / "results", workload)
     del files["tuned"]["same/qffl"], files["tidy"]["fewer_seeds"]
     found = {
-        (row.setting, row.algorithm, row.metric) for row in comparison_lines(workload, tmp_path, files) if row.ours
+        (row.setting, row.algorithm, row.metric)
+        for row in comparison_lines(workload, tmp_path, files)
+        if row.ours is not None
     }
     assert found == {("same", "fedavg", "learning_rate"), ("same", "fedavg", "loss")}
-    assert {row.ours for row in comparison_lines(workload, tmp_path, {})} == {""}
+    assert {row.ours for row in comparison_lines(workload, tmp_path, {})} == {None}
 
 
 def test_counts_of_the_partition_stand_beside_the_papers(tmp_path) -> None:

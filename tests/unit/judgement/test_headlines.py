@@ -1,5 +1,7 @@
 """What a paper's method gains, ours and as printed; numbers that a paper prints more than once."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairfl.experiments.config import Verdict
@@ -9,6 +11,7 @@ from fairfl.judgement.cells import Cell, Cells
 from fairfl.judgement.headlines import Change, Itself, changes, itself
 from fairfl.reporting.headlines import with_itself
 from tests.unit.reporting import demo
+from tests.unit.rows import compared
 
 HEADLINE = Headline(
     setting="x", method={"algorithm": "fedfv", "hyperparameters": {"alpha": 0.5}}, baseline={"algorithm": "fedavg"},
@@ -17,11 +20,11 @@ HEADLINE = Headline(
 
 
 def line(algorithm, hyperparameters, metric, ours, reported, seeds="2", setting="x", by_seed=""):
-    return {
+    return compared({
         "ours_by_seed": by_seed,
         "setting": setting, "algorithm": algorithm, "hyperparameters": hyperparameters, "metric": metric, "ours": ours,
         "reported": reported, "seeds": seeds, "reported_seeds": "5",
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 LINES = [
@@ -45,7 +48,7 @@ def test_ours_are_held_against_each_other_over_the_seeds_that_both_have():
     method = line("fedfv", "alpha=0.5", "std", "2", "3", "1", by_seed="0:2")
     lines = [line("fedavg", "", "std", "11", "12", by_seed="0:12;1:10"), method]
     assert changes(HEADLINE, lines) == {"ours": Change(12, 2, None, 1), "reported": Change(12, 3, None, 5)}
-    lines[1] = method | {"ours_by_seed": "7:2"}
+    lines[1] = replace(method, ours_by_seed="7:2")
     assert changes(HEADLINE, lines)["ours"] == Change(11, 2, None, 1)
 
 

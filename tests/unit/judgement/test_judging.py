@@ -17,9 +17,10 @@ from fairfl.judgement.agreement import pooled_noise
 from fairfl.judgement.cells import Cell, Cells, digits_of, pooled
 from fairfl.judgement.claims.evaluation import evaluate
 from fairfl.judgement.claims.grammar import ClaimError, parse
-from fairfl.judgement.claims.judging import ClaimLine, claim_lines, setting_of
+from fairfl.judgement.claims.judging import claim_lines, setting_of
 from fairfl.judgement.claims.noise import DRAWS, share_that_holds, with_noise
 from fairfl.judgement.results import results_of
+from fairfl.judgement.rows import ClaimLine
 from tests.unit.reporting import demo
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,10 +1,13 @@
 """What counts: numbers once wherever they are printed, none that cannot be compared or that the paper contradicts."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairfl.judgement.comparison import BY_TARGET, UNSEEN
 from fairfl.judgement.measurements import by_limit_alone, comparable, count, count_claims, measurements, seeds_said
 from fairfl.reporting.headlines import share
+from tests.unit.rows import claim, compared
 
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedavg", "hyperparameters": "", "metric": "accuracy_mean",
@@ -14,7 +17,7 @@ LINE = {
 
 
 def lines(*changes):
-    return [LINE | change for change in changes]
+    return [compared({**{"strict": change.get("verdict", "agrees")}, **LINE, **change}) for change in changes]
 
 
 def test_a_number_that_two_tables_print_counts_once_and_two_values_of_it_twice():
@@ -53,8 +56,8 @@ def test_what_the_paper_contradicts_itself_on_stays_out_wherever_it_is_printed()
     ],
 )
 def test_what_can_be_compared(change, counts):
-    assert comparable(LINE | change) == counts
-    record = {key: value for key, value in (LINE | change).items() if key not in ("data", "changed_by_scale")}
+    assert comparable(compared(LINE | change)) == counts
+    record = compared({key: value for key, value in (LINE | change).items() if key not in ("data", "changed_by_scale")})
     known = change.keys() & {"metric", "note"}  # these the record has too
     assert comparable(record) == (counts or change["verdict"] == "not run" and not known)
 
@@ -83,13 +86,14 @@ def test_inconclusive_numbers_are_counted_apart_and_in_no_share():
     assert share(found) == "50 %" and found.cells == 3
     alone = lines({"verdict": "inconclusive", "unit": "percent2", "limit": "50", "difference": "60"})
     assert (count(alone).judged, share(count(alone))) == (0, "–")
-    by_limit = [by_limit_alone(line | {"reported": value})["verdict"] for line in alone for value in ("80", "700")]
+    far = [replace(alone[0], reported=value, ours=value + 60) for value in (80.0, 700.0)]
+    by_limit = [by_limit_alone(line).verdict for line in far]
     assert by_limit == ["differs", "close"]
 
 
 def test_claims_of_other_readings_do_not_count():
-    claims = [{"artifact": "a", "here": here} for here in ("holds", "within noise", "undecidable")]
-    found = count_claims([*claims, {"artifact": "b", "here": "fails"}], {"b"})
+    claims = [claim({"artifact": "a", "here": here}) for here in ("holds", "within noise", "undecidable")]
+    found = count_claims([*claims, claim({"artifact": "b", "here": "fails"})], {"b"})
     assert found.judged == 2 and found.statuses.total() == 3
 
 

@@ -8,10 +8,10 @@ import yaml
 from benchmarks.pretend import finish
 
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.cells import csv_text
-from fairfl.judgement.comparison import ComparisonLine
+from fairfl.judgement.rows import ComparisonLine, csv_text
 from fairfl.planning import budget
 from fairfl.planning.budget import Planner, hangs_on_noise
+from tests.unit.rows import compared as row
 from tests.workflow.graphs import graph_of
 
 SETTING = "fedfv_fmnist"
@@ -44,9 +44,8 @@ def runs(picks):
 
 def compare(**verdicts):
     """Leave a comparison.csv in which a metric of some algorithms has such a verdict, with seed 0 alone."""
-    blank = dict.fromkeys(ComparisonLine.__dataclass_fields__, "")
     lines = [
-        ComparisonLine(**blank | {"setting": SETTING, "metric": "accuracy_avg", "algorithm": algorithm} | values)
+        row({"setting": SETTING, "metric": "accuracy_avg", "algorithm": algorithm} | values)
         for algorithm, values in verdicts.items()
     ]
     Path("results/paper/comparison.csv").write_text(csv_text(lines, ComparisonLine))
@@ -129,7 +128,7 @@ def test_a_budget_takes_what_can_run_here_and_says_what_it_left_out(planner, mon
     ],
 )
 def test_verdicts_that_hang_on_noise(line, hangs):
-    assert hangs_on_noise(line) is hangs
+    assert hangs_on_noise(row(line)) is hangs
 
 
 def test_local_optima_belong_to_the_first_run_that_needs_them(root, folder):

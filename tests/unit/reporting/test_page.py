@@ -1,6 +1,7 @@
 """The page: everything is on it, nothing hostile gets through, nothing is loaded from elsewhere, it fits a phone."""
 
 import base64
+import dataclasses
 import gzip
 import json
 import re
@@ -12,14 +13,15 @@ import pytest
 
 from fairfl.experiments.workload import Workload, load_workload
 from fairfl.jobs.page import main
-from fairfl.judgement.cells import csv_text
-from fairfl.judgement.claims.judging import ClaimLine, claim_lines
-from fairfl.judgement.comparison import ComparisonLine, comparison_lines
+from fairfl.judgement.claims.judging import claim_lines
+from fairfl.judgement.comparison import comparison_lines
 from fairfl.judgement.order import OrderLine, order_lines
 from fairfl.judgement.recorded import CLAIMS as RECORDED_CLAIMS
-from fairfl.judgement.recorded import COMPARISON, RecordedClaim, comparison_text
+from fairfl.judgement.recorded import COMPARISON, claims_text, comparison_text
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.reporting.page import page as page_module
 from fairfl.reporting.page.page import records, render
+from tests.unit import rows
 from tests.unit.reporting import demo
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(1)>'
@@ -215,14 +217,17 @@ def test_nothing_is_loaded_from_elsewhere(page) -> None:
 def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> None:
     workload, results = build(tmp_path)
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
-    own = {line["metric"] + line["algorithm"]: line for line in lines if line["setting"] == "demo_full"}
-    own["lossfedavg"] |= {"ours": "1.25", "ours_std": "0.5", "seeds": "1", "verdict": "close"}
-    own["lossqffl"] |= {"ours": "", "ours_std": "", "seeds": "0", "verdict": "not run", "difference": ""}
+    own = {line.metric + line.algorithm: line for line in lines if line.setting == "demo_full"}
+    changes = {
+        "lossfedavg": {"ours": 1.25, "ours_std": 0.5, "seeds": 1, "verdict": "close"},
+        "lossqffl": {"ours": None, "ours_std": None, "seeds": 0, "verdict": "not run", "difference": None},
+    }
+    own |= {name: dataclasses.replace(own[name], **changed) for name, changed in changes.items()}
     assert "recorded" not in rendered(workload, results).text
     (tmp_path / COMPARISON).parent.mkdir(parents=True)
     (tmp_path / COMPARISON).write_text(comparison_text(own.values()))
-    claims = csv_text([RecordedClaim("demo_table1", "c1", "holds", "1", "holds")], RecordedClaim)
-    (tmp_path / RECORDED_CLAIMS).write_text(claims)
+    holds = rows.claim({"artifact": "demo_table1", "claim": "c1", "here": "holds", "share": "1", "reported": "holds"})
+    (tmp_path / RECORDED_CLAIMS).write_text(claims_text([holds]))
     page = rendered(workload, results)
     words, shown = page.words("overview"), page.words("demo_table1")
     assert "1.10 ± 0.10 (1.10 ± 0.10) ✓ full 1.25 ≈" in shown
@@ -265,7 +270,7 @@ def test_numbers_stand_side_by_side_with_a_mark(page) -> None:
     agrees, unmeasured, differs = page.asked("demo_table1")[:3]
     assert "Agrees with the paper: difference +0, limit 0.416." in agrees
     assert "Ours: 2 seeds, standard deviation 0.1; the paper's: 2 seeds, ± 0.1." in agrees
-    assert "Seed noise: pooled over 2 variants and the printed standard deviation, 3 degrees of freedom." in agrees
+    assert "Seed noise: pooled over 2 variants and the printed spread, 3 degrees of freedom." in agrees
     assert "max_k L_k: largest, in nats." in agrees
     assert "Differs from the paper's: difference -7.9, limit 0.416." in differs
     assert "The paper prints no number here. accuracy: mean, in percent. No run of fedavg measured this." in unmeasured

@@ -7,9 +7,12 @@ from typing import Any
 
 from fairfl.experiments.paper import Paper
 from fairfl.judgement.measurements import count
+from fairfl.judgement.order import OrderLine
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.reporting.page.made import made_from
 from fairfl.reporting.page.overview import card, claims_counted, farthest, numbers_counted, ranked, taus
 from tests.unit.reporting import demo
+from tests.unit.rows import claim, compared
 
 LINE = {
     "artifact": "demo_table1", "setting": "x", "algorithm": "fedfv", "hyperparameters": "alpha=0.1", "metric": "acc",
@@ -29,11 +32,13 @@ PAPER = {
 
 def test_numbers_are_counted_of_those_that_were_judged() -> None:
     verdicts = ("agrees", "agrees", "close", "differs", "diverged", "inconclusive", "not run", "not reported")
-    counted = numbers_counted(count(LINE | {"verdict": word, "reported": str(n)} for n, word in enumerate(verdicts)))
+    counted = numbers_counted(
+        count(compared(LINE, verdict=word, strict=word, reported=float(n)) for n, word in enumerate(verdicts))
+    )
     assert (counted["judged"], counted["of"].compared, counted["seeds"]) == (5, 7, "")
     words = [(number, word) for *_, number, word in counted["counts"]]
     assert words == [(2, "agree"), (1, "close"), (2, "differ"), (1, "inconclusive")]
-    one = count([LINE | {"seeds": "1", "reported_seeds": "5"}])
+    one = count([compared(LINE, seeds=1, reported_seeds=5)])
     assert numbers_counted(one)["seeds"] == "1 of them from one seed"
 
 
@@ -41,20 +46,19 @@ STATUSES = ("holds", "fails", "within noise", "undecidable", "not judged here")
 
 
 def test_claims_that_cannot_be_decided_are_counted_apart() -> None:
-    counted = claims_counted({"artifact": "a", "here": here} for here in STATUSES)
+    counted = claims_counted(claim({"artifact": "a", "here": here}) for here in STATUSES)
     assert (counted["judged"], counted["others"]) == (3, 2)
 
 
 def test_tau_is_a_mean_over_the_columns_that_were_judged() -> None:
-    orders = [
-        {"tau": tau, "judged": known} for tau, known in (("1", "True"), ("0.5", "True"), ("-1", "False"), ("", "True"))
-    ]
+    found = ((1.0, True), (0.5, True), (-1.0, False), (None, True))
+    orders = [OrderLine("a", "s", "m", 3, tau, None, None, None, judged) for tau, judged in found]
     assert taus(orders) == "+0.75 over 2 columns"
     assert taus(orders[2:]) == "" and card([], [], orders[:1])["tau"] == "+1.00 over 1 column"
 
 
 def views(*changes: dict[str, str]) -> list[dict[str, Any]]:
-    lines = [LINE | change for change in changes]
+    lines = [compared(LINE, **change) for change in changes]
     return ranked(farthest(lines, {"demo": Paper(**PAPER)}, {"demo_table1": "demo"}, "paper scale"))
 
 
@@ -74,11 +78,15 @@ def test_the_farthest_comes_first_and_what_has_no_noise_estimate_last() -> None:
 
 
 # -- what it was made from ----------------------------------------------------------------------
-def summary(results: Path, name: str, text: str) -> dict[str, str]:
+def summary(results: Path, name: str, text: str) -> ComparisonLine:
     path = results / f"runs/{name}/summary.json"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    return {"runs": name}
+    return made_by(name)
+
+
+def made_by(runs: str) -> ComparisonLine:
+    return compared({"runs": runs})
 
 
 def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypatch) -> None:
@@ -88,11 +96,11 @@ def test_machines_versions_and_seconds_are_those_of_the_runs(tmp_path, monkeypat
         summary(tmp_path, name, json.dumps({"processor": processor, "seconds": 70.0, "versions": versions}))
         for name, processor in (("a", "EPYC"), ("b", "EPYC"), ("c", "Xeon"))
     ]
-    lines += [summary(tmp_path, "d", "{damaged"), {"runs": "a;gone"}, {"runs": ""}]
+    lines += [summary(tmp_path, "d", "{damaged"), made_by("a;gone"), made_by("")]
     made = made_from(tmp_path, tmp_path, lines)
     assert (made["runs"], made["seconds"], made["made"]) == (3, "4 min", "1970-01-02")
     assert (made["machines"], made["versions"]) == (["EPYC", "Xeon"], ["python 3.11", "torch 2.1"])
-    lines = [summary(tmp_path, "e", json.dumps({"arithmetic": {"threads": "2"}})), {"runs": "a"}]
+    lines = [summary(tmp_path, "e", json.dumps({"arithmetic": {"threads": "2"}})), made_by("a")]
     assert made_from(tmp_path, tmp_path, lines)["arithmetic_of"] == {"e": {"threads": "2"}, "a": {}}
 
 

@@ -17,6 +17,7 @@ from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.recorded import CLAIMS, COMPARISON
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
+from tests.unit.rows import claim, compared
 
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = {
@@ -71,9 +72,8 @@ TRIED = [
 
 
 def line(artifact, algorithm, hyperparameters, metric, reported, ours, verdict) -> ComparisonLine:
-    given = dict.fromkeys((column.name for column in dataclasses.fields(ComparisonLine)), "")
     apart = f"{float(ours) - float(reported):.3g}" if ours and reported else ""
-    return ComparisonLine(**given | {
+    return compared({
         "artifact": artifact, "setting": "full", "algorithm": algorithm, "hyperparameters": hyperparameters,
         "metric": metric, "unit": PAPER["metrics"][metric]["unit"], "reported": reported, "reported_seeds": "2",
         "ours": ours, "ours_std": "0.25", "seeds": "0" if verdict == "not run" else "2", "seed_std": "0.1",
@@ -91,8 +91,7 @@ def project(tmp_path) -> Path:
     results = tmp_path / "results/paper"
     results.mkdir()
     (results / "comparison.csv").write_text(csv_text([line(*number) for number in NUMBERS], ComparisonLine))
-    given = dict.fromkeys((column.name for column in dataclasses.fields(ClaimLine)), "")
-    claims = [ClaimLine(**given | {"artifact": "demo_table1", "claim": f"c{n}", "here": here})
+    claims = [claim({"artifact": "demo_table1", "claim": f"c{n}", "here": here})
               for n, here in enumerate(("holds", "fails", "holds", "undecidable", "within noise"))]  # fmt: skip
     (tmp_path / "benchmarks/measured").mkdir(parents=True)
     (tmp_path / "benchmarks/measured/times.json").write_text('{"quick": 7}')

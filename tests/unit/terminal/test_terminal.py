@@ -1,13 +1,11 @@
 """What a person is told during a run and at its end, on a run made by hand."""
 
-import csv
 import io
 import logging
 import queue
 import signal
 import sys
 from collections import Counter
-from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,13 +13,13 @@ import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from fairfl.experiments.workload import load_workload
-from fairfl.judgement.claims.judging import ClaimLine
-from fairfl.judgement.comparison import ComparisonLine
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.terminal import summary
 from fairfl.terminal.display import Display, last_words, line
 from fairfl.terminal.names import KINDS, located, spoken
 from fairfl.terminal.progress import Job, Run
 from fairfl.workflow.plan import dry_run, kind, table
+from tests.unit import rows as rows_of
 
 
 class Clock:
@@ -157,10 +155,8 @@ def test_a_job_without_a_log_could_not_begin(run):
 
 def write(path: Path, kind: type, rows):
     """A file of such rows, empty but for what is given."""
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [one.name for one in fields(kind)], restval="")
-        writer.writeheader()
-        writer.writerows(rows)
+    row = {ComparisonLine: rows_of.compared, ClaimLine: rows_of.claim}[kind]
+    path.write_text(csv_text(map(row, rows), kind))
 
 
 def compared(*verdicts: str):

@@ -5,10 +5,8 @@ not, and what it does on the stand-in is a hint. A claim of one's own speaks of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from fairfl.experiments.paper import Artifact, Claim
 from fairfl.experiments.workload import Workload
@@ -17,30 +15,10 @@ from fairfl.judgement.cells import digits_of, number_text, pooled
 from fairfl.judgement.changes import changed_by_scale, changed_keys, original
 from fairfl.judgement.claims.evaluation import against_those_that_ran, evaluate
 from fairfl.judgement.claims.grammar import ClaimError, Speaking, Statement, nodes, parse
-from fairfl.judgement.claims.noise import NONE, Status, share_that_holds, with_noise
+from fairfl.judgement.claims.noise import NONE, share_that_holds, with_noise
 from fairfl.judgement.results import results_of
+from fairfl.judgement.rows import ClaimLine
 from fairfl.runtime.validation import nearest
-
-
-@dataclass(frozen=True)
-class ClaimLine:
-    """One row of claims.csv; the fields are its columns."""
-
-    paper: str
-    artifact: str
-    claim: str
-    setting: str
-    text: str
-    expr: str
-    here: Status | Literal["not judged here"]
-    hint: Status
-    share: str
-    left: str
-    right: str
-    reason: str
-    reported: Literal["holds", "fails", "untestable"]
-    reported_expected: Literal["holds", "fails", "untestable"]
-    basis: str
 
 
 def setting_of(claim: Claim, name: str, artifact: Artifact) -> str | None:

@@ -7,7 +7,8 @@ puts them together.
 from typing import Any
 
 from fairfl.experiments.paper import Metric
-from fairfl.judgement.cells import Record
+from fairfl.judgement.cells import number_text
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import in_words
 from fairfl.reporting.notes import plural
 from fairfl.reporting.page import runs
@@ -39,13 +40,15 @@ class Details:
         self._runs: dict[str, tuple[int, str]] = {}  # id -> place, link
         self._numbers: list[tuple[list[int], list[int]]] = []
 
-    def add(self, line: Record, title: str, metric: Metric | None, over: str, full: Record | None) -> dict[str, Any]:
+    def add(
+        self, line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
+    ) -> dict[str, Any]:
         """Keep a row of comparison.csv, `full` at the papers' own scale: {"detail": its place, "url": of its only run}.
 
         `title` is what its row is called, `over` what its mean is over ('seeds').
         """
         texts = _sentences(line, title, metric, over, full)
-        names = line["runs"].split(";") if line["runs"] else []
+        names = line.runs.split(";") if line.runs else []
         places = [self._run(name) for name in names]
         self._numbers.append(([self._texts.setdefault(text, len(self._texts)) for text in texts], places))
         return {
@@ -66,38 +69,40 @@ class Details:
         return {"texts": list(self._texts), "runs": links, "numbers": self._numbers}
 
 
-def _sentences(line: Record, title: str, metric: Metric | None, over: str, full: Record | None) -> list[str]:
-    known, name = line["provenance"], readable(metric.name) if metric else line["metric"]
-    seeds = int(line["seeds"])
+def _sentences(
+    line: ComparisonLine, title: str, metric: Metric | None, over: str, full: ComparisonLine | None
+) -> list[str]:
+    known, name = line.provenance, readable(metric.name) if metric else line.metric
+    seeds = line.seeds
     many = plural(seeds, over.removesuffix("s"))
-    ours = f"Ours: {many}" + (f", standard deviation {_short(line['ours_std'])}" if seeds > 1 else "")
-    theirs = f"the paper's: {plural(int(line['reported_seeds']), 'seed')}"
-    theirs += f", ± {line['reported_spread']}" if line["reported_spread"] else ""
-    verdict = _VERDICTS[line["verdict"]]
-    if line["difference"]:
-        verdict += f": difference {float(line['difference']):+.3g}, limit {float(line['limit']):.3g}"
+    ours = f"Ours: {many}" + (f", standard deviation {_short(line.ours_std)}" if seeds > 1 else "")
+    theirs = f"the paper's: {plural(line.reported_seeds, 'seed')}"
+    theirs += f", ± {number_text(line.reported_spread)}" if line.reported_spread is not None else ""
+    verdict = _VERDICTS[line.verdict]
+    if line.difference is not None:
+        verdict += f": difference {line.difference:+.3g}, limit {line.limit or 0:.3g}"
     meaning = f": {readable(metric.meaning)}" if metric and metric.meaning else ""
-    unit = f", in {in_words(line['unit'])}" if in_words(line["unit"]) else ""
+    unit = f", in {in_words(line.unit)}" if in_words(line.unit) else ""
     return [
         text
         for text in (
-            f"{title}, {line['setting']}",
+            f"{title}, {line.setting}",
             f"{verdict}.",
-            f"{ours}; {theirs}." if line["reported"] and seeds else f"{ours}." if seeds else "",
-            f"Seed noise: {line['limit_source']}." if line["difference"] else "",
-            f"Recorded at the paper's own scale: {_short(full['ours']) or 'diverged'} "
-            f"({plural(int(full['seeds']), 'seed')}), {full['verdict']}."
+            f"{ours}; {theirs}." if line.reported is not None and seeds else f"{ours}." if seeds else "",
+            f"Seed noise: {line.limit_source}." if line.difference is not None else "",
+            f"Recorded at the paper's own scale: {_short(full.ours) or 'diverged'} "
+            f"({plural(full.seeds, 'seed')}), {full.verdict}."
             if full
             else "",
             f"{name}{meaning}{unit}.",
             f"Hyper-parameters: {known}." if known not in ("", "paper") else "",
-            f"{line['note'][:1].upper()}{line['note'][1:]}." if line["note"] else "",
-            f"On the paper's number: {line['reported_note']}." if line["reported_note"] else "",
-            f"The paper contradicts itself: {line['contradiction']}." if line["contradiction"] else "",
+            f"{line.note[:1].upper()}{line.note[1:]}." if line.note else "",
+            f"On the paper's number: {line.reported_note}." if line.reported_note else "",
+            f"The paper contradicts itself: {line.contradiction}." if line.contradiction else "",
         )
         if text
     ]
 
 
-def _short(text: str) -> str:
-    return f"{float(text):.4g}" if text else ""
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from fairfl.judgement.cells import Record
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.runtime import inputs
 
 _COMMANDS = {
@@ -39,7 +39,7 @@ def _output(command: list[str], root: Path) -> str:
     return done.stdout.strip()
 
 
-def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, Any]:
+def made_from(root: Path, results: Path, lines: Iterable[ComparisonLine]) -> dict[str, Any]:
     """For the head of the page. Of runs without a summary, or with a damaged one, nothing is known."""
     names = dict.fromkeys(name for line in lines for name in runs_of(line))
     found = {name: _summary(results / "runs" / name / "summary.json") for name in names}
@@ -62,9 +62,9 @@ def made_from(root: Path, results: Path, lines: Iterable[Record]) -> dict[str, A
     }
 
 
-def runs_of(line: Record) -> list[str]:
+def runs_of(line: ComparisonLine) -> list[str]:
     """The runs behind a line of the comparison."""
-    return line["runs"].split(";") if line["runs"] else []
+    return line.runs.split(";") if line.runs else []
 
 
 def _data(run: str, summary: Mapping[str, Any]) -> tuple[str, str]:

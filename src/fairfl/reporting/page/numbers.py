@@ -1,14 +1,15 @@
 """The numbers of an artifact on the page: tables in the paper's layout."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairfl.experiments.paper import Artifact, Metric, Paper
-from fairfl.judgement.cells import DIVERGED, Record, digits_of, metric_of
+from fairfl.judgement.cells import DIVERGED, digits_of, metric_of, number_text
 from fairfl.judgement.measurements import DIFFER, JUDGED, seeds_said
 from fairfl.judgement.recorded import Place
-from fairfl.judgement.recorded import place as place_of
+from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import endless, in_words
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Head, numbers_of, spans
@@ -41,33 +42,33 @@ class HeadView(NamedTuple):
 
 
 def table_views(
-    lines: list[Record],
+    lines: list[ComparisonLine],
     paper: Paper,
     artifact: Artifact,
     details: Details,
     rounds: dict[str, tuple[int, int]],
-    recorded: Mapping[Place, Record] = MappingProxyType({}),
+    recorded: Mapping[Place, ComparisonLine] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """The numbers in the paper's layout; `rounds` of each setting, here and in the paper; `recorded` at paper scale."""
     digits, numbers = digits_of(paper.metrics), Compared(lines, artifact, paper)
     over = "repetitions" if artifact.origins == ("timed",) else "seeds"
     cells = {}
     for place, line in numbers.placed.items():
-        limits = [endless(line["metric"], number) for number in rounds[line["setting"]]]
-        full, metric = recorded.get(place_of(line)), metric_of(paper.metrics, line["metric"])
-        cells[place] = cell_view(line, digits(line["metric"]), "", *limits)
+        limits = [endless(line.metric, number) for number in rounds[line.setting]]
+        full, metric = recorded.get(line.place), metric_of(paper.metrics, line.metric)
+        cells[place] = cell_view(line, digits(line.metric), "", *limits)
         cells[place] |= details.add(line, readable(place[1].label), metric, over, full)
-        cells[place]["recorded"] = recorded_view(full, digits(line["metric"]), limits[1])
-        if full and (full["ours"], full["verdict"]) == (line["ours"], line["verdict"]):
+        cells[place]["recorded"] = recorded_view(full, digits(line.metric), limits[1])
+        if full and (full.ours, full.verdict) == (line.ours, line.verdict):
             cells[place]["recorded"] = None  # this run is the recorded one
-        cells[place]["sort"] = line["ours"]
-        cells[place]["best"] = full["verdict"] if full else line["verdict"]
+        cells[place]["sort"] = number_text(line.ours)
+        cells[place]["best"] = full.verdict if full else line.verdict
     views = []
     for grid in numbers.grids():
         notes: dict[str, int] = {}  # on the paper's numbers, numbered
         filled = grid.numbers
         for place in filled:
-            of_it = numbers.placed[place]["reported_note"].split("; ")
+            of_it = numbers.placed[place].reported_note.split("; ")
             cells[place]["reported_marks"] = [  # that it diverged the cell itself says
                 notes.setdefault(note, len(notes) + 1) for note in of_it if note not in ("", DIVERGED)
             ]
@@ -148,11 +149,11 @@ def _raise_notes(heads: list[HeadView], cells: list[list[dict[str, Any]]]) -> No
     heads[-1] = last._replace(marks=f"{last.marks} {_marked(notes)}".strip(), small=small)
 
 
-def recorded_view(line: Record | None, digits: int, endless_there: str) -> dict[str, Any] | None:
+def recorded_view(line: ComparisonLine | None, digits: int, endless_there: str) -> dict[str, Any] | None:
     """The number that is recorded at the papers' own scale, and its verdict; None if there is none."""
     if line is None:
         return None
-    view = cell_view({**line, "reported_note": "", "note": ""}, digits, "", endless_there, endless_there)
+    view = cell_view(replace(line, reported_note="", note=""), digits, "", endless_there, endless_there)
     return {key: view[key] for key in ("ours", "ours_std", "verdict", "few")}
 
 
@@ -174,21 +175,21 @@ def column_view(name: str, metric: Metric | None) -> dict[str, str]:
     return {"name": metric.name, "small": small, "meaning": metric.meaning}
 
 
-def contradictions_view(lines: list[Record], metrics: dict[str, Metric]) -> list[dict[str, str]]:
+def contradictions_view(lines: list[ComparisonLine], metrics: dict[str, Metric]) -> list[dict[str, str]]:
     """The numbers of a paper that others of its numbers speak against."""
     digits = digits_of(metrics)
     views = []
     for line in lines:
-        if line["contradiction"]:
-            cell = cell_view(line, digits(line["metric"]), "", "", "∞")
-            described = metric_of(metrics, line["metric"])
+        if line.contradiction:
+            cell = cell_view(line, digits(line.metric), "", "", "∞")
+            described = metric_of(metrics, line.metric)
             views.append({
-                "artifact": line["artifact"],
-                "setting": line["setting"],
-                "row": line["algorithm"] + (f"({line['hyperparameters']})" if line["hyperparameters"] else ""),
-                "metric": described.name if described else line["metric"],
+                "artifact": line.artifact,
+                "setting": line.setting,
+                "row": line.algorithm + (f"({line.hyperparameters})" if line.hyperparameters else ""),
+                "metric": described.name if described else line.metric,
                 "reported": cell["reported"],
                 "reported_std": cell["reported_std"],
-                "contradiction": line["contradiction"],
+                "contradiction": line.contradiction,
             })  # fmt: skip
     return views

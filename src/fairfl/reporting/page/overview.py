@@ -1,14 +1,15 @@
 """What the page says first: how what was judged came out, by paper, and which numbers are farthest from the paper's."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fairfl.experiments.paper import Paper
-from fairfl.experiments.variant import Variant
-from fairfl.judgement.cells import Record, digits_of, metric_of
+from fairfl.judgement.cells import digits_of, metric_of, number_text
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
-from fairfl.judgement.order import order_lines
+from fairfl.judgement.order import OrderLine
+from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.reporting.compared import cell_view
 from fairfl.reporting.inputs import rows_of
 from fairfl.reporting.page.numbers import column_view
@@ -39,7 +40,7 @@ def numbers_counted(found: Count) -> dict[str, Any]:
     return {"of": found, "judged": found.judged, "counts": counts, "seeds": seeds}
 
 
-def claims_counted(claims: Iterable[Record]) -> dict[str, Any]:
+def claims_counted(claims: Iterable[ClaimLine]) -> dict[str, Any]:
     """Of the claims that were judged, how many hold and fail; the others cannot be decided here."""
     found = count_claims(claims)
     words = {"holds": "hold", "within noise": "within noise", "fails": "fail"}
@@ -48,20 +49,15 @@ def claims_counted(claims: Iterable[Record]) -> dict[str, Any]:
     return {"judged": found.judged, "others": others, "counts": counts, "of": None, "seeds": ""}
 
 
-def taus(orders: Iterable[Record]) -> str:
+def taus(orders: Iterable[OrderLine]) -> str:
     """'+0.62 over 12 columns': mean of Kendall's tau over the columns that could be judged; '' without any."""
-    values = [float(order["tau"]) for order in orders if order["tau"] and order["judged"] == "True"]
+    values = [order.tau for order in orders if order.tau is not None and order.judged]
     if not values:
         return ""
     return f"{statistics.fmean(values) + 0.0:+.2f} over {len(values)} column{'s' * (len(values) > 1)}"
 
 
-def recorded_orders(lines: Iterable[Record]) -> list[Record]:
-    """Rows of order.csv from numbers that are recorded at the papers' own scale."""
-    return [{"artifact": line.artifact, "tau": line.tau, "judged": str(line.judged)} for line in order_lines(lines)]
-
-
-def card(lines: Sequence[Record], claims: Iterable[Record], orders: Iterable[Record]) -> dict[str, Any]:
+def card(lines: Sequence[ComparisonLine], claims: Iterable[ClaimLine], orders: Iterable[OrderLine]) -> dict[str, Any]:
     """What is said of one paper, or of all, from one scale."""
     numbers = numbers_counted(count(lines))
     return {"numbers": numbers, "claims": claims_counted(claims), "tau": taus(orders), "lines": len(lines)}
@@ -69,7 +65,7 @@ def card(lines: Sequence[Record], claims: Iterable[Record], orders: Iterable[Rec
 
 # -- farthest from the paper ------------------------------------------------------------------
 def farthest(
-    lines: Iterable[Record], papers: Mapping[str, Paper], paper_of: Mapping[str, str], where: str
+    lines: Iterable[ComparisonLine], papers: Mapping[str, Paper], paper_of: Mapping[str, str], where: str
 ) -> list[dict[str, Any]]:
     """The numbers that differ, each once; `where` says at which scale, `paper_of` knows the paper of each artifact.
 
@@ -78,31 +74,29 @@ def farthest(
     """
     views = []
     for line, *_ in measurements(lines).values():
-        if line["verdict"] not in DIFFER:
+        if line.verdict not in DIFFER:
             continue
-        paper = papers[paper_of[line["artifact"]]]
-        metric = metric_of(paper.metrics, line["metric"])
-        variant = Variant.from_csv(line["algorithm"], line["hyperparameters"])
-        artifact = paper.artifacts[line["artifact"].partition("_")[2]]
+        paper = papers[paper_of[line.artifact]]
+        metric = metric_of(paper.metrics, line.metric)
+        variant = line.variant
+        artifact = paper.artifacts[line.artifact.partition("_")[2]]
         titles = {name: algorithm.title for name, algorithm in paper.algorithms.items()}
         row = next((row.label for row in rows_of(artifact, titles) if row.variant == variant), "")
-        cell = cell_view(
-            {"note": "", "reported_note": "", **line}, digits_of(paper.metrics)(line["metric"]), "", "∞", "∞"
-        )
-        apart, limit = abs(float(line["difference"] or "inf")), float(line["limit"] or 0)
+        cell = cell_view(line, digits_of(paper.metrics)(line.metric), "", "∞", "∞")
+        apart, limit = math.inf if line.difference is None else abs(line.difference), line.limit
         views.append({
-            "artifact": line["artifact"],
-            "paper": paper_of[line["artifact"]],
+            "artifact": line.artifact,
+            "paper": paper_of[line.artifact],
             "called": paper.called,
             "title": readable(artifact.title),
-            "row": readable(row or variant.label(titles.get(line["algorithm"], line["algorithm"]))),
-            "algorithm": line["algorithm"],
-            "setting": line["setting"],
-            "metric": column_view(line["metric"], metric)["name"],
+            "row": readable(row or variant.label(titles.get(line.algorithm, line.algorithm))),
+            "algorithm": line.algorithm,
+            "setting": line.setting,
+            "metric": column_view(line.metric, metric)["name"],
             "cell": cell,
-            "difference": line["difference"],
+            "difference": number_text(line.difference),
             "times": apart / limit if limit else None,
-            "known": bool(line["seed_std"]),
+            "known": line.seed_std is not None,
             "where": where,
         })  # fmt: skip
     return views

@@ -7,7 +7,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,14 +18,14 @@ from fairfl.experiments.paper import Algorithm, Artifact, Paper
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import said
-from fairfl.judgement.cells import Record, metric_of, records
+from fairfl.judgement.cells import metric_of
 from fairfl.judgement.changes import changed_by_scale, original, summary
-from fairfl.judgement.claims.judging import ClaimLine
-from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import Count, count, readings_and_own
-from fairfl.judgement.order import OrderLine
-from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, place, ran_by_place
+from fairfl.judgement.order import OrderLine, order_lines
+from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, ran_by_place
 from fairfl.judgement.results import reported_of
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
 from fairfl.reporting.headlines import COLUMNS, lines_of
@@ -42,7 +42,6 @@ from fairfl.reporting.page.overview import (
     farthest,
     numbers_counted,
     ranked,
-    recorded_orders,
 )
 from fairfl.reporting.page.text import readable
 
@@ -99,12 +98,12 @@ def gaps(found: Count) -> str:
 class Summaries:
     """What the files beside the page say, and the record where this is another scale."""
 
-    lines: list[Record]
-    claims: list[Record]
-    orders: list[Record]
-    full: list[Record]  # the numbers of the record
-    recorded: dict[Place, Record]  # those of them that ran
-    recorded_claims: dict[tuple[str, str], Record]
+    lines: list[ComparisonLine]
+    claims: list[ClaimLine]
+    orders: list[OrderLine]
+    full: list[ComparisonLine]  # the numbers of the record
+    recorded: dict[Place, ComparisonLine]  # those of them that ran
+    recorded_claims: dict[tuple[str, str], ClaimLine]
 
     @classmethod
     def read(cls, workload: Workload, root: Path, folder: Path) -> "Summaries":
@@ -121,28 +120,31 @@ class Summaries:
 
     def of(self, artifacts: Collection[str]) -> "Summaries":
         """Those of some artifacts."""
-        lines, claims, orders, full = (
-            [line for line in records if line["artifact"] in artifacts]
-            for records in (self.lines, self.claims, self.orders, self.full)
+        return Summaries(
+            [line for line in self.lines if line.artifact in artifacts],
+            [claim for claim in self.claims if claim.artifact in artifacts],
+            [order for order in self.orders if order.artifact in artifacts],
+            [line for line in self.full if line.artifact in artifacts],
+            self.recorded,
+            self.recorded_claims,
         )
-        return Summaries(lines, claims, orders, full, self.recorded, self.recorded_claims)
 
     @property
-    def full_claims(self) -> list[Record]:
-        names = ((claim["artifact"], claim["claim"]) for claim in self.claims)
+    def full_claims(self) -> list[ClaimLine]:
+        names = ((claim.artifact, claim.claim) for claim in self.claims)
         return [self.recorded_claims[name] for name in names if name in self.recorded_claims]
 
     @property
-    def best(self) -> list[Record]:
+    def best(self) -> list[ComparisonLine]:
         """Each number as recorded, else as it came out here."""
-        return [self.recorded.get(place(line), line) for line in self.lines]
+        return [self.recorded.get(line.place, line) for line in self.lines]
 
     def cards(self) -> dict[str, Any]:
         """What came out here, and what is recorded at the papers' own scale; None if nothing is."""
         full = self.full
         return {
             "here": card(self.lines, self.claims, self.orders),
-            "full": card(full, self.full_claims, recorded_orders(full)) if full else None,
+            "full": card(full, self.full_claims, order_lines(full)) if full else None,
         }
 
 
@@ -160,7 +162,7 @@ def artifact_view(
     source, lines = workload.papers[paper], summaries.lines
     rounds = {
         setting: (workload.settings[setting].rounds, original(workload, setting).rounds)
-        for setting in dict.fromkeys(line["setting"] for line in lines)
+        for setting in dict.fromkeys(line.setting for line in lines)
     }
     settings = [setting_fact(workload, setting) for setting in artifact.settings]
     best = numbers_counted(count(summaries.best))
@@ -222,20 +224,20 @@ def searched(
     described = (metric_of(paper.metrics, column) for column in artifact.columns)
     for metric in filter(None, described):
         yield from (readable(metric.name), readable(metric.meaning), in_words(metric.unit))
-    yield from (claim["text"] for claim in summaries.claims)
+    yield from (claim.text for claim in summaries.claims)
 
 
-def claim_view(claim: Record, recorded: dict[tuple[str, str], Record], paper: Paper) -> dict[str, Any]:
+def claim_view(claim: ClaimLine, recorded: dict[tuple[str, str], ClaimLine], paper: Paper) -> dict[str, Any]:
     """A claim, here and as recorded at the papers' own scale."""
-    full = recorded.get((claim["artifact"], claim["claim"]))
-    artifact = paper.artifacts[claim["artifact"].partition("_")[2]]
+    full = recorded.get((claim.artifact, claim.claim))
+    artifact = paper.artifacts[claim.artifact.partition("_")[2]]
     return {
-        **claim,
+        **asdict(claim),
         "called": paper.called,
         "artifact_title": readable(artifact.title),
-        "share_text": percent(claim["share"]),
-        "full": full["here"] if full else "",
-        "full_share": percent(full["share"]) if full else "",
+        "share_text": percent(claim.share),
+        "full": full.here if full else "",
+        "full_share": percent(full.share) if full else "",
     }
 
 
@@ -244,18 +246,18 @@ def percent(share: str) -> str:
     return f"holds in {100 * float(share):.0f} % of the draws" if share else ""
 
 
-def order_view(order: Record, paper: Paper) -> dict[str, Any]:
+def order_view(order: OrderLine, paper: Paper) -> dict[str, Any]:
     """A rank correlation in words: whether the variants of a column are in the paper's order."""
-    described = metric_of(paper.metrics, order["metric"])
-    sure = order["low"] != order["high"]
+    described = metric_of(paper.metrics, order.metric)
+    sure = order.low != order.high
     return {
-        "setting": order["setting"],
-        "metric": described.name if described else order["metric"],
-        "variants": order["variants"],
-        "tau": f"{float(order['tau']):+.2f}" if order["tau"] else "none",
-        "range": f"{float(order['low']):+.2f} to {float(order['high']):+.2f}" if sure else "",
-        "p": f"{float(order['p']):.2g}" if order["p"] else "",
-        "judged": order["judged"] == "True",
+        "setting": order.setting,
+        "metric": described.name if described else order.metric,
+        "variants": order.variants,
+        "tau": "none" if order.tau is None else f"{order.tau:+.2f}",
+        "range": f"{order.low:+.2f} to {order.high:+.2f}" if sure else "",
+        "p": "" if order.p is None else f"{order.p:.2g}",
+        "judged": order.judged,
     }
 
 
@@ -403,7 +405,7 @@ def render(
         claims=[claim for view in views.values() for claim in view["claims"]],
         recorded=bool(summaries.recorded),
         headlines={"columns": COLUMNS, "lines": told, "recorded": bool(printed.full)},
-        surprises=[claim for claim in summaries.claims if claim["reported"] != claim["reported_expected"]],
+        surprises=[claim for claim in summaries.claims if claim.reported != claim.reported_expected],
         verdicts=VERDICTS,
         status=STATUS,
         data=embedded(details.data()),

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from fairfl.experiments.paper import Artifact
 from fairfl.experiments.workload import Workload
-from fairfl.judgement.cells import Record, digits_of, metric_of, records
-from fairfl.judgement.comparison import VERDICTS, ComparisonLine
+from fairfl.judgement.cells import digits_of, metric_of
+from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import seeds_said
+from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.judgement.units import endless
 from fairfl.reporting.compared import Compared, cell_view
 from fairfl.reporting.grid import Place
@@ -30,11 +31,11 @@ def pages(workload: Workload, results: Path) -> list[str]:
     lines = records(results / "comparison.csv", "comparison", ComparisonLine)
     texts: list[str] = []
     for name, (paper, key, artifact) in tables_of(workload).items():
-        texts += page(workload, paper, key, artifact, [line for line in lines if line["artifact"] == name])
+        texts += page(workload, paper, key, artifact, [line for line in lines if line.artifact == name])
     return texts
 
 
-def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[Record]) -> tuple[str, str]:
+def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: list[ComparisonLine]) -> tuple[str, str]:
     """(Markdown, LaTeX) of one table."""
     source, settings = workload.papers[paper], workload.settings
     numbers, digits = Compared(lines, artifact, source), digits_of(source.metrics)
@@ -44,15 +45,15 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
         def number(place: Place) -> tuple[str, str, str]:
             """Ours and the paper's number, and the verdict's sign."""
             line = numbers.placed[place]
-            ran = endless(line["metric"], settings[line["setting"]].rounds)
-            view = cell_view(line, digits(line["metric"]), "", ran, "∞")
+            ran = endless(line.metric, settings[line.setting].rounds)
+            view = cell_view(line, digits(line.metric), "", ran, "∞")
             ours, theirs = (
                 " ± ".join(filter(None, (view[side] or _NONE, view[side] and view[f"{side}_std"])))
                 for side in ("ours", "reported")
             )
             if _NONE in (ours, theirs):
                 lacking.append(place)
-            return ours, theirs, VERDICTS[line["verdict"]][1] if line["verdict"] != "not reported" else ""
+            return ours, theirs, VERDICTS[line.verdict][1] if line.verdict != "not reported" else ""
 
         def cell(place: Place, behind: Place | None) -> str:
             ours, theirs, sign = number(place)
@@ -66,13 +67,13 @@ def page(workload: Workload, paper: str, key: str, artifact: Artifact, lines: li
     names = Names(numbers.names, source.metrics, numbers.known)
     grids = numbers.grids()
     md, tex = ([tabular(grid, names, markup, written(markup)) for grid in grids] for markup in (MARKDOWN, LATEX))
-    verdicts = {line["verdict"] for line in lines}
+    verdicts = {line.verdict for line in lines}
     sentences = [
         *signs(verdicts),
         f"{_NONE} no number: not run here, or not printed in the paper." if lacking else "",
         *legend({word for words in numbers.known.values() for word in words}),
         f"{few[:1].upper()}{few[1:]}." if (few := seeds_said(lines)) else "",
-        units((metric.name, line["unit"]) for line in lines if (metric := metric_of(source.metrics, line["metric"]))),
+        units((metric.name, line.unit) for line in lines if (metric := metric_of(source.metrics, line.metric))),
         f"Scale: {workload.scale.scale}.",
     ]
     note = " ".join(filter(None, sentences))
