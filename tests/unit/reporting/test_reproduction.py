@@ -11,10 +11,8 @@ import yaml
 from fairfl.experiments.explanations import FOLDER
 from fairfl.experiments.workload import load_workload
 from fairfl.jobs import reproduction as job
-from fairfl.judgement.cells import csv_text
-from fairfl.judgement.claims.judging import ClaimLine
-from fairfl.judgement.comparison import ComparisonLine
 from fairfl.judgement.recorded import CLAIMS, COMPARISON
+from fairfl.judgement.rows import ClaimLine, ComparisonLine, csv_text
 from fairfl.runtime.errors import FairflError
 from tests.unit.reporting import demo
 from tests.unit.rows import claim, compared
