@@ -38,23 +38,24 @@ def test_the_committed_texts_are_what_the_record_gives(root, clone):
 
 def test_the_same_numbers_are_counted_in_five_places(clone):
     """README, docs/reproduction.md, the last words of a run, the plan and the page: how many can be compared and are
-    judged."""
+    checked."""
     folder = clone.folder
     papers = sorted(path.stem for path in (folder / "papers").glob("*.yaml"))
     config = with_papers(Config(scale="paper", recorded="only"), papers)
     workload = load_workload(folder, config.model_dump(mode="json"))
-    other = {name for name, (_, _, artifact) in workload.artifacts.items() if artifact.ours}
     results = folder / "results/paper"
     page = re.sub(r"<[^>]*>", "", render(workload, folder, results, results / "index.html"))
     places = {
-        "README": (r"Of ([\d,]+) numbers that can be compared, ([\d,]+) have been judged", "README.md"),
+        "README": (r"Of ([\d,]+) numbers that can be compared, ([\d,]+) have been checked", "README.md"),
         "reproduction": (r"\| all \| ([\d,]+) \| ([\d,]+) \|", "docs/reproduction.md"),
     }
     counts = {name: re.search(words, (folder / file).read_text()) for name, (words, file) in places.items()}
-    counts["log"] = re.search(r"judged: (?P<b>[\d,]+) of (?P<a>[\d,]+) numbers", next(judged(results, other)))
-    counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) numbers judged", page)
+    counts["log"] = re.search(
+        r"checked: (?P<b>[\d,]+) of (?P<a>[\d,]+) numbers", next(judged(results, workload.papers))
+    )
+    counts["page"] = re.search(r"(?P<b>[\d,]+) of (?P<a>[\d,]+) numbers checked", page)
     plan = clone.snakemake("plan").stdout
-    counts["plan"] = re.search(r"of ([\d,]+) numbers that can be compared ([\d,]+) are judged", plan)
+    counts["plan"] = re.search(r"of ([\d,]+) numbers that can be compared ([\d,]+) are checked", plan)
     found = {}
     for name, match in counts.items():
         assert match, name

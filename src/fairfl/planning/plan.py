@@ -138,7 +138,7 @@ def summary(planner: Planner, rows: list[SettingLine], picks: list[Pick], budget
         f"done: {total('finished'):,.0f} of {total('runs'):,.0f} trainings here, {total('recorded'):,.0f} recorded, "
         f"{total('missing'):,.0f} missing",
         *(_takes(rows, total("core_hours"), total("gpu_hours"), total("core_hours_one_seed"), total("disk_mib"), jobs)),
-        f"tells: of {told.compared:,} numbers that can be compared {done:,.0f} are judged by what is done, "
+        f"tells: of {told.compared:,} numbers that can be compared {done:,.0f} are checked by what is done, "
         + (f"{planner.inconclusive:,} of them inconclusive without more seeds, " if planner.inconclusive else "")
         + f"{told.compared - never - done:,.0f} wait for missing runs"
         + (f", {never:,} are measured by no run of this selection" if never else "")

@@ -14,8 +14,8 @@ from fairfl.reporting.notes import data_name
 from fairfl.reporting.page.text import plain
 
 COLUMNS = (
-    "paper", "its headline", "ours", "the paper's", "numbers judged", "agree or close", "inconclusive", "from one seed",
-    "the paper with itself", "claims", "numbers not run, by data",
+    "paper", "its headline", "ours", "the paper's", "numbers checked", "agree or close", "inconclusive",
+    "from one seed", "the paper with itself", "claims", "numbers not run, by data",
 )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def lines_of(
             few, many = both["ours"].seeds, both["reported"].seeds
             ours += f" ({few} of {many} seeds)" if ours != "–" else ""
         rows.append((
-            name, paper.called, said, ours, theirs, judged_of(found), share(found),
+            name, paper.called, said, ours, theirs, checked_of(found), share(found),
             f"{found.inconclusive:,}", f"{found.one_seed:,}",
             with_itself(itself(name, paper, reported, config)),
             claims_text(count_claims(claim for claim in claims if claim.artifact in own)), missing(mine, paper),
@@ -66,10 +66,10 @@ def lines_of(
     return rows
 
 
-def judged_of(found: Count) -> str:
+def checked_of(found: Count) -> str:
     """'244 of 888 (27 %)'."""
-    part = f" ({100 * found.judged / found.compared:.0f} %)" if found.compared else ""
-    return f"{found.judged:,} of {found.compared:,}{part}"
+    part = f" ({100 * found.ran / found.compared:.0f} %)" if found.compared else ""
+    return f"{found.ran:,} of {found.compared:,}{part}"
 
 
 def missing(lines: Iterable[ComparisonLine], paper: Paper) -> str:

@@ -24,14 +24,14 @@ from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, wi
 from fairfl.reporting.page.text import plain
 
 _COLUMNS = (
-    "to compare", "judged", "agree", "close", "differ", "inconclusive", "not run", "agree or close", "one seed",
+    "to compare", "checked", "agree", "close", "differ", "inconclusive", "not run", "agree or close", "one seed",
 )  # fmt: skip
 
 
 def _cells(found: Count) -> list[str]:
     """Those of `_COLUMNS`."""
-    judged = found.judged, found.agree, found.close, found.differ
-    every = found.compared, *judged, found.inconclusive, found.compared - found.ran
+    how = found.agree, found.close, found.differ, found.inconclusive
+    every = found.compared, found.ran, *how, found.compared - found.ran
     return [*(f"{number:,}" for number in every), share(found), f"{found.one_seed:,}"]
 
 

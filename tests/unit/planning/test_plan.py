@@ -51,7 +51,7 @@ def test_what_runs_then_how_long_what_it_tells_and_what_to_do_next(root, configu
     )
     assert "   hours are estimated from samples, rounds and the operations of the models" in text
     (tells,) = [line for line in text if line.startswith("tells: ")]
-    assert " 0 are judged by what is done, " in tells and "claims that can be decided: " in tells
+    assert " 0 are checked by what is done, " in tells and "claims that can be decided: " in tells
     table = text[text.index(tells) + 1 :]
     assert table[0].split() == ["numbers", "setting", "missing", "on", "a", "core", "data"]
     assert [line.split()[1] for line in table[1:3]] == SETTINGS
@@ -92,7 +92,7 @@ def test_what_is_done_is_not_missing_and_its_numbers_are_done(root, configuratio
     waiting = [line.split()[1] for line in text[text.index("") :] if re.match(r" +\d+  fedfv_", line)]
     assert waiting == [SETTINGS[1]]  # the other's numbers are judged: more seeds of it tell no more of them
     (tells,) = [line for line in text if line.startswith("tells: ")]
-    assert " 67 are judged by what is done, " in tells
+    assert " 67 are checked by what is done, " in tells
 
 
 def test_nothing_to_do_is_one_line(root, configuration, capsys):

@@ -234,7 +234,9 @@ def test_the_record_stands_beside_the_numbers_of_a_smaller_scale(tmp_path) -> No
     assert "over seeds; full: recorded at the paper's own scale" in shown
     assert shown.count(" full ") == 1 and "full is our number" in words  # nothing of what was not run
     assert "Recorded at the paper's own scale: 1.25 (1 seed), close." in page.asked("demo_table1")[0]
-    assert "1 of 2 numbers judged: ≈ 1 close 1 of them from one seed at the papers' own scale, from the record" in words
+    assert (
+        "1 of 2 numbers checked: ≈ 1 close 1 of them from one seed at the papers' own scale, from the record" in words
+    )
     assert "1 claim judged: ✓ 1 hold at the papers' own scale" in words
     assert "FedAvg wins loss(fedavg) < loss(qffl, q=1) ≈ within noise" in shown
     assert "holds in 100 % of the draws" in shown

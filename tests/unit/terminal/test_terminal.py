@@ -296,7 +296,7 @@ def test_ctrl_c_is_no_failure_and_what_failed_before_it_is_told(monkeypatch):
     log.info("Terminating processes on user request, this might take some time.")
     display._job_error({"jobid": 1})
     log.error("At least one job did not complete successfully.")
-    display.finish(last_words(display, Path(), "snakemake", {}, ()))
+    display.finish(last_words(display, Path(), "snakemake", {}, {}))
     first, *rest = out.getvalue().splitlines()
     assert first == "to do: 3 trainings" and len(rest) == 1
     assert rest[0].startswith("interrupted: 1 of 3 jobs had ended")
