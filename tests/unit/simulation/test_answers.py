@@ -48,12 +48,12 @@ ANSWERS = [
         "model has shape [2], expected",
     ),
     (
-        hook("aggregate", lambda state, reports: (Aggregate(extra=reports.delta[0].double()), state)),
-        "extra is torch.float64, expected torch.float32 as the server's model",
+        hook("aggregate", lambda state, reports: (Aggregate(extra=reports.delta[0].half()), state)),
+        "extra is torch.float16, expected torch.float",
     ),
     (
         hook("aggregate", lambda state, reports: (Aggregate(model=reports.delta[0].half()), state)),
-        "model is torch.float16, expected torch.float32",
+        "model is torch.float16, expected torch.float",
     ),
     (hook("aggregate", lambda state, reports: 1 / 0), "ZeroDivisionError: division by zero"),
     (hook("aggregate", lambda state, reports: reports.loss_received.sum()), "AttributeError: 'NoneType' object has no"),
