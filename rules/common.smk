@@ -117,8 +117,9 @@ def say_edits():
 def page_of_the_rest():
     """One table or figure that fails must not take the page of all others away, which says why it failed."""
     failed = {name for name, job in call.left.items() if job.rule in ("table", "figure")}
-    if failed and call.left.keys() - failed == {"page"} and not (display and display.run.interrupted):
-        Path(call.left["page"].record).unlink(missing_ok=True)  # so that the next call makes it again
+    rest = [job for name, job in call.left.items() if name not in failed]
+    if failed and [job.rule for job in rest] == ["page"] and not (display and display.run.interrupted):
+        Path(rest[0].record).unlink(missing_ok=True)  # so that the next call makes it again
         logs = {
             name.partition("/")[2].replace("/", "_"): Path(RESULTS, "logs", f"{name}.log") for name in failed
         }
