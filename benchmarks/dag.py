@@ -1,10 +1,11 @@
-"""How long Snakemake takes to plan about 2,500 runs, which is what five papers ask for: python benchmarks/dag.py
+"""How long Snakemake takes to plan thousands of jobs: python benchmarks/dag.py
 
-EAGLE's settings with 24 seeds stand in for the other papers; one setting in ten keeps its local optima, about the share
-that the papers have. Plans only, nothing is trained: from nothing, and with made-up results of all jobs, after which
-nothing is to be done. Prints one JSON line per workload: jobs, seconds (median of 3).
+EAGLE's settings with their local optima stand in for the papers. Plans only, nothing is trained: from nothing, and with
+made-up results of all jobs, after which nothing is to be done. Prints one JSON line per workload: jobs, seconds
+(median of --repeat, 3).
 """
 
+import argparse
 import json
 import os
 import platform
@@ -19,15 +20,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MANY = """
-scale: many
-description: EAGLE with 24 seeds, to measure planning.
+scale: many%d
+description: EAGLE with %d seeds, to measure planning.
 patches:
   - match: ["*"]
     set: {seeds: [%s]}
-    why: about 2,500 runs
-  - match: ["eagle_emnist_*"]
-    set: {local_optimum: null}
-    why: few of the papers' runs have local optima
+    why: many runs
 """
 
 
@@ -35,12 +33,12 @@ def dry_run(scale: str) -> list[str]:
     return [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "2", "--config", f"scale={scale}"]
 
 
-def nothing_to_do(folder: Path, scale: str) -> float:
-    """Seconds to find out that nothing is to be done, with made-up results of all jobs; median of 3."""
+def nothing_to_do(folder: Path, scale: str, repeat: int) -> float:
+    """Seconds to find out that nothing is to be done, with made-up results of all jobs; median."""
     paths = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "src")])}
     subprocess.run([sys.executable, "-m", "benchmarks.pretend", scale], cwd=folder, env=os.environ | paths, check=True)
     spent = []
-    for _ in range(3):
+    for _ in range(repeat):
         begun = time.perf_counter()
         done = subprocess.run(dry_run(scale), cwd=folder, capture_output=True, text=True)
         spent.append(time.perf_counter() - begun)
@@ -48,15 +46,15 @@ def nothing_to_do(folder: Path, scale: str) -> float:
     return round(statistics.median(spent), 2)
 
 
-def planned(folder: Path, scale: str) -> dict[str, float | int | str]:
-    """Plan everything three times at a scale; nothing is built.
+def planned(folder: Path, scale: str, repeat: int) -> dict[str, float | int | str]:
+    """Plan everything a few times at a scale; nothing is built.
 
     `seconds_to_plan` ends when Snakemake prints the job counts: start, parsing, DAG. `seconds` is the whole dry-run,
     which then prints every job.
     """
     command = dry_run(scale)
     plan, whole, text = [], [], ""
-    for _ in range(3):
+    for _ in range(repeat):
         begun = time.perf_counter()
         with subprocess.Popen(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -77,13 +75,24 @@ def planned(folder: Path, scale: str) -> dict[str, float | int | str]:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[10], help="of EAGLE's settings")
+    parser.add_argument("--scales", nargs="*", default=["quick", "paper"], help="to plan besides")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--plan-only", action="store_true", help="not with made-up results of all jobs")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in ("rules", "papers", "scales", "envs", "src", "profiles"):
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         for part in ("Snakefile", "config.yaml"):
             shutil.copy(ROOT / part, folder / part)
-        (folder / "scales" / "many.yaml").write_text(MANY % ", ".join(map(str, range(24))))
-        for scale in ("quick", "paper", "many"):
-            found = planned(folder, scale) | {"nothing_to_do": nothing_to_do(folder, scale)}
+        for seeds in args.seeds:
+            (folder / "scales" / f"many{seeds}.yaml").write_text(
+                MANY % (seeds, seeds, ", ".join(map(str, range(seeds))))
+            )
+        for scale in (*args.scales, *(f"many{seeds}" for seeds in args.seeds)):
+            found = planned(folder, scale, args.repeat)
+            if not args.plan_only:
+                found |= {"nothing_to_do": nothing_to_do(folder, scale, args.repeat)}
             print(json.dumps(found | {"python": platform.python_version()}), flush=True)

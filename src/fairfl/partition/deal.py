@@ -136,12 +136,12 @@ def true_clusters(
 
 def parts_of(assignment: Assignment, table: Table, split: Split, rng: np.random.Generator) -> list[np.ndarray]:
     """Part of each row of each client. Raises PartitionError if a client has nothing to train on."""
-    parts = []
+    parts, shares = [], split.model_dump()
     for client, rows in enumerate(assignment.rows):
         place = f"client {client} of {len(assignment.rows)}"
         if len(rows) == 0:
             raise PartitionError(f"{place} got no sample")
-        parts.append(cut(rows, table, split.model_dump(), rng))
+        parts.append(cut(rows, table, shares, rng))
         if PARTS.index("train") not in parts[-1]:
             raise PartitionError(
                 f"{place} got no training sample: its {len(rows)} are too few "
