@@ -99,9 +99,13 @@ def main(argv: list[str] | None = None) -> None:
         yield from verifier.recorded(FOLDER)
         yield from orphaned(parsed["graph"], Path(parsed["RESULTS"]))
 
+    aside = False
     for kind, what in findings():
         found[kind] += 1
+        aside |= what.endswith(records.DAMAGED)
         print(f"{kind}: {what}")
+    if aside:
+        print(f"files that were set aside may go: find results/ -name '*{records.DAMAGED}' -delete")
     numbers = ", ".join(f"{number} {kind}" for kind, number in found.items())
     print(f"read {verifier.count:,} files in {time.monotonic() - begun:.1f} s: {numbers}")
     sys.exit(1 if any(found.values()) else 0)
