@@ -135,6 +135,7 @@ class Said:
             alone, found = count(map(by_limit_alone, lines)), count(lines)
             if found.ran:
                 before, after = ([of.agree, of.close, of.differ, share(of)] for of in (alone, found))
+                before[-1] = share(alone).partition(" (")[0]  # strict verdicts are by this rule
                 rows.append([paper.called, *map(str, [*before, *after[:3], found.inconclusive, after[3]])])
         words = ["agree", "close", "differ", "agree or close"]
         here = [*words[:3], "inconclusive", words[3]]
