@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.reproduction: docs/reproduction.md, the block of README.md and results/recorded/*.csv.
+"""python -m fairfl.jobs.reproduction: docs/reproduction.md, status.svg, derived texts and results/recorded/*.csv.
 
 Not a job of the graph: what it writes is committed. It takes only what the record alone has given.
 """
@@ -18,6 +18,7 @@ from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import from_text
 
 PAGE = Path("docs/reproduction.md")
+PICTURE = Path("docs/status.svg")
 
 
 def check(workload: Workload, root: Path) -> None:
@@ -86,18 +87,21 @@ def own(workload: Workload) -> list[str]:
 
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
-    """docs/reproduction.md and every page with derived sentences, from results/recorded/, papers/explanations/ and
+    """docs/reproduction.md, docs/status.svg and every page with derived sentences, from results/recorded/, papers/explanations/ and
     benchmarks/measured/ below `root`."""
+    from fairfl.judgement.measurements import count
     from fairfl.judgement.recorded import recorded_claims, recorded_numbers
     from fairfl.judgement.results import reported_of
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
+    from fairfl.reporting.status import status_svg
 
     others = {name: paper for name, paper in papers.items() if paper.sources == "own"}
     papers = published(papers)
     tried = load_explanations(root, papers)
     reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
-    made, names = {PAGE: reproduction.page()}, vocabulary(root, reproduction, others)
+    counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
+    made, names = {PAGE: reproduction.page(), PICTURE: status_svg(counts)}, vocabulary(root, reproduction, others)
     for path in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
         if page != PAGE and f"{BEGIN}\n" in text:

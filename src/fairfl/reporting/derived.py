@@ -15,6 +15,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -216,9 +217,19 @@ class Said:
         jobs = {job: entry for job, entry in entries if job.startswith("train/")}
         return {"trainings": len(jobs), "minutes": sum(entry.origin.seconds for entry in jobs.values()) / 60}
 
-    def headlines(self) -> str:
+    def paper_rows(self) -> str:
         """The table of README: a line for each paper."""
         return self._all.headlines().strip()
+
+    def status(self) -> str:
+        """'27 November 2026, commit 1a2b3c4' of the newest entry of the record."""
+        folder = self._root / FOLDER
+        newest = max(
+            (entry.origin for name in settings(folder) for _, entry in Recorded(name, folder).entries()),
+            key=lambda origin: (origin.date, origin.commit),
+        )
+        day = date.fromisoformat(newest.date)
+        return f"{day.day} {day:%B %Y}" + (f", commit {newest.commit[:7]}" if newest.commit else "")
 
     def artifacts(self, paper: str | None = None, ours: bool = False) -> int:
         """How many tables and figures the papers have, or how many other readings of them (`ours`)."""

@@ -14,14 +14,31 @@ from fairfl.reporting.notes import data_name
 from fairfl.reporting.page.text import plain
 
 COLUMNS = (
-    "paper", "its headline", "ours", "the paper's", "numbers checked", "agree or close", "inconclusive",
-    "from one seed", "the paper with itself", "claims", "numbers not run, by data",
+    "paper", "verdict", "numbers run", "agree or close", "inconclusive", "single seed", "main result", "published",
+    "reproduced", "claims",
 )  # fmt: skip
+ENOUGH = 20  # numbers, for a share of them in percent
+MOST, FEW = 0.9, 0.1  # shares of numbers that make a word of `word_for`
+
+
+def word_for(found: Count) -> str:
+    """'reproduces', 'partly tested' or 'not tested', by how many numbers ran and how many of them agree or are close."""
+    ran = found.ran / found.compared if found.compared else 0.0
+    if ran < FEW:
+        return "not tested"
+    good = (found.judged - found.differ) / found.judged if found.judged else 0.0
+    return "reproduces" if ran >= MOST and good >= MOST else "partly tested"
 
 
 def share(found: Count) -> str:
     """'62 %' of what was judged agrees or is close, '62 % (46 % strictly)' where wider limits make a difference."""
     return _share(found.judged - found.differ, found.strict, found.judged) if found.judged else "–"
+
+
+def share_of_enough(found: Count) -> str:
+    """Likewise, but '2 of 3' of too few for a share."""
+    few = 0 < found.judged < ENOUGH
+    return f"{found.judged - found.differ} of {found.judged}" if few else share(found)
 
 
 def _share(many: int, strict: int, of: int) -> str:
@@ -58,25 +75,17 @@ def lines_of(
             few, many = both["ours"].seeds, both["reported"].seeds
             ours += f" ({few} of {many} seeds)" if ours != "–" else ""
         rows.append((
-            name, paper.called, said, ours, theirs, checked_of(found), share(found),
-            f"{found.inconclusive:,}", f"{found.one_seed:,}",
-            with_itself(itself(name, paper, reported, config)),
-            claims_text(count_claims(claim for claim in claims if claim.artifact in own)), missing(mine, paper),
+            name, paper.called, word_for(found), ran_of(found), share_of_enough(found), f"{found.inconclusive:,}",
+            f"{found.one_seed:,}", said, theirs, ours,
+            claims_text(count_claims(claim for claim in claims if claim.artifact in own)),
         ))  # fmt: skip
     return rows
 
 
-def checked_of(found: Count) -> str:
+def ran_of(found: Count) -> str:
     """'244 of 888 (27 %)'."""
     part = f" ({100 * found.ran / found.compared:.0f} %)" if found.compared else ""
     return f"{found.ran:,} of {found.compared:,}{part}"
-
-
-def missing(lines: Iterable[ComparisonLine], paper: Paper) -> str:
-    """'EMNIST 276, DirtyMNIST 48': the numbers that were not run, by the data that they need."""
-    unrun = [key[0] for key, (line, *_) in measurements(lines).items() if line.verdict == "not run"]
-    by_data = Counter(data_name(paper.settings[name].data.label) for name in unrun if name in paper.settings)
-    return ", ".join(f"{name} {many:,}" for name, many in by_data.most_common()) or "none"
 
 
 def with_itself(found: Itself) -> str:

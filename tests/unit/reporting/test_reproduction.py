@@ -60,7 +60,7 @@ DERIVED = (
     '{{ number("demo_table1", "qffl/q=1.0", "loss") }} {{ number("demo_table1", "qffl/q=1.0", "acc") }} '
     '{{ artifacts("demo") }} {{ artifacts(ours=True) }} {{ times.quick }} {{ recorded("full").trainings }}\n'
     '{{ decided("demo_table1") }}\n{{ table("demo_table1", ["loss", "acc"], ["qffl/q=1.0", "fedavg/default"]) }}\n'
-    "{{ headlines() }}"
+    "{{ paper_rows() }}"
 )
 TRIED = [
     {"hypothesis": "Batches are\n larger", "evidence": "ran 64: 8.9", "outcome": "open", "algorithms": ["term"]},
@@ -156,7 +156,7 @@ def lines_of_run(root: Path) -> list[str]:
 def test_inconclusive_numbers_are_counted_apart_and_stand_beside_what_their_limits_alone_say(project):
     readme = project / "README.md"
     readme.write_text(
-        readme.read_text().replace("{{ headlines() }}", "{{ headlines() }}\n{{ rules() }}\n{{ beyond() }}")
+        readme.read_text().replace("{{ paper_rows() }}", "{{ paper_rows() }}\n{{ rules() }}\n{{ beyond() }}")
     )
     rows = [line(*number) for number in NUMBERS]
     wide = [

@@ -1,0 +1,47 @@
+"""The picture of the papers' status: of each paper's published numbers, how many agree, differ or have not been run."""
+
+import io
+from collections.abc import Mapping
+
+import matplotlib
+import matplotlib.patches
+from matplotlib.figure import Figure
+
+from fairfl.judgement.measurements import Count
+
+COLOURS = {
+    "agree": "#117733",
+    "are close": "#88CCAA",
+    "differ": "#CC6677",
+    "are inconclusive": "#DDCC77",
+    "not run": "#DDDDDD",
+}
+
+
+def shares(found: Count) -> dict[str, int]:
+    """Numbers of a paper by what stands in COLOURS."""
+    counts = (found.agree, found.close, found.differ, found.inconclusive, found.compared - found.ran)
+    return dict(zip(COLOURS, counts, strict=True))
+
+
+def status_svg(counts: Mapping[str, Count]) -> str:
+    """One bar a paper, from its name as it is to stand there; equal counts give equal text."""
+    figure = Figure(figsize=(7.5, 0.42 * len(counts) + 0.9))
+    axes = figure.add_axes((0.12, 0.28, 0.84, 0.68))
+    for place, (name, found) in enumerate(reversed(counts.items())):
+        left, whole = 0.0, max(1, found.compared)
+        for word, many in shares(found).items():
+            axes.barh(place, 100 * many / whole, left=left, color=COLOURS[word], height=0.7)
+            if many >= 0.06 * whole:
+                axes.text(left + 50 * many / whole, place, f"{many:,}", ha="center", va="center", fontsize=9)
+            left += 100 * many / whole
+    axes.set_yticks(range(len(counts)), list(reversed(counts)))
+    axes.set(xlim=(0, 100), xlabel="published numbers, percent")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(left=False)
+    handles = [matplotlib.patches.Patch(color=colour, label=word) for word, colour in COLOURS.items()]
+    figure.legend(handles=handles, loc="lower center", ncols=len(COLOURS), frameon=False, fontsize=9)
+    out = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "fairfl", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
