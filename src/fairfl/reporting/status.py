@@ -26,14 +26,16 @@ def shares(found: Count) -> dict[str, int]:
 
 def status_svg(counts: Mapping[str, Count]) -> str:
     """One bar a paper, from its name as it is to stand there; equal counts give equal text."""
-    figure = Figure(figsize=(7.5, 0.42 * len(counts) + 0.9))
-    axes = figure.add_axes((0.12, 0.28, 0.84, 0.68))
+    height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
+    figure = Figure(figsize=(7.5, height))
+    axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))
     for place, (name, found) in enumerate(reversed(counts.items())):
         left, whole = 0.0, max(1, found.compared)
         for word, many in shares(found).items():
+            ink = "white" if word == "agree" else "black"
             axes.barh(place, 100 * many / whole, left=left, color=COLOURS[word], height=0.7)
             if many >= 0.06 * whole:
-                axes.text(left + 50 * many / whole, place, f"{many:,}", ha="center", va="center", fontsize=9)
+                axes.text(left + 50 * many / whole, place, f"{many:,}", ha="center", va="center", fontsize=9, color=ink)
             left += 100 * many / whole
     axes.set_yticks(range(len(counts)), list(reversed(counts)))
     axes.set(xlim=(0, 100), xlabel="published numbers, percent")
