@@ -87,8 +87,8 @@ def own(workload: Workload) -> list[str]:
 
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
-    """docs/reproduction.md, docs/status.svg and every page with derived sentences, from results/recorded/, papers/explanations/ and
-    benchmarks/measured/ below `root`."""
+    """docs/reproduction.md, docs/status.svg and every page with derived sentences, from results/recorded/,
+    papers/explanations/ and benchmarks/measured/ below `root`."""
     from fairfl.judgement.measurements import count
     from fairfl.judgement.recorded import recorded_claims, recorded_numbers
     from fairfl.judgement.results import reported_of

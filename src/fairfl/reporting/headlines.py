@@ -1,13 +1,11 @@
 """The papers in one line each, as README, docs/reproduction.md and the page have them."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from fairfl.experiments.config import Verdict
 from fairfl.experiments.paper import Paper
-from fairfl.judgement.cells import Cells, digits_of, metric_of
-from fairfl.judgement.headlines import Change, Itself, changes, itself
-from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims, measurements
+from fairfl.judgement.cells import digits_of, metric_of
+from fairfl.judgement.headlines import Change, Itself, changes
+from fairfl.judgement.measurements import ClaimCount, Count, count, count_claims
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import in_words, printed
 from fairfl.reporting.notes import data_name
@@ -22,7 +20,7 @@ MOST, FEW = 0.9, 0.1  # shares of numbers that make a word of `word_for`
 
 
 def word_for(found: Count) -> str:
-    """'reproduces', 'partly tested' or 'not tested', by how many numbers ran and how many of them agree or are close."""
+    """'reproduces', 'partly tested' or 'not tested', by the share of numbers that ran and the share of them that agrees."""
     ran = found.ran / found.compared if found.compared else 0.0
     if ran < FEW:
         return "not tested"
@@ -57,10 +55,8 @@ def lines_of(
     papers: Mapping[str, Paper],
     numbers: Iterable[ComparisonLine],
     claims: Iterable[ClaimLine],
-    reported: Mapping[str, Cells],
-    config: Verdict,
 ) -> list[tuple[str, ...]]:
-    """Key and cells of `COLUMNS` of each paper, from rows of comparison.csv and claims.csv and the printed numbers."""
+    """Key and cells of `COLUMNS` of each paper, from rows of comparison.csv and claims.csv."""
     numbers, claims = list(numbers), list(claims)
     rows: list[tuple[str, ...]] = []
     for name, paper in papers.items():

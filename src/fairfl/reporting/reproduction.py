@@ -150,7 +150,7 @@ class Reproduction:
 
     def headlines(self) -> str:
         """A line for each paper: does it reproduce?"""
-        lines = lines_of(self.papers, *self.counted(*self.papers), self.reported, Verdict())
+        lines = lines_of(self.papers, *self.counted(*self.papers))
         return markdown_table(list(COLUMNS), (list(cells) for _, *cells in lines))
 
     def unexplained_section(self, numbers: list[ComparisonLine]) -> str:

@@ -29,7 +29,7 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))
-    for place, (name, found) in enumerate(reversed(counts.items())):
+    for place, found in enumerate(reversed(counts.values())):
         left, whole = 0.0, max(1, found.compared)
         for word, many in shares(found).items():
             ink = "white" if word == "agree" else "black"

@@ -24,7 +24,6 @@ from fairfl.judgement.comparison import VERDICTS
 from fairfl.judgement.measurements import Count, count, readings_and_own
 from fairfl.judgement.order import OrderLine, order_lines
 from fairfl.judgement.recorded import Place, claims_by_name, numbers_beside, ran_by_place
-from fairfl.judgement.results import reported_of
 from fairfl.judgement.rows import ClaimLine, ComparisonLine, records
 from fairfl.judgement.sources import used_values
 from fairfl.judgement.units import in_words
@@ -376,7 +375,7 @@ def render(
     printed, of_own = summaries.of(views.keys() - readings - own), summaries.of(own)
     papers_told = {key: paper for key, paper in workload.papers.items() if paper.sources == "quoted"}
     shown, decided = (printed.full, printed.full_claims) if printed.full else (printed.lines, printed.claims)
-    told = lines_of(papers_told, shown, decided, reported_of(root, papers_told), workload.config.verdict)
+    told = lines_of(papers_told, shown, decided)
     copies = {
         name: {ending: files.text(f"{view['path']}.{ending}") for ending in view["copies"]}
         for name, view in views.items()
