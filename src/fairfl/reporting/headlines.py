@@ -12,7 +12,7 @@ from fairfl.reporting.notes import data_name
 from fairfl.reporting.page.text import plain
 
 COLUMNS = (
-    "paper", "verdict", "numbers run", "agree or close", "inconclusive", "single seed", "main result", "published",
+    "paper", "verdict", "numbers checked", "agree or close", "inconclusive", "single seed", "main result", "published",
     "reproduced", "claims",
 )  # fmt: skip
 ENOUGH = 20  # numbers, for a share of them in percent
@@ -20,7 +20,7 @@ MOST, FEW = 0.9, 0.1  # shares of numbers that make a word of `word_for`
 
 
 def word_for(found: Count) -> str:
-    """'reproduces', 'partly tested' or 'not tested', by the share of numbers that ran and the share of them that agrees."""
+    """'reproduces', 'partly tested' or 'not tested', by how many numbers ran, and how many of them agree."""
     ran = found.ran / found.compared if found.compared else 0.0
     if ran < FEW:
         return "not tested"
@@ -71,14 +71,14 @@ def lines_of(
             few, many = both["ours"].seeds, both["reported"].seeds
             ours += f" ({few} of {many} seeds)" if ours != "–" else ""
         rows.append((
-            name, paper.called, word_for(found), ran_of(found), share_of_enough(found), f"{found.inconclusive:,}",
+            name, paper.called, word_for(found), checked_of(found), share_of_enough(found), f"{found.inconclusive:,}",
             f"{found.one_seed:,}", said, theirs, ours,
             claims_text(count_claims(claim for claim in claims if claim.artifact in own)),
         ))  # fmt: skip
     return rows
 
 
-def ran_of(found: Count) -> str:
+def checked_of(found: Count) -> str:
     """'244 of 888 (27 %)'."""
     part = f" ({100 * found.ran / found.compared:.0f} %)" if found.compared else ""
     return f"{found.ran:,} of {found.compared:,}{part}"
