@@ -29,7 +29,9 @@ def status_svg(counts: Mapping[str, Count]) -> str:
     height, below = 0.42 * len(counts) + 0.95, 0.85  # inches
     figure = Figure(figsize=(7.5, height))
     axes = figure.add_axes((0.12, below / height, 0.84, 1 - (below + 0.05) / height))
-    for place, found in enumerate(reversed(counts.values())):
+    names = list(reversed(list(counts)))  # bars are drawn from below
+    for place, name in enumerate(names):
+        found = counts[name]
         left, whole = 0.0, max(1, found.compared)
         for word, many in shares(found).items():
             ink = "white" if word == "agree" else "black"
@@ -37,7 +39,7 @@ def status_svg(counts: Mapping[str, Count]) -> str:
             if many >= 0.06 * whole:
                 axes.text(left + 50 * many / whole, place, f"{many:,}", ha="center", va="center", fontsize=9, color=ink)
             left += 100 * many / whole
-    axes.set_yticks(range(len(counts)), list(reversed(counts)))
+    axes.set_yticks(range(len(counts)), names)
     axes.set(xlim=(0, 100), xlabel="published numbers, percent")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(left=False)
