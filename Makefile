@@ -104,8 +104,8 @@ format: $(READY)  ## let the formatters rewrite the code
 schemas: $(READY)  ## write schemas/*.json from the typed specs
 	PYTHONPATH=src $(BIN)/python -m fairfl.experiments.schemas
 
-reference: $(READY)  ## write docs/reference.md: metrics, units, the grammar of claims, plots and their keys
-	PYTHONPATH=src $(BIN)/python -m tests.reference docs/reference.md
+reference: $(READY)  ## write docs/reference.md (metrics, units, claims, plots) and docs/configuration.md (keys of config.yaml)
+	PYTHONPATH=src $(BIN)/python -m tests.reference docs
 
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 

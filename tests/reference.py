@@ -1,4 +1,4 @@
-"""docs/reference.md, made from the code: metrics, units, the grammar of claims, plots and their keys.
+"""docs/reference.md and docs/configuration.md, made from the code: metrics, units, claims, plots; keys of config.yaml.
 
 make reference
 """
@@ -8,14 +8,18 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
+from fairfl.experiments.config import Config, Verdict
 from fairfl.experiments.declaration import declaration
 from fairfl.experiments.plugins import names
 from fairfl.experiments.setting import Setting
+from fairfl.experiments.strict import load
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.claims import grammar
 from fairfl.judgement.units import in_words, shown_as
@@ -230,5 +234,26 @@ def page() -> str:
     return text
 
 
+def keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
+    """key, default of config.yaml, values and description of each field."""
+    properties = model.model_json_schema()["properties"]
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from keys(Verdict, value, f"{key}.")
+        else:
+            one, shown = properties[key], json.dumps(value, ensure_ascii=False).strip('"')
+            yield f"`{prefix}{key}`", f"`{shown}`", _kind(one), one["description"]
+
+
+def configuration() -> str:
+    """Text of docs/configuration.md."""
+    rows = keys(Config, load(ROOT / "config.yaml"))
+    text = (ROOT / "tests/configuration.md").read_text()
+    return text.replace("{{ keys }}", table(("key", "default", "values", "meaning"), rows))
+
+
+PAGES = {"reference.md": page, "configuration.md": configuration}
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page())
+    for name, text in PAGES.items():
+        (Path(sys.argv[1]) / name).write_text(text())

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import shlex
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.modifiers.interface import Modifier
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_WORDS = 45_000
 SITE = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *SITE]
 TEXT = "\n".join(page.read_text() for page in PAGES)
@@ -42,27 +42,15 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
-def test_every_option_is_documented_with_its_default():
-    rows = re.findall(r"^\| `([\w.]+)` \| (.*?) \|", (ROOT / "docs/running.md").read_text(), re.M)
-    documented = {key: default for key, default in rows}
-    nested = {"verdict": "verdict.level"}
-    assert {nested.get(key, key) for key in Config.model_fields} <= documented.keys()
-
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    for key, default in documented.items():
-        outer, _, inner = key.partition(".")
-        if outer in config and key != "papers":
-            value = config[outer][inner] if inner else config[outer]
-            assert yaml.safe_load(default.split("`")[1]) == value, f"{key}: documented as {default}, is {value}"
+def test_the_documentation_is_short():
+    """Words of all pages, but for how derived sentences are made."""
+    texts = [re.sub(r"<!-- derived\n.*?^-->", "", page.read_text(), flags=re.M | re.S) for page in SITE]
+    assert sum(len(text.split()) for text in texts) <= MOST_WORDS
 
 
-def test_every_make_target_is_documented():
-    listed = subprocess.run(
-        ["make", "--no-print-directory", "help"], cwd=ROOT, text=True, capture_output=True, check=True
-    ).stdout
-    targets = {line.split()[0] for line in listed.splitlines()}
-    documented = set(re.findall(r"`make ([\w-]+)`", (ROOT / "docs/getting-started.md").read_text()))
-    assert targets == documented
+def test_every_option_is_in_the_committed_configuration():
+    """docs/configuration.md is made from it and the fields' descriptions (tests/unit/test_reference.py)."""
+    assert Config.model_fields.keys() == yaml.safe_load((ROOT / "config.yaml").read_text()).keys()
 
 
 def test_documented_make_targets_exist():
@@ -71,14 +59,13 @@ def test_documented_make_targets_exist():
     assert named and named <= targets
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/running.md"])
-def test_every_scale_is_documented(page):
-    text = (ROOT / page).read_text()
+def test_every_scale_is_documented():
+    text = (ROOT / "docs/running.md").read_text()
     assert all(f"`{file.stem}`" in text for file in (ROOT / "scales").glob("*.yaml"))
 
 
 def test_trainings_for_a_proposal_are_those_of_the_papers():
-    rows = re.findall(r"^\| (\S+) \| (\d+) \| [\d.]+ \| [\d.]+ \|$", (ROOT / "docs/cluster.md").read_text(), re.M)
+    rows = re.findall(r"^\| (\S+) \| (\d+) \| [\d.]+ \| [\d.]+ \|$", (ROOT / "docs/full-scale.md").read_text(), re.M)
     papers = {"EAGLE": "eagle", "FedEBA+": "fedeba", "FOCUS": "focus", "FedFV": "fedfv", "VRed": "vred"}
     assert [title for title, _ in rows] == list(papers)
     for title, count in rows:

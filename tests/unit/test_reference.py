@@ -1,4 +1,4 @@
-"""docs/reference.md is what the code says, its formulas are what the functions compute, its own metric works."""
+"""docs/reference.md and docs/configuration.md are what the code says, its formulas are what the functions compute, its own metric works."""
 
 import re
 from inspect import getsource
@@ -41,11 +41,12 @@ def test_every_metric_over_clients_has_a_formula_and_every_other_is_described():
     assert registry.SELECTED.keys() == reference.SELECTED.keys()
 
 
-def test_the_page_is_up_to_date(root):
+@pytest.mark.parametrize("page", reference.PAGES)
+def test_the_pages_are_up_to_date(root, page):
     """Of parts that git does not know, a user's own, nobody demands it."""
     if own := uncommitted(root):
         pytest.skip(f"{own[0]} is not committed")
-    assert (root / "docs/reference.md").read_text() == reference.page(), "run `make reference`"
+    assert (root / "docs" / page).read_text() == reference.PAGES[page](), "run `make reference`"
 
 
 def test_the_metric_of_ones_own_works_as_it_is_printed(root, monkeypatch):

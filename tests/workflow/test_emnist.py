@@ -1,4 +1,4 @@
-"""From the download of EMNIST's archive to EAGLE's tables, by the command of docs/running.md, on generated files."""
+"""From the download of EMNIST's archive to EAGLE's tables, by the command of docs/data.md, on generated files."""
 
 import csv
 import shutil
@@ -39,7 +39,7 @@ def mirror(tmp_path, monkeypatch):
 
 
 def test_one_command_goes_from_the_download_to_the_tables(root, tmp_path, mirror):
-    assert DOCUMENTED in (root / "docs/running.md").read_text()
+    assert DOCUMENTED in (root / "docs/data.md").read_text()
     url, checksum = mirror
     project = Project(root, tmp_path / "project", SHORT, SELECTION)
     project.edit("src/fairfl/data/emnist.py", _ARCHIVE.sha256[0], checksum)

@@ -71,61 +71,83 @@ class Verdict(_FromTheCommandLine):
 
     _numbers = field_validator("*", mode="before")(_number)
 
-    level: float = Field(0.05, gt=0, lt=1, description="share of equal numbers that may be found different")
-    close_points: float = Field(1.0, ge=0, description="points of accuracy that are still close")
-    close_relative: float = Field(0.1, ge=0, description="share of any other number that is still close")
+    level: float = Field(
+        0.05, gt=0, lt=1, description="numbers agree up to the limit that this share of equal numbers exceeds by seeds alone"
+    )
+    close_points: float = Field(1.0, ge=0, description="beyond that limit, this many points of accuracy are close")
+    close_relative: float = Field(0.1, ge=0, description="likewise, this share of any other number is close")
     late_evaluations: int = Field(
         10,
         ge=0,
-        description="a number of fewer than three seeds, or of seeds with one draw of clients, moves at least as much "
-        "as over so many last evaluations of its own runs, those of their last quarter; 0: nothing is taken from them",
+        description="the noise of fewer than three seeds, or of seeds with one draw of clients, is at least that of this "
+        "many last evaluations of the run; 0: no such bound",
     )
 
 
 class Config(_FromTheCommandLine):
     """config.yaml: what to run and where."""
 
-    scale: str
+    scale: str = Field(description="a file in scales/: quick, small or paper")
     papers: Names = Field(
-        default_factory=lambda: ["*"], min_length=1, description="names or patterns; *: all others in papers/"
+        default_factory=lambda: ["*"],
+        min_length=1,
+        description="names or patterns, in this order; `*`: all others in papers/ but the template",
+    )
+    artifacts: Names | None = Field(
+        None, min_length=1, description="tables and figures, such as [eagle_table1, eagle_figure3]; null: all"
+    )
+    settings: Names | None = Field(
+        None, min_length=1, description="ids or patterns, such as `[fedfv_fmnist, vred_*]`; null: all"
+    )
+    algorithms: Names | None = Field(
+        None, min_length=1, description="algorithms or variants, such as [fedavg, qffl/q=0.1]; null: all"
     )
     seeds: Annotated[list[Annotated[int, BeforeValidator(_whole)]], DISTINCT] | None = Field(
-        None, min_length=1, description="null: each setting's own"
+        None, min_length=1, description="a list, such as [0, 42]; null: each setting's own"
     )
-    artifacts: Names | None = Field(None, min_length=1, description="null: all; else e.g. [eagle_table1]")
-    settings: Names | None = Field(None, min_length=1, description="null: all; else ids or patterns such as vred_*")
-    algorithms: Names | None = Field(
-        None, min_length=1, description="null: all; else algorithms, or variants such as qffl/q=0.1"
+    data_folder: Place = Field("data", description="folder of the raw files, as `<data set>/<file>`")
+    mirrors: list[Place] = Field(
+        default_factory=list,
+        description="folders or URLs with `<data set>/<file>`, asked before the internet; may be absent",
     )
-    data_folder: Place = "data"
-    mirrors: list[Place] = Field(default_factory=list)
-    offline: bool = False
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    backend: Literal["auto", "stacked", "sequential"] = "auto"
-    cuda_graphs: Literal["auto", "off"] = Field("auto", description="off: each kernel of a local step is launched")
-    threads: int = Field(1, gt=0, le=256)
-    runs_per_gpu: int | None = Field(
-        None, ge=1, description="null: as many as the profile starts, spread evenly; else jobs that may share a GPU"
+    offline: bool = Field(False, description="true: never ask the internet")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU if there is one")
+    backend: Literal["auto", "stacked", "sequential"] = Field(
+        "auto", description="how clients of a round train: auto (by model), as one stack, or one after the other"
     )
-    precision: Literal["fp32", "tf32", "bf16"] = Field("fp32", description="arithmetic of the layers' products")
-    warm_start: bool = Field(True, description="start jobs in processes that have torch loaded")
-    checkpoint_seconds: float = Field(60.0, gt=0)
-    keep: ByteSize = Field(ByteSize(2 * 10**9), ge=0, description="bytes of superseded results, the oldest go first")
-    other_arithmetic: Literal["keep", "rerun"] = Field(
-        "keep", description="results of another torch, device, instruction set, number of threads or backend"
+    cuda_graphs: Literal["auto", "off"] = Field(
+        "auto", description="local steps on a GPU: auto (captured once, then replayed) or off (kernel by kernel)"
+    )
+    precision: Literal["fp32", "tf32", "bf16"] = Field(
+        "fp32", description="numerics of the layers' products; tf32 acts on a GPU only; others than fp32 change numbers"
     )
     recorded: Literal["use", "only", "ignore"] = Field(
-        "use", description="results in the record, at scale paper: use; only: train nothing else; ignore: train all"
+        "use", description="stored results, at scale paper: use; only (train nothing else); ignore (train everything)"
     )
     budget: float | None = Field(
         None,
         ge=0,
-        description="hours of one core on the CPU, or of one GPU, that missing runs may take by estimate: those that "
-        "judge the most numbers per hour, beside what has finished or is recorded; null: all",
+        description="hours of one core, or of one GPU, that missing runs may take by estimate; null: all runs",
     )
-    budget_downloads: bool = Field(False, description="a budget may also buy runs whose data must be downloaded first")
-    tuned: bool = Field(False, description="run with what the tuning chose, not with what the paper reports")
-    footnotes: bool = Field(True, description="below every figure, what it was made from; false: figures for a paper")
+    budget_downloads: bool = Field(False, description="true: a budget may buy runs whose data must be downloaded")
+    tuned: bool = Field(False, description="true: run with the values that tuning chose here, not the published ones")
+    threads: int = Field(1, gt=0, le=256, description="CPU threads of one job; changes last bits, --cores does not")
+    runs_per_gpu: int | None = Field(
+        None, ge=1, description="jobs that may share one GPU; null: as many as the profile starts, spread evenly"
+    )
+    warm_start: bool = Field(True, description="true: local jobs start in processes that have torch loaded")
+    checkpoint_seconds: float = Field(
+        60.0, gt=0, description="a killed run loses this many seconds at most, or 50 times a checkpoint's own time"
+    )
+    footnotes: bool = Field(True, description="true: below every figure stands what it was made from")
+    keep: ByteSize = Field(
+        ByteSize(2 * 10**9),
+        ge=0,
+        description="room for superseded results, which come back when an edit is taken back; oldest go first; 0: none",
+    )
+    other_arithmetic: Literal["keep", "rerun"] = Field(
+        "keep", description="results of another torch, device, instruction set, threads or backend: keep (noted), rerun"
+    )
     verdict: Verdict = Verdict()
 
     @model_validator(mode="before")

@@ -142,6 +142,10 @@ class Said:
         here = [*words[:3], "inconclusive", words[3]]
         return markdown_table(["paper", *(f"{word}, by limits alone" for word in words), *here], rows).strip()
 
+    def repeated(self) -> str:
+        """How often our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""
+        return self._all.repeated().strip()
+
     def beyond(self) -> int:
         """How many inconclusive numbers lie beyond their limit."""
         places = measurements(self._lines()).values()
