@@ -234,12 +234,12 @@ def page() -> str:
     return text
 
 
-def keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
+def config_keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, ...]]:
     """key, default of config.yaml, values and description of each field."""
     properties = model.model_json_schema()["properties"]
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from keys(Verdict, value, f"{key}.")
+            yield from config_keys(Verdict, value, f"{key}.")
         else:
             one, shown = properties[key], json.dumps(value, ensure_ascii=False).strip('"')
             yield f"`{prefix}{key}`", f"`{shown}`", _kind(one), one["description"]
@@ -247,7 +247,7 @@ def keys(model: type[BaseModel], values: Mapping[str, Any], prefix: str = "") ->
 
 def configuration() -> str:
     """Text of docs/configuration.md."""
-    rows = keys(Config, load(ROOT / "config.yaml"))
+    rows = config_keys(Config, load(ROOT / "config.yaml"))
     text = (ROOT / "tests/configuration.md").read_text()
     return text.replace("{{ keys }}", table(("key", "default", "values", "meaning"), rows))
 

@@ -1,4 +1,4 @@
-"""docs/reference.md and docs/configuration.md are what the code says, its formulas are what the functions compute, its own metric works."""
+"""Generated pages are what the code says, formulas are what the functions compute, the own metric works."""
 
 import re
 from inspect import getsource

@@ -72,15 +72,18 @@ class Verdict(_FromTheCommandLine):
     _numbers = field_validator("*", mode="before")(_number)
 
     level: float = Field(
-        0.05, gt=0, lt=1, description="numbers agree up to the limit that this share of equal numbers exceeds by seeds alone"
+        0.05,
+        gt=0,
+        lt=1,
+        description="numbers agree up to the limit that this share of equal numbers exceeds by seeds alone",
     )
     close_points: float = Field(1.0, ge=0, description="beyond that limit, this many points of accuracy are close")
     close_relative: float = Field(0.1, ge=0, description="likewise, this share of any other number is close")
     late_evaluations: int = Field(
         10,
         ge=0,
-        description="the noise of fewer than three seeds, or of seeds with one draw of clients, is at least that of this "
-        "many last evaluations of the run; 0: no such bound",
+        description="the noise of fewer than three seeds, or of seeds with one draw of clients, is at least that of "
+        "this many last evaluations of the run; 0: no such bound",
     )
 
 
