@@ -20,7 +20,7 @@ all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and oth
 recorded: $(READY)  ## every table and figure at the papers' own scale from the record alone: no data, no network, no training
 	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only
 
-reproduction: $(READY)  ## docs/reproduction.md, what the documentation derives, and results/recorded/*.csv, from the record alone
+reproduction: $(READY)  ## docs/papers/*.md, what the documentation derives, and results/recorded/*.csv, from the record alone
 	@$(RUN) --cores all $(ARGS) --config scale=paper recorded=only -- reproduction
 
 archive: recorded  ## dist/fairfl-*.zip: source, record, page, tables and figures, to be given a DOI (.zenodo.json)

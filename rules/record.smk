@@ -47,7 +47,7 @@ rule record:
 
 
 rule reproduction:
-    """docs/reproduction.md, what the documentation derives and results/recorded/*.csv, from what the record alone gives."""
+    """docs/papers/, what the documentation derives and results/recorded/*.csv, from what the record alone gives."""
     input:
         comparison="<summaries>/comparison.csv",
         claims="<summaries>/claims.csv",

@@ -1,4 +1,4 @@
-"""python -m fairfl.jobs.reproduction: docs/reproduction.md, status.svg, derived texts and results/recorded/*.csv.
+"""python -m fairfl.jobs.reproduction: docs/papers/*.md, status.svg, derived texts and results/recorded/*.csv.
 
 Not a job of the graph: what it writes is committed. It takes only what the record alone has given.
 """
@@ -17,7 +17,7 @@ from fairfl.runtime.errors import FairflError
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import from_text
 
-PAGE = Path("docs/reproduction.md")
+PAGES = Path("docs/papers")
 PICTURE = Path("docs/status.svg")
 
 
@@ -62,11 +62,12 @@ def main(argv: list[str] | None = None) -> None:
             files[OWN / name / path.name] = path.read_text(encoding="utf-8")
     for path, text in files.items():
         atomic.write_text(args.root / path, text)
-    own_files = [args.root / path for path in files]
-    sums.note(args.root / FOLDER, own_files, [numbers.COMPARISON.name, numbers.CLAIMS.name, f"{OWN.name}/"])
+    noted = [*files, numbers.DIFFERENCES]
+    below = [numbers.COMPARISON.name, numbers.CLAIMS.name, numbers.DIFFERENCES.name, f"{OWN.name}/"]
     made = texts(args.root, workload.papers)
     for path, text in made.items():
         atomic.write_text(args.root / path, text)
+    sums.note(args.root / FOLDER, [args.root / path for path in noted], below)
     print(f"wrote {', '.join(map(str, [*files, *made]))}")
 
 
@@ -87,10 +88,10 @@ def own(workload: Workload) -> list[str]:
 
 
 def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
-    """docs/reproduction.md, docs/status.svg and every page with derived sentences, from results/recorded/,
-    papers/explanations/ and benchmarks/measured/ below `root`."""
+    """docs/papers/*.md, docs/status.svg, differences.csv and every page with derived sentences, from
+    results/recorded/, papers/explanations/ and benchmarks/measured/ below `root`."""
     from fairfl.judgement.measurements import count
-    from fairfl.judgement.recorded import recorded_claims, recorded_numbers
+    from fairfl.judgement.recorded import DIFFERENCES, differences_text, recorded_claims, recorded_numbers
     from fairfl.judgement.results import reported_of
     from fairfl.reporting.derived import BEGIN, filled, vocabulary
     from fairfl.reporting.reproduction import Reproduction
@@ -101,10 +102,12 @@ def texts(root: Path, papers: dict[str, Paper]) -> dict[Path, str]:
     tried = load_explanations(root, papers)
     reproduction = Reproduction(papers, recorded_numbers(root), recorded_claims(root), tried, reported_of(root, papers))
     counts = {paper.called: count(reproduction.counted(name)[0]) for name, paper in papers.items()}
-    made, names = {PAGE: reproduction.page(), PICTURE: status_svg(counts)}, vocabulary(root, reproduction, others)
+    names = vocabulary(root, reproduction, others)
+    made = {PAGES / f"{name}.md": reproduction.page(name, names["status"]()) for name in papers}
+    made |= {PICTURE: status_svg(counts), DIFFERENCES: differences_text(reproduction.differences())}
     for path in sorted([*root.glob("*.md"), *root.glob("docs/*.md")]):
         text, page = path.read_text(encoding="utf-8"), path.relative_to(root)
-        if page != PAGE and f"{BEGIN}\n" in text:
+        if f"{BEGIN}\n" in text:
             made[page] = filled(text, names, str(page))
     return made
 

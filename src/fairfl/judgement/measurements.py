@@ -1,6 +1,6 @@
 """What counts: which numbers can be compared, which are judged, and how many agree.
 
-README, docs/reproduction.md, the page, the plan and the last words of a run all count here. A *measurement* is a number
+README, docs/papers/, the page, the plan and the last words of a run all count here. A *measurement* is a number
 of the same runs and metric with one printed value: however many tables and figures print it, it counts once, with the
 verdict that it has where it is printed first; its places are *cells*. `inconclusive` ones are counted apart: they are
 in no share. Left out are other readings of a paper (`ours`), experiments that a scale, a stand-in or other hardware has

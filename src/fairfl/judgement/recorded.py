@@ -1,6 +1,6 @@
-"""What the record says at the papers' own scale, in two small files that are committed beside it.
+"""What the record says at the papers' own scale, in small files that are committed beside it.
 
-`python -m fairfl.jobs.reproduction` writes them; docs/reproduction.md is made from them alone, and the page of another
+`python -m fairfl.jobs.reproduction` writes them; docs/papers/ is made from them alone, and the page of another
 scale shows them beside its own numbers.
 """
 
@@ -16,6 +16,7 @@ from fairfl.recorded.record import FOLDER, SCALE
 
 Line = TypeVar("Line", ComparisonLine, ClaimLine)
 COMPARISON, CLAIMS = FOLDER / "comparison.csv", FOLDER / "claims.csv"
+DIFFERENCES = FOLDER / "differences.csv"
 
 
 # Columns of comparison.csv and claims.csv that stay equal when code changes, but no number does.
@@ -36,6 +37,11 @@ def comparison_text(lines: Iterable[ComparisonLine]) -> str:
     """
     kept = (line for line in lines if comparable(line) or line.verdict == "fitted")
     return csv_text(_by_paper(kept), ComparisonLine, NUMBERS)
+
+
+def differences_text(lines: Iterable[ComparisonLine]) -> str:
+    """results/recorded/differences.csv: the rows of numbers that differ, in their order."""
+    return csv_text(list(lines), ComparisonLine, NUMBERS)
 
 
 def claims_text(lines: Iterable[ClaimLine]) -> str:

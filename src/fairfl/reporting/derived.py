@@ -231,7 +231,10 @@ class Said:
         newest = max(
             (entry.origin for name in settings(folder) for _, entry in Recorded(name, folder).entries()),
             key=lambda origin: (origin.date, origin.commit),
+            default=None,
         )
+        if newest is None:
+            return "nothing is stored"
         day = date.fromisoformat(newest.date)
         return f"{day.day} {day:%B %Y}" + (f", commit {newest.commit[:7]}" if newest.commit else "")
 

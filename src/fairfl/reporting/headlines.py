@@ -1,4 +1,4 @@
-"""The papers in one line each, as README, docs/reproduction.md and the page have them."""
+"""The papers in one line each, as README, docs/papers/ and the page have them."""
 
 from collections.abc import Iterable, Mapping
 

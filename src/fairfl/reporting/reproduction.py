@@ -1,12 +1,11 @@
-"""docs/reproduction.md: per paper, table and figure what the record gives.
+"""docs/papers/<paper>.md: how well one paper reproduces, on a page of at most 60 lines.
 
 Made from results/recorded/*.csv, papers/*.yaml and papers/explanations/*.yaml alone.
 """
 
 import math
-import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from fairfl.experiments.config import Verdict
@@ -16,27 +15,21 @@ from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import Cells, digits_of, metric_of
 from fairfl.judgement.headlines import itself
 from fairfl.judgement.measurements import DIFFER, Count, count, count_claims, measurements
-from fairfl.judgement.order import order_lines
 from fairfl.judgement.recorded import Line
 from fairfl.judgement.rows import ClaimLine, ComparisonLine
 from fairfl.judgement.units import printed, printed_spread
-from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share, with_itself
+from fairfl.reporting.headlines import COLUMNS, claims_text, lines_of, share_of_enough, with_itself, word_for
 from fairfl.reporting.page.text import plain
 
-_COLUMNS = (
-    "to compare", "checked", "agree", "close", "differ", "inconclusive", "not run", "agree or close", "one seed",
-)  # fmt: skip
-
-
-def _cells(found: Count) -> list[str]:
-    """Those of `_COLUMNS`."""
-    how = found.agree, found.close, found.differ, found.inconclusive
-    every = found.compared, found.ran, *how, found.compared - found.ran
-    return [*(f"{number:,}" for number in every), share(found), f"{found.one_seed:,}"]
+LONGEST = 60  # lines of a page
+_TABLES, _WORST, _OPEN = 8, 10, 4  # most artifacts and numbers; facts that the paper leaves open, at least
+_OUTCOMES = ("explained", "mended", "open")
+_MOVE_NOTHING = {"evaluate_every", "evaluated_parts", "seeds"}
+_NOT_STATED = "not stated: chosen because "
 
 
 class Reproduction:
-    """Everything that the page says. Other readings of a paper (`ours: true`) count in no sum."""
+    """Everything that the pages say. Other interpretations of a paper (`ours: true`) count in no sum."""
 
     def __init__(
         self,
@@ -54,85 +47,28 @@ class Reproduction:
         }
         self.numbers = _by_artifact(numbers, self.artifacts)
         self.claims = _by_artifact(claims, self.artifacts)
-        self.orders: dict[str, list[float]] = {}
-        for line in order_lines([number for number in numbers if number.verdict != "fitted"]):
-            if line.tau is not None:
-                self.orders.setdefault(line.artifact, []).append(line.tau)
 
     # -- which numbers -----------------------------------------------------------------------
-    def of(self, paper: str) -> list[str]:
-        """Artifacts of a paper that have numbers to compare, or claims that were judged."""
-        return [
-            name
-            for name, (owner, _) in self.artifacts.items()
-            if owner == paper and (name in self.numbers or _claims(self.claims.get(name, ())) != ["–"])
-        ]
-
     def counted(self, *papers: str) -> tuple[list[ComparisonLine], list[ClaimLine]]:
         """Numbers and claims of the papers' own artifacts."""
-        own = [name for paper in papers for name in self.of(paper) if not self.artifacts[name][1].ours]
+        own = [name for paper in papers for name in self._own(paper)]
         numbers = [line for name in own for line in self.numbers.get(name, ())]
         return numbers, [line for name in own for line in self.claims.get(name, ())]
 
-    def differing(self, name: str) -> list[ComparisonLine]:
-        return [line for line in self.numbers.get(name, ()) if line.verdict in DIFFER]
+    def differences(self, *papers: str) -> list[ComparisonLine]:
+        """Each number that differs once, worst first: by its difference over its limit, diverged runs before all."""
+        found = measurements(self.counted(*papers or self.papers)[0]).values()
+        return sorted((line for line, *_ in found if line.verdict in DIFFER), key=_badness, reverse=True)
 
-    def missing_their_limit(self, name: str) -> list[ComparisonLine]:
-        """Numbers that something was chosen by, which count in no sum, and that do not agree for all that."""
-        fitted = (line for line in self.numbers.get(name, ()) if line.verdict == "fitted")
-        return [line for line in fitted if line.difference is not None and abs(line.difference) > (line.limit or 0)]
+    def _own(self, paper: str) -> list[str]:
+        return [name for name, (owner, artifact) in self.artifacts.items() if owner == paper and not artifact.ours]
 
-    def tried_on(self, line: ComparisonLine) -> list[Explanation]:
-        """What was tried to explain a number."""
-        paper = self.artifacts[line.artifact][0]
-        return list(self.tried[paper].on(line.artifact, line.setting, line.variant, line.metric))
+    def _tried_on(self, line: ComparisonLine) -> list[Explanation]:
+        """Hypotheses on a number."""
+        explanations = self.tried[self.artifacts[line.artifact][0]]
+        return list(explanations.on(line.artifact, line.setting, line.variant, line.metric))
 
-    def unexplained(self) -> dict[str, int]:
-        """Artifact -> differing numbers that nothing was tried on."""
-        lacking = {
-            name: sum(not (line.contradiction or self.tried_on(line)) for line in self.differing(name))
-            for name in self.numbers
-        }
-        return {name: many for name, many in lacking.items() if many}
-
-    # -- text ----------------------------------------------------------------------------------
-    def page(self) -> str:
-        """docs/reproduction.md."""
-        numbers, _ = self.counted(*self.papers)
-        parts = [
-            "# Reproduction\n\n<!-- made by `make reproduction`, do not edit -->\n",
-            "What the [recorded runs](record.md) give at the papers' own scale: their data, rounds and clients, "
-            "as many seeds\nas are recorded. [Where numbers come from](numbers.md#verdicts) explains the verdicts. "
-            "`make recorded` builds every table and figure\nfrom the record; `make reproduction` writes this page.\n",
-            self.summary(),
-            "*Order* is Kendall's τ of our numbers and the paper's over the variants of a column, the mean over so "
-            "many\ncolumns. Runs that diverged differ. A number that several tables print counts once; numbers that "
-            "the paper contradicts\nitself on (⚡), those that something was chosen by (‡), and other readings of a "
-            "paper (†), count in no sum.\n",
-            "*The paper with itself*: by the same rule, pairs of rows that are the same run but for its seeds "
-            "(`alike` in its YAML, such as FedAvg and\nq-FFL with q = 0.001), and numbers that it prints more than "
-            "once. A repetition can hardly agree with more.\n",
-            "*Strictly*: with the limits that seeds alone give, of as many seeds as the paper's text states. The other "
-            "share has wider limits, not better\nnumbers: a number of one or two seeds may miss by as much as it moves "
-            "over the last evaluations of its own run, and where a paper's\ndigits show fewer seeds than its text "
-            "says, its means are less sure. [Verdicts](numbers.md#verdicts) has both rules.\n",
-            self.repeated(),
-            self.unexplained_section(numbers),
-            *(self.section(name) for name in self.papers),
-        ]
-        return "\n".join(parts)
-
-    def summary(self) -> str:
-        """A line for each paper, and their sum."""
-        lines = []
-        for name in self.papers:
-            numbers, claims = self.counted(name)
-            own = with_itself(itself(name, self.papers[name], self.reported, Verdict()))
-            lines.append([self.papers[name].called, *_cells(count(numbers)), own, *_claims(claims)])
-        numbers, claims = self.counted(*self.papers)
-        lines.append(["all", *_cells(count(numbers)), "", *_claims(claims)])
-        return markdown_table(["paper", *_COLUMNS, "the paper with itself", "claims"], lines)
-
+    # -- all papers ----------------------------------------------------------------------------
     def repeated(self) -> str:
         """Whether our own runs, repeated with other seeds, fall within the noise that one of them is judged with."""
         found = [(self.papers[name].called, count(self.counted(name)[0])) for name in self.papers]
@@ -141,11 +77,11 @@ class Reproduction:
         ]
         pairs, within = (sum(getattr(of, name) for _, of in found) for name in ("pairs", "pairs_within"))
         if not pairs:
-            return "*Our runs with themselves*: no number has several seeds and a noise that one is judged with.\n"
+            return "No number has several seeds and a noise that one is judged with."
         return (
-            f"*Our runs with themselves*: of {pairs:,} pairs of a number's first seed and another, judged as if the "
-            f"first were alone,\n{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "
-            f"{100 * (1 - Verdict().level):.0f} % would be if the limits were right.\n"
+            f"Of {pairs:,} pairs of a number's first seed and another, judged as if the first were alone, "
+            f"{100 * within / pairs:.0f} % are within its noise ({', '.join(parts)}). "
+            f"{100 * (1 - Verdict().level):.0f} % would be if the limits were right."
         )
 
     def headlines(self) -> str:
@@ -153,82 +89,130 @@ class Reproduction:
         lines = lines_of(self.papers, *self.counted(*self.papers))
         return markdown_table(list(COLUMNS), (list(cells) for _, *cells in lines))
 
-    def unexplained_section(self, numbers: list[ComparisonLine]) -> str:
-        differ = [line for line, *_ in measurements(numbers).values() if line.verdict in DIFFER]
-        reached = Counter(_reached(self.tried_on(line)) for line in differ)
-        text = "## What differs\n\n"
-        if not differ:
-            return text + "No recorded number differs.\n"
-        text += (
-            f"Of {len(differ):,} numbers that differ, {reached['explained']:,} are explained; on {reached['open']:,} "
-            f"something was tried and the reason is still\nopen; {reached['']:,} are openly unexplained:\n\n"
+    # -- one paper -----------------------------------------------------------------------------
+    def page(self, name: str, status: str) -> str:
+        """docs/papers/<paper>.md. Hypotheses get the lines that the other sections leave."""
+        sections = [self._result(name, status), self._claim(name), self._tables(name), self._differing(name)]
+        citation, hypotheses = _bibtex(name, self.papers[name]), sum(map(len, self.tried[name].differences.values()))
+        left = LONGEST - _joined([*sections, citation]).count("\n")
+        opened = self._open(name, max(_OPEN, left - hypotheses - 4))
+        return _joined([*sections, opened, self._tried(name, left - (len(opened) + 1) * bool(opened) - 1), citation])
+
+    def _result(self, name: str, status: str) -> list[str]:
+        paper, found = self.papers[name], count(self.counted(name)[0])
+        told = (
+            f" Of {found.judged:,} that can be told from noise, {share_of_enough(found)} agree or are close; "
+            f"{found.inconclusive:,} are [inconclusive](../numbers.md#verdicts), {found.one_seed:,} rest "
+            "on a single seed."
         )
-        rows = [[self._link(name), f"{many:,}"] for name, many in self.unexplained().items()]
-        return text + (markdown_table(["openly unexplained", "numbers"], rows) if rows else "none.\n")
-
-    def section(self, paper: str) -> str:
-        """All artifacts of a paper, each number that differs, and what was tried."""
-        rows = [
-            [self._link(name), *_cells(count(self.numbers.get(name, ()))), *self._more(name)] for name in self.of(paper)
+        return [
+            f"# {paper.called}",
+            "<!-- made by `make reproduction`, do not edit -->",
+            "",
+            f"**{paper.called} {_VERBS[word_for(found)]}** ({status}): {found.ran:,} of {found.compared:,} published "
+            f"numbers have been checked at full scale.{told * bool(found.ran)}",
         ]
-        text = f"## {self.papers[paper].called}\n\n{plain(self.papers[paper].title)}\n\n"
-        text += markdown_table(["", *_COLUMNS, "order", "claims"], rows)
-        others = [name for name, (owner, _) in self.artifacts.items() if owner == paper and name not in self.of(paper)]
-        if others:
-            text += f"\nNothing to compare yet: {', '.join(others)}.\n"
-        tried = [(where, one) for where, every in self.tried[paper].differences.items() for one in every]
-        if tried:
-            text += f"\n### What was tried on {self.papers[paper].called}\n\n"
-            text += "\n".join(_tried(number, where, one) for number, (where, one) in enumerate(tried, 1)) + "\n"
-        index = {id(one): number for number, (_, one) in enumerate(tried, 1)}
-        for name in self.of(paper):
-            differing, fitted = self.differing(name), self.missing_their_limit(name)
-            if differing or fitted:
-                title = plain(self.artifacts[name][1].title)
-                text += f"\n### {name}\n\n{title}: {_many(len(differing), len(fitted))}.\n\n"
-                text += markdown_table(
-                    ["setting", "variant", "metric", "ours", "the paper's", "difference", "limit", "seeds", "tried"],
-                    [self._difference(line, index) for line in differing + fitted],
-                )
-        return text
 
-    def _link(self, name: str) -> str:
-        """An artifact, with a link to its differing numbers if it has any."""
-        artifact = self.artifacts[name][1]
-        text = f"[{name}](#{name})" if self.differing(name) or self.missing_their_limit(name) else name
-        return text + " †" * artifact.ours
+    def _claim(self, name: str) -> list[str]:
+        paper = self.papers[name]
+        ((*_, claim, theirs, ours, claims),) = lines_of({name: paper}, *self.counted(name))
+        said = f": {' '.join(paper.headline.source.split())}" if paper.headline else ""
+        reprints = with_itself(itself(name, paper, self.reported, Verdict()))
+        return [
+            f"## Main claim\n{plain(paper.title)}{said}\n",
+            *markdown_table(["", "published", "reproduced"], [[claim, theirs, ours]]).splitlines(),
+            f"\nClaims: {claims}. The paper with itself: {reprints}.",
+        ]
 
-    def _more(self, name: str) -> list[str]:
-        taus = self.orders.get(name, [])
-        order = f"{statistics.fmean(taus) + 0.0:+.2f} ({len(taus)})" if taus else "–"
-        return [order, *_claims(self.claims.get(name, []))]
+    def _tables(self, name: str) -> list[str]:
+        """The artifacts with most numbers that ran, and the others in one line."""
+        counts = {artifact: count(self.numbers.get(artifact, ())) for artifact in self._own(name)}
+        shown = sorted((each for each, found in counts.items() if found.ran), key=lambda each: -counts[each].ran)
+        shown = shown[: _TABLES - 1]
+        rows = [
+            [artifact, *_cells(found), claims_text(count_claims(self.claims.get(artifact, ())))]
+            for artifact, found in counts.items()
+            if artifact in shown
+        ]
+        if rest := [found for artifact, found in counts.items() if artifact not in shown]:
+            every = [_cells(found) for found in rest]
+            sums = [f"{sum(int(cells[at].replace(',', '')) for cells in every):,}" for at in range(len(every[0]))]
+            rows.append([f"{len(rest)} {'others' if shown else 'not run'}", *sums, ""])
+        header = ["", "published", "checked", "agree", "close", "differ", "inconclusive", "claims"]
+        return ["## Tables and figures", *markdown_table(header, rows).splitlines()]
 
-    def _difference(self, line: ComparisonLine, index: dict[int, int]) -> list[str]:
+    def _differing(self, name: str) -> list[str]:
+        differ = self.differences(name)
+        if not differ:
+            return []
+        reached = Counter(_reached(self._tried_on(line)) for line in differ)
+        header = ["where", "variant", "metric", "published", "reproduced", "limit", "seeds", "reason"]
+        return [
+            "## What differs",
+            f"{len(differ):,} numbers differ: {reached['explained']:,} are explained, on {reached['open']:,} something "
+            f"was tried, {reached['']:,} are openly unexplained. The worst are below; all are in "
+            "`results/recorded/differences.csv`.\n",
+            *markdown_table(header, map(self._difference, differ[:_WORST])).splitlines(),
+        ]
+
+    def _difference(self, line: ComparisonLine) -> list[str]:
         paper = self.papers[self.artifacts[line.artifact][0]]
         digits, unit = digits_of(paper.metrics)(line.metric), line.unit
         described, title = metric_of(paper.metrics, line.metric), line.algorithm
         if title in paper.algorithms:
             title = paper.algorithms[title].title
-        numbers = []
-        sides = ((line.ours, line.ours_std, line.seeds != 1), (line.reported, line.reported_spread, True))
-        for (value, spread, several), lost in zip(sides, ("diverged", "–"), strict=True):
-            text = _number(value, unit, digits) or lost
-            within = (
-                printed_spread(spread, unit, digits) if value is not None and spread is not None and several else ""
-            )
-            numbers.append(" ± ".join(filter(None, (text, within))))
-        numbers[1] += " ⚡" * bool(line.contradiction) + " ‡" * (line.verdict == "fitted")
-        name = described.name if described and described is paper.metrics.get(line.metric) else line.metric
+        sides = ((line.reported, line.reported_spread), (line.ours, line.ours_std if line.seeds != 1 else None))
+        numbers = [_number(value, spread, unit, digits) for value, spread in sides]
         return [
-            line.setting,
+            line.artifact,
             plain(Variant.from_csv("", line.hyperparameters).label(title)),
-            plain(name),
+            plain(described.name) if described else line.metric,
             *numbers,
-            _short(line.difference),
-            _short(line.limit) if line.difference is not None else "–",
+            "–" if line.limit is None or line.difference is None else f"{line.limit:.3g}",
             str(line.seeds),
-            ", ".join(str(index[id(one)]) for one in self.tried_on(line)) or "nothing yet",
+            _reached(self._tried_on(line)) or "nothing tried yet",
         ]
+
+    def _open(self, name: str, room: int) -> list[str]:
+        """What the text does not state and moves numbers, in `room` lines: what concerns most settings first."""
+        settings = self.papers[name].settings.values()
+        chosen = Counter(
+            (key, " ".join(text.removeprefix(_NOT_STATED).split()))
+            for setting in settings
+            for key, text in setting.sources.items()
+            if text.startswith(_NOT_STATED) and key not in _MOVE_NOTHING
+        )
+        lines = [f"- `{key}` ({_settings(many)}): {why}" for (key, why), many in chosen.most_common()]
+        searched = sorted({fact for setting in settings if setting.unstated for fact in setting.unstated.facts})
+        if searched:
+            facts = ", ".join(f"`{fact}`" for fact in searched)
+            lines.insert(0, f"- Searched on FedAvg's row ([Calibration](../running.md#calibration)): {facts}")
+        return [
+            "## What the paper leaves open",
+            *_shortened(lines, room, f"`papers/{name}.yaml` (`not stated`)"),
+        ] if lines else []  # fmt: skip
+
+    def _tried(self, name: str, room: int) -> list[str]:
+        """A line for each hypothesis, as many as fit into `room` with the heading: explanations first."""
+        every = [(where, one) for where, some in self.tried[name].differences.items() for one in some]
+        every.sort(key=lambda tried: _OUTCOMES.index(tried[1].outcome))
+        lines = [f"- {_line(one.hypothesis)} ({where}) **{one.outcome}**" for where, one in every]
+        if not lines:
+            return []
+        file = f"`papers/explanations/{name}.yaml`, with the evidence"
+        return ["## What was tried on what differs", *_shortened(lines, room - 1, file)]
+
+
+_VERBS = {
+    "reproduces": "reproduces",
+    "partly tested": "has been tested in part",
+    "not tested": "has not been tested",
+}
+
+
+def _joined(sections: Iterable[list[str]]) -> str:
+    """Markdown of sections, an empty line between two; sections without lines are left out."""
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
 
 
 def _by_artifact(lines: Iterable[Line], known: dict[str, tuple[str, Artifact]]) -> dict[str, list[Line]]:
@@ -237,20 +221,32 @@ def _by_artifact(lines: Iterable[Line], known: dict[str, tuple[str, Artifact]]) 
     return {name: groups[name] for name in known if name in groups}
 
 
+def _badness(line: ComparisonLine) -> float:
+    """Difference over limit; infinite for runs that diverged and where nothing may differ."""
+    return abs(line.difference) / line.limit if line.difference is not None and line.limit else math.inf
+
+
+def _cells(found: Count) -> list[str]:
+    numbers = found.compared, found.ran, found.agree, found.close, found.differ, found.inconclusive
+    return [f"{number:,}" for number in numbers]
+
+
 def _reached(tried: list[Explanation]) -> str:
     """'explained' if anything explains a number that differs, 'open' if something was tried, else ''."""
     return "explained" if any(one.outcome == "explained" for one in tried) else "open" if tried else ""
 
 
-def _claims(claims: Iterable[ClaimLine]) -> list[str]:
-    return [claims_text(count_claims(claims))]
+def _settings(many: int) -> str:
+    return "1 setting" if many == 1 else f"{many} settings"
 
 
-def _tried(number: int, where: str, one: Explanation) -> str:
-    only = ", ".join([*(one.algorithms or ()), *(one.metrics or ())])
-    place = f"`{where}`" + (f", only {only}" if only else "")
-    outcome = f"*Outcome:* **{one.outcome}**."
-    return f"{number}. {place}. {_line(one.hypothesis)}\n   *Evidence:* {_line(one.evidence)} {outcome}"
+def _shortened(lines: list[str], most: int, where: str) -> Iterator[str]:
+    """The first lines, and where the others are."""
+    if len(lines) <= most:
+        yield from lines
+    else:
+        yield from lines[: most - 1]
+        yield f"- {len(lines) - most + 1} more: {where}"
 
 
 def _line(text: str) -> str:
@@ -259,19 +255,18 @@ def _line(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _many(count: int, fitted: int) -> str:
-    text = "one number differs" if count == 1 else f"{count:,} numbers differ"
-    return text + (f", and {fitted:,} ‡ beyond the limit" if fitted else "")
-
-
-def _number(value: float | None, unit: str, digits: int) -> str:
+def _number(value: float | None, spread: float | None, unit: str, digits: int) -> str:
     if value is None:
-        return ""
-    return printed(value, unit, digits) if math.isfinite(value) else "∞"
+        return "diverged"
+    text = printed(value, unit, digits) if math.isfinite(value) else "∞"
+    return text if spread is None else f"{text} ± {printed_spread(spread, unit, digits)}"
 
 
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+def _bibtex(name: str, paper: Paper) -> list[str]:
+    authors = paper.citation.partition(".")[0].replace(", ", " and ")
+    fields = {"author": authors, "title": paper.title, "eprint": paper.arxiv or "", "archivePrefix": "arXiv"}
+    entry = ", ".join(f"{key} = {{{value}}}" for key, value in fields.items() if value)
+    return ["## Citation", "```bibtex", f"@misc{{{name}, {entry}}}", "```"]
 
 
 def markdown_table(header: list[str], rows: Iterable[list[str]]) -> str:
