@@ -15,7 +15,7 @@ from fairfl.experiments.workload import load_workload
 from fairfl.modifiers.interface import Modifier
 
 ROOT = Path(__file__).resolve().parents[2]
-MOST_WORDS = 48_000
+MOST_WORDS = 20_000
 SITE = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *SITE]
 TEXT = "\n".join(page.read_text() for page in PAGES)
@@ -43,8 +43,9 @@ def test_the_readme_is_short():
 
 
 def test_the_documentation_is_short():
-    """Words of all pages, but for how derived sentences are made."""
-    texts = [re.sub(r"<!-- derived\n.*?^-->", "", page.read_text(), flags=re.M | re.S) for page in SITE]
+    """Words of all pages but docs/reference.md, which is looked up, and without how derived sentences are made."""
+    read = [page.read_text() for page in SITE if page.name != "reference.md"]
+    texts = [re.sub(r"<!-- derived\n.*?^-->", "", text, flags=re.M | re.S) for text in read]
     assert sum(len(text.split()) for text in texts) <= MOST_WORDS
 
 

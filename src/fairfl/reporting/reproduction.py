@@ -101,7 +101,7 @@ class Reproduction:
     def _result(self, name: str, status: str) -> list[str]:
         paper, found = self.papers[name], count(self.counted(name)[0])
         told = (
-            f" Of {found.judged:,} that can be told from noise, {share_of_enough(found)} agree or are close; "
+            f" Of {found.judged:,} that can be distinguished from noise, {share_of_enough(found)} agree or are close; "
             f"{found.inconclusive:,} are [inconclusive](../numbers.md#verdicts), {found.one_seed:,} rest "
             "on a single seed."
         )

@@ -121,7 +121,7 @@ def test_numbers_are_counted_by_paper_and_artifact(project):
     # the two numbers of TERM, which the paper contradicts itself on.
     assert page[3] == (
         "**demo has been tested in part** (nothing is stored): 4 of 5 published numbers have been checked at full "
-        "scale. Of 4 that can be told from noise, 2 of 4 agree or are close; 0 are "
+        "scale. Of 4 that can be distinguished from noise, 2 of 4 agree or are close; 0 are "
         "[inconclusive](../numbers.md#verdicts), 0 rest on a single seed."
     )
     assert "Claims: 2 hold, 1 within noise, 1 fails. The paper with itself: prints nothing twice." in page
