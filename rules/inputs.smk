@@ -248,7 +248,9 @@ def drawings(wc):
 # comparison, claims, page
 def reported(wc):
     """The papers' own numbers, as far as they are written down."""
-    return [path for folder in sorted(Path("papers/reported").iterdir()) for path in csv_files(folder).values()]
+    return [
+        path for folder in sorted(Path("papers/reported").iterdir()) for path in csv_files(folder).values()
+    ]
 
 
 # page

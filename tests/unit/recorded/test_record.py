@@ -163,7 +163,7 @@ def test_every_file_of_the_record_stands_in_one_list(tmp_path):
     sums.note(tmp_path, [tmp_path / "claims.csv"], ["claims.csv"])
     assert found(tmp_path) == []
     for path, change in (
-        ("s/jobs.json", lambda text: text.replace(b'"commit":"abc"', b'"commit":"abd"')),
+        ("s/jobs.json", lambda text: text.replace(b'"commit":"abc"', b'"commit":"xyz"')),
         ("claims.csv", lambda text: b"fails\n"),
         ("s/curves.parquet", lambda text: text + b"x"),
     ):
