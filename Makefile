@@ -47,7 +47,13 @@ CPU_TORCH ?= $(shell sed -nE 's/^((torch|torchvision)==[0-9.]+).*/\1/p' envs/req
 NO_CUDA    = awk '/^[a-z]/ {keep = !/^(cuda-|nvidia-|torch==|torchvision==|triton==)/} keep' envs/requirements.lock
 PIP        = $(BIN)/pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check
 
+# By content, not by date: a clone that shares an environment, whose files are younger, has it already.
 $(READY): envs/requirements.lock
+	@cmp -s $< $(VENV)/installed.lock || $(MAKE) --no-print-directory install
+	@touch $@
+
+.PHONY: install
+install:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || { echo "fairfl needs Python >= 3.11; name one with: make PYTHON=python3.12"; exit 1; }
 	@echo "setting up 1/2: an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
@@ -60,7 +66,7 @@ else
 	@echo "setting up 2/2: the packages of envs/requirements.lock (torch with CUDA: about 6 GB, a few minutes)"
 	@$(PIP) --require-hashes -r envs/requirements.lock
 endif
-	@touch $@
+	@cp envs/requirements.lock $(VENV)/installed.lock
 
 test: $(READY)  ## all tests but the long ones; three processes for two cores, since some mostly wait
 	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "not long"

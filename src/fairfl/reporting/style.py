@@ -4,8 +4,6 @@ Seaborn gives the theme and the boxes. Lines, marks and bars are matplotlib's: m
 they stand in the figure's CSV, where seaborn would compute its own from samples.
 """
 
-import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,18 +13,15 @@ from typing import TYPE_CHECKING, Any
 import matplotlib
 import numpy as np
 import seaborn
-from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, ListedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure, FigureBase
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
-from matplotlib.text import Text
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-from matplotlib.transforms import Bbox, ScaledTranslation
+from matplotlib.transforms import ScaledTranslation
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -146,31 +141,6 @@ def applied(fonts: Sequence[str] = ()) -> Iterator[None]:
         if fonts:  # a list of families, not of what sans-serif may be: only those fall back on one another
             matplotlib.rcParams["font.family"] = [FONT, *fonts]
         yield
-
-
-def letters_lacking(figure: Figure) -> set[str]:
-    """Letters of a drawn figure that the usual font does not have."""
-    texts = "".join(text.get_text() for text in figure.findobj(Text))
-    return {letter for letter in set(texts) - _letters(font_manager.findfont(FONT)) if letter.isprintable()}
-
-
-def fonts_with(letters: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Families of fonts on this machine that have these letters, as few as will do, and the letters that none has."""
-    lacking, fonts = set(letters), []
-    entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style != "normal", font.name, font.fname))
-    found = {font: lacking & _letters(font.fname) for font in entries if "Last Resort" not in font.name}
-    while lacking and (best := max(found, key=lambda font: len(found[font] & lacking))) and found[best] & lacking:
-        fonts.append(best.name)
-        lacking -= found[best]
-    return fonts, lacking
-
-
-@cache
-def _letters(file: str) -> frozenset[str]:
-    try:
-        return frozenset(map(chr, font_manager.get_font(file).get_charmap()))
-    except (OSError, RuntimeError):  # a font that matplotlib has listed and cannot read
-        return frozenset()
 
 
 @cache
@@ -400,59 +370,3 @@ def log_axis(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def footer(figure: Figure, sentences: Sequence[str], head: str = "", rest: str = "") -> float:
-    """Small grey lines below the panels, and bold ones above them for which the figure grows.
-
-    Of the sentences below as many are printed as FOOTNOTE lines hold; the last one then says in which file the `rest`
-    stands. Returns where the bold ones end, as a share of the height.
-    """
-    above = textwrap.wrap(head, width=int(figure.get_figwidth() * 17), break_on_hyphens=False)
-    lines = _fitting(sentences, int(figure.get_figwidth() * 21.5), rest)
-    room = 0.12 * len(above) + 0.06 * bool(above)  # inches
-    height = figure.get_figheight() + room
-    figure.set_figheight(height)
-    share = (0.104 * len(lines) + 0.06) / height
-    engine = figure.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)  # that of `canvas`
-    engine.set(rect=(0, share, 1, 1 - share - room / height))
-    figure.text(0.01, 1 - 0.04 / height, "\n".join(above), fontsize=7, fontweight="bold", va="top", linespacing=1.1)
-    figure.text(0.01, 0.03 / height, "\n".join(lines), fontsize=6, color=GREY, va="bottom", linespacing=1.15)
-    return 1 - room / height
-
-
-def _fitting(sentences: Sequence[str], width: int, rest: str) -> list[str]:
-    """The lines of as many of the sentences as fit, with where the others stand."""
-    for kept in range(len(sentences), 0, -1):
-        shown = [*sentences[:kept], *[f"More: {rest}."] * (kept < len(sentences))]
-        lines = textwrap.wrap(" ".join(shown), width=width, break_on_hyphens=False)
-        if len(lines) <= FOOTNOTE:
-            return lines
-    return lines[:FOOTNOTE] if sentences else []
-
-
-def _subscripts(figure: Figure) -> None:
-    """Greek letters behind a line below Greek ones as subscripts: there is no such letter to write."""
-    for text in figure.findobj(Text):
-        plain = text.get_text()
-        if "$" not in plain and (marked := re.sub("([α-ωΑ-Ω])_([α-ωΑ-Ω])", r"$\1_\2$", plain)) != plain:
-            text.set_text(marked)
-
-
-def lay_out(figure: Figure, top: float) -> None:
-    """Lay out before drawing, so that PDF and PNG have the same layout; legends begin at `top`.
-
-    Twice: what lies outside of its panel moves with the panel's size, which the first time is not yet the last.
-
-    The engine leaves room for legends above all panels, but only while nobody says where they are. The last bits of
-    what it finds depend on addresses in memory: a grid of a millionth of the figure makes equal bytes of equal inputs.
-    """
-    _subscripts(figure)
-    for _ in range(2):
-        figure.draw_without_rendering()
-    figure.set_layout_engine(None)
-    for axes in figure.axes:
-        axes.set_position(Bbox(np.round(axes.get_position().get_points(), 6)))
-    for legend in figure.legends:
-        legend.set_bbox_to_anchor((0, 0, 1, top))

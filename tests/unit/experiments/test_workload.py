@@ -171,13 +171,13 @@ def test_local_optima_are_inputs_of_eagle_only(root):
 def test_calibration_points_are_settings_of_their_own_with_fedavg_alone(root):
     load = workload(root, scale="paper")
     grid = load.calibration_grid("eagle_emnist_linear_a2000")
-    assert len(grid) == 5 * 4  # with the named choices, samples 20000 at rate 0.1, which are a point of the grid
+    assert len(grid) == 5 * 4  # with the named choices, samples 50000 at rate 0.3, which are a point of the grid
     first, *_, last = grid
     assert first == "eagle_emnist_linear_a2000~calibration~default" and grid[first].departures == []
     assert last == "eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=None"
     assert (load.settings[last].samples, load.settings[last].learning_rate) == (None, 1.0)
     assert grid[last].departures == ["samples", "learning_rate"]
-    assert grid["eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=20000"].departures == ["learning_rate"]
+    assert grid["eagle_emnist_linear_a2000~calibration~learning_rate=1.0~samples=50000"].departures == ["learning_rate"]
     assert {run.algorithm for name in grid for run in load.runs_of(name)} == {"fedavg"}
     assert "~calibration~" not in "".join(graph_of(load).everything())
 

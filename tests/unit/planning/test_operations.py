@@ -71,7 +71,7 @@ def test_surrogates_and_local_optima(workload):
     name = "eagle_emnist_linear_a0.5"
     linear = operations.sample(workload.settings[name], facts(workload, name))
     optimum = operations.of_local_optimum(workload, name)
-    assert optimum.flops == pytest.approx(10000 * 1200 * linear.train, rel=0.1) and optimum.steps == 10000
+    assert optimum.flops == pytest.approx(10000 * 3000 * linear.train, rel=0.1) and optimum.steps == 10000
 
 
 def test_facts_of_data_that_are_not_prepared(workload):

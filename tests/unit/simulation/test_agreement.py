@@ -23,6 +23,7 @@ REQUIRED_PARTITION = {
     "rotation_clusters": {"angles": [0, 90], "clients": [2, 1]},
     "by_domain": {"clients": [2, 1]},
     "dirichlet_by_client": {"alpha": 0.5},
+    "unequal_sizes": {"alpha": 0.5, "min_samples": 8},
 }
 CLIENTS = 3
 PARTITIONS = names("partition")
