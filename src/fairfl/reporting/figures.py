@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairfl.experiments.plugins import names
-from fairfl.reporting import formulas, frame, style
+from fairfl.reporting import formulas, margins, style
 from fairfl.reporting.artifact import ArtifactSpec
 from fairfl.reporting.inputs import SOURCES, Inputs, NothingRun, labels
 from fairfl.reporting.notes import note, stand_ins
@@ -41,7 +41,7 @@ def build(spec: ArtifactSpec) -> tuple[bytes, bytes, str]:
     Inputs(spec).require(module.NEEDS)
     files, letters = _files(spec, module, config)
     if letters:  # which the usual font does not have
-        fonts, without = frame.fonts_with(letters)
+        fonts, without = margins.fonts_with(letters)
         remark = f"No font of this machine has: {' '.join(sorted(without))}." if without else ""
         files, _ = _files(spec, module, config, fonts, remark)
     return files
@@ -62,10 +62,10 @@ def _files(
         except NothingRun as error:
             figure, frame = _empty(str(error))
             head, note = "", [f"{_name(spec)} Scale: {spec.scale}."]
-        top = frame.footer(figure, note if spec.footnote else [], head, f"{spec.id}.csv")
-        frame.lay_out(figure, top)
+        top = margins.footer(figure, note if spec.footnote else [], head, f"{spec.id}.csv")
+        margins.lay_out(figure, top)
         pdf, png = (_bytes(figure, kind) for kind in ("pdf", "png"))
-        return (pdf, png, csv(spec, frame, note)), frame.letters_lacking(figure)
+        return (pdf, png, csv(spec, frame, note)), margins.letters_lacking(figure)
 
 
 def _readable(spec: ArtifactSpec) -> ArtifactSpec:

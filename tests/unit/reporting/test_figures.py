@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont
 
 from fairfl.experiments.workload import load_workload
-from fairfl.reporting import figures, frame, style
+from fairfl.reporting import figures, margins, style
 from fairfl.reporting.inputs import Inputs, NothingRun, rows_of
 from fairfl.runtime import tables
 from fairfl.runtime.errors import FairflError
@@ -43,7 +43,7 @@ def test_figure_without_any_run_is_empty_and_says_so(spec, tmp_path, plot, lines
     spec["artifact"] |= {"rows": spec["artifact"]["rows"][:1], "plot": plot}
     footers = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frame, "footer", lambda _, text, head, rest: footers.append((" ".join(text), head)) or 1.0)
+        patch.setattr(margins, "footer", lambda _, text, head, rest: footers.append((" ".join(text), head)) or 1.0)
         pdf, _, csv = figures.build(demo.parsed(spec))
     assert pdf.startswith(b"%PDF-") and csv == "# eagle, Figure 4. Scale: quick.\nartifact,setting,data\n"
     assert footers == [("eagle, Figure 4. Scale: quick.", "")]  # no seeds and no stand-in of what was not run
@@ -73,7 +73,7 @@ def test_small_print_has_three_lines_and_says_where_the_rest_is():
     """A record of several codes and seeds once had more of it than there was figure."""
     figure, code = figures.style.canvas(figures.style.PAGE, 2.7), "Recorded with the code of another day."
     figure.subplots(1, 2)
-    frame.lay_out(figure, frame.footer(figure, ["Line: mean.", *[code] * 40], "", "figure2.csv"))
+    margins.lay_out(figure, margins.footer(figure, ["Line: mean.", *[code] * 40], "", "figure2.csv"))
     lines = figure.texts[1].get_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("Line: mean. Recorded") and lines[-1].endswith("More: figure2.csv.")
     assert all(axes.get_position().height * figure.get_figheight() > 0.8 for axes in figure.axes)
@@ -95,9 +95,9 @@ def prepared(spec) -> Inputs:
 
 
 def test_letters_that_the_usual_font_lacks_come_from_another_or_are_said(spec, monkeypatch):
-    usual, stix = (frame._letters(findfont(name)) for name in (style.FONT, "STIXGeneral"))  # both are matplotlib's
+    usual, stix = (margins._letters(findfont(name)) for name in (style.FONT, "STIXGeneral"))  # both are matplotlib's
     letter = next(letter for letter in sorted(stix - usual) if letter.isprintable())
-    fonts, without = frame.fonts_with({letter, "\U0010abcd"})
+    fonts, without = margins.fonts_with({letter, "\U0010abcd"})
     assert fonts and without == {"\U0010abcd"}
     spec["algorithms"]["fedavg"] = f"FedAvg {letter}"
     with warnings.catch_warnings():
@@ -140,7 +140,7 @@ def test_a_figure_is_laid_out_before_it_is_drawn_once_for_each_file(monkeypatch)
     figure, drawn, draw = style.canvas(2, 2), [], Figure.draw
     figure.subplots()
     monkeypatch.setattr(Figure, "draw", lambda self, renderer: drawn.append(self) or draw(self, renderer))
-    frame.lay_out(figure, frame.footer(figure, ["From here."]))
+    margins.lay_out(figure, margins.footer(figure, ["From here."]))
     for kind in ("pdf", "png"):
         figure.savefig(io.BytesIO(), format=kind)
     assert len(drawn) == 2 + 2

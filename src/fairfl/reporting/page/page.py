@@ -6,7 +6,7 @@ beside it; a file that is not there is named as missing. Same inputs on the same
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -14,8 +14,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fairfl.experiments.paper import Algorithm, Artifact, Paper
-from fairfl.experiments.setting import Setting
+from fairfl.experiments.paper import Artifact, Paper
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.arithmetic import said
 from fairfl.judgement.cells import metric_of
@@ -42,6 +41,7 @@ from fairfl.reporting.page.overview import (
     numbers_counted,
     ranked,
 )
+from fairfl.reporting.page.settings import algorithm_view, setting_view
 from fairfl.reporting.page.text import readable
 
 
@@ -267,64 +267,6 @@ def words_view(workload: Workload, paper: str, artifact: Artifact) -> dict[str, 
     values = printed_values(used_values(workload, paper), artifact.options.get("printed", []))
     lines = [(title, "; ".join(f"{key}: {shown}" for key, shown in of)) for title, of in used_lines(values)]
     return {"header": USED_HEADER, "lines": lines, "legend": legend((used.provenance for used in values), "value")}
-
-
-# -- settings ---------------------------------------------------------------------------------
-def _text(value: Any) -> str:
-    """A value in the words of YAML: 'cnn, channels: [32, 64]'."""
-    if isinstance(value, dict):
-        head = [str(value["name"])] if "name" in value else []
-        rest = [f"{key}: {_text(item)}" for key, item in value.items() if key != "name" and item is not None]
-        return ", ".join(head + rest)
-    if isinstance(value, list):
-        return f"[{', '.join(_text(item) for item in value)}]"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
-
-
-def setting_view(workload: Workload, name: str) -> dict[str, Any]:
-    """Every hyper-parameter of a setting: value here, the paper's value, source."""
-    here, paper = workload.settings[name], original(workload, name)
-    rows = []
-    for key in Setting.model_fields:
-        if key in ("sources", "notes"):
-            continue
-        values = [setting.model_dump(mode="json")[key] for setting in (here, paper)]
-        sources = [
-            (part.removeprefix(f"{key}."), text)
-            for part, text in paper.sources.items()
-            if part == key or part.startswith(f"{key}.")
-        ]
-        rows.append({
-            "key": key,
-            "here": _text(values[0]),
-            "paper": _text(values[1]),
-            "changed": values[0] != values[1],
-            "sources": [f"{part}: {text}" if part != key else text for part, text in sources],
-        })  # fmt: skip
-    return {"name": name, "data": here.data.label, "rows": rows, "notes": paper.notes}
-
-
-def algorithm_view(key: str, algorithm: Algorithm, artifacts: Iterable[Artifact]) -> dict[str, Any]:
-    """Hyper-parameters of an algorithm: fixed values, values of the rows, the paper's grid, source."""
-    rows = [row.hyperparameters for artifact in artifacts for row in artifact.rows if row.algorithm == key]
-    used = dict.fromkeys((name, value) for row in rows for name, value in row.items())
-    names = dict.fromkeys([*algorithm.defaults, *algorithm.grid, *(name for name, _ in used)])
-    return {
-        "key": key,
-        "title": algorithm.title,
-        "rows": [
-            {
-                "key": name,
-                "fixed": _text(algorithm.defaults[name]) if name in algorithm.defaults else "",
-                "rows": ", ".join(str(value) for other, value in used if other == name),
-                "grid": ", ".join(str(value) for value in algorithm.grid.get(name, [])),
-                "source": algorithm.sources.get(name, ""),
-            }
-            for name in names
-        ],
-    }
 
 
 # -- the page ---------------------------------------------------------------------------------

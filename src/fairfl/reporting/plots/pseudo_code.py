@@ -26,7 +26,7 @@ NEEDS = ()
 COLUMNS = ("number", "indent", "text", "comment")
 
 _DARK = "#222222"
-_MARGIN, _INDENT, _LEADING, _FOOTER = 4.0, 12.0, 3.6, 13.0  # points; frame.footer writes one line
+_MARGIN, _INDENT, _LEADING, _FOOTER = 4.0, 12.0, 3.6, 13.0  # points; margins.footer writes one line
 _WORD: re.Pattern[str] = re.compile(r"(?:\$(?:\\.|[^$\\])*\$|\\.|[^\s$])+")
 # A line of print: (x, alignment, text, colour), x in points from the left edge of the figure.
 Print = list[tuple[float, str, str, str]]
