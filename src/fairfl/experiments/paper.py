@@ -9,9 +9,10 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from fairfl.experiments.base import DISTINCT, Strict
 from fairfl.experiments.consistency import Consistency
+from fairfl.experiments.described import Algorithm, Metric
 from fairfl.experiments.layout import Layout
 from fairfl.experiments.searches import known_hyperparameters
-from fairfl.experiments.setting import SOURCED, Setting, check_kinds
+from fairfl.experiments.setting import SOURCED, Setting
 from fairfl.experiments.variant import Value, Variant, check_folder
 from fairfl.metrics.origin import Origin, origins, owner
 from fairfl.runtime import kept, plain
@@ -22,39 +23,6 @@ Name = Annotated[str, AfterValidator(plain.name)]
 # Folders of results/<scale> that hold no paper's artifacts.
 FOLDERS: tuple[str, ...] = ("calibrated", "logs", "optima", "partitions", "records", "runs", "selections")
 FOLDERS += ("surrogates", "tidy", "timed", "trials", "tuned", kept.FOLDER)
-
-
-class Metric(Strict):
-    """How a metric is called, counted and printed."""
-
-    name: str = Field(description="column title, LaTeX allowed")
-    meaning: str = Field(description="formula or definition in one line")
-    unit: str
-    other_units: list[str] = Field(
-        default_factory=list, description="units that it has in other settings, such as the loss of a regression"
-    )
-    direction: Literal["up", "down"] | None = None
-    digits: int = Field(
-        3, ge=0, le=9, description="digits after the point in the paper's tables; significant, if seconds or no unit"
-    )
-
-    def shown_in(self, unit: str) -> str:
-        """The unit in which a number that was measured in `unit` is printed."""
-        return unit if unit in self.other_units else self.unit
-
-
-class Algorithm(Strict):
-    """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
-
-    title: str
-    defaults: dict[str, Value] = Field(default_factory=dict)
-    grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
-    sources: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("sources")
-    @classmethod
-    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        return check_kinds(value)
 
 
 Provenance = Literal["paper", "confirmed", "inferred", "recalled", "assumed"]

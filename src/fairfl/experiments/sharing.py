@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fairfl.experiments.paper import Algorithm, Metric, Paper
+from fairfl.experiments.described import Algorithm, Metric
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.reading import load_paper
 from fairfl.runtime.plain import shown
 from fairfl.runtime.validation import SpecError

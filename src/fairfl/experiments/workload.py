@@ -43,8 +43,7 @@ class Workload:
     _first: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
     faulty: dict[str, str] = field(default_factory=dict)  # papers that only a pattern means -> why they are left out
     unselected: frozenset[str] = frozenset()  # papers that there are, and config.yaml leaves out
-    # Names of jobs that there may be, of those that take long or need data; None: all.
-    available: frozenset[str] | None = None
+    available: frozenset[str] | None = None  # names of jobs that there may be, of those that take long; None: all
     _calibrations: dict[str, dict[str, Point]] = field(default_factory=dict, init=False)
     # All parameters by setting, algorithm and what is given, so that each is validated once.
     _checked: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict, init=False)
@@ -358,8 +357,7 @@ def usual_config(root: Path, without: Collection[str] = ()) -> Config:
 def load_workload(root: Path, overrides: dict[str, Any]) -> Workload:
     """Read and validate everything below `root`; `overrides` is Snakemake's merged config.
 
-    Raises SpecError (one line per problem) before any job is planned. A faulty paper that only a pattern means, as
-    `*` does, is left out.
+    Raises SpecError (one line per problem). A faulty paper that only a pattern such as `*` means is left out.
     """
     asked = check(overrides, Config, "config.yaml")
     faulty: dict[str, str] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from fairfl.experiments.base import JobSpec
-from fairfl.experiments.paper import Metric
+from fairfl.experiments.described import Metric
 from fairfl.experiments.parts import Count
 from fairfl.experiments.variant import Value, Variant
 from fairfl.runtime import atomic, cli, job

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fairfl.experiments.paper import Metric
+from fairfl.experiments.described import Metric
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.units import counts
 from fairfl.metrics.origin import owner

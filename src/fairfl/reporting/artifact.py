@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from fairfl.experiments.base import JobSpec, Strict
-from fairfl.experiments.paper import Metric, SelectedArtifact
+from fairfl.experiments.described import Metric
+from fairfl.experiments.paper import SelectedArtifact
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.changes import changed_by_scale
 from fairfl.judgement.sources import UsedValue, reconstructed, unprinted, used_values

@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fairfl.experiments.described import Metric
 from fairfl.experiments.layout import Axis
-from fairfl.experiments.paper import Metric, SelectedArtifact
+from fairfl.experiments.paper import SelectedArtifact
 from fairfl.reporting.inputs import Row
 from fairfl.runtime.errors import FairflError
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairfl.experiments.paper import Metric, Paper
+from fairfl.experiments.described import Metric
+from fairfl.experiments.paper import Paper
 from fairfl.experiments.variant import Variant
 from fairfl.judgement.cells import NO_VARIANT, Cell, Cells, expanded
 from fairfl.judgement.results import Results

@@ -103,7 +103,7 @@ def test_letters_that_the_usual_font_lacks_come_from_another_or_are_said(spec, m
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "No font" not in figures.build(demo.parsed(spec))[2]
-        monkeypatch.setattr(style, "fonts_with", lambda letters: ([], letters))
+        monkeypatch.setattr(margins, "fonts_with", lambda letters: ([], letters))
         assert f"# No font of this machine has: {letter}." in figures.build(demo.parsed(spec))[2]
 
 

@@ -6,7 +6,7 @@ puts them together.
 
 from typing import Any
 
-from fairfl.experiments.paper import Metric
+from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import number_text
 from fairfl.judgement.rows import ComparisonLine
 from fairfl.judgement.units import in_words

@@ -5,7 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fairfl.experiments.paper import Artifact, Metric, Paper
+from fairfl.experiments.described import Metric
+from fairfl.experiments.paper import Artifact, Paper
 from fairfl.judgement.cells import DIVERGED, digits_of, metric_of, number_text
 from fairfl.judgement.measurements import DIFFER, JUDGED, seeds_said
 from fairfl.judgement.recorded import Place

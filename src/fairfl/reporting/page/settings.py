@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fairfl.experiments.paper import Algorithm, Artifact
+from fairfl.experiments.described import Algorithm
+from fairfl.experiments.paper import Artifact
 from fairfl.experiments.setting import Setting
 from fairfl.experiments.workload import Workload
 from fairfl.judgement.changes import original

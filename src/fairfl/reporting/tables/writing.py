@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from fairfl.experiments.base import Strict
-from fairfl.experiments.paper import Metric
+from fairfl.experiments.described import Metric
 from fairfl.judgement.cells import metric_of
 from fairfl.reporting.grid import Grid, Head, Place, spans, title
 from fairfl.reporting.inputs import Row

@@ -181,7 +181,6 @@ class Sequential:
         return Trained(delta, torch.stack(measured) if losses else None)
 
     def _load(self, x: Tensor) -> None:
-        """Set the model to x, [P + B]."""
         self.flat.copy_(x)
         if self.statistics:
             torch._foreach_copy_(self.statistics, self.statistics_in_flat)

@@ -1,0 +1,42 @@
+"""Metrics and algorithms as a paper describes them: names, units, defaults and where each value comes from."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from fairfl.experiments.base import Strict
+from fairfl.experiments.setting import check_kinds
+from fairfl.experiments.variant import Value
+
+
+class Metric(Strict):
+    """How a metric is called, counted and printed."""
+
+    name: str = Field(description="column title, LaTeX allowed")
+    meaning: str = Field(description="formula or definition in one line")
+    unit: str
+    other_units: list[str] = Field(
+        default_factory=list, description="units that it has in other settings, such as the loss of a regression"
+    )
+    direction: Literal["up", "down"] | None = None
+    digits: int = Field(
+        3, ge=0, le=9, description="digits after the point in the paper's tables; significant, if seconds or no unit"
+    )
+
+    def shown_in(self, unit: str) -> str:
+        """The unit in which a number that was measured in `unit` is printed."""
+        return unit if unit in self.other_units else self.unit
+
+
+class Algorithm(Strict):
+    """How a paper uses an algorithm: title, fixed parameters, and where each value comes from."""
+
+    title: str
+    defaults: dict[str, Value] = Field(default_factory=dict)
+    grid: dict[str, list[Value]] = Field(default_factory=dict, description="the paper's search grid")
+    sources: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("sources")
+    @classmethod
+    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        return check_kinds(value)
