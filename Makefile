@@ -11,7 +11,7 @@ SITE   := $(VENV)/docs-ready
 ARGS   ?=
 RUN    := PYTHONPATH=src $(BIN)/python -P -m fairfl run
 
-.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph picture tag clean help
+.PHONY: all recorded reproduction archive calibrated setup test test-long test-fast golden bench bench-check gpu-check soak lint format schemas reference lock docs rulegraph tag clean help
 .DEFAULT_GOAL := all
 
 all: $(READY) $(COMMAND)  ## every artifact; ARGS="--config scale=small" and other Snakemake options are passed on
@@ -130,9 +130,6 @@ $(SITE): envs/docs.lock | $(READY)
 
 rulegraph: $(READY)  ## draw docs/rules.svg from the rules, without edges that follow from others (needs graphviz)
 	$(BIN)/snakemake --quiet all --rulegraph --config scale=paper recorded=ignore -- page runs calibrated tuned | tred | dot -Grankdir=LR -Tsvg -o docs/rules.svg
-
-picture: recorded  ## draw docs/page.png, README's picture, from the record's page (needs chromium and chromedriver)
-	PYTHONPATH=src $(BIN)/python -m tests.browser.picture results/paper/index.html docs/page.png
 
 VERSION = $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])'
 

@@ -88,9 +88,3 @@ class Browser:
         """Errors and warnings on the console since the last call."""
         lines = self._ask("POST", "/se/log", {"type": "browser"})
         return [line["message"] for line in lines if line["level"] in ("SEVERE", "WARNING")]
-
-    def picture(self) -> bytes:
-        """The window as PNG."""
-        import base64
-
-        return base64.b64decode(self._ask("GET", "/screenshot"))
