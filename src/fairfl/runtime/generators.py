@@ -7,15 +7,16 @@ import random
 import sys
 from typing import Any
 
-_LARGEST = 2**32  # numpy's seeds are below
+_SEEDS = 2**32  # numpy's are below, as a run's are; one that is not is refused later, with its key
 
 
 def seed(number: int) -> None:
-    """Of torch only if it has been imported: otherwise it begins with a seed of its own, always the same."""
+    """Seed torch only if it has been imported: otherwise it begins with a seed of its own, always the same."""
     import numpy as np
 
+    number %= _SEEDS
     random.seed(number)
-    np.random.seed(number % _LARGEST)
+    np.random.seed(number)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(number)
 
