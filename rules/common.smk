@@ -20,7 +20,7 @@ from fairfl.runtime.warm_start.launch import WORTH, Server
 from fairfl.terminal.display import last_words
 from fairfl.terminal.names import located, spoken
 from fairfl.terminal.summary import places
-from fairfl.workflow import downloads, environment, plan, snapshot
+from fairfl.workflow import downloads, ending, environment, plan, snapshot
 from fairfl.workflow.call import Call
 from fairfl.workflow.recorded import available, rerun_of
 
@@ -107,34 +107,16 @@ def order_of(name):
     return f"{ORDERS}/{name}.json"
 
 
-def say_edits():
-    """The last line: today's code is no longer that of the results, which the next call will bring up to date."""
-    if edits := snapshot.edited(ROOT, Path(os.environ[sealed.VARIABLE])):
-        shown = ", ".join(edits[:5]) + f" and {len(edits) - 5} more" * (len(edits) > 5)
-        (display.say if display else print)(f"edited meanwhile: {shown}; the next call sees it")
-
-
-def page_of_the_rest():
-    """One table or figure that fails must not take the page of all others away, which says why it failed."""
-    failed = {name for name, job in call.left.items() if job.rule in ("table", "figure")}
-    rest = [job for name, job in call.left.items() if name not in failed]
-    if failed and [job.rule for job in rest] == ["page"] and not (display and display.run.interrupted):
-        Path(rest[0].record).unlink(missing_ok=True)  # so that the next call makes it again
-        logs = {
-            name.partition("/")[2].replace("/", "_"): Path(RESULTS, "logs", f"{name}.log") for name in failed
-        }
-        page.write_without(workload, ROOT, Path(RESULTS), Path(SUMMARIES, "index.html"), logs)
-
-
 def ended():
     why = call.end()
     if why:
         raise WorkflowError(why)
-    page_of_the_rest()
+    if not (display and display.run.interrupted):
+        ending.page_of_the_rest(call.left, page.write_without, workload, ROOT, RESULTS, SUMMARIES)
     if display:
         given = hooks.given_config(workflow)
         display.finish(last_words(display, Path(SUMMARIES), sys.argv[0], given, workload.papers))
-    say_edits()
+    ending.say_edits(ROOT, display.say if display else print)
 
 
 # On a cluster these run beside Snakemake: they take seconds, and downloads need a network.
