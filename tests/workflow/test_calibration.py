@@ -14,7 +14,7 @@ SCALE = """
   - match: ["eagle_emnist_*"]
     set:
       unstated.facts.samples.values: [120, 90]
-      unstated.facts.learning_rate.values: [0.1]
+      unstated.facts.learning_rate.values: [0.3]
       unstated.seeds: [0, 1]
     why: test
 """
@@ -34,7 +34,7 @@ def test_fedavg_alone_runs_at_every_point(calibrated):
             calibrated.folder.glob("results/tiny/runs/*/*/*/*/summary.json")}  # fmt: skip
     assert {run[1] for run in runs} == {"fedavg"}
     assert {run[0].removeprefix(f"{SETTING}~calibration~") for run in runs} == {
-        "default", "learning_rate=0.1~samples=90"
+        "default", "learning_rate=0.3~samples=90"
     }  # fmt: skip
     made = json.loads((calibrated.folder / f"results/tiny/calibrated/{SETTING}.json").read_text())
     assert [sorted(point["ours"]) for point in made["points"]] == [

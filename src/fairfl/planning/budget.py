@@ -19,7 +19,7 @@ from typing import Literal
 from fairfl.experiments.variant import Run, Variant
 from fairfl.experiments.workload import load_workload
 from fairfl.judgement.measurements import INCONCLUSIVE, totals
-from fairfl.judgement.recorded import recorded_numbers
+from fairfl.judgement.recorded import COMPARISON, recorded_numbers
 from fairfl.judgement.rows import ComparisonLine, records
 from fairfl.planning import data, targets
 from fairfl.planning.costs import LONG, Costs
@@ -207,7 +207,8 @@ class Planner:
         path, config = self.results / "comparison.csv", self.workload.config
         if path.is_file():
             return records(path, "comparison", ComparisonLine)
-        return recorded_numbers(self.root) if config.scale == SCALE and config.recorded != "ignore" else []
+        known = config.scale == SCALE and config.recorded != "ignore" and (self.root / COMPARISON).exists()
+        return recorded_numbers(self.root) if known else []
 
     @cached_property
     def inconclusive(self) -> int:
