@@ -47,6 +47,7 @@ def titled(artifact: SelectedArtifact) -> str:
 
 
 # -- LaTeX ------------------------------------------------------------------------------------------
+TALL = 38  # lines of one table that a page has beside a long note
 PAGE = 42  # lines of tables that a page of the class article has beside caption and note
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "%": r"\%", "#": r"\#",
@@ -169,7 +170,9 @@ def height(tabular: str) -> int:
 
 
 def _fitted(tabular: str) -> str:
-    """As wide as the text if it would be wider."""
+    """As wide as the text if it would be wider; one that no page holds is three fifths of a page high."""
+    if height(tabular) > TALL:
+        return f"\\resizebox*{{!}}{{.6\\textheight}}{{{tabular}}}"
     return f"\\resizebox{{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}}{{!}}{{{tabular}}}"
 
 
